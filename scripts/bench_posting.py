@@ -24,9 +24,9 @@ from fonds.collections.documents import Document
 from fonds.collections.names import Name
 from fonds.config import load_settings
 from fonds.web.app import create_app
-from fonds.web.rest.service import Service, make_service
 from fonds.web.serving import server as serving
 from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.recurring.collections import CollectionService, make_service
 
 NAME = Name("bench", "posted")
 BEFORE = 20_000
@@ -74,11 +74,11 @@ def read(port: int, ended: threading.Event) -> list[float]:
     return took
 
 
-def rebuild(port: int, service: Service, ended: threading.Event) -> int:
+def rebuild(port: int, service: CollectionService, ended: threading.Event) -> int:
     """Ask for a rebuild whenever the one before is done; how many ended meanwhile."""
     connection, seen = HTTPConnection("127.0.0.1", port), set()
     while not ended.wait(0.2):
-        seen.add(service.collection(*str(NAME).split("/")).served[0].rebuilt)
+        seen.add(service.collection(NAME).served[0].rebuilt)
         ask(connection, "POST", "/run/bench/DEFAULT/posted")
     return len(seen) - 1
 
@@ -106,7 +106,7 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     thread.start()
     with service.runs.at_work():
         ask(HTTPConnection("127.0.0.1", port), "POST", "/run/bench/DEFAULT/posted")
-        while not service.collection(*str(NAME).split("/")).served:
+        while not service.collection(NAME).served:
             time.sleep(0.2)
         ended = threading.Event()
         share = documents // clients
@@ -132,13 +132,13 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     close_stores(stores)
 
 
-def count_posted(service: Service, posted: int) -> None:
+def count_posted(service: CollectionService, posted: int) -> None:
     """Say how many are lost of what was there and what was posted."""
     count = BEFORE + posted
     rows = service.tables.rows(
         "documents", [NAME.document(str(n)) for n in range(count)], ["main:id"]
     )
-    size = service.collection(*str(NAME).split("/")).size
+    size = service.collection(NAME).size
     print(f"lost: {count - len(rows)}; size {size:,}")
 
 

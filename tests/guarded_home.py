@@ -18,7 +18,7 @@ from fonds.ports import Stores
 from fonds.web.access.gate import Gate, make_gate
 from fonds.web.app import create_app
 from fonds.web.replay.app import create_replay
-from fonds.web.rest.service import make_service
+from fonds.wiring.recurring.collections import make_service
 
 ORIGIN = "http://localhost:8765"
 OWN = {"sec-fetch-site": "same-origin"}

@@ -12,7 +12,7 @@ from fonds.collections.names import DEFAULT, Name, checked, checked_conf
 from fonds.collections.tables import CONFIGURATIONS, Tables, to_json
 from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.formats.grouping.keys import collection_row, namespace_prefix
-from fonds.model.names import no_such
+from fonds.model.names import UnknownNameError, no_such
 from fonds.model.numbers import EXACT_MAX
 from fonds.model.prepared import prepared
 
@@ -102,14 +102,14 @@ def read_value(name: str, said: str) -> object:
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
     """The configuration of this name; `DEFAULT` is there without having been put.
 
-    Raises ValueError that names the nearest where there is none.
+    Raises UnknownNameError where there is none.
     """
     found = tables.row(CONFIGURATIONS, collection_row(namespace, conf), [_COLUMN])
     if found is not None:
         return configuration(msgspec.json.decode(found[_COLUMN]))
     if conf == DEFAULT:
         return Configuration()
-    raise ValueError(no_such("configuration", conf, sorted(every(tables, namespace))))
+    raise UnknownNameError("conf", "configuration", conf, sorted(every(tables, namespace)))
 
 
 def put(tables: Tables, namespace: str, conf: str, made: Configuration) -> None:

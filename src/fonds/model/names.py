@@ -9,6 +9,19 @@ LIKENESS_MIN = 0.5
 NAMED_MAX = 40
 
 
+class UnknownNameError(ValueError):
+    """A name that is not in a closed list, in a sentence for people without its full stop.
+
+    `field` says which part of an identity it is, `nearest` which known name was probably meant.
+    """
+
+    def __init__(self, field: str, what: str, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        super().__init__(no_such(what, name, names))
+        self.field = field
+        self.nearest = nearest(name, names)
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like this one, in any case of letters; None when none is like it."""
     folded = {one.casefold(): str(one) for one in known if one}

@@ -21,6 +21,7 @@ from fonds.library.accounting import newest_input
 from fonds.library.reading.page_views import PageViews
 from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
+from fonds.model.names import UnknownNameError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Stores
 from fonds.web.access import admin, signing_in
@@ -42,12 +43,12 @@ from fonds.web.rendering import OpenStores, cut, page
 from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
 from fonds.web.rest.paths import Parts, is_rest
 from fonds.web.rest.router import ROUTERS as SERVICE
-from fonds.web.rest.service import Service, make_service
 from fonds.web.serving.answers import Answers
 from fonds.web.serving.lanes import Lanes
 from fonds.web.serving.tombstones import not_hidden
 from fonds.web.themes import ROUTERS as THEMES_ROUTERS
 from fonds.web.themes.curating import programs as curating
+from fonds.wiring.recurring.collections import CollectionService, make_service
 
 STATIC = Path(__file__).parent / "static"
 RETRY_AFTER_S = 5
@@ -121,7 +122,7 @@ def create_app(
     title: str = "Fonds",
     host: str = "127.0.0.1",
     replay: ReplayOrigin = NO_REPLAY,
-    service: Service | None = None,
+    service: CollectionService | None = None,
     views: PageViews | None = None,
     settings: Settings | None = None,
     gate: Gate | None = None,
@@ -159,6 +160,7 @@ def create_app(
     describe(app)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(UnknownNameError, unknown)
     app.add_exception_handler(FondsError, troubled)
     app.add_exception_handler(Exception, broken)
     return app
@@ -251,6 +253,13 @@ async def refused(request: Request, error: Any) -> Response:
         said = f"No page has the address {cut(request.url.path, 200)}."
     at = getattr(error, "at", None)
     return _problem(request, error.status_code, said, dict(error.headers or {}), at)
+
+
+async def unknown(request: Request, error: Any) -> Response:
+    """Answer 404 for a name that no collection or configuration has, with the nearest known one."""
+    at = {"parameter": error.field} | ({"nearest": error.nearest} if error.nearest else {})
+    said = str(error)
+    return _problem(request, 404, f"{said[:1].upper()}{said[1:]}.", {}, at)
 
 
 async def troubled(request: Request, error: Any) -> Response:

@@ -45,7 +45,7 @@ def serve(app: App, **flags: Any) -> int:
     settings = app.settings(**flags)
     serving = import_module("fonds.web.serving.server")
     make_gate = import_module("fonds.web.access.gate").make_gate
-    make_service = import_module("fonds.web.rest.service").make_service
+    make_service = import_module("fonds.wiring.recurring.collections").make_service
     open_page_views = import_module("fonds.wiring.readers").open_page_views
     stores, web = app.stores(settings), settings.web
     port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)

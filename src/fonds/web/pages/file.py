@@ -36,8 +36,9 @@ from fonds.web.pages.reading.found import Find, TextHits, marked_lines, text_hit
 from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
 from fonds.web.pages.reading.ribbon import Ribbon, ribbon_of, said_of, strip
 from fonds.web.rendering import OpenStores, cut, embargo_told, link, page, size, web_url
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
+from fonds.wiring.recurring.collections import CollectionService
 
 TEXT_SHOWN_CHARS = 200_000
 KEY_MAX_CHARS = 4_096
@@ -124,7 +125,9 @@ class FilePage:
     hits: TextHits | None = None
 
 
-def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, str] | None:
+def file_page(
+    stores: Stores, themes: CollectionService, sha1hex: str
+) -> tuple[FilePage, str] | None:
     """The page and the text of a file (empty for none); None when nothing is known of it."""
     found = description(stores, sha1hex)
     if not found.known and found.document is None:
@@ -168,7 +171,7 @@ def file_page(stores: Stores, themes: Service, sha1hex: str) -> tuple[FilePage, 
     ), text or ""
 
 
-def _themes(themes: Service, found: Description) -> tuple[list[ThemeLink], int | None]:
+def _themes(themes: CollectionService, found: Description) -> tuple[list[ThemeLink], int | None]:
     """The themes its document is in, and of how many collections, None for all."""
     known = tagged(themes, [found.document.id] if found.document else [])
     return [one for some in known.themes.values() for one in some], known.looked_in

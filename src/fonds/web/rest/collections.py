@@ -21,8 +21,9 @@ from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import documents
-from fonds.web.rest.paths import Id, Key, Namespace, href, id_named, named
-from fonds.web.rest.service import Body, Service, TheService, judged, told
+from fonds.web.rest.paths import Id, Key, Namespace, href, id_named, named, namespace_named
+from fonds.web.rest.service import Body, TheService, judged, told
+from fonds.wiring.recurring.collections import CollectionService
 
 LISTED_MAX = 1000
 router = APIRouter(responses=RESPONSES, tags=["collections"], dependencies=[READS])
@@ -158,7 +159,7 @@ def of_namespace(
     service: TheService, ns: Namespace, after: After = None, count: Count = 100
 ) -> Response:
     """In the order of their keys; none where nobody made any."""
-    named(ns, "-")
+    namespace_named(ns)
     behind = named(ns, after) if after else None
     return told(_listed(service.every(ns, behind), count, href("collections", ns)))
 
@@ -166,7 +167,7 @@ def of_namespace(
 @router.get("/collections/{ns}/{key}", response_model=CollectionWhole, summary="One collection")
 def one_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """Its size and times, the clusterings that can be asked for, and what is being built."""
-    found = service.collection(ns, key)
+    found = service.collection(named(ns, key))
     kept = [
         ClusteringTold(
             one.conf, one.timestamp, one.is_served, one.levels, one.documents, one.clusters,
@@ -216,7 +217,7 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
 )
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """With its documents and clusterings. 404 where there is none."""
-    found = service.collection(ns, key)
+    found = service.collection(named(ns, key))
     remove(service.writing(), found.name)
     return Response(status_code=204)
 
@@ -244,15 +245,17 @@ def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Respon
 )
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Of the collection and all its clusterings. 404 where there is none."""
-    found = service.collection(ns, key)
+    found = service.collection(named(ns, key))
     if not service.writing().delete(found.name, [id_named(id)]):
         raise _no_document(ns, key, id)
     return Response(status_code=204)
 
 
-def found_document(service: Service, namespace: str, key: str, document_id: str) -> DocumentTold:
+def found_document(
+    service: CollectionService, namespace: str, key: str, document_id: str
+) -> DocumentTold:
     """The document. Raises RefusedError 404."""
-    name = service.collection(namespace, key).name
+    name = service.collection(named(namespace, key)).name
     found = document(service.tables, name, id_named(document_id))
     if found is None:
         raise _no_document(namespace, key, document_id)

@@ -20,8 +20,9 @@ from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import decoded, escaped
-from fonds.web.rest.paths import Conf, Namespace, conf_named, href, named
-from fonds.web.rest.service import Body, Service, TheService, judged, told
+from fonds.web.rest.paths import Conf, Namespace, conf_named, href, namespace_named
+from fonds.web.rest.service import Body, TheService, judged, told
+from fonds.wiring.recurring.collections import CollectionService
 
 router = APIRouter(responses=RESPONSES, tags=["configurations"], dependencies=[READS])
 
@@ -73,7 +74,7 @@ _TRANSFORM = schemas.takes(
 )
 def every(service: TheService, ns: Namespace) -> Response:
     """Of a namespace, by name; `DEFAULT` is there without having been put."""
-    named(ns, "-")
+    namespace_named(ns)
     if not service.are_there():
         return told({DEFAULT: as_values(Configuration())})
     found = configurations.every(service.tables, ns)
@@ -83,7 +84,7 @@ def every(service: TheService, ns: Namespace) -> Response:
 @router.get("/configurations/{ns}/{conf}", response_model=Parameters, summary="One configuration")
 def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """Its parameters, those that were not said with what is usual."""
-    return told(as_values(service.configuration(ns, conf)))
+    return told(as_values(service.configuration(namespace_named(ns), conf_named(conf))))
 
 
 @router.put(
@@ -116,7 +117,7 @@ def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
 )
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """What was built by it stays. 204 also where there is none."""
-    named(ns, "-")
+    namespace_named(ns)
     conf_named(conf)
     if service.are_there():
         configurations.remove(service.tables, ns, conf)
@@ -130,7 +131,7 @@ def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
 )
 def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """The algorithm as `transform`, everything else as its `parameters`."""
-    return told(_as_transform(service.configuration(ns, conf)))
+    return told(_as_transform(service.configuration(namespace_named(ns), conf_named(conf))))
 
 
 @router.put(
@@ -157,9 +158,15 @@ def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) ->
 
 
 def _kept(
-    service: Service, ns: str, conf: str, values: Parameters, pointer: str, where: str, tell: Any
+    service: CollectionService,
+    ns: str,
+    conf: str,
+    values: Parameters,
+    pointer: str,
+    where: str,
+    tell: Any,
 ) -> Response:
-    named(ns, "-")
+    namespace_named(ns)
     conf_named(conf)
     for name in values:
         if name not in configurations.NAMES:

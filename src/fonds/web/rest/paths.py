@@ -105,12 +105,17 @@ def named(namespace: str, key: str) -> Name:
     return Name(namespace, key)
 
 
-def conf_named(conf: str, parameter: str = "conf") -> str:
-    """The configuration's name. Raises RefusedError 400 for what can be none."""
+def namespace_named(namespace: str) -> str:
+    """Return the namespace of a path. Raises RefusedError 400 for an impossible one."""
+    return named(namespace, "-").namespace
+
+
+def conf_named(conf: str) -> str:
+    """Return the name of a configuration in a path. Raises RefusedError 400 for an impossible one."""
     try:
         return checked_conf(conf)
     except ValueError as error:
-        raise RefusedError(400, f"{_begun(error)}.", parameter=parameter) from error
+        raise RefusedError(400, f"{_begun(error)}.", parameter="conf") from error
 
 
 def id_named(document_id: str) -> str:

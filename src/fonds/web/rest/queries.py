@@ -19,7 +19,7 @@ from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rendering import OpenStores
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import decoded
-from fonds.web.rest.paths import Namespace, QueryName, href, named
+from fonds.web.rest.paths import Namespace, QueryName, href, named, namespace_named
 from fonds.web.rest.service import Body, TheService, judged, told
 
 NAMED_MAX = 10_000
@@ -56,7 +56,7 @@ _QUERY = schemas.takes(
 @router.get("/queries/{ns}", response_model=dict[str, QueryTold], summary="All queries")
 def every(service: TheService, ns: Namespace) -> Response:
     """Of a namespace, by name. 413 where there are more than 10,000."""
-    named(ns, "-")
+    namespace_named(ns)
     found = {}
     for one in service.every(ns):
         if one.query:
@@ -70,7 +70,7 @@ def every(service: TheService, ns: Namespace) -> Response:
 @router.get("/queries/{ns}/{name}", response_model=QueryTold, summary="One query")
 def get(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """404 where the collection of this name is filled by no query."""
-    found = service.collection(ns, name)
+    found = service.collection(named(ns, name))
     if not found.query:
         raise RefusedError(404, f"{found.name} is filled by no query.", parameter="name")
     return told(QueryTold(found.query, href("collections", ns, name)))

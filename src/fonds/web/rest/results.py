@@ -21,8 +21,9 @@ from fonds.web.access.declared import READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.clusters.routes import chosen, etag_of, is_known
 from fonds.web.rest.configurations import TOP_DOCUMENTS
-from fonds.web.rest.paths import Conf, Namespace, QueryName
-from fonds.web.rest.service import Service, TheService, told
+from fonds.web.rest.paths import Conf, Namespace, QueryName, named
+from fonds.web.rest.service import TheService, told
+from fonds.wiring.recurring.collections import CollectionService
 
 DOCUMENTS_TOLD_MAX = 10_000
 TEXT_TOLD_CHARACTERS = 2_000
@@ -79,7 +80,7 @@ def results(
     ] = TOP_DOCUMENTS,
 ) -> Response:
     """The largest clusters first. 413 where that is over 10,000 documents: ask for fewer of each."""
-    found = service.collection(ns, name)
+    found = service.collection(named(ns, name))
     time = chosen(service, found.name, conf, None)
     etag = etag_of(service, found.name, time)
     if is_known(request, etag):
@@ -109,7 +110,7 @@ def results(
     return told(Results(listed, meta), headers={"ETag": etag})
 
 
-def _documents(service: Service, name: Name, ids: list[str]) -> dict[str, TopDocument]:
+def _documents(service: CollectionService, name: Name, ids: list[str]) -> dict[str, TopDocument]:
     """The documents by id; those that are gone meanwhile are left out."""
     rows = service.tables.rows(DOCUMENTS, [name.document(id_) for id_ in ids], COLUMNS)
     found = (document_of(cells).document for cells in rows.values() if "main:id" in cells)

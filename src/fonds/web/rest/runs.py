@@ -18,8 +18,17 @@ from fonds.collections.requests import Requested, confs_requested, request, requ
 from fonds.model.errors import ConfigurationError
 from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
-from fonds.web.rest.paths import Conf, Namespace, QueryName, href, named
-from fonds.web.rest.service import Service, TheService, judged, told
+from fonds.web.rest.paths import (
+    Conf,
+    Namespace,
+    QueryName,
+    conf_named,
+    href,
+    named,
+    namespace_named,
+)
+from fonds.web.rest.service import TheService, judged, told
+from fonds.wiring.recurring.collections import CollectionService
 
 RUNS_MAX = 1000
 router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
@@ -76,7 +85,7 @@ def run_all(service: TheService, ns: Namespace) -> Response:
 )
 def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """By the configurations it is grouped by, or by `DEFAULT`."""
-    found = service.collection(ns, name)
+    found = service.collection(named(ns, name))
     wanted = [(found.name, conf) for conf in _confs(service, found)]
     return _asked(service, wanted, href("run", ns, name))
 
@@ -90,8 +99,8 @@ def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
 )
 def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """What it has at this moment will be in the clustering. Asked again before it began, it is one run."""
-    service.configuration(ns, conf)
-    found = service.collection(ns, name)
+    service.configuration(namespace_named(ns), conf_named(conf))
+    found = service.collection(named(ns, name))
     return _asked(service, [(found.name, conf)], href("run", ns, conf, name))
 
 
@@ -105,15 +114,15 @@ def all_runs(service: TheService, ns: Namespace) -> Response:
 @router.get("/run/{ns}/{name}", response_model=Runs, summary="The runs of a collection")
 def runs_of(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """By each configuration that was asked for."""
-    found = service.collection(ns, name)
+    found = service.collection(named(ns, name))
     return told(Runs(list(_runs(service, found.name))))
 
 
 @router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
 def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """404 where it was never asked for."""
-    service.configuration(ns, conf)
-    found = service.collection(ns, name)
+    service.configuration(namespace_named(ns), conf_named(conf))
+    found = service.collection(named(ns, name))
     told_of = requested(service.tables, service.changes.claims, found.name, conf)
     if told_of is None:
         said = f"Nobody asked for {found.name} by {conf}: POST {href('run', ns, conf, name)}."
@@ -121,7 +130,7 @@ def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> R
     return told(_run(told_of))
 
 
-def _asked(service: Service, wanted: list[tuple[Name, str]], where: str) -> Response:
+def _asked(service: CollectionService, wanted: list[tuple[Name, str]], where: str) -> Response:
     changes = service.writing()
     for name, conf in wanted:
         try:
@@ -136,8 +145,8 @@ def _asked(service: Service, wanted: list[tuple[Name, str]], where: str) -> Resp
     return told(answer, 202, {"Location": where})
 
 
-def _collections(service: Service, namespace: str) -> list[Collection]:
-    named(namespace, "-")
+def _collections(service: CollectionService, namespace: str) -> list[Collection]:
+    namespace_named(namespace)
     found = []
     for one in service.every(namespace):
         found.append(one)
@@ -146,13 +155,13 @@ def _collections(service: Service, namespace: str) -> list[Collection]:
     return found
 
 
-def _confs(service: Service, found: Collection) -> list[str]:
+def _confs(service: CollectionService, found: Collection) -> list[str]:
     """The configurations a collection is grouped by; one that was forgotten meanwhile is left out."""
     known = configurations.every(service.tables, found.name.namespace)
     return [one.conf for one in found.served if one.conf in known] or [DEFAULT]
 
 
-def _runs(service: Service, name: Name) -> Iterator[Run]:
+def _runs(service: CollectionService, name: Name) -> Iterator[Run]:
     for conf in confs_requested(service.tables, name):
         found = requested(service.tables, service.changes.claims, name, conf)
         if found is not None:

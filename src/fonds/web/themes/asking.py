@@ -20,8 +20,8 @@ from fonds.collections.reading.clusterings import (
 from fonds.model.names import no_such
 from fonds.model.numbers import EXACT_MAX
 from fonds.web.rendering import cut, sentence
-from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import unpart
+from fonds.wiring.recurring.collections import CollectionService
 
 NAMES_MAX = 10_000
 LEVELS_MAX = 10
@@ -91,7 +91,7 @@ class Asked:
         }
 
 
-def asked(themes: Service, namespace: str, key: str, form: Chosen) -> Asked:
+def asked(themes: CollectionService, namespace: str, key: str, form: Chosen) -> Asked:
     """What is asked for. Raises HTTPException 404 for a collection there is not and 400 for a
     configuration, a time or a level there is not, naming the nearest."""
     found = _collection(themes, namespace, key)
@@ -112,7 +112,7 @@ def asked(themes: Service, namespace: str, key: str, form: Chosen) -> Asked:
     return Asked(found, conf, confs, form.level, there, at, before)
 
 
-def _collection(themes: Service, namespace: str, key: str) -> Collection:
+def _collection(themes: CollectionService, namespace: str, key: str) -> Collection:
     name = Name(unpart(namespace), unpart(key))
     try:
         checked(name)

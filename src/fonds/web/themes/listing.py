@@ -16,10 +16,11 @@ from fonds.collections.reading.clusterings import Collection, Progress, clusteri
 from fonds.collections.reading.clusters import clusters
 from fonds.web.access.declared import READS
 from fonds.web.rendering import how_many, instant, page, pager
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, THEMES, collection_href, theme_href
 from fonds.web.themes.asking import NAMES_MAX
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 25
 LABELS_SHOWN = 6
@@ -81,7 +82,7 @@ class CollectionsPage:
     collections: Sequence[CollectionLine]
 
 
-def collections_page(themes: Service, number: int) -> CollectionsPage:
+def collections_page(themes: CollectionService, number: int) -> CollectionsPage:
     """The collections of one page."""
     found = list(islice(themes.every(), NAMES_MAX + 1))
     total = min(len(found), NAMES_MAX)
@@ -98,7 +99,7 @@ def collections_page(themes: Service, number: int) -> CollectionsPage:
     )
 
 
-def _line(themes: Service, one: Collection) -> CollectionLine:
+def _line(themes: CollectionService, one: Collection) -> CollectionLine:
     return CollectionLine(
         namespace=one.name.namespace,
         key=one.name.key,
@@ -111,7 +112,7 @@ def _line(themes: Service, one: Collection) -> CollectionLine:
     )
 
 
-def _grouped(themes: Service, one: Collection) -> list[Grouped]:
+def _grouped(themes: CollectionService, one: Collection) -> list[Grouped]:
     found = []
     for served in (each for each in clusterings(themes.tables, one.name) if each.is_served):
         conf = served.conf if served.conf != DEFAULT else None

@@ -18,7 +18,7 @@ from fonds.collections.reading.documents import Place, Speaking, document, place
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, instant, page
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, reason_href, theme_href
 from fonds.web.themes.apart.reasons import WHY_APART
 from fonds.web.themes.asking import (
@@ -28,6 +28,7 @@ from fonds.web.themes.asking import (
     asked,
 )
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
+from fonds.wiring.recurring.collections import CollectionService
 
 TERMS_SHOWN = 15
 PLACES_MAX = 50
@@ -113,7 +114,9 @@ class PlacedPage:
     places: Sequence[PlaceLine]
 
 
-def placed_page(stores: Stores, themes: Service, there: Asked, document_id: str) -> PlacedPage:
+def placed_page(
+    stores: Stores, themes: CollectionService, there: Asked, document_id: str
+) -> PlacedPage:
     """The document. Raises HTTPException 404 where the collection has none of this id."""
     found = document(themes.tables, there.name, document_id)
     if found is None:
@@ -156,7 +159,7 @@ def placed_page(stores: Stores, themes: Service, there: Asked, document_id: str)
     )
 
 
-def _taken_out(themes: Service, there: Asked, document_id: str) -> list[TakenOut]:
+def _taken_out(themes: CollectionService, there: Asked, document_id: str) -> list[TakenOut]:
     told = exclusions_of(themes.tables, there.name, [document_id]).get(document_id, {})
     if not told:
         return []
@@ -172,7 +175,7 @@ def _taken_out(themes: Service, there: Asked, document_id: str) -> list[TakenOut
     ]  # fmt: skip
 
 
-def _name(themes: Service, there: Asked, label: str | None) -> str:
+def _name(themes: CollectionService, there: Asked, label: str | None) -> str:
     at = there.clustering
     if label is None or at is None:
         return ""
@@ -189,7 +192,7 @@ def _theme(there: Asked, theme: str | None) -> str | None:
     return theme_href(there.name, theme, conf=there.params()["conf"]) if theme else None
 
 
-def _places(themes: Service, there: Asked, document_id: str) -> list[PlaceLine]:
+def _places(themes: CollectionService, there: Asked, document_id: str) -> list[PlaceLine]:
     return [
         PlaceLine(
             one.conf,

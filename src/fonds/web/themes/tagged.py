@@ -8,8 +8,8 @@ from itertools import islice
 
 from fonds.collections.names import DEFAULT
 from fonds.collections.reading.tags import tags
-from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import theme_href
+from fonds.wiring.recurring.collections import CollectionService
 
 ROWS_MAX = 1_000
 
@@ -34,7 +34,7 @@ class Tagged:
     looked_in: int | None
 
 
-def tagged(themes: Service, document_ids: Sequence[str]) -> Tagged:
+def tagged(themes: CollectionService, document_ids: Sequence[str]) -> Tagged:
     """The themes of so many documents as a page shows, in as many collections as a thousand rows reach."""
     if not document_ids:
         return Tagged({}, None)

@@ -6,18 +6,32 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Event
+from dataclasses import dataclass, field
+from itertools import islice
+from threading import Event, Lock
 
+from fonds.collections import configurations
 from fonds.collections.changing.collections import finish_removals
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
 from fonds.collections.collecting.collecting import Collected, Collecting, rules
-from fonds.collections.reading.clusterings import collections
-from fonds.collections.requests import fulfil, waiting
+from fonds.collections.configurations import Configuration
+from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.alike import Alike
+from fonds.collections.reading.clusterings import (
+    Collection,
+    collection,
+    collections,
+    served_timestamp,
+)
+from fonds.collections.reading.curated import ids_there
+from fonds.collections.reading.times import Times
+from fonds.collections.requests import Runs, fulfil, waiting
 from fonds.collections.tables import Tables
 from fonds.config import Settings
 from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.library.tracing.own_warcs import Tick, WarcPurge
+from fonds.model.names import UnknownNameError
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
@@ -28,6 +42,73 @@ COLLECT = "collect"
 GROUP = "group"
 LIFT = "embargoes"
 LIFT_EVERY_S = 60
+KEYS_COMPARED_MAX = 1000
+"""Maximum keys of a namespace compared with an unknown key to find the nearest."""
+
+
+@dataclass(slots=True)
+class CollectionService:
+    """Collections over the stores of a home. Safe for several threads."""
+
+    changes: Changes
+    runs: Runs
+    times: Times = field(default_factory=Times)
+    alike: Alike = field(default_factory=Alike)
+    _declared: bool = False
+    _complete: bool = False
+    _guard: Lock = field(default_factory=Lock)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables. They do not exist in a home without collections."""
+        return self.changes.tables
+
+    def are_there(self) -> bool:
+        """Return whether the tables exist."""
+        self._declared = self._declared or self.tables.are_there()
+        return self._declared
+
+    def writing(self) -> Changes:
+        """Return what changes collections, with the tables created if they do not exist."""
+        with self._guard:
+            if not self._complete and not self.tables.are_complete():
+                self.tables.declare()
+            self._complete = True
+        return self.changes
+
+    def has_theme(self, name: Name, conf: str, theme_id: str) -> bool:
+        """Return whether the served clustering of a collection has a theme with this id."""
+        at = served_timestamp(self.tables, name, conf)
+        return at is not None and theme_id in ids_there(self.tables, name, conf, at)
+
+    def every(
+        self, namespace: str | None = None, after: Name | None = None
+    ) -> Iterator[Collection]:
+        """Return all collections, or those of a namespace, that come after one."""
+        return collections(self.tables, namespace, after) if self.are_there() else iter(())
+
+    def collection(self, name: Name) -> Collection:
+        """Return a collection. Raises UnknownNameError (field "key")."""
+        found = collection(self.tables, name) if self.are_there() else None
+        if found is None:
+            keys = [one.name.key for one in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
+            what = f"collection in the namespace {name.namespace!r} with the key"
+            raise UnknownNameError("key", what, name.key, keys)
+        return found
+
+    def configuration(self, namespace: str, conf: str) -> Configuration:
+        """Return a configuration. Raises UnknownNameError (field "conf")."""
+        if self.are_there():
+            return configurations.get(self.tables, namespace, conf)
+        if conf == DEFAULT:
+            return Configuration()
+        raise UnknownNameError("conf", "configuration", conf, [DEFAULT])
+
+
+def make_service(stores: Stores, prefix: str = "", threads: int | None = None) -> CollectionService:
+    """Return the service of this process over `stores`. `prefix` starts the names of its tables."""
+    changes = changes_of(stores, Tables(stores.table, prefix))
+    return CollectionService(changes, Runs(changes, threads))
 
 
 def open_tables(stores: Stores, settings: Settings) -> Tables:

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from filled_home import opened
 from fonds.collections.requests import fulfil, waiting
 from fonds.web.app import create_app
-from fonds.web.rest.service import make_service
+from fonds.wiring.recurring.collections import make_service
 from rest_answers import Group
 from themed_texts import themed_texts
 

@@ -16,8 +16,8 @@ from filled_home import opened
 from fonds.web.app import create_app
 from fonds.web.pages.following.programs import PATH
 from fonds.web.rest.paths import is_rest
-from fonds.web.rest.service import make_service
 from fonds.web.themes.curating.programs import HEAD
+from fonds.wiring.recurring.collections import make_service
 
 EXAMPLES = 8
 HOST = {"Host": "localhost"}

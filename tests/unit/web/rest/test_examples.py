@@ -14,8 +14,8 @@ import pytest
 
 from filled_home import opened
 from fonds.web.app import create_app
-from fonds.web.rest.service import make_service
 from fonds.web.serving import server as serving
+from fonds.wiring.recurring.collections import make_service
 from house.tree import ROOT
 
 PAGE = (ROOT / "docs" / "rest.md").read_text("utf-8")

@@ -9,7 +9,8 @@ from starlette.testclient import TestClient
 
 from filled_home import opened
 from fonds.collections import requests
-from fonds.web.rest.service import make_service
+from fonds.collections.names import Name
+from fonds.wiring.recurring.collections import make_service
 from rest_answers import Group, detail
 from themed_texts import themed_texts
 
@@ -63,7 +64,7 @@ def test_a_run_that_cannot_be_done_says_why_and_may_be_asked_for_again(
     rest.delete("/configurations/runs/brief")
     assert group() == 1
     service = rest.app.state.service  # type: ignore[attr-defined]
-    name = service.collection("runs", "c").name
+    name = service.collection(Name("runs", "c")).name
     told = requests.requested(service.tables, service.changes.claims, name, "brief")
     assert told is not None
     assert told.state == requests.FAILED

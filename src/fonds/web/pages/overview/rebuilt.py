@@ -10,8 +10,8 @@ from itertools import islice
 from fonds.collections.names import DEFAULT
 from fonds.collections.reading.clusterings import Collection, Served
 from fonds.web.rendering import instant
-from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import collection_href
+from fonds.wiring.recurring.collections import CollectionService
 
 COLLECTIONS_MAX, SHOWN = 1_000, 5
 
@@ -39,7 +39,7 @@ class RebuiltSince:
     last: Sequence[Rebuilt]
 
 
-def rebuilt_since(themes: Service, since: dt.date | None) -> RebuiltSince | None:
+def rebuilt_since(themes: CollectionService, since: dt.date | None) -> RebuiltSince | None:
     """The clusterings built since the beginning of this day in UTC, the newest first; None without a day."""
     if since is None:
         return None

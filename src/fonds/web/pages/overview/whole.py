@@ -28,7 +28,8 @@ from fonds.web.pages.overview.rebuilt import RebuiltSince, rebuilt_since
 from fonds.web.pages.overview.troubled import TroubledSince, troubled_since
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
 from fonds.web.rendering import OpenStores, how_many, link, page
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
+from fonds.wiring.recurring.collections import CollectionService
 
 ATTENTION_MAX = 5
 BEGIN_COMMANDS = (
@@ -86,7 +87,7 @@ class Overview:
     as_of: datetime
 
 
-def overview(stores: Stores, themes: Service, form: DaysForm, now: datetime) -> Overview:
+def overview(stores: Stores, themes: CollectionService, form: DaysForm, now: datetime) -> Overview:
     """Count everything. `now` is when: the counts are those of this moment.
 
     Raises HTTPException 400 for a pipeline there is not.

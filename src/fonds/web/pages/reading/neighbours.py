@@ -17,9 +17,9 @@ from fonds.library.reading.neighbours import NEIGHBOURS_MAX, AroundDay, around_d
 from fonds.model.document import DateKind, DateOf, IndexDocument, SearchQuery
 from fonds.ports import Index
 from fonds.web.rendering import cut, instant, link
-from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import placed_href
 from fonds.web.themes.tagged import ThemeLink
+from fonds.wiring.recurring.collections import CollectionService
 
 THEMES_MAX = 2
 
@@ -63,7 +63,7 @@ class NeighbourGroup:
 
 def neighbours(
     index: Index,
-    themes: Service,
+    themes: CollectionService,
     document: IndexDocument | None,
     relatives: Relatives,
     links: Sequence[ThemeLink],
@@ -93,7 +93,7 @@ def _known(index: Index, ids: Sequence[str]) -> Known:
     return {hit.document.id: hit.document for hit in index.search(query).hits}
 
 
-def _theme(themes: Service, one: ThemeLink) -> Cluster | None:
+def _theme(themes: CollectionService, one: ThemeLink) -> Cluster | None:
     """The theme with one document more than is shown: its own may be among them."""
     name = parse(one.collection)
     return cluster(themes.tables, name, one.label, DEFAULT, top=NEIGHBOURS_MAX + 1)

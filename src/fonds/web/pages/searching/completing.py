@@ -16,8 +16,9 @@ from fonds.web.access.declared import READS
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm, shown_name
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, how_many
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.wiring.backends import completing
+from fonds.wiring.recurring.collections import CollectionService
 
 router = APIRouter(dependencies=[READS])
 
@@ -81,7 +82,7 @@ def completions(
 
 
 def offered_values(
-    stores: Stores, themes: Service, form: SearchForm, error: ValueError | None = None
+    stores: Stores, themes: CollectionService, form: SearchForm, error: ValueError | None = None
 ) -> Offered | None:
     """Values for the last field of a search, or that which an error is about, where it has none or one there
     is not; None for any other search."""
@@ -95,7 +96,7 @@ def _offered(form: SearchForm, found: Completing) -> Offered:
     return Offered(found.typed.field, values, found.more, found.example)
 
 
-def _completes(stores: Stores, service: Service) -> Completes:
+def _completes(stores: Stores, service: CollectionService) -> Completes:
     def themes() -> Iterator[NamedTheme]:
         """Those a search takes."""
         every = every_theme(service.tables)

@@ -37,9 +37,10 @@ from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, Pager, cut, how_many, link, page, pager
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.themes.tagged import tagged
 from fonds.wiring.backends import asks_for_versions
+from fonds.wiring.recurring.collections import CollectionService
 
 EXPORTED_MAX = 100_000
 """So many documents of a result can be had in one answer; `fonds export` writes any number."""
@@ -103,7 +104,7 @@ class SearchPage:
 
 
 def search_page(
-    stores: Stores, themes: Service, form: SearchForm, *, collapses: bool = False
+    stores: Stores, themes: CollectionService, form: SearchForm, *, collapses: bool = False
 ) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
     ids = alike(stores.index, stores.records, form.query(), form.alike) if form.alike else []

@@ -13,7 +13,7 @@ from fonds.model.document import SearchQuery
 from fonds.ports import Stores
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
 from fonds.web.problems import RefusedError
-from fonds.web.rest.service import Service
+from fonds.wiring.recurring.collections import CollectionService
 
 OFFERED_MAX = 10
 LOOKED_MAX = 100
@@ -53,7 +53,7 @@ class Offered:
 
 
 def counted_themes(
-    stores: Stores, themes: Service, form: SearchForm, ids: Sequence[str] = ()
+    stores: Stores, themes: CollectionService, form: SearchForm, ids: Sequence[str] = ()
 ) -> ThemeCounts | None:
     """How the documents of a search, with `ids` these of them, lie in the themes of the collection asked
     for; None without one. Raises ValueError with a sentence for people."""
@@ -86,7 +86,7 @@ def theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | No
     return ThemeFacet(counts, values, beyond, form.href({"themes": None}))
 
 
-def offered(themes: Service, form: SearchForm) -> list[Offered]:
+def offered(themes: CollectionService, form: SearchForm) -> list[Offered]:
     """The first ten of a hundred collections, by name, that have themes."""
     if form.themes:
         return []

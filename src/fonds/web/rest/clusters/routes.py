@@ -30,8 +30,9 @@ from fonds.web.rest.clusters.told import (
     told_cluster,
     told_member,
 )
-from fonds.web.rest.paths import Key, Label, Namespace
-from fonds.web.rest.service import Service, TheService, told
+from fonds.web.rest.paths import Key, Label, Namespace, conf_named, named
+from fonds.web.rest.service import TheService, told
+from fonds.wiring.recurring.collections import CollectionService
 
 LEVEL_MAX = 10
 router = APIRouter(responses=RESPONSES, tags=["clusters"], dependencies=[READS])
@@ -80,7 +81,7 @@ def clusters(
     """Of the last clustering that is complete, at once, whatever is being built. `ETag` begins with the time
     of the build; what follows changes with each document that comes or goes.
     """
-    name = service.collection(ns, key).name
+    name = service.collection(named(ns, key)).name
     time = chosen(service, name, conf, at)
     etag = etag_of(service, name, time)
     if is_known(request, etag):
@@ -124,7 +125,7 @@ def cluster(
 ) -> Response:
     """Page by page, the highest scores first. In the plain form all ids at once. A label that is no cluster's
     may be a reason."""
-    name = service.collection(ns, key).name
+    name = service.collection(named(ns, key)).name
     time = chosen(service, name, conf, at)
     etag = etag_of(service, name, time)
     if is_known(request, etag):
@@ -157,12 +158,12 @@ def cluster(
     return told(whole, headers=headers)
 
 
-def chosen(service: Service, name: Name, conf: str, at: int | None) -> int:
+def chosen(service: CollectionService, name: Name, conf: str, at: int | None) -> int:
     """The time of the clustering that is served, or was the last one at a time. Raises RefusedError 404."""
     cells = service.tables.row(COLLECTIONS, name.row, ["main:"]) or {}
     there = [one for one in ready(known(service.tables, name), cells) if one.conf == conf]
     if not there:
-        service.configuration(name.namespace, conf)
+        service.configuration(name.namespace, conf_named(conf))
         said = f"{name} was not grouped by {conf} yet: ask for it with POST /run."
         raise RefusedError(404, said, parameter="conf")
     times = [one.timestamp for one in there if at is None or one.timestamp <= at]
@@ -172,7 +173,7 @@ def chosen(service: Service, name: Name, conf: str, at: int | None) -> int:
     return max(times)
 
 
-def etag_of(service: Service, name: Name, time: int) -> str:
+def etag_of(service: CollectionService, name: Name, time: int) -> str:
     """The validator of what is told of a clustering now: its time, and the number of the last change."""
     cells = service.tables.row(COLLECTIONS, name.row, ["main:sequence"])
     return f'"{time}-{number(cells, "main:sequence")}"'
@@ -187,7 +188,9 @@ def is_known(request: Request, etag: str) -> bool:
     return etag in given or given == ["*"]
 
 
-def _changes(service: Service, name: Name, conf: str, before: int, after: int) -> ChangesTold:
+def _changes(
+    service: CollectionService, name: Name, conf: str, before: int, after: int
+) -> ChangesTold:
     from fonds.collections.reading.lineage import changes_between
 
     first = chosen(service, name, conf, before)
@@ -207,7 +210,7 @@ def _changes(service: Service, name: Name, conf: str, before: int, after: int) -
 
 
 def _plain(
-    service: Service, name: Name, conf: str, time: int, level: int, labels: list[str]
+    service: CollectionService, name: Name, conf: str, time: int, level: int, labels: list[str]
 ) -> Iterator[bytes]:
     """`{label: [ids]}`, streamed."""
     for at, label in enumerate(labels):

@@ -16,7 +16,7 @@ from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, reason_href, unpart
 from fonds.web.themes.apart.reasons import (
@@ -30,6 +30,7 @@ from fonds.web.themes.apart.reasons import (
 from fonds.web.themes.asking import AT, CONF, Asked, asked
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.documents.paging import AFTER, pages, to_row, to_text
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
 PATH = "/themes/{namespace}/{key}/apart"
@@ -70,7 +71,9 @@ class ApartPage:
     next: str | None
 
 
-def apart_page(stores: Stores, themes: Service, there: Asked, reason: str, after: str) -> ApartPage:
+def apart_page(
+    stores: Stores, themes: CollectionService, there: Asked, reason: str, after: str
+) -> ApartPage:
     """The documents apart for a reason, or for any where it is ''. Raises HTTPException 404 for a reason
     there is not, 400 for an `after` that is none of its pages."""
     at = there.clustering

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fonds.collections.reading.clusters import Cluster
 from fonds.collections.reading.curated import curated
 from fonds.collections.reading.lineage import Change
-from fonds.web.rest.service import Service
 from fonds.web.themes.asking import Asked
 from fonds.web.themes.changes import changed
 from fonds.web.themes.listing import Linked
+from fonds.wiring.recurring.collections import CollectionService
 
 LISTED_MAX = 20
 
@@ -30,7 +30,7 @@ class Lost:
 
 
 def lost_themes(
-    themes: Service, there: Asked, now: Sequence[Cluster], told: Sequence[Change]
+    themes: CollectionService, there: Asked, now: Sequence[Cluster], told: Sequence[Change]
 ) -> list[Lost]:
     """All of them, by name; nothing for a level whose ids do not stay, or of the past."""
     at = there.clustering

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fonds.collections.reading.clusters import Cluster, Clusters
-from fonds.web.rest.service import Service
 from fonds.web.themes.addresses import theme_href
 from fonds.web.themes.asking import Asked
 from fonds.web.themes.listing import Linked
+from fonds.wiring.recurring.collections import CollectionService
 
 LISTED_MAX = 5
 
@@ -24,7 +24,9 @@ class MergeLine:
     shared: Sequence[str]
 
 
-def merges(themes: Service, there: Asked, level: Clusters | None) -> tuple[list[MergeLine], int]:
+def merges(
+    themes: CollectionService, there: Asked, level: Clusters | None
+) -> tuple[list[MergeLine], int]:
     """Those suggested, the nearest five, and how many there are; what a person gave one name is settled."""
     if level is None:
         return [], 0

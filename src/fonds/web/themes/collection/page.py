@@ -20,7 +20,7 @@ from fonds.web.access.declared import READS
 from fonds.web.charts import share, sparks
 from fonds.web.pages.periods import Period
 from fonds.web.rendering import how_many, instant, link, page, pager
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, excluded_href, theme_href
 from fonds.web.themes.apart.reasons import ApartLine, apart_href, apart_lines
@@ -33,6 +33,7 @@ from fonds.web.themes.collection.lost import LISTED_MAX, Lost, lost_themes
 from fonds.web.themes.collection.merging import MergeLine, merges
 from fonds.web.themes.collection.parts import PART, named, part_href, quarters, themes_in, within
 from fonds.web.themes.times.courses import Courses, courses
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
@@ -132,7 +133,7 @@ class _Read:
     complete: bool
 
 
-def _read(themes: Service, there: Asked, form: CollectionForm) -> _Read:
+def _read(themes: CollectionService, there: Asked, form: CollectionForm) -> _Read:
     at, tables = there.clustering, themes.tables
     level = None
     if at is not None:
@@ -154,7 +155,7 @@ def _read(themes: Service, there: Asked, form: CollectionForm) -> _Read:
 
 
 def collection_page(
-    themes: Service, there: Asked, form: CollectionForm, read: _Read | None = None
+    themes: CollectionService, there: Asked, form: CollectionForm, read: _Read | None = None
 ) -> CollectionPage:
     """What is asked for; a page behind the last has no themes."""
     read = read or _read(themes, there, form)

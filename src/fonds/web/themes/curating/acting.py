@@ -19,7 +19,8 @@ from fonds.web.access.forms import Fields
 from fonds.web.access.viewers import name_act
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import cut, sentence
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.paths import named
+from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import (
     collection_href,
     excluded_href,
@@ -27,6 +28,7 @@ from fonds.web.themes.addresses import (
     theme_href,
     unpart,
 )
+from fonds.wiring.recurring.collections import CollectionService
 
 FIELDS = frozenset({"conf", "theme", "name", "id"})
 PATH = "/themes/{namespace}/{key}/{act}"
@@ -74,10 +76,10 @@ class ActTold:
     documents: int | None = None
 
 
-def act_on(themes: Service, namespace: str, key: str, act: Act, asked: Asked) -> ActTold:
+def act_on(themes: CollectionService, namespace: str, key: str, act: Act, asked: Asked) -> ActTold:
     """Do it; done twice it is as done once. Raises RefusedError 404 for a collection there is not, 400 with a
     sentence for a theme, document or name that is none, 409 where the model is not to be had."""
-    name = themes.collection(namespace, key).name
+    name = themes.collection(named(namespace, key)).name
     changes = themes.writing()
     try:
         conf = checked_conf(asked.conf or DEFAULT)
@@ -117,7 +119,7 @@ def act_html(
 
 
 def _seen_at(
-    themes: Service, name: Name, conf: str | None, act: Act, told: ActTold, document: str
+    themes: CollectionService, name: Name, conf: str | None, act: Act, told: ActTold, document: str
 ) -> str:
     if act is Act.INCLUDE:
         return excluded_href(name, conf=conf)

@@ -22,12 +22,13 @@ from fonds.collections.reading.documents import Place, places
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.rendering import OpenStores, instant, link, page
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, excluded_href, theme_href
 from fonds.web.themes.asking import CONF, Asked, Served, asked
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.documents.paging import AFTER, pages, to_row, to_text
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
 SOME, NONE = "documents taken out of themes", "no document is taken out of a theme"
@@ -73,7 +74,9 @@ class ExcludedPage:
     next: str | None
 
 
-def excluded_page(stores: Stores, themes: Service, there: Asked, after: str) -> ExcludedPage:
+def excluded_page(
+    stores: Stores, themes: CollectionService, there: Asked, after: str
+) -> ExcludedPage:
     """The exclusions asked for. Raises HTTPException 400 for an `after` that is none of its pages."""
     tables, name = themes.tables, there.name
     with pages():
@@ -99,7 +102,7 @@ def excluded_page(stores: Stores, themes: Service, there: Asked, after: str) -> 
     )
 
 
-def _now(themes: Service, there: Asked, document_id: str) -> Place | None:
+def _now(themes: CollectionService, there: Asked, document_id: str) -> Place | None:
     found = places(themes.tables, there.name, document_id)
     return next((one for one in found if one.conf == there.conf and one.level == 0), None)
 

@@ -19,7 +19,7 @@ from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import histogram
 from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
@@ -27,6 +27,7 @@ from fonds.web.themes.changes import marks, sizes_before
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.documents.paging import AFTER, pages, to_row, to_text
 from fonds.web.themes.theme.courses import Months, Stage, Turn, bars, months, stages, turns
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
 TERMS_SHOWN = 20
@@ -91,7 +92,9 @@ class ThemePage:
     next: str | None
 
 
-def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after: str) -> ThemePage:
+def theme_page(
+    stores: Stores, themes: CollectionService, there: Asked, theme: str, after: str
+) -> ThemePage:
     """The theme of this id or label. Raises HTTPException 404 where there is none, naming the nearest, and
     400 for an `after` that is none of its pages."""
     at, tables = there.clustering, themes.tables
@@ -133,7 +136,7 @@ def theme_page(stores: Stores, themes: Service, there: Asked, theme: str, after:
     )
 
 
-def _nearest(themes: Service, there: Asked, label: str) -> list[Nearby]:
+def _nearest(themes: CollectionService, there: Asked, label: str) -> list[Nearby]:
     """The themes nearest by the model, which knows the first level only."""
     at = there.clustering
     if at is None or there.level:
@@ -157,7 +160,7 @@ def _act_href(there: Asked) -> str | None:
     return collection_href(there.name) if can else None
 
 
-def _parent_name(themes: Service, there: Asked, one: Cluster) -> str:
+def _parent_name(themes: CollectionService, there: Asked, one: Cluster) -> str:
     """What a curator called the theme above; those of the first level alone are called."""
     at = there.clustering
     if one.parent is None or one.parent_level or at is None:
@@ -166,7 +169,7 @@ def _parent_name(themes: Service, there: Asked, one: Cluster) -> str:
     return names.get(one.parent, "")
 
 
-def _members(themes: Service, there: Asked, label: str, after: str) -> Members:
+def _members(themes: CollectionService, there: Asked, label: str, after: str) -> Members:
     at = there.clustering
     with pages():
         found = members(
@@ -177,7 +180,7 @@ def _members(themes: Service, there: Asked, label: str, after: str) -> Members:
     return found or Members((), None)
 
 
-def _unknown(themes: Service, there: Asked, theme: str) -> str:
+def _unknown(themes: CollectionService, there: Asked, theme: str) -> str:
     at = there.clustering
     found = clusters(
         themes.tables, there.name, there.conf, at.timestamp if at else None,

@@ -19,13 +19,14 @@ from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.parameters import Day
 from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, reason_href, theme_href, unpart
 from fonds.web.themes.apart.reasons import WHY_APART
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.times.courses import date_of
 from fonds.web.themes.times.moved import APART, PLACED_SINCE
+from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
 PAGES_MAX = 1_000
@@ -87,7 +88,7 @@ class ListedPage:
 
 
 def listed_page(
-    stores: Stores, themes: Service, there: Asked, which: Which, form: ListedForm
+    stores: Stores, themes: CollectionService, there: Asked, which: Which, form: ListedForm
 ) -> ListedPage:
     """The documents asked for. Raises HTTPException 404 for a theme or reason there is none of, and 400 for a
     place they came from that there is none of."""
@@ -121,7 +122,7 @@ def listed_page(
     )
 
 
-def _theme(themes: Service, there: Asked, at: Clustering, which: Which) -> Cluster | None:
+def _theme(themes: CollectionService, there: Asked, at: Clustering, which: Which) -> Cluster | None:
     """The theme; None for a reason. Raises HTTPException 404 where there is neither."""
     found, shown = None, cut(which.word, 200)
     if not which.is_reason:
@@ -136,7 +137,7 @@ def _theme(themes: Service, there: Asked, at: Clustering, which: Which) -> Clust
     return found
 
 
-def _then(themes: Service, there: Asked, came_from: str) -> str:
+def _then(themes: CollectionService, there: Asked, came_from: str) -> str:
     """Where the documents were: a label of the clustering before, `apart`, `since`, or '' for anywhere."""
     if not came_from:
         return ""
@@ -207,7 +208,12 @@ def _days(first: dt.date | None, last: dt.date | None) -> str:
 
 
 def _html(
-    request: Request, stores: Stores, themes: Service, there: Asked, which: Which, form: ListedForm
+    request: Request,
+    stores: Stores,
+    themes: CollectionService,
+    there: Asked,
+    which: Which,
+    form: ListedForm,
 ) -> HTMLResponse:
     found = listed_page(stores, themes, there, which, form)
     here = f"{which.href(there)}/documents"

@@ -17,13 +17,14 @@ from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.parameters import Day
 from fonds.web.rendering import cut, how_many, instant, link, page
-from fonds.web.rest.service import Service, TheService
+from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import KINDS, ChangesOfKind, changes_of
 from fonds.web.themes.times.courses import THEMES_MAX, Course, Courses, courses
 from fonds.web.themes.times.moved import APART, OTHERS, PLACED_SINCE, Move, Place, counted, picture
 from fonds.web.themes.times.multiples import Bar, multiple
+from fonds.wiring.recurring.collections import CollectionService
 
 CLUSTERINGS_MAX = 12
 
@@ -127,7 +128,7 @@ class OverTimePage:
     clusterings: Sequence[Told]
 
 
-def over_time_page(themes: Service, there: Asked, form: OverTimeForm) -> OverTimePage:
+def over_time_page(themes: CollectionService, there: Asked, form: OverTimeForm) -> OverTimePage:
     """What is asked for."""
     at, tables = there.clustering, themes.tables
     level = None
@@ -246,7 +247,7 @@ def _href(there: Asked, then: Place, now: Place) -> str | None:
     return link(here, **there.params(), came_from=then.id)
 
 
-def _told(themes: Service, there: Asked) -> list[Told]:
+def _told(themes: CollectionService, there: Asked) -> list[Told]:
     found = []
     for one in there.clusterings[:CLUSTERINGS_MAX]:
         counts = changes_counted(themes.tables, there.name, there.conf, one.timestamp)
