@@ -1,4 +1,4 @@
-"""Dates that papers give: a day, a month or a year."""
+"""Dates as papers give them (a day, a month or a year), and days as people enter them."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def first_day(published: object) -> date | None:
         return date(*map(int, (*parts, "1", "1")[:3]))
     except ValueError:
         return None
+
+
+def entered_day(value: object) -> object:
+    """Return the day of a form's text YYYY-MM-DD, and None for blank text; other values stay as they are.
+
+    Raises ValueError for any other text.
+    """
+    if isinstance(value, str):
+        return date.fromisoformat(value.strip()) if value.strip() else None
+    return value

@@ -11,6 +11,7 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator
 
 from fonds.model.names import nearest
+from fonds.model.partial_date import entered_day
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import cut
 
@@ -19,14 +20,7 @@ _CHOICES = re.compile(r"'([^']*)'")
 _CLOSED = frozenset({"literal_error", "enum"})
 
 
-def _day(value: object) -> object:
-    """An empty field of a form means no limit; anything else is YYYY-MM-DD."""
-    if isinstance(value, str):
-        return date.fromisoformat(value.strip()) if value.strip() else None
-    return value
-
-
-Day = Annotated[date | None, BeforeValidator(_day)]
+Day = Annotated[date | None, BeforeValidator(entered_day)]
 """A day as a parameter."""
 
 

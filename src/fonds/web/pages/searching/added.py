@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from fonds.model.document import DateOf
 from fonds.ports import Index
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
+from fonds.web.rendering import link
 
 DAYS = 7
 
@@ -39,5 +40,5 @@ def lately(index: Index, form: SearchForm, today: date) -> Lately | None:
         count_max=0,
         facet_values_max=0,
     )
-    href = form.href({"q": query, "sort": "added"})
+    href = link("/search", **form.params({"q": query, "sort": "added"}))
     return Lately(index.search(asked).total, since, href)

@@ -214,7 +214,7 @@ def as_of_html(
     """The sums, and a list; a day or a search that cannot be asked is told in its place, with status 400."""
     shown: Mapping[str, Any] = {
         "form": form,
-        "search_href": form.search().href({}),
+        "search_href": link("/search", **form.search().params()),
         "bounds": (FOUND_MAX, CHANGED_MAX, VERSIONS_MAX),
         "chips": form.search().filters(),
         "short": SHORT,

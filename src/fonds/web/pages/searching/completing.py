@@ -15,7 +15,7 @@ from fonds.ports import Completes, Stores
 from fonds.web.access.declared import READS
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm, shown_name
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many
+from fonds.web.rendering import OpenStores, how_many, link
 from fonds.web.rest.service import TheService
 from fonds.wiring.backends import completing
 from fonds.wiring.recurring.collections import CollectionService
@@ -92,7 +92,7 @@ def offered_values(
 
 
 def _offered(form: SearchForm, found: Completing) -> Offered:
-    values = [(one, form.href({"q": one.text})) for one in found.completions]
+    values = [(one, link("/search", **form.params({"q": one.text}))) for one in found.completions]
     return Offered(found.typed.field, values, found.more, found.example)
 
 

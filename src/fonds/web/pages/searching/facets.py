@@ -13,6 +13,7 @@ from fonds.web.pages.searching.form import (
     SearchForm,
     shown_name,
 )
+from fonds.web.rendering import link
 
 FACETS = {
     "kind": "kind",
@@ -84,7 +85,7 @@ def made_facets(
             continue
         values = [_value(form, parameter, value, count, chosen) for value, count in pairs]
         is_cut = form.facets < FACET_VALUES_MAX and not form.find
-        more = form.href({"facets": FACET_VALUES_MAX}) if is_cut else None
+        more = link("/search", **form.params({"facets": FACET_VALUES_MAX})) if is_cut else None
         made.append(Facet(parameter, values, beyond.get(field, 0), more))
     return made
 
@@ -98,7 +99,7 @@ def _value(
         value,
         shown_name(parameter, value),
         count,
-        form.href({parameter: left or None}),
+        link("/search", **form.params({parameter: left or None})),
         None if is_chosen else _without(form, parameter, value),
         is_chosen,
     )
@@ -113,4 +114,4 @@ def _without(form: SearchForm, parameter: str, value: str) -> str | None:
     query = f'{held} -{parameter}:"{value or "none"}"'.strip()
     if len(query) > QUERY_MAX_CHARS:
         return None
-    return form.href({"q": query})
+    return link("/search", **form.params({"q": query}))

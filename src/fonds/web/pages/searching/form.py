@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -18,8 +19,7 @@ from pydantic import (
 
 from fonds.model.document import RESULTS_MAX, DateOf, Match, SearchQuery
 from fonds.model.file import Kind
-from fonds.web.parameters import Day
-from fonds.web.rendering import link
+from fonds.model.partial_date import entered_day
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
 QUERY_MAX_CHARS = 1_000
@@ -70,6 +70,7 @@ def _said(values: list[str]) -> list[str]:
 
 Value = Annotated[str, StringConstraints(max_length=255)]
 Values = Annotated[list[Value], Field(max_length=20), AfterValidator(_distinct)]
+Day = Annotated[date | None, BeforeValidator(entered_day)]
 Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_said)]
 
 
@@ -154,16 +155,15 @@ class SearchForm(BaseModel):
             match=Match(self.match or Match.EXACT),
         )
 
-    def params(self) -> dict[str, Any]:
-        """What is asked for, without the page and what says nothing, by the names in the URL."""
+    def params(self, changes: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """Return the parameters of the URL that are not defaults, on its first page.
+
+        `changes` replace values. None removes one.
+        """
         said = self.model_dump(
             by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
         )
-        return {name: 1 if value is True else value for name, value in said.items()}
-
-    def href(self, changes: Mapping[str, Any]) -> str:
-        """The same search with other values (None removes one); always its first page."""
-        return link("/search", **{**self.params(), **changes})
+        return {name: 1 if value is True else value for name, value in said.items()} | {**changes}
 
     def filters(self) -> list[Filter]:
         """Every filter in use; the words and the order are none."""
@@ -188,15 +188,14 @@ class SearchForm(BaseModel):
                     [other for other in value if other != one] if isinstance(value, list) else None
                 )
                 shown = "undated" if name == "undated" else shown_name(name, str(one))
-                found.append(Filter(told, shown, self.href({name: left}), {name: left or None}))
+                found.append(Filter(told, shown, {name: left or None}))
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter in use; `href` is the search without it, `removal` what to change for that."""
+    """A filter in use. `removal` is the change of parameters that removes it."""
 
     name: str
     value: str
-    href: str
     removal: Mapping[str, Any]

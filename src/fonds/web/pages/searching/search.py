@@ -207,16 +207,19 @@ def _bars(form: SearchForm, found: SearchPage) -> list[Bucket]:
         shown = spans({date.fromisoformat(day): count for day, count in found.dates})
     else:
         shown = periods(found.dates, form.from_, form.to)
-    return [Bucket(one.label, one.count, form.href(_within(one))) for one in shown]
+    return [
+        Bucket(one.label, one.count, link("/search", **form.params(_within(one)))) for one in shown
+    ]
 
 
 def _dates_of(form: SearchForm) -> list[tuple[DateOf, str]]:
     """Each kind of date, and the search by it; its limits are days of another kind, and are left out."""
     kept = {"from": None, "to": None, "undated": None}
-    published = DateOf.PUBLISHED
-    return [
-        (one, form.href({"dates": one if one is not published else None, **kept})) for one in DateOf
-    ]
+    found = []
+    for one in DateOf:
+        chosen = one if one is not DateOf.PUBLISHED else None
+        found.append((one, link("/search", **form.params({"dates": chosen, **kept}))))
+    return found
 
 
 def _within(period: Period) -> dict[str, Any]:
@@ -257,7 +260,8 @@ def search_html(
             bad=bad_token(form.q, error), form=form, found=None, feed=None, kind_words=KIND_WORDS, dates=None,
             values=offered_values(stores, themes, form, error),
         )  # fmt: skip
-    exact_href, best_href = form.href({"match": "exact"}), form.href({"match": "best"})
+    exact_href = link("/search", **form.params({"match": "exact"}))
+    best_href = link("/search", **form.params({"match": "best"}))
     if found.match is Match.BEST:
         form = form.model_copy(update={"match": str(Match.BEST)})
     bars = _bars(form, found)

@@ -13,6 +13,7 @@ from fonds.model.document import SearchQuery
 from fonds.ports import Stores
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm
 from fonds.web.problems import RefusedError
+from fonds.web.rendering import link
 from fonds.wiring.recurring.collections import CollectionService
 
 OFFERED_MAX = 10
@@ -83,7 +84,7 @@ def theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | No
         for label, count in shown
     ]
     beyond = sum(count for _, count in counts.themes[len(shown) :])
-    return ThemeFacet(counts, values, beyond, form.href({"themes": None}))
+    return ThemeFacet(counts, values, beyond, link("/search", **form.params({"themes": None})))
 
 
 def offered(themes: CollectionService, form: SearchForm) -> list[Offered]:
@@ -92,7 +93,10 @@ def offered(themes: CollectionService, form: SearchForm) -> list[Offered]:
         return []
     some = islice(themes.every(), LOOKED_MAX)
     served = (str(one.name) for one in some if any(by.conf == DEFAULT for by in one.served))
-    return [Offered(name, form.href({"themes": name})) for name in islice(served, OFFERED_MAX)]
+    return [
+        Offered(name, link("/search", **form.params({"themes": name})))
+        for name in islice(served, OFFERED_MAX)
+    ]
 
 
 def _narrowed(form: SearchForm, label: str) -> str | None:
@@ -102,4 +106,4 @@ def _narrowed(form: SearchForm, label: str) -> str | None:
     words = form.q.strip()
     held = f"({words})" if " OR " in words else words
     query = f'{held} theme:"{form.themes}/{label}"'.strip()
-    return None if len(query) > QUERY_MAX_CHARS else form.href({"q": query})
+    return None if len(query) > QUERY_MAX_CHARS else link("/search", **form.params({"q": query}))
