@@ -19,9 +19,8 @@ from fonds.model.names import nearest
 from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
-from fonds.web.rest.bodies.documents import decoded, escaped
 from fonds.web.rest.paths import Conf, Namespace, conf_named, href, namespace_named
-from fonds.web.rest.service import Body, TheService, judged, told
+from fonds.web.rest.service import Body, TheService, decoded, escaped, judged, takes, told
 from fonds.wiring.recurring.collections import CollectionService
 
 router = APIRouter(responses=RESPONSES, tags=["configurations"], dependencies=[READS])
@@ -48,7 +47,7 @@ class Transform:
     parameters: Parameters
 
 
-_TRANSFORM = schemas.takes(
+_TRANSFORM = takes(
     {
         "type": "object",
         "required": ["transform"],
@@ -146,7 +145,7 @@ def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) ->
     """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,
     `top_documents` is 10, since `/results` takes another number as `top`.
     """
-    sent = decoded(body, SentTransform, names=("transform", "parameters"))
+    sent = decoded(body, SentTransform)
     algorithm = TRANSFORMS.get(sent.transform, sent.transform)
     if algorithm not in ALGORITHMS:
         near = nearest(sent.transform, (*ALGORITHMS, *TRANSFORMS))

@@ -17,10 +17,8 @@ from fonds.collections.reading.clusterings import collection as read
 from fonds.web.access.declared import CURATES, READS
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rendering import OpenStores
-from fonds.web.rest.bodies import schemas
-from fonds.web.rest.bodies.documents import decoded
 from fonds.web.rest.paths import Namespace, QueryName, href, named, namespace_named
-from fonds.web.rest.service import Body, TheService, judged, told
+from fonds.web.rest.service import Body, TheService, decoded, judged, takes, told
 
 NAMED_MAX = 10_000
 router = APIRouter(responses=RESPONSES, tags=["queries"], dependencies=[READS])
@@ -40,7 +38,7 @@ class QueryTold:
     collection: str
 
 
-_QUERY = schemas.takes(
+_QUERY = takes(
     {
         "type": "object",
         "required": ["query"],
@@ -88,7 +86,7 @@ def put(
     service: TheService, stores: OpenStores, body: Body, ns: Namespace, name: QueryName
 ) -> Response:
     """Makes the collection, or gives it another query. It is a search of this library, in words."""
-    sent = decoded(body, SentQuery, names=("query",))
+    sent = decoded(body, SentQuery)
     collection = named(ns, name)
     if not sent.query.strip():
         raise RefusedError(400, "The query is empty; '*' is everything.", pointer="/query")

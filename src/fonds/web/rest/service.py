@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import Depends, Request
 from starlette.responses import Response
 
 from fonds.model.errors import LimitError
+from fonds.model.names import nearest
+from fonds.model.prepared import prepared
 from fonds.web.problems import RefusedError
+from fonds.web.serving.lanes import JSON, media_type
 from fonds.wiring.recurring.collections import CollectionService
+
+BODY_BYTES_MAX = 32_768
+"""Maximum length of the JSON body of an action on a page's subject."""
+
+T = TypeVar("T")
+_PLACE = re.compile(r" - at `(\$[^`]*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def decoded(body: bytes, kind: type[T], line: int | None = None) -> T:
+    """Decode a body as a value of a kind. Raises RefusedError 400 that names the place, and the nearest field
+    for an unknown one."""
+    if not body.strip():
+        raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
+    try:
+        return msgspec.json.decode(body, type=prepared(kind))
+    except msgspec.ValidationError as error:
+        said = str(error)
+        place = _PLACE.search(said)
+        unknown = _UNKNOWN.search(said)
+        names = _field_names(kind, place.group(1) if place else "") if unknown else ()
+        near = nearest(unknown.group(1), names) if unknown else None
+        meant = f" Did you mean “{near}”?" if near else ""
+        takes = f" It takes {', '.join(names)}." if unknown else ""
+        told = f"{_PLACE.sub('', said)}.{meant}{takes}"
+        pointer = _pointer(place.group(1)) if place else ""
+        raise RefusedError(400, told, pointer=pointer, line=line, nearest=near) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
+
+
+def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
+    """The further members of an operation that takes a body of this schema, or one such value a line."""
+    content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
+    if lines:
+        content["application/x-ndjson"] = {"schema": {"type": "string"}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 @contextmanager
@@ -31,6 +73,28 @@ def told(value: object, status: int = 200, headers: dict[str, str] | None = None
     return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
+def escaped(name: str) -> str:
+    """A member's name as a JSON pointer has it."""
+    return name[:100].replace("~", "~0").replace("/", "~1")
+
+
+def _pointer(place: str) -> str:
+    """A place as the decoder tells it (`$.bulk[3].text`), as a JSON pointer."""
+    return "".join(f"/{name or number}" for name, number in _STEP.findall(place))
+
+
+def _field_names(kind: Any, place: str) -> tuple[str, ...]:
+    """Return the fields of the object at a place (`$.bulk[3]`) of a value of this kind."""
+    at = msgspec.inspect.type_info(kind)
+    for name, _ in _STEP.findall(place):
+        if isinstance(at, msgspec.inspect.ListType):
+            at = at.item_type
+        elif isinstance(at, msgspec.inspect.StructType):
+            at = next(field.type for field in at.fields if field.encode_name == name)
+    fields = at.fields if isinstance(at, msgspec.inspect.StructType) else ()
+    return tuple(field.encode_name for field in fields)
+
+
 def _sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
@@ -46,3 +110,20 @@ async def _body(request: Request) -> bytes:
 
 TheService = Annotated[CollectionService, Depends(_service)]
 Body = Annotated[bytes, Depends(_body)]
+
+
+async def _json(request: Request) -> bytes:
+    """The body, b"" for none. Raises RefusedError 415 for another media type: forms of older browsers, which
+    do not tell where they come from, have one; 413 for a long one."""
+    kind = media_type(request.headers)
+    body = await request.body()
+    if len(body) > BODY_BYTES_MAX:
+        raise RefusedError(413, f"A body has at most {BODY_BYTES_MAX:,} bytes here.")
+    if (kind or body) and kind != JSON:
+        raise RefusedError(
+            415, f"A body is {JSON}; say so in Content-Type.", parameter="Content-Type"
+        )
+    return body
+
+
+SentJson = Annotated[bytes, Depends(_json)]

@@ -24,6 +24,7 @@ LINES = {"Content-Type": "application/x-ndjson"}
     [
         ([{"id": 1, "text": "x"}, {"id": 2, "txet": "x"}], {"pointer": "/1", "nearest": "text"}),
         ({"bulk": [{"id": "a", "text": 3}]}, {"pointer": "/bulk/0/text"}),
+        ({"bulk": [{"id": "a", "txet": 3}]}, {"pointer": "/bulk/0", "nearest": "text"}),
         ({"id": "a"}, {"pointer": ""}),
         ({"id": "", "text": "x"}, {"pointer": ""}),
         ({"id": "a", "text": "x", "time": -1}, {"pointer": "/time"}),

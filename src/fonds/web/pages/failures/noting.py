@@ -14,11 +14,9 @@ from fonds.model.rows import FailureNoteRow
 from fonds.web.access.declared import CURATES
 from fonds.web.access.forms import Fields
 from fonds.web.access.viewers import TheViewer
-from fonds.web.pages.following.programs import SentJson
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, link, sentence
-from fonds.web.rest.bodies.documents import decoded
-from fonds.web.rest.bodies.schemas import takes
+from fonds.web.rest.service import SentJson, decoded, takes
 
 API = "/api/failures/note"
 FIELDS = frozenset({"pipeline", "group", "note", "owner"})
@@ -68,4 +66,4 @@ def note_html(
 def note_json(stores: OpenStores, viewer: TheViewer, sent: SentJson) -> FailureNoteRow | None:
     """As `fonds failures note`: in the place of what was noted; without note and owner nothing is noted any
     more, and the answer is null."""
-    return _noted(stores, viewer, decoded(sent, SentNote, names=tuple(sorted(FIELDS))))
+    return _noted(stores, viewer, decoded(sent, SentNote))

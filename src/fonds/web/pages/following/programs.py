@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from fonds.sources.following.backfill.wishes import checked_days
 from fonds.sources.following.editing import WORD_CHARACTERS_MAX
@@ -17,12 +17,9 @@ from fonds.web.pages.following.acting import Act, act_on
 from fonds.web.pages.following.source import SourceId, SourcePage, source_page
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import OpenStores, sentence
-from fonds.web.rest.bodies.documents import decoded
-from fonds.web.rest.bodies.schemas import takes
-from fonds.web.serving.lanes import JSON, media_type
+from fonds.web.rest.service import SentJson, decoded, takes
 
 PATH = "/api/sources/"
-BODY_BYTES_MAX = 32_768
 _Word = Annotated[str, msgspec.Meta(max_length=WORD_CHARACTERS_MAX)]
 _Name = Annotated[str, msgspec.Meta(max_length=WORD_CHARACTERS_MAX, pattern=r"\S")]
 
@@ -50,7 +47,6 @@ class SentMute(msgspec.Struct, forbid_unknown_fields=True):
     note: _Word = ""
 
 
-MUTE_FIELDS = tuple(one.name for one in msgspec.structs.fields(SentMute))
 _MUTES = takes(
     msgspec.json.schema(SentMute)["$defs"]["SentMute"],
     {"until": "2027-01-31", "note": "they move house"},
@@ -66,7 +62,6 @@ class SentDays(msgspec.Struct, forbid_unknown_fields=True):
     undated: bool = False
 
 
-DAY_FIELDS = tuple(one.encode_name for one in msgspec.structs.fields(SentDays))
 _BACKFILLS = takes(
     msgspec.json.schema(SentDays)["$defs"]["SentDays"], {"from": "2025-01-01", "to": "2025-06-30"}
 )
@@ -82,21 +77,6 @@ class StateAct(StrEnum):
     STOP_BACKFILL = Act.STOP_BACKFILL.value
 
 
-async def _json(request: Request) -> bytes:
-    """The body, b"" for none. Raises RefusedError 415 for another media type: forms of older browsers, which
-    do not tell where they come from, have one; 413 for a long one."""
-    kind = media_type(request.headers)
-    body = await request.body()
-    if len(body) > BODY_BYTES_MAX:
-        raise RefusedError(413, f"A body has at most {BODY_BYTES_MAX:,} bytes here.")
-    if (kind or body) and kind != JSON:
-        raise RefusedError(
-            415, f"A body is {JSON}; say so in Content-Type.", parameter="Content-Type"
-        )
-    return body
-
-
-SentJson = Annotated[bytes, Depends(_json)]
 router = APIRouter(dependencies=[CURATES])
 
 
@@ -108,7 +88,7 @@ def mute_json(stores: OpenStores, source_id: SourceId, sent: SentJson) -> Source
     409 for a source that is paused or gone; 400 for one that is well where no day is said, and a day that is
     over.
     """
-    words = decoded(sent.strip() or b"{}", SentMute, names=MUTE_FIELDS)
+    words = decoded(sent.strip() or b"{}", SentMute)
     said = {"until": words.until.isoformat() if words.until else "", "note": words.note}
     act_on(stores.records, source_id, Act.MUTE, said)
     return source_page(stores.records, source_id, datetime.now(UTC))
@@ -124,7 +104,7 @@ def backfill_json(
     409 for a source that is paused or gone, that is known to offer nothing older, or that is being
     backfilled; 400 for days that are none, are yet to come, or in the wrong order.
     """
-    words = decoded(sent, SentDays, names=DAY_FIELDS)
+    words = decoded(sent, SentDays)
     try:
         checked_days(words.first, words.last, datetime.now(UTC))
     except ValueError as error:
@@ -155,7 +135,7 @@ def act_json(stores: OpenStores, source_id: SourceId, act: StateAct, sent: SentJ
 def edit_json(stores: OpenStores, source_id: SourceId, sent: SentJson) -> SourcePage:
     """Another title, folder or collection, as `fonds sources edit`; what is left out stays, and so do links
     that came in before."""
-    words = msgspec.structs.asdict(decoded(sent, SentWords, names=FIELDS))
+    words = msgspec.structs.asdict(decoded(sent, SentWords))
     said = {name: word for name, word in words.items() if word is not msgspec.UNSET}
     if not said:
         raise RefusedError(400, f"Say what is to change: {', '.join(FIELDS)}.", pointer="")

@@ -6,8 +6,7 @@ body is judged before any of it is put.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import msgspec
 from starlette.requests import Request
@@ -15,19 +14,15 @@ from starlette.requests import Request
 from fonds.collections.documents import Document, checked_document
 from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.model.errors import LimitError
-from fonds.model.names import nearest
 from fonds.model.numbers import EXACT_MAX
 from fonds.model.prepared import prepared
 from fonds.web.problems import RefusedError
-from fonds.web.serving.lanes import JSON, LINES, media_type
+from fonds.web.rest.service import decoded
+from fonds.web.serving.lanes import LINES, media_type
 
 DOCUMENTS_MAX = 10_000
 Time = Annotated[int, msgspec.Meta(ge=0, le=EXACT_MAX)]
 Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
-T = TypeVar("T")
-_PLACE = re.compile(r" - at `(\$[^`]*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,9 +59,6 @@ class _MayBeBulk(msgspec.Struct):
     bulk: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-FIELDS = tuple(field.name for field in msgspec.structs.fields(Sent))
-
-
 def documents(body: bytes, request: Request) -> list[Document]:
     """The documents of a body. Raises RefusedError 400 or 413 that names the place."""
     if media_type(request.headers) in LINES:
@@ -86,27 +78,6 @@ def document(body: bytes, document_id: str) -> Document:
         said = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
         raise RefusedError(400, said, pointer="/id")
     return _checked(_document(sent, document_id), "")
-
-
-def decoded(body: bytes, kind: type[T], line: int | None = None, names: Any = FIELDS) -> T:
-    """A body as a value of a kind. Raises RefusedError 400 that names the place, and for a field there is
-    not the nearest of `names`."""
-    if not body.strip():
-        raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
-    try:
-        return msgspec.json.decode(body, type=prepared(kind))
-    except msgspec.ValidationError as error:
-        said = str(error)
-        place = _PLACE.search(said)
-        unknown = _UNKNOWN.search(said)
-        near = nearest(unknown.group(1), names) if unknown else None
-        meant = f" Did you mean “{near}”?" if near else ""
-        takes = f" It takes {', '.join(names)}." if unknown else ""
-        told = f"{_PLACE.sub('', said)}.{meant}{takes}"
-        pointer = _pointer(place.group(1)) if place else ""
-        raise RefusedError(400, told, pointer=pointer, line=line, nearest=near) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
 
 
 def _has_bulk(body: bytes) -> bool:
@@ -156,13 +127,3 @@ def _check_count(count: int, pointer: str) -> None:
     if count > DOCUMENTS_MAX:
         said = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
         raise RefusedError(413, said, pointer=pointer)
-
-
-def escaped(name: str) -> str:
-    """A member's name as a JSON pointer has it."""
-    return name[:100].replace("~", "~0").replace("/", "~1")
-
-
-def _pointer(place: str) -> str:
-    """A place as the decoder tells it (`$.bulk[3].text`), as a JSON pointer."""
-    return "".join(f"/{name or number}" for name, number in _STEP.findall(place))

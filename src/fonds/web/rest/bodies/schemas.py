@@ -19,6 +19,7 @@ from fonds.collections.names import ID_CHARACTERS_MAX
 from fonds.formats.grouping.dense import NUMBERS_MAX
 from fonds.model.numbers import EXACT_MAX
 from fonds.web.rest.bodies.documents import DOCUMENTS_MAX, Sent, SentTo
+from fonds.web.rest.service import takes
 
 
 def _schema(kind: type) -> dict[str, Any]:
@@ -26,14 +27,6 @@ def _schema(kind: type) -> dict[str, Any]:
     (_,), components = msgspec.json.schema_components([kind], ref_template="{name}")
     found: dict[str, Any] = components[kind.__name__]
     return found
-
-
-def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
-    """The further members of an operation that takes a body of this schema, or one such value a line."""
-    content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
-    if lines:
-        content["application/x-ndjson"] = {"schema": {"type": "string"}}
-    return {"requestBody": {"required": True, "content": content}}
 
 
 _SENT = _schema(Sent)

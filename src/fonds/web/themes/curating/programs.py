@@ -12,11 +12,8 @@ from fonds.collections.changing.writing import DOCUMENTS_AT_ONCE
 from fonds.collections.names import DEFAULT, ID_CHARACTERS_MAX
 from fonds.web.access.declared import CURATES
 from fonds.web.access.viewers import name_act
-from fonds.web.pages.following.programs import SentJson
 from fonds.web.problems import RefusedError
-from fonds.web.rest.bodies.documents import decoded
-from fonds.web.rest.bodies.schemas import takes
-from fonds.web.rest.service import TheService
+from fonds.web.rest.service import SentJson, TheService, decoded, takes
 from fonds.web.themes.addresses import unpart
 from fonds.web.themes.curating.acting import PATH, Act, ActTold, Asked, act_on
 
@@ -36,7 +33,6 @@ class SentAct(msgspec.Struct, forbid_unknown_fields=True):
     ids: _Ids | msgspec.UnsetType = msgspec.UNSET
 
 
-FIELDS = tuple(one.name for one in msgspec.structs.fields(SentAct))
 _TAKES = takes(
     msgspec.json.schema(SentAct)["$defs"]["SentAct"],
     {"theme": "river, dam, rain", "name": "Floods"},
@@ -54,7 +50,7 @@ def act_json(
 ) -> ActTold:
     """As `fonds clusters rename`, `pin`, `unpin`, `exclude` and `include`; done twice it is as done once. A
     theme is of the first granularity: those of others have no ids that stay."""
-    said = decoded(sent, SentAct, names=FIELDS)
+    said = decoded(sent, SentAct)
     for field in ("name", "ids"):
         is_there, goes = getattr(said, field) is not msgspec.UNSET, field in _WITH.get(act, ())
         if is_there is not goes:
