@@ -37,9 +37,9 @@ from fonds.web.pages.listed import files, ledger, records
 from fonds.web.pages.overview import whole
 from fonds.web.pages.reading.routers import ROUTERS as READING_ROUTERS
 from fonds.web.pages.searching import as_of, completing, exporting, feed, search, verifying
-from fonds.web.parameters import fault, only_known, refusal
+from fonds.web.parameters import fault, only_known, refusal, shorten
 from fonds.web.problems import problem
-from fonds.web.rendering import OpenStores, cut, page
+from fonds.web.rendering import OpenStores, page
 from fonds.web.replay.origin import NO_REPLAY, ReplayOrigin, onward
 from fonds.web.rest.paths import Parts, is_rest
 from fonds.web.rest.router import ROUTERS as SERVICE
@@ -250,7 +250,7 @@ async def refused(request: Request, error: Any) -> Response:
     """What a page refused, or a path nobody serves."""
     said = error.detail
     if said == "Not Found":
-        said = f"No page has the address {cut(request.url.path, 200)}."
+        said = f"No page has the address {shorten(request.url.path, 200)}."
     at = getattr(error, "at", None)
     return _problem(request, error.status_code, said, dict(error.headers or {}), at)
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any, get_origin
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator
 
+from fonds.collections.names import Name, checked, checked_conf, checked_id
 from fonds.model.names import nearest
 from fonds.model.partial_date import entered_day
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import cut
 
+TITLE_MAX_CHARS = 300
 SHOWN_CHARS = 100
 _CHOICES = re.compile(r"'([^']*)'")
 _CLOSED = frozenset({"literal_error", "enum"})
@@ -22,6 +23,11 @@ _CLOSED = frozenset({"literal_error", "enum"})
 
 Day = Annotated[date | None, BeforeValidator(entered_day)]
 """A day as a parameter."""
+
+
+def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
+    """Return at most `chars_max` characters of a text, with an ellipsis in place of the rest."""
+    return text if len(text) <= chars_max else text[: chars_max - 1].rstrip() + "…"
 
 
 async def only_known(request: Request) -> None:
@@ -36,7 +42,7 @@ async def only_known(request: Request) -> None:
         if name not in known:
             near = nearest(name, known)
             said = _no_parameter(name, list(known), near)
-            raise RefusedError(400, said, parameter=cut(name, SHOWN_CHARS), nearest=near)
+            raise RefusedError(400, said, parameter=shorten(name, SHOWN_CHARS), nearest=near)
         if not known[name] and len(request.query_params.getlist(name)) > 1:
             said = f"The parameter “{name}” is given more than once."
             raise RefusedError(400, said, parameter=name)
@@ -56,13 +62,13 @@ def _known(params: Sequence[Any]) -> Iterator[tuple[str, bool]]:
 def _no_parameter(name: str, known: Sequence[str], near: str | None) -> str:
     meant = f" Did you mean “{near}”?" if near else ""
     takes = f" It takes {', '.join(known)}." if known else " It takes none."
-    return f"There is no parameter “{cut(name, SHOWN_CHARS)}” here.{meant}{takes}"
+    return f"There is no parameter “{shorten(name, SHOWN_CHARS)}” here.{meant}{takes}"
 
 
 def fault(error: dict[str, Any]) -> dict[str, str]:
     """The parameter whose value cannot be and, out of a closed list, the `nearest`."""
     name = str(error["loc"][-1] if len(error["loc"]) < 3 else error["loc"][1])
-    found = {"parameter": cut(name, SHOWN_CHARS)}
+    found = {"parameter": shorten(name, SHOWN_CHARS)}
     near = None
     if error["type"] in _CLOSED:
         choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
@@ -78,4 +84,41 @@ def refusal(error: dict[str, Any]) -> str:
     said = error["msg"].removeprefix("Value error, ")
     said = f"{said[:1].lower()}{said[1:]}"
     meant = f" Did you mean “{near}”?" if near else ""
-    return f"The parameter “{name}” is “{cut(given, SHOWN_CHARS)}”: {said}.{meant}"
+    return f"The parameter “{name}” is “{shorten(given, SHOWN_CHARS)}”: {said}.{meant}"
+
+
+def named(namespace: str, key: str) -> Name:
+    """The collection. Raises RefusedError 400 for what can be no name."""
+    for name, one in (("ns", Name(namespace, "-")), ("key", Name("-", key))):
+        try:
+            checked(one)
+        except ValueError as error:
+            raise RefusedError(400, f"{_begun(error)}.", parameter=name) from error
+    return Name(namespace, key)
+
+
+def namespace_named(namespace: str) -> str:
+    """Return the namespace of a path. Raises RefusedError 400 for an impossible one."""
+    return named(namespace, "-").namespace
+
+
+def conf_named(conf: str) -> str:
+    """Return the name of a configuration in a path. Raises RefusedError 400 for an impossible one."""
+    try:
+        return checked_conf(conf)
+    except ValueError as error:
+        raise RefusedError(400, f"{_begun(error)}.", parameter="conf") from error
+
+
+def id_named(document_id: str) -> str:
+    """The id of a document. Raises RefusedError 400 for what can be none."""
+    try:
+        return checked_id(document_id)
+    except ValueError as error:
+        raise RefusedError(400, f"{_begun(error)}.", parameter="id") from error
+
+
+def _begun(error: ValueError) -> str:
+    """What an error says, as a sentence begins."""
+    said = str(error)
+    return f"{said[:1].upper()}{said[1:]}"

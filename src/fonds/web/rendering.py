@@ -28,9 +28,9 @@ from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 from fonds.web.access.viewers import TheViewer, asker_of
 from fonds.web.charts import meter
+from fonds.web.parameters import shorten
 from fonds.web.serving.tables import PREFIX, TABLED
 
-TITLE_MAX_CHARS = 300
 FILE_URL = "file://"
 _LANGUAGE = re.compile(r"[a-z]{2}")
 
@@ -142,11 +142,6 @@ def number(count: int) -> str:
 def how_many(count: int, one: str, many: str | None = None) -> str:
     """`1 file`, `0 files`, `1,204 files`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def cut(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
-    """`text`, at most `chars_max` characters of it, with an ellipsis where it was cut."""
-    return text if len(text) <= chars_max else text[: chars_max - 1].rstrip() + "…"
 
 
 def sentence(text: str) -> str:
@@ -271,7 +266,7 @@ def _environment() -> Environment:
     made.filters.update(
         address=address,
         file_named=file_named,
-        cut=cut,
+        cut=shorten,
         day=day,
         number=number,
         sentence=sentence,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fonds.web.parameters import shorten
 from fonds.web.rendering import (
     address,
-    cut,
     file_named,
     how_many,
     language_code,
@@ -116,8 +116,8 @@ def test_the_pager_stops_at_the_most_pages_there_may_be() -> None:
 
 
 def test_long_texts_are_cut_with_an_ellipsis() -> None:
-    assert cut("abc", 3) == "abc"
-    assert cut("ab cdef", 4) == "ab…"
+    assert shorten("abc", 3) == "abc"
+    assert shorten("ab cdef", 4) == "ab…"
 
 
 @settings(deadline=None)

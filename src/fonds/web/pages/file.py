@@ -35,7 +35,8 @@ from fonds.web.access.declared import READS
 from fonds.web.pages.reading.found import Find, TextHits, marked_lines, text_hits
 from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
 from fonds.web.pages.reading.ribbon import Ribbon, ribbon_of, said_of, strip
-from fonds.web.rendering import OpenStores, cut, embargo_told, link, page, size, web_url
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, embargo_told, link, page, size, web_url
 from fonds.web.rest.service import TheService
 from fonds.web.themes.tagged import ThemeLink, tagged
 from fonds.wiring.recurring.collections import CollectionService
@@ -216,7 +217,7 @@ def _title(found: Description, values: Mapping[str, object]) -> str:
     named: list[object] = [found.title, values.get("title")]
     named += [row.url for row in found.captures[:1]] + [row.url for row in found.entries[:1]]
     text = next((one.strip() for one in named if isinstance(one, str) and one.strip()), None)
-    return cut(" ".join(text.split())) if text else f"File {found.sha1hex}"
+    return shorten(" ".join(text.split())) if text else f"File {found.sha1hex}"
 
 
 def _text(value: object) -> str | None:
@@ -261,7 +262,7 @@ def _facts(found: Description, missing: str) -> Iterator[Fact]:
 
 
 def _shortened(fact: Fact) -> Fact:
-    return fact if fact.value is None else replace(fact, value=cut(fact.value, FACT_MAX_CHARS))
+    return fact if fact.value is None else replace(fact, value=shorten(fact.value, FACT_MAX_CHARS))
 
 
 def _first_url(found: FilePage) -> str | None:
@@ -282,7 +283,7 @@ def _distinct(values: Sequence[str]) -> list[str]:
 def unknown_file(key: str) -> str:
     """What was looked for, and where."""
     return (
-        f"No file “{cut(key, 100)}” is known here. It was looked for by its SHA-1 among the files, "
+        f"No file “{shorten(key, 100)}” is known here. It was looked for by its SHA-1 among the files, "
         "their captures, the dispositions of all steps and the index. "
         "To look for a URL or a story id instead, open /show."
     )

@@ -21,7 +21,8 @@ from fonds.web.access.declared import READS
 from fonds.web.pages.file import KEY_MAX_CHARS
 from fonds.web.pages.following.sources import SourceLine, source_lines
 from fonds.web.pages.listed.records import Record, record
-from fonds.web.rendering import OpenStores, cut, page, web_url
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, page, web_url
 
 SHOWN_MAX = 50
 
@@ -70,9 +71,9 @@ def shown(stores: Stores, key: str) -> KeyAnswer:
     records = [record(row) for row in entries]
     now = datetime.now(UTC)
     related = sources_of(stores.records, key) if is_url else []
-    answer = f"Nothing here is known as “{cut(key, 100)}”"
+    answer = f"Nothing here is known as “{shorten(key, 100)}”"
     if files or records:
-        answer = f"What is known as “{cut(key, 100)}”"
+        answer = f"What is known as “{shorten(key, 100)}”"
     return KeyAnswer(
         key=key,
         answer=answer,

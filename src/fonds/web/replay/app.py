@@ -47,7 +47,7 @@ from fonds.replay.memento import (
 from fonds.web.access.declared import Least, Needs
 from fonds.web.access.gate import Gate, Passing, make_gate
 from fonds.web.access.security import Guard
-from fonds.web.rendering import cut
+from fonds.web.parameters import shorten
 from fonds.web.replay.headers import POLICY_HEADERS, replay_headers
 from fonds.web.serving.answers import Answers, AtOnce
 from fonds.web.serving.ranges import answer
@@ -172,7 +172,7 @@ def _timemap(records: Records, origin: Origin, asked: Asked) -> Response:
     rows = seconds_behind(records, asked.url, asked.timestamp, TIMEMAP_MAX)
     ends = dict(_ends(records, asked.url))
     if not rows:
-        told = f"No capture of {cut(asked.url, SHOWN_CHARS)} is behind {asked.timestamp}."
+        told = f"No capture of {shorten(asked.url, SHOWN_CHARS)} is behind {asked.timestamp}."
         raise HTTPException(404, told if ends else _unknown(asked.url))
     is_last = rows[-1].datetime == ends["last"].datetime
     found = TimeMap(asked.url, rows, ends["first"], ends["last"], asked.timestamp, is_last)
@@ -206,7 +206,7 @@ def _redirect(location: str, headers: Mapping[str, str]) -> Response:
 
 
 def _unknown(url: str) -> str:
-    return f"Nothing here was captured at {cut(url, SHOWN_CHARS)}."
+    return f"Nothing here was captured at {shorten(url, SHOWN_CHARS)}."
 
 
 def _told(status: int, told: str, headers: Mapping[str, str] | None = None) -> Response:

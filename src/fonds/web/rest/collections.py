@@ -18,10 +18,11 @@ from fonds.collections.names import Name, split
 from fonds.collections.reading.clusterings import Collection, Served, clusterings, progress
 from fonds.collections.reading.documents import document, places
 from fonds.web.access.declared import CURATES, READS
+from fonds.web.parameters import id_named, named, namespace_named
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import documents
-from fonds.web.rest.paths import Id, Key, Namespace, href, id_named, named, namespace_named
+from fonds.web.rest.paths import Id, Key, Namespace, href
 from fonds.web.rest.service import Body, TheService, judged, told
 from fonds.wiring.recurring.collections import CollectionService
 

@@ -17,9 +17,10 @@ from fonds.collections.configurations import ALGORITHMS, Configuration, as_value
 from fonds.collections.names import DEFAULT
 from fonds.model.names import nearest
 from fonds.web.access.declared import CURATES, READS
+from fonds.web.parameters import conf_named, namespace_named
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.bodies import schemas
-from fonds.web.rest.paths import Conf, Namespace, conf_named, href, namespace_named
+from fonds.web.rest.paths import Conf, Namespace, href
 from fonds.web.rest.service import Body, TheService, decoded, escaped, judged, takes, told
 from fonds.wiring.recurring.collections import CollectionService
 

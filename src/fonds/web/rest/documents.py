@@ -9,11 +9,12 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from fonds.web.access.declared import CURATES, READS
+from fonds.web.parameters import id_named, named
 from fonds.web.problems import RESPONSES
 from fonds.web.rest.bodies import schemas
 from fonds.web.rest.bodies.documents import document
 from fonds.web.rest.collections import DocumentTold, Put, found_document
-from fonds.web.rest.paths import Id, Namespace, href, id_named, named
+from fonds.web.rest.paths import Id, Namespace, href
 from fonds.web.rest.service import Body, TheService, judged, told
 
 KEY = "documents"

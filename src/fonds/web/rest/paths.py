@@ -16,12 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fonds.collections.names import (
     ID_CHARACTERS_MAX,
     PART_CHARACTERS_MAX,
-    Name,
-    checked,
-    checked_conf,
-    checked_id,
 )
-from fonds.web.problems import RefusedError, problem
+from fonds.web.problems import problem
 
 HEADS = frozenset(
     {
@@ -93,40 +89,3 @@ class Parts:
 def href(*parts: str) -> str:
     """The address of what is named by these parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
-
-
-def named(namespace: str, key: str) -> Name:
-    """The collection. Raises RefusedError 400 for what can be no name."""
-    for name, one in (("ns", Name(namespace, "-")), ("key", Name("-", key))):
-        try:
-            checked(one)
-        except ValueError as error:
-            raise RefusedError(400, f"{_begun(error)}.", parameter=name) from error
-    return Name(namespace, key)
-
-
-def namespace_named(namespace: str) -> str:
-    """Return the namespace of a path. Raises RefusedError 400 for an impossible one."""
-    return named(namespace, "-").namespace
-
-
-def conf_named(conf: str) -> str:
-    """Return the name of a configuration in a path. Raises RefusedError 400 for an impossible one."""
-    try:
-        return checked_conf(conf)
-    except ValueError as error:
-        raise RefusedError(400, f"{_begun(error)}.", parameter="conf") from error
-
-
-def id_named(document_id: str) -> str:
-    """The id of a document. Raises RefusedError 400 for what can be none."""
-    try:
-        return checked_id(document_id)
-    except ValueError as error:
-        raise RefusedError(400, f"{_begun(error)}.", parameter="id") from error
-
-
-def _begun(error: ValueError) -> str:
-    """What an error says, as a sentence begins."""
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:]}"

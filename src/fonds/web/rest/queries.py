@@ -15,9 +15,10 @@ from fonds.collections.changing.collections import QUERY_CHARACTERS_MAX, create
 from fonds.collections.collecting.rules import Rule, checked_rule
 from fonds.collections.reading.clusterings import collection as read
 from fonds.web.access.declared import CURATES, READS
+from fonds.web.parameters import named, namespace_named
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rendering import OpenStores
-from fonds.web.rest.paths import Namespace, QueryName, href, named, namespace_named
+from fonds.web.rest.paths import Namespace, QueryName, href
 from fonds.web.rest.service import Body, TheService, decoded, judged, takes, told
 
 NAMED_MAX = 10_000

@@ -18,10 +18,11 @@ from fonds.collections.reading import clusters as reading
 from fonds.collections.reading.clusterings import clusterings
 from fonds.collections.tables import DOCUMENTS
 from fonds.web.access.declared import READS
+from fonds.web.parameters import named
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.clusters.routes import chosen, etag_of, is_known
 from fonds.web.rest.configurations import TOP_DOCUMENTS
-from fonds.web.rest.paths import Conf, Namespace, QueryName, named
+from fonds.web.rest.paths import Conf, Namespace, QueryName
 from fonds.web.rest.service import TheService, told
 from fonds.wiring.recurring.collections import CollectionService
 

@@ -17,16 +17,9 @@ from fonds.collections.reading.clusterings import Collection
 from fonds.collections.requests import Requested, confs_requested, request, requested
 from fonds.model.errors import ConfigurationError
 from fonds.web.access.declared import CURATES, READS
+from fonds.web.parameters import conf_named, named, namespace_named
 from fonds.web.problems import RESPONSES, RefusedError
-from fonds.web.rest.paths import (
-    Conf,
-    Namespace,
-    QueryName,
-    conf_named,
-    href,
-    named,
-    namespace_named,
-)
+from fonds.web.rest.paths import Conf, Namespace, QueryName, href
 from fonds.web.rest.service import TheService, judged, told
 from fonds.wiring.recurring.collections import CollectionService
 

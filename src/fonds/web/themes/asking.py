@@ -19,7 +19,8 @@ from fonds.collections.reading.clusterings import (
 )
 from fonds.model.names import no_such
 from fonds.model.numbers import EXACT_MAX
-from fonds.web.rendering import cut, sentence
+from fonds.web.parameters import shorten
+from fonds.web.rendering import sentence
 from fonds.web.themes.addresses import unpart
 from fonds.wiring.recurring.collections import CollectionService
 
@@ -136,4 +137,4 @@ def _clustering(there: tuple[Clustering, ...], at: int | None) -> Clustering | N
 
 
 def _sentence(said: str) -> str:
-    return f"{sentence(cut(said, 2_000))}."
+    return f"{sentence(shorten(said, 2_000))}."

@@ -17,7 +17,8 @@ from fonds.collections.reading.curated import exclusions_of, ids_there, names_of
 from fonds.collections.reading.documents import Place, Speaking, document, places, why
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
-from fonds.web.rendering import OpenStores, cut, instant, page
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, instant, page
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, placed_href, reason_href, theme_href
 from fonds.web.themes.apart.reasons import WHY_APART
@@ -120,7 +121,7 @@ def placed_page(
     """The document. Raises HTTPException 404 where the collection has none of this id."""
     found = document(themes.tables, there.name, document_id)
     if found is None:
-        said = f"{there.name} has no document of the id “{cut(document_id, 200)}”."
+        said = f"{there.name} has no document of the id “{shorten(document_id, 200)}”."
         raise HTTPException(404, said)
     told = why(
         themes.tables,
@@ -142,7 +143,7 @@ def placed_page(
         key=there.name.key,
         conf=there.conf,
         line=line,
-        beginning=cut(" ".join(found.text[: 4 * BEGINNING_CHARS].split()), BEGINNING_CHARS),
+        beginning=shorten(" ".join(found.text[: 4 * BEGINNING_CHARS].split()), BEGINNING_CHARS),
         label=label,
         name=place.name if place else "",
         theme_id=place.cluster_id if place else None,

@@ -18,7 +18,8 @@ from fonds.model.capture import from_datetime14
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, Mark, MarkedList
-from fonds.web.rendering import OpenStores, cut, link, page
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, link, page
 from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, clean, new_feed, written
 from fonds.web.serving.tables import tabled
 
@@ -123,7 +124,7 @@ def edits_html(
 ) -> HTMLResponse:
     """The same as a page."""
     found = edits_page(stores, form)
-    of_site = f" of {cut(form.site, 100)}" if form.site else ""
+    of_site = f" of {shorten(form.site, 100)}" if form.site else ""
     params = form.model_dump()
     return page(
         request,

@@ -16,7 +16,8 @@ from fonds.kinds.kind import Related, Relatives
 from fonds.library.reading.neighbours import NEIGHBOURS_MAX, AroundDay, around_day
 from fonds.model.document import DateKind, DateOf, IndexDocument, SearchQuery
 from fonds.ports import Index
-from fonds.web.rendering import cut, instant, link
+from fonds.web.parameters import shorten
+from fonds.web.rendering import instant, link
 from fonds.web.themes.addresses import placed_href
 from fonds.web.themes.tagged import ThemeLink
 from fonds.wiring.recurring.collections import CollectionService
@@ -160,4 +161,4 @@ def _member(there: ThemeLink, one: Member, known: IndexDocument | None) -> Neigh
 
 def _title(known: IndexDocument | None, otherwise: str) -> str:
     title = " ".join(((known.article_title if known else None) or otherwise).split())
-    return cut(title) or otherwise
+    return shorten(title) or otherwise

@@ -35,8 +35,9 @@ from fonds.web.pages.searching.form import (
 )
 from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
+from fonds.web.parameters import shorten
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, Pager, cut, how_many, link, page, pager
+from fonds.web.rendering import OpenStores, Pager, how_many, link, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.themes.tagged import tagged
 from fonds.wiring.backends import asks_for_versions
@@ -314,7 +315,7 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
         bad=None, form=SearchForm.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
         values=None,
-        dates={name: cut(request.query_params.get(name, ""), 40) for name in ("from", "to")},
+        dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
 
 

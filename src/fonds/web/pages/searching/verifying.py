@@ -20,8 +20,9 @@ from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.access.viewers import TheViewer
 from fonds.web.pages.searching.sent import Sent, manifest_sent
+from fonds.web.parameters import shorten
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, cut, page
+from fonds.web.rendering import OpenStores, page
 
 API = "/api/verify"
 REASON_CHARS = 300
@@ -78,12 +79,12 @@ def _verified(request: Request, stores: Stores, knows: bool, told: bytes) -> Ver
         whole: Stores = request.app.state.whole_stores
         return Verifying(stores, whole.records if knows else None)(manifest, _file(manifest))
     except ValueError as error:
-        said = f"This is no manifest that can be verified: {cut(str(error), REASON_CHARS)}."
+        said = f"This is no manifest that can be verified: {shorten(str(error), REASON_CHARS)}."
         raise RefusedError(400, said) from error
 
 
 def _file(manifest: Manifest) -> str:
-    return cut(manifest.file, REASON_CHARS)
+    return shorten(manifest.file, REASON_CHARS)
 
 
 def _heading(found: Verified) -> str:

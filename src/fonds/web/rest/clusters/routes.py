@@ -19,6 +19,7 @@ from fonds.collections.reading import clusters as reading
 from fonds.collections.tables import COLLECTIONS, number
 from fonds.model.numbers import EXACT_MAX
 from fonds.web.access.declared import READS
+from fonds.web.parameters import conf_named, named
 from fonds.web.problems import RESPONSES, RefusedError
 from fonds.web.rest.clusters.members import Listed, place_of
 from fonds.web.rest.clusters.told import (
@@ -30,7 +31,7 @@ from fonds.web.rest.clusters.told import (
     told_cluster,
     told_member,
 )
-from fonds.web.rest.paths import Key, Label, Namespace, conf_named, named
+from fonds.web.rest.paths import Key, Label, Namespace
 from fonds.web.rest.service import TheService, told
 from fonds.wiring.recurring.collections import CollectionService
 

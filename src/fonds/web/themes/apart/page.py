@@ -15,7 +15,8 @@ from fonds.collections.reading.clusters import Members, clusters, members_apart
 from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
-from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, instant, link, page, sentence
 from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, reason_href, unpart
@@ -80,7 +81,7 @@ def apart_page(
     if at is None:
         raise HTTPException(404, f"{there.name} was not grouped by {there.conf} yet.")
     if reason and reason not in WHY_APART:
-        told = no_such("reason to be in no theme", cut(reason, 200), WHY_APART)
+        told = no_such("reason to be in no theme", shorten(reason, 200), WHY_APART)
         raise HTTPException(404, f"{sentence(told)}.")
     level = clusters(themes.tables, there.name, there.conf, at.timestamp, top=0)
     counts = level.apart if level else {}

@@ -17,9 +17,9 @@ from fonds.model.errors import ConfigurationError
 from fonds.web.access.declared import CURATES
 from fonds.web.access.forms import Fields
 from fonds.web.access.viewers import name_act
+from fonds.web.parameters import named, shorten
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import cut, sentence
-from fonds.web.rest.paths import named
+from fonds.web.rendering import sentence
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import (
     collection_href,
@@ -92,7 +92,7 @@ def act_on(themes: CollectionService, namespace: str, key: str, act: Act, asked:
         else:
             one = pin(changes, name, conf, asked.theme, pinned=act is Act.PIN)
     except ValueError as error:
-        said = cut(str(error), 2_000)
+        said = shorten(str(error), 2_000)
         raise RefusedError(400, sentence(said if said.endswith("?") else f"{said}.")) from error
     except ConfigurationError as error:
         raise RefusedError(409, sentence(f"{error}.")) from error

@@ -11,7 +11,8 @@ from fonds.collections.reading.clusters import Member
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.ports import Index
-from fonds.web.rendering import cut, instant, web_url
+from fonds.web.parameters import shorten
+from fonds.web.rendering import instant, web_url
 from fonds.web.themes.addresses import placed_href
 from fonds.web.themes.asking import Asked
 
@@ -46,7 +47,7 @@ def _line(there: Asked, one: Member, known: IndexDocument | None) -> DocumentLin
     conf = there.params()["conf"]
     return DocumentLine(
         id=one.id,
-        title=cut(" ".join(title.split())) or one.id,
+        title=shorten(" ".join(title.split())) or one.id,
         score=one.score,
         date=at.date() if at else None,
         kind=known.kind if known else None,

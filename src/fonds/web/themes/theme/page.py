@@ -18,7 +18,8 @@ from fonds.model.names import no_such
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import histogram
-from fonds.web.rendering import OpenStores, cut, instant, link, page, sentence
+from fonds.web.parameters import shorten
+from fonds.web.rendering import OpenStores, instant, link, page, sentence
 from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, theme_href, unpart
@@ -187,7 +188,7 @@ def _unknown(themes: CollectionService, there: Asked, theme: str) -> str:
         level=there.level, top=0,
     )  # fmt: skip
     labels = [said for one in (found.clusters if found else ()) for said in (one.name, one.label)]
-    return f"{sentence(cut(no_such('theme', cut(theme, 200), labels), 3_000))}."
+    return f"{sentence(shorten(no_such('theme', shorten(theme, 200), labels), 3_000))}."
 
 
 @router.get("/themes/{namespace}/{key}/{theme}", include_in_schema=False)

@@ -17,8 +17,8 @@ from fonds.collections.reading.clusters import Cluster, cluster
 from fonds.collections.reading.times import ABSENT, UNDATED, Looked, placed_members
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
-from fonds.web.parameters import Day
-from fonds.web.rendering import OpenStores, cut, how_many, link, page, pager
+from fonds.web.parameters import Day, shorten
+from fonds.web.rendering import OpenStores, how_many, link, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, reason_href, theme_href, unpart
 from fonds.web.themes.apart.reasons import WHY_APART
@@ -124,7 +124,7 @@ def listed_page(
 
 def _theme(themes: CollectionService, there: Asked, at: Clustering, which: Which) -> Cluster | None:
     """The theme; None for a reason. Raises HTTPException 404 where there is neither."""
-    found, shown = None, cut(which.word, 200)
+    found, shown = None, shorten(which.word, 200)
     if not which.is_reason:
         found = cluster(
             themes.tables, there.name, which.word, there.conf, at.timestamp,
@@ -151,7 +151,7 @@ def _then(themes: CollectionService, there: Asked, came_from: str) -> str:
     name, conf = there.name, there.conf
     one = cluster(themes.tables, name, came_from, conf, before.timestamp, top=0)
     if one is None:
-        said = f"the clustering before had no theme “{cut(came_from, 200)}”"
+        said = f"the clustering before had no theme “{shorten(came_from, 200)}”"
         raise HTTPException(400, f"The parameter “came_from”: {said}.")
     return one.label
 
@@ -187,7 +187,7 @@ def _is_dated(day: int, form: ListedForm) -> bool:
 
 
 def _answer(count: int, what: str, form: ListedForm, then: str) -> str:
-    said = f"{how_many(count, 'document')} of “{cut(what, 120)}”"
+    said = f"{how_many(count, 'document')} of “{shorten(what, 120)}”"
     if form.undated:
         said += " without a date"
     elif form.from_ or form.to:
@@ -196,7 +196,7 @@ def _answer(count: int, what: str, form: ListedForm, then: str) -> str:
         return f"{said} that came after the clustering before"
     if then:
         return f"{said} that {'was' if count == 1 else 'were'} in " + (
-            "no theme before" if then == APART else f"“{cut(then, 120)}” before"
+            "no theme before" if then == APART else f"“{shorten(then, 120)}” before"
         )
     return said
 

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from fonds.collections.reading.clusters import Cluster
 from fonds.collections.reading.times import ABSENT, Looked
-from fonds.web.rendering import cut, how_many
+from fonds.web.parameters import shorten
+from fonds.web.rendering import how_many
 
 SHOWN_MAX = 12
 PLACED_SINCE, APART, OTHERS = "since", "apart", "others"
@@ -138,7 +139,7 @@ def _node(place: Place, documents: int, top: float, height: float, *, left: bool
         '<tspan class="strong">{:,}</tspan></text>'
     ).format(
         x, top, BAR, height, x - 8 if left else x + BAR + 8, top + height / 2,
-        "end" if left else "start", cut(_called(place), LABEL_CHARACTERS), documents,
+        "end" if left else "start", shorten(_called(place), LABEL_CHARACTERS), documents,
     )  # fmt: skip
     return _linked(place.href, f"{_called(place)}: {how_many(documents, 'document')}", inner)
 

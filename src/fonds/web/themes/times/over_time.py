@@ -15,8 +15,8 @@ from fonds.collections.reading.clusters import Cluster, clusters
 from fonds.collections.reading.lineage import changes_counted
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
-from fonds.web.parameters import Day
-from fonds.web.rendering import cut, how_many, instant, link, page
+from fonds.web.parameters import Day, shorten
+from fonds.web.rendering import how_many, instant, link, page
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
@@ -186,7 +186,7 @@ def _answer(there: Asked, found: Courses) -> str:
         return f"{there.name}: {over}"
     verb = "rose" if first.change > 0 else "fell"
     by = "under 0.1" if abs(first.change) < 0.1 else f"{abs(first.change):.1f}"
-    label = cut(first.theme.called, 80)
+    label = shorten(first.theme.called, 80)
     return f"{there.name}: {over}; “{label}” {verb} most, by {by} percentage points"
 
 
