@@ -9,6 +9,7 @@ from typing import Any
 
 from fonds.collections.changing.writing import Changes
 from fonds.collections.claims import Claims
+from fonds.library.reading.page_views import forget_views
 from fonds.library.tracing.own_warcs import WarcPurge
 from fonds.library.tracing.takedown import TakingDown
 from fonds.model.rows import TakedownRow
@@ -25,7 +26,8 @@ def taking_down(
     stores: Stores, changes: Changes | None = None, who: str | None = None, **more: Any
 ) -> TakingDown:
     claims = Claims(stores.records, who or this_process(), time.monotonic)
-    return TakingDown(stores, changes, (), lambda: NOW, WarcPurge(stores.archive, claims), **more)
+    purge = WarcPurge(stores.archive, claims)
+    return TakingDown(stores, changes, (), lambda: NOW, purge, forget_views, **more)
 
 
 def ended_process() -> str:

@@ -13,7 +13,6 @@ from lxml import etree, html
 
 from fonds.bibliography.identifiers import identifiers, issn_in, orcid_in
 from fonds.bibliography.paper import (
-    JATS_VERSION,
     Address,
     Affiliation,
     Author,
@@ -26,6 +25,7 @@ from fonds.bibliography.paper import (
 from fonds.bibliography.references import parse_reference
 from fonds.formats.listings.markup import parse_strictly, text_of
 from fonds.model.errors import DamagedInputError
+from fonds.model.paper import JATS_VERSION
 
 CITATIONS_MAX, NAMES_MAX, IDENTIFIERS_MAX, KEYWORDS_MAX = 10_000, 5_000, 20, 100
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"

@@ -12,9 +12,6 @@ import msgspec
 
 from fonds.model.prepared import prepared
 
-JATS_VERSION = "fonds-jats/3"
-"""Names what reads JATS; here, where nothing native is loaded for it."""
-
 
 class Address(
     msgspec.Struct,

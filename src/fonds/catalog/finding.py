@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from fonds.catalog.matching.judging import Match, judge
 from fonds.catalog.matching.sought import Sought
-from fonds.catalog.matching.statuses import MatchStatus
 from fonds.catalog.store import Catalog, Found
 from fonds.catalog.works.work import Work
+from fonds.model.paper import MatchStatus
 
 CANDIDATES_MAX = 300
 SURE = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)

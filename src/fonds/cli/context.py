@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from fonds.config import Settings
     from fonds.ports import Index, Queue, Stores, Table
 
+SPOOL = "tmp"
+"""Folder of temporary files in a home."""
+
 
 @dataclass(frozen=True, slots=True)
 class App:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from fonds.collections.names import Name
 from fonds.model.errors import FondsError, TransientError
 from fonds.model.rows import ClaimRow
 from fonds.ports import Records
@@ -23,16 +22,6 @@ RENEWALS = 3
 """So many times in a lease a claim is renewed, and looked at again by those who wait for it."""
 
 PAUSE_FIRST_S, PAUSE_LONGEST_S = 0.001, 0.05
-
-
-def claim_of_collection(name: Name) -> str:
-    """What the claim of a change of a collection is called."""
-    return f"collection {name}"
-
-
-def claim_of_rebuild(name: Name, conf: str) -> str:
-    """What the claim of a rebuild is called."""
-    return f"rebuild {name} {conf}"
 
 
 class TakenError(TransientError):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fonds.collections.names import Name, apart_conf, level_conf
 from fonds.collections.tables import CLUSTERINGS, Cells, Tables, number
 from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster, parts_of_clustering
+
+if TYPE_CHECKING:
+    from fonds.collections.building.models import Served
 
 DROPPED = "main:dropped"
 """Set before the rows of a clustering are removed: nobody looks at it from then on."""
@@ -123,3 +128,28 @@ def parts(row: bytes) -> tuple[str, int, str]:
     """(level's configuration, timestamp, label) of a row of `clusters`."""
     _, _, conf, timestamp, label = parts_of_cluster(row)
     return conf, timestamp, label
+
+
+class Models:
+    """The models of served clusterings, read once each; as many as there are collections in use here."""
+
+    def __init__(self, count_max: int = 16) -> None:
+        self._count_max = count_max
+        self._kept: dict[tuple[Name, str], Served] = {}
+        self._lock = threading.Lock()
+
+    def of(self, tables: Tables, one: Known) -> Served | None:
+        """The model of a clustering; None where it has none any more."""
+        # Loads numpy.
+        from fonds.collections.building.models import read_model
+
+        key = (one.name, one.conf)
+        with self._lock:
+            kept = self._kept.pop(key, None)
+            if kept is None or kept.timestamp != one.timestamp:
+                kept = read_model(tables, one.name, one.conf, one.timestamp)
+            if kept is not None:
+                self._kept[key] = kept
+            while len(self._kept) > self._count_max:
+                self._kept.pop(next(iter(self._kept)))
+        return kept

@@ -97,3 +97,13 @@ def _check(what: str, text: str, most: int) -> str:
     if text in DOT_SEGMENTS:
         raise ValueError(f"{what} cannot be {text!r}: no address can hold it")
     return text
+
+
+def claim_of_collection(name: Name) -> str:
+    """What the claim of a change of a collection is called."""
+    return f"collection {name}"
+
+
+def claim_of_rebuild(name: Name, conf: str) -> str:
+    """What the claim of a rebuild is called."""
+    return f"rebuild {name} {conf}"

@@ -48,6 +48,9 @@ RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
 
 Cells = Mapping[str, bytes]
+MODIFIED = "main:modified"
+COLLECTION_SIZE = "main:size"
+SIZE, DISTINCT = "main:size", "main:distinct"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A PDF on its way to GROBID and back: the messages of the topics `ungrobided` and `grobid-output`."""
+"""Papers on their way to GROBID and back, and the versions and statuses of what is read and matched."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from fonds.model.pdf import StatusClass
 ASKED_FOR = "grobid (fulltext, fonds-client/1)"
 """Names our client and what it asks for. Another name when something else is asked for: then
 `fonds catchup grobid` asks anew."""
+JATS_VERSION = "fonds-jats/3"
+"""Version of the JATS reader."""
+MATCH_VERSION = "fonds-match/1"
+"""Version of the match rules. When it changes, `fonds catchup match` matches all papers again."""
 
 
 class GrobidStatus(StrEnum):
@@ -118,3 +122,13 @@ class GrobidOutput:
     def about(self) -> str:
         """The file's SHA-1 in hex."""
         return self.sha1hex
+
+
+class MatchStatus(StrEnum):
+    """How surely a work was found; closed."""
+
+    EXACT = "exact"
+    STRONG = "strong"
+    WEAK = "weak"
+    AMBIGUOUS = "ambiguous"
+    NONE = "none"

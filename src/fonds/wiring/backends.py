@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
@@ -407,3 +408,8 @@ def completing(
     from fonds.stores.index.query.values import Library
 
     return Offering(Library(index, themes, names), chars_max)
+
+
+def now() -> datetime:
+    """The clock everything is given: aware UTC."""
+    return datetime.now(UTC)

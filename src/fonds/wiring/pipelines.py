@@ -29,6 +29,7 @@ from fonds.sources.paths import PathSource
 from fonds.sources.remote_paths import RemotePaths
 from fonds.wiring.backends import (
     all_shared,
+    now,
     open_web,
     pipeline_of,
     readers_of,
@@ -37,7 +38,7 @@ from fonds.wiring.backends import (
 )
 from fonds.wiring.elsewhere.remote_files import RemoteFiles
 from fonds.wiring.readers import Readers, cores
-from fonds.wiring.steps import build_step, now
+from fonds.wiring.steps import build_step
 
 
 def pipeline_steps(stores: Stores, readers: Readers, settings: Settings) -> Steps:

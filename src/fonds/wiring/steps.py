@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -22,18 +21,13 @@ from fonds.model.step import Result
 from fonds.model.task import Task
 from fonds.ports import Archive, Errands, Sink, Step, Stores
 from fonds.runtime.binding import Steps
-from fonds.wiring.backends import pipeline_of, warc_names
+from fonds.wiring.backends import now, pipeline_of, warc_names
 from fonds.wiring.readers import Readers
 
 Work = Unextracted | Ungrobided
 REST_MAX_S = 2.0
 ARCHIVE = "archive"
 Made = Step[Any] | Sink[Any] | Errands
-
-
-def now() -> datetime:
-    """The clock everything is given: aware UTC."""
-    return datetime.now(UTC)
 
 
 def identify(archive: Archive, settings: Settings) -> Step[Any]:

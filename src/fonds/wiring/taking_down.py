@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fonds.config import Settings
+from fonds.library.reading.page_views import forget_views
 from fonds.library.tracing.own_warcs import Tick
 from fonds.library.tracing.takedown import TakingDown
 from fonds.ports import Stores
-from fonds.wiring.backends import readers_of
+from fonds.wiring.backends import now, readers_of
 from fonds.wiring.recurring.collections import changes_there, warc_purge
-from fonds.wiring.steps import now
 
 
 def taking_down(
@@ -28,5 +28,6 @@ def taking_down(
         list(readers_of(settings)),
         now,
         warc_purge(stores, say, tick),
+        forget_views,
         everywhere=everywhere,
     )

@@ -12,8 +12,9 @@ from fonds.bibliography.references import parse_reference
 from fonds.catalog.matching.comparing import about_another, compare
 from fonds.catalog.matching.judging import Match, judge
 from fonds.catalog.matching.sought import Sought, of_citation, of_paper
-from fonds.catalog.matching.statuses import MatchReason, MatchStatus
+from fonds.catalog.matching.statuses import MatchReason
 from fonds.catalog.works.work import Work, WorkAuthor
+from fonds.model.paper import MatchStatus
 
 WORK = Work(
     id="doi:10.5555/river.1",

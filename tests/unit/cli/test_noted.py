@@ -11,7 +11,7 @@ from fonds.cli.working.noted import noted
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.stores.records.sql import open_sqlite
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 
 
 def test_an_act_is_noted_before_and_its_end_behind_it(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.moving import COPY, DISTINCT, ORIGINAL
+from fonds.collections.changing.moving import COPY, ORIGINAL
 from fonds.collections.checking import duplicates
 from fonds.collections.checking.checking import damages, mend
 from fonds.collections.checking.damage import Remedy
@@ -15,7 +15,7 @@ from fonds.collections.configurations import configuration, put
 from fonds.collections.documents import Document
 from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.documents import places
-from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, assignment_row, number, text
+from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, DISTINCT, assignment_row, number, text
 from fonds.formats.grouping.keys import clustering_prefix
 from kept_collections import NEWS, Kept, faults, themed
 

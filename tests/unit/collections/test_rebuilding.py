@@ -6,10 +6,11 @@ import pytest
 
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.tending import tend
-from fonds.collections.claims import TakenError, claim_of_rebuild
+from fonds.collections.claims import TakenError
 from fonds.collections.clusterings import rebuilt
 from fonds.collections.configurations import configuration, put
 from fonds.collections.documents import Document
+from fonds.collections.names import claim_of_rebuild
 from fonds.collections.reading.clusterings import clusterings, collection, progress
 from fonds.collections.reading.clusters import clusters, members
 from fonds.collections.reading.documents import places, why

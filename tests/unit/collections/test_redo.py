@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fonds.collections.changing.redo import Writes, perform
-from fonds.collections.claims import TakenError, claim_of_collection
+from fonds.collections.claims import TakenError
+from fonds.collections.names import claim_of_collection
 from fonds.collections.tables import CHANGES
 from kept_collections import NEWS, Kept, faults, themed
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fonds.bibliography.paper import JATS_VERSION
 from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.carrying import Learned
 from fonds.bulk.extraction.found import Found
@@ -16,6 +15,7 @@ from fonds.kinds.documents import authors_of
 from fonds.kinds.papers.jats import SUCCESS, UNREADABLE
 from fonds.model.disposition import Disposition
 from fonds.model.file import FileMeta
+from fonds.model.paper import JATS_VERSION
 from fonds.model.pdf import PdfText
 from fonds.model.story import Parsed
 

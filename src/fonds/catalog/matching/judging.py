@@ -11,9 +11,10 @@ import msgspec
 
 from fonds.catalog.matching.comparing import Agreement, compare
 from fonds.catalog.matching.sought import Sought
-from fonds.catalog.matching.statuses import MatchReason, MatchStatus
+from fonds.catalog.matching.statuses import MatchReason
 from fonds.catalog.works.slugs import slug, slug_words
 from fonds.catalog.works.work import Work
+from fonds.model.paper import MatchStatus
 
 SAME_TITLE, LIKE_TITLE, OTHER_TITLE = 0.9, 0.75, 0.5
 AGREES, APART = 0.5, 0.5

@@ -1,21 +1,8 @@
-"""How surely a work was found and by what, each a closed list, and the name of the rules that say so."""
+"""Reasons for the status of a match: a closed list."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-
-VERSION = "fonds-match/1"
-"""Names these rules. Another name when they change: then `fonds catchup match` judges anew."""
-
-
-class MatchStatus(StrEnum):
-    """How surely a work was found; closed."""
-
-    EXACT = "exact"
-    STRONG = "strong"
-    WEAK = "weak"
-    AMBIGUOUS = "ambiguous"
-    NONE = "none"
 
 
 class MatchReason(StrEnum):

@@ -107,7 +107,7 @@ def print_audit(screen: Console, found: auditing.Audit) -> None:
 
 def deepened(app: App, stores: Stores, share: int | None, stopped: threading.Event) -> DeepAuditRow:
     """A share of the deep audit, with a line of progress every ten seconds wherever it runs."""
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now
 
     total = sum(count for _, count in files_by_type(stores.records))
     said_s = time.monotonic()

@@ -69,10 +69,9 @@ def cdx(
     fonds backfill cdx https://example.org/crawl.cdx.gz
     fonds backfill cdx indexes/ --filter papers --engine spark://master:7077
     """
-    from fonds.wiring.backends import all_shared, close_stores
+    from fonds.wiring.backends import all_shared, close_stores, now
     from fonds.wiring.bulk.jobs import captures_job, find_indexes, open_engine
     from fonds.wiring.pipelines import fetched_paths
-    from fonds.wiring.steps import now
 
     began_s = time.monotonic()
     settings = app.settings()

@@ -158,10 +158,9 @@ def _catch_up(
 ) -> int:
     if (statuses or made_by or older_than is not None) and not reextract:
         raise click.UsageError("--status, --made-by and --older-than go with --reextract")
-    from fonds.wiring.backends import all_shared
+    from fonds.wiring.backends import all_shared, now
     from fonds.wiring.pipelines import catch_up
     from fonds.wiring.readers import extractors
-    from fonds.wiring.steps import now
 
     settings = app.settings(**flags)
     names = extractors(settings)

@@ -117,8 +117,8 @@ def _stores(app: App, settings: Settings) -> Finding:
 
 def _readers(app: App, settings: Settings) -> Iterator[Finding]:
     """Starts an isolated reader, asks what confines it, and lets it read a page."""
+    from fonds.wiring.backends import now
     from fonds.wiring.readers import open_readers
-    from fonds.wiring.steps import now
 
     page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
     with TemporaryDirectory() as spool:

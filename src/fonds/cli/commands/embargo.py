@@ -114,8 +114,8 @@ def _found(stores: Stores, searched: str | None) -> list[str]:
 
 def _hiding(stores: Stores, settings: Settings) -> Hiding:
     from fonds.library.tracing.embargoes.hiding import Hiding
+    from fonds.wiring.backends import now
     from fonds.wiring.recurring.collections import changes_there
-    from fonds.wiring.steps import now
 
     return Hiding(stores, changes_there(stores, settings), now)
 

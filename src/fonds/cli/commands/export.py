@@ -219,7 +219,7 @@ def _table(stores: Stores, form: Form, done: Written, name: str) -> Iterator[byt
 
 
 def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now
 
     return Manifest(
         file=path.name,

@@ -382,8 +382,7 @@ def _act(what: str, asked: Asked) -> str:
 def _opened(
     app: App, settings: Settings, asked: Asked
 ) -> tuple[Stores, Iterable[Subscription], Callable[[], datetime]]:
-    from fonds.wiring.backends import readers_of
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now, readers_of
 
     stores = app.stores(settings)
     _checked(stores.records, asked)

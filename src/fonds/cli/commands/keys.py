@@ -16,7 +16,7 @@ from fonds.cli.working.noted import local_user, noted
 from fonds.model.access import Role
 from fonds.model.rows import AccessKeyRow
 from fonds.runtime.homelock import make_home
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 
 ACTS_MAX = 10_000
 

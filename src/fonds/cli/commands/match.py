@@ -119,9 +119,8 @@ def write_citations(app: App, doi: str | None) -> int:
 
 
 def _run(app: App, what: str, engine: str, workers: int) -> int:
-    from fonds.wiring.backends import all_shared, close_stores
+    from fonds.wiring.backends import all_shared, close_stores, now
     from fonds.wiring.bulk.jobs import match_job, open_engine
-    from fonds.wiring.steps import now
 
     settings = app.settings()
     running = open_engine(engine, app.home, settings, workers=workers)

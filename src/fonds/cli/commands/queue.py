@@ -198,8 +198,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     \b
     fonds queue purge extract_pdf-quar --yes
     """
-    from fonds.wiring.backends import readers_of
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now, readers_of
 
     settings = app.settings(**flags)
     stores, subscriptions = app.stores(settings), readers_of(settings)
@@ -225,8 +224,7 @@ def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
     \b
     fonds queue release extract_pdf --reason timeout
     """
-    from fonds.wiring.backends import readers_of
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now, readers_of
 
     settings = app.settings(**flags)
     stores, subscriptions = app.stores(settings), readers_of(settings)

@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from fonds.cli.commands.audit import deepened, interrupted, print_audit
 from fonds.cli.commands.reindex import reindexed
-from fonds.cli.context import App, command, console, echo_json, pipeline_option
-from fonds.cli.working.working_off import EXIT_INTERRUPTED, SPOOL, leave_at_once, work_through
+from fonds.cli.context import SPOOL, App, command, console, echo_json, pipeline_option
+from fonds.cli.working.working_off import EXIT_INTERRUPTED, leave_at_once, work_through
 from fonds.config import Settings
 from fonds.kinds import KINDS
 from fonds.kinds.kind import DerivativeKind
@@ -191,8 +191,8 @@ class _Bench:
 
     def _workshop(self, plan: Plan) -> Workshop:
         from fonds.extract.file_meta import describe
+        from fonds.wiring.backends import now
         from fonds.wiring.pipelines import path_source
-        from fonds.wiring.steps import now
 
         def source_of(path: Path, collection: str) -> Source:
             named = self.settings.changed(collection=collection)

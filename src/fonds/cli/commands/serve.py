@@ -9,8 +9,7 @@ from typing import Any
 import click
 from rich.markup import escape
 
-from fonds.cli.context import App, command, console
-from fonds.cli.working.working_off import SPOOL
+from fonds.cli.context import SPOOL, App, command, console
 
 PORT_MAX = 65535
 

@@ -93,8 +93,7 @@ def _take_down(app: App, files: Sequence[str], reason: str, note: str, *, everyw
     from fonds.library.repair.recovering import recover
     from fonds.library.tracing.own_warcs import left_of
     from fonds.runtime.homelock import HomeLock
-    from fonds.wiring.backends import all_shared
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import all_shared, now
     from fonds.wiring.taking_down import taking_down
 
     settings = app.settings()

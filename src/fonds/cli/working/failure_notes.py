@@ -18,7 +18,7 @@ def note_group(
     app: App, records: Records, asked: Asked, note: str | None, owner: str | None
 ) -> int:
     """Note something about the group asked for, or clear it. Raises click.UsageError for what is missing."""
-    from fonds.wiring.steps import now
+    from fonds.wiring.backends import now
 
     if not asked.group or asked.step or asked.reason or asked.keys:
         raise click.UsageError("say which group: --group, and --pipeline where several have it")

@@ -12,7 +12,7 @@ from fonds.model.errors import FondsError
 from fonds.model.secrets import without_secrets
 from fonds.ports import Records
 from fonds.process_identity import logged_in
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 
 
 @contextmanager

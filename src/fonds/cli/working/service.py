@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from pythonjsonlogger.json import JsonFormatter
 from rich.console import Console
 
-from fonds.cli.context import App, console
+from fonds.cli.context import SPOOL, App, console
 from fonds.cli.limits import check_limits
 from fonds.cli.output.logs import hide_secrets, log_above
 from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.live_view import Counts, LiveView
-from fonds.cli.working.working_off import SPOOL
 from fonds.config import Settings
 from fonds.crawl.hosts import HostLoad
 from fonds.model.disposition import Verdict

@@ -11,9 +11,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from fonds.cli.context import SPOOL
 from fonds.cli.output.logs import log_plainly
 from fonds.cli.working.processes import STOP
-from fonds.cli.working.working_off import SPOOL
 from fonds.config import settings_of
 from fonds.model.errors import FondsError
 from fonds.runtime.threads import WorkerThreads

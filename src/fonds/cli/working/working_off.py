@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fonds.cli.context import App, console, echo_json, say
+from fonds.cli.context import SPOOL, App, console, echo_json, say
 from fonds.cli.limits import check_limits
 from fonds.cli.signals import on_stop_signals
 from fonds.cli.working.processes import WorkerProcesses
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DELAYED_WAIT_S = 60.0
 LEAVE_OFF_S = 10.0
-SPOOL = "tmp"
 RETRIES_SHOWN = 10
 EXIT_INTERRUPTED = 130
 

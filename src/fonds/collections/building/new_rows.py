@@ -7,12 +7,13 @@ from itertools import islice
 
 from fonds.collections.building.maps import positions
 from fonds.collections.building.reading_in import ReadIn
-from fonds.collections.changing.moving import SIZE, cluster_key, join_cells
+from fonds.collections.changing.moving import cluster_key, join_cells
 from fonds.collections.changing.placement import REASONS, Placement
 from fonds.collections.clusterings import Known
 from fonds.collections.names import apart_conf, level_conf
 from fonds.collections.tables import (
     CLUSTERS,
+    SIZE,
     Tables,
     real,
     score_text,

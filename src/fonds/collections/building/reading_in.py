@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.collections.changing.encoding import numbers_of
-from fonds.collections.changing.placing import dense_of, set_apart
+from fonds.collections.changing.encoding import dense_of, numbers_of
+from fonds.collections.changing.placing import set_apart
 from fonds.collections.clusterings import Known
 from fonds.collections.configurations import Configuration
 from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells

@@ -43,11 +43,11 @@ from fonds.collections.changing.redo import (
     needed_after,
 )
 from fonds.collections.changing.writing import Changes, Held
-from fonds.collections.claims import TakenError, claim_of_rebuild
+from fonds.collections.claims import TakenError
 from fonds.collections.clusterings import Known, building, known, processed, rebuilt
 from fonds.collections.configurations import Configuration, get
 from fonds.collections.documents import COLUMNS, Document, EncodedCells, document_of, encoded_cells
-from fonds.collections.names import DEFAULT, Name
+from fonds.collections.names import DEFAULT, Name, claim_of_rebuild
 from fonds.collections.reading.clusters import clusters
 from fonds.collections.reading.curated import barred_of, excluded_ids
 from fonds.collections.tables import (

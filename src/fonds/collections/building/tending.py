@@ -10,8 +10,8 @@ from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop_leavings
 from fonds.collections.building.triggers import Since, due
 from fonds.collections.changing.redo import SEQUENCE, forget, needed_after
-from fonds.collections.changing.writing import MODIFIED, Changes
-from fonds.collections.claims import TakenError, claim_of_rebuild
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import TakenError
 from fonds.collections.clusterings import (
     BUILDING,
     Known,
@@ -23,8 +23,8 @@ from fonds.collections.clusterings import (
     settled,
 )
 from fonds.collections.configurations import get
-from fonds.collections.names import Name
-from fonds.collections.tables import COLLECTIONS, Cells, number
+from fonds.collections.names import Name, claim_of_rebuild
+from fonds.collections.tables import COLLECTIONS, MODIFIED, Cells, number
 from fonds.model.errors import ConfigurationError
 
 

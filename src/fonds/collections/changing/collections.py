@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fonds.collections.changing.writing import COLLECTION_SIZE, Changes, clear
+from fonds.collections.changing.writing import Changes, clear
 from fonds.collections.names import Name, checked
-from fonds.collections.tables import COLLECTIONS, REMOVED, is_there, utf8
+from fonds.collections.tables import COLLECTION_SIZE, COLLECTIONS, REMOVED, is_there, utf8
 from fonds.formats.grouping.keys import parts_of_collection
 
 QUERY = "main:query"

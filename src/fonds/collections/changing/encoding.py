@@ -94,3 +94,22 @@ def keep(tables: Tables, name: Name, made: EncodedCells) -> None:
 @cache
 def _encoder() -> Encoder:
     return Encoder()
+
+
+def dense_of(
+    configuration: Configuration,
+    numbers: int,
+    documents: Sequence[Document],
+    kept: Mapping[str, Cells],
+) -> Dense:
+    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, those
+    of `kept` not again; else those documents were posted with, zeros for one of another length."""
+    if not numbers:
+        return Dense(None)
+    if configuration.encoder is not None:
+        return encoded(configuration.encoder, documents, kept)
+    found = np.zeros((len(documents), numbers), np.float32)
+    for place, one in enumerate(documents):
+        if len(one.vector) == numbers:
+            found[place] = one.vector
+    return Dense(found)

@@ -15,7 +15,9 @@ from fonds.collections.names import Name, apart_conf
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CLUSTERS,
+    DISTINCT,
     MEMBERS,
+    SIZE,
     Tables,
     assignment_row,
     member_row,
@@ -25,7 +27,6 @@ from fonds.collections.tables import (
 )
 from fonds.formats.grouping.keys import cluster_row
 
-SIZE, DISTINCT = "main:size", "main:distinct"
 ORIGINAL = "main:original"
 COPY = "main:copy:"
 """In the first level's assignment of a document there is a column for each near-duplicate of it."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from fonds.collections.building.models import Served
-from fonds.collections.changing.encoding import Dense, encoded
+from fonds.collections.changing.encoding import Dense, dense_of
 from fonds.collections.changing.placement import (
     EMPTY,
     EXCLUDED,
@@ -56,25 +56,6 @@ def set_apart(configuration: Configuration, document: Document) -> str | None:
     if configuration.dense is not None and len(document.vector) != configuration.dense:
         return VECTOR
     return None
-
-
-def dense_of(
-    configuration: Configuration,
-    numbers: int,
-    documents: Sequence[Document],
-    kept: Mapping[str, Cells],
-) -> Dense:
-    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, those
-    of `kept` not again; else those documents were posted with, zeros for one of another length."""
-    if not numbers:
-        return Dense(None)
-    if configuration.encoder is not None:
-        return encoded(configuration.encoder, documents, kept)
-    found = np.zeros((len(documents), numbers), np.float32)
-    for place, one in enumerate(documents):
-        if len(one.vector) == numbers:
-            found[place] = one.vector
-    return Dense(found)
 
 
 Barred = Mapping[str, Collection[str]]

@@ -10,21 +10,20 @@ with. One deleted is in none any more, served or kept.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from fonds.collections.changing.finders import Finders
 from fonds.collections.changing.linking import rearranged
 from fonds.collections.changing.moving import move
 from fonds.collections.changing.redo import SEQUENCE, Writes, perform, recover
 from fonds.collections.changing.together import Outcome, Together
-from fonds.collections.claims import Claim, Claims, claim_of_collection
+from fonds.collections.claims import Claim, Claims
 from fonds.collections.clusterings import (
     Known,
+    Models,
     configurations_of,
     is_served,
     known,
@@ -43,17 +42,19 @@ from fonds.collections.documents import (
     member_of,
     outdated,
 )
-from fonds.collections.names import Name, checked
+from fonds.collections.names import Name, checked, claim_of_collection
 from fonds.collections.reading.curated import barred_of, exclusions_of
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CHANGES,
     CLUSTERINGS,
     CLUSTERS,
+    COLLECTION_SIZE,
     COLLECTIONS,
     DOCUMENTS,
     EXCLUSIONS,
     MEMBERS,
+    MODIFIED,
     READINGS,
     REMOVED,
     THEMES,
@@ -64,16 +65,10 @@ from fonds.collections.tables import (
 )
 from fonds.model.errors import TransientError
 
-if TYPE_CHECKING:
-    from fonds.collections.building.models import Served
-
 DOCUMENTS_AT_ONCE = 500
 BYTES_AT_ONCE = 3 * 1024 * 1024
 WAIT_S = 120.0
 """So long one waits for others who change the same collection."""
-
-MODIFIED = "main:modified"
-COLLECTION_SIZE = "main:size"
 
 
 def clear(tables: Tables, name: Name) -> None:
@@ -266,30 +261,6 @@ class Changes:
         }
         writes.put(COLLECTIONS, name.row, cells)
         perform(self.tables, name, held.cells, ids, writes, self.claims, held.claim)
-
-
-class Models:
-    """The models of served clusterings, read once each; as many as there are collections in use here."""
-
-    def __init__(self, count_max: int = 16) -> None:
-        self._count_max = count_max
-        self._kept: dict[tuple[Name, str], Served] = {}
-        self._lock = threading.Lock()
-
-    def of(self, tables: Tables, one: Known) -> Served | None:
-        """The model of a clustering; None where it has none any more."""
-        key = (one.name, one.conf)
-        from fonds.collections.building.models import read_model
-
-        with self._lock:
-            kept = self._kept.pop(key, None)
-            if kept is None or kept.timestamp != one.timestamp:
-                kept = read_model(tables, one.name, one.conf, one.timestamp)
-            if kept is not None:
-                self._kept[key] = kept
-            while len(self._kept) > self._count_max:
-                self._kept.pop(next(iter(self._kept)))
-        return kept
 
 
 def _vector_cells(vectors: tuple[bytes, bytes] | None) -> Cells:

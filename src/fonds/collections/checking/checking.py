@@ -8,16 +8,25 @@ from itertools import islice
 from fonds.collections.building.rebuilding import rebuild
 from fonds.collections.building.settling import settle
 from fonds.collections.building.sweeping import drop, drop_leavings
-from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
+from fonds.collections.changing.writing import Changes
 from fonds.collections.checking.clusterings import clusterings_of
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.documents import documents_of
 from fonds.collections.checking.encodings import forget_wrong
 from fonds.collections.checking.exclusions import exclusions_of_all, release
-from fonds.collections.claims import TakenError, claim_of_rebuild
+from fonds.collections.claims import TakenError
 from fonds.collections.clusterings import all_rows, is_served, known
-from fonds.collections.names import Name
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, READINGS, Cells, Tables, is_there, utf8
+from fonds.collections.names import Name, claim_of_rebuild
+from fonds.collections.tables import (
+    COLLECTION_SIZE,
+    COLLECTIONS,
+    DOCUMENTS,
+    READINGS,
+    Cells,
+    Tables,
+    is_there,
+    utf8,
+)
 
 DAMAGES_MAX = 100
 """So many damages of one collection are told."""

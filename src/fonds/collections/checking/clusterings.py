@@ -11,7 +11,6 @@ from fonds.collections.building.models import read_model
 from fonds.collections.changing.writing import Changes
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.duplicates import duplicates_of
-from fonds.collections.claims import claim_of_rebuild
 from fonds.collections.clusterings import (
     DROPPED,
     Known,
@@ -20,7 +19,7 @@ from fonds.collections.clusterings import (
     is_served,
     rebuilt,
 )
-from fonds.collections.names import Name
+from fonds.collections.names import Name, claim_of_rebuild
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CLUSTERS,

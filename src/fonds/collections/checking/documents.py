@@ -10,7 +10,7 @@ import numpy as np
 from fonds.collections.building.inverted_index import INDEX
 from fonds.collections.building.models import DICTIONARY, Served, get_chunks
 from fonds.collections.changing.placing import vectors_of
-from fonds.collections.changing.writing import COLLECTION_SIZE, Changes
+from fonds.collections.changing.writing import Changes
 from fonds.collections.checking.damage import Damage, Remedy
 from fonds.collections.checking.encodings import TOLD, wrong
 from fonds.collections.clusterings import Known, is_served, known, settled
@@ -18,6 +18,7 @@ from fonds.collections.documents import COLUMNS, Document, document_of, member_o
 from fonds.collections.names import Name, apart_conf
 from fonds.collections.tables import (
     ASSIGNMENTS,
+    COLLECTION_SIZE,
     COLLECTIONS,
     DOCUMENTS,
     Cells,

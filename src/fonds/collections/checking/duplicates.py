@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from fonds.collections.changing.moving import COPY, DISTINCT, ORIGINAL, SIZE
+from fonds.collections.changing.moving import COPY, ORIGINAL
 from fonds.collections.changing.redo import chunks
 from fonds.collections.clusterings import Known
 from fonds.collections.names import apart_conf
 from fonds.collections.tables import (
     ASSIGNMENTS,
     CLUSTERS,
+    DISTINCT,
+    SIZE,
     Cells,
     Tables,
     assignment_row,

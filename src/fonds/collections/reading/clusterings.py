@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fonds.collections.changing.writing import COLLECTION_SIZE, MODIFIED
-from fonds.collections.claims import Claims, claim_of_rebuild
+from fonds.collections.claims import Claims
 from fonds.collections.clusterings import (
     building,
     configurations_of,
@@ -17,10 +16,12 @@ from fonds.collections.clusterings import (
     processed,
     rebuilt,
 )
-from fonds.collections.names import DEFAULT, Name
+from fonds.collections.names import DEFAULT, Name, claim_of_rebuild
 from fonds.collections.tables import (
     CLUSTERINGS,
+    COLLECTION_SIZE,
     COLLECTIONS,
+    MODIFIED,
     Cells,
     Tables,
     collections_there,

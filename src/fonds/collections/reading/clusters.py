@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import msgspec
 
-from fonds.collections.changing.moving import SIZE
 from fonds.collections.names import DEFAULT, Name, apart_conf, level_conf
 from fonds.collections.reading.clusterings import served_timestamp
 from fonds.collections.reading.curated import Curated, curated, names_of
@@ -16,6 +15,7 @@ from fonds.collections.tables import (
     CLUSTERS,
     DOCUMENTS,
     MEMBERS,
+    SIZE,
     Cells,
     Tables,
     number,

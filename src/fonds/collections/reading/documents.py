@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fonds.collections.changing.writing import Models
-from fonds.collections.clusterings import Known, is_served, known, ready
+from fonds.collections.clusterings import Known, Models, is_served, known, ready
 from fonds.collections.documents import COLUMNS, Document, document_of, encoded_cells
 from fonds.collections.names import DEFAULT, Name, apart_conf, level_conf
 from fonds.collections.reading.curated import names_of

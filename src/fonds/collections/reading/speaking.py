@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fonds.collections.building.models import Served
-from fonds.collections.changing.placing import dense_of
+from fonds.collections.changing.encoding import dense_of
 from fonds.collections.documents import Document
 from fonds.collections.tables import Cells
 from fonds.grouping.assigning import assign

@@ -7,7 +7,6 @@ from datetime import datetime
 
 import msgspec
 
-from fonds.bibliography.paper import JATS_VERSION
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.indexed import Indexed, without_versions
@@ -18,7 +17,7 @@ from fonds.model.capture import Capture
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import FileMeta, Kind
 from fonds.model.keys import text_blob_key
-from fonds.model.paper import UnreadArticle
+from fonds.model.paper import JATS_VERSION, UnreadArticle
 from fonds.model.partial_date import first_day
 from fonds.model.rows import JatsRow, Row
 from fonds.ports import Records

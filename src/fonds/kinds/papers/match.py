@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fonds.catalog.matching.statuses import VERSION, MatchStatus
 from fonds.formats.journal import MATCH_DOI, MATCH_INFO, MATCH_STATUS
 from fonds.kinds.kind import DerivativeKind, Fact, Reading, Series, digits
 from fonds.kinds.papers.jats import MIMETYPES as ARTICLES
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta
-from fonds.model.paper import Unmatched
+from fonds.model.paper import MATCH_VERSION, MatchStatus, Unmatched
 from fonds.model.rows import CitationRow, MatchRow
 
 STATUSES = tuple(str(one) for one in MatchStatus)
@@ -80,7 +79,7 @@ KIND = DerivativeKind(
         step="match",
         payload=Unmatched,
         work=_work,
-        extractor=lambda names: VERSION,
+        extractor=lambda names: MATCH_VERSION,
         statuses=STATUSES,
         kept=frozenset(STATUSES),
     ),

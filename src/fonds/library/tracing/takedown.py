@@ -19,7 +19,6 @@ from fonds.kinds.indexing import indexed, put_again, whole_documents
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
-from fonds.library.reading.page_views import forget_views
 from fonds.library.tracing.own_warcs import WarcPurge, left_of, names_everywhere, names_of
 from fonds.library.tracing.traces import (
     blobs_of,
@@ -43,7 +42,7 @@ from fonds.model.rows import (
     TakedownRow,
 )
 from fonds.model.takedown import REDACTED
-from fonds.ports import Records, Stores
+from fonds.ports import Blobs, Records, Stores
 from fonds.ports.walking import walk_pages
 from fonds.steps.intake.host_files import withdraw_files
 
@@ -53,15 +52,19 @@ ROUNDS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class TakingDown:
-    """What takes files down. `changes`: None where there are no collections; `readers` are whoever reads the
-    topics, in whose quarantine messages may wait; `everywhere`: WARCs of ours that no row leads to are looked
-    for too, by their indexes."""
+    """Takes files down.
+
+    `changes` is None without collections. `readers` read the topics, and messages may wait in their
+    quarantine. `forget_views` removes the drawn pages of PDFs. With `everywhere`, the indexes of our WARCs
+    are searched too, for WARCs that no row leads to.
+    """
 
     stores: Stores
     changes: Changes | None
     readers: Sequence[Subscription]
     clock: Callable[[], datetime]
     warcs: WarcPurge
+    forget_views: Callable[[Blobs], None]
     everywhere: bool = False
 
     def __call__(self, wanted: TakedownRow) -> TakedownRow:
@@ -114,7 +117,7 @@ class TakingDown:
         stores, sha1hex = self.stores, row.sha1hex
         accept(stores, self.readers, Asked(keys=(sha1hex,)), self.clock, REDACTED)
         self._hide(row)
-        forget_views(stores.blobs)
+        self.forget_views(stores.blobs)
         stores.blobs.delete(blobs_of(stores.records, sha1hex))
         _forget_exchanges(stores, sha1hex)
         _redact(stores.records, sha1hex)

@@ -15,13 +15,11 @@ from fonds.model.secrets import holds_secret, without_secrets
 from fonds.ports import Records
 from fonds.sources.following.backfill.backfill import polled_at_once
 from fonds.sources.following.described import links_of
-from fonds.sources.following.standing import as_polled
+from fonds.sources.following.standing import WORD_CHARACTERS_MAX, as_polled
 from fonds.sources.link_rules import LinkRules
 
 KINDS = ("feed", "page", "rss-fetcher")
 ID_CHARS = 12
-WORD_CHARACTERS_MAX = 300
-"""Of a title, folder or collection."""
 _ANY = LinkRules(non_news=frozenset(), private_addresses=True)
 
 

@@ -9,8 +9,7 @@ from datetime import datetime
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
 from fonds.ports import Records
-from fonds.sources.following.editing import WORD_CHARACTERS_MAX
-from fonds.sources.following.standing import NEEDS_SOMEONE, ONCE_WELL, is_muted
+from fonds.sources.following.standing import NEEDS_SOMEONE, ONCE_WELL, WORD_CHARACTERS_MAX, is_muted
 
 UNMUTED: Mapping[str, object] = {"muted_at": None, "muted_until": None, "mute_note": ""}
 

@@ -19,6 +19,8 @@ ONCE_WELL = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when a source is muted that is so until it is well again."""
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), ONCE_WELL
 _TICK = timedelta(microseconds=1)
+WORD_CHARACTERS_MAX = 300
+"""Of a title, folder or collection."""
 
 
 class Standing(StrEnum):

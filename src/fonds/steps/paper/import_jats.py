@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fonds.bibliography.jats_reading import JatsReading
-from fonds.bibliography.paper import JATS_VERSION
 from fonds.bibliography.tei_reading import BibliographyReading
 from fonds.extract.url import canonical_domain
 from fonds.formats.journal import bibliography_cells, row_key
@@ -26,7 +25,7 @@ from fonds.kinds.rights import remove_stale_rights
 from fonds.kinds.similarity.sketch import file_sketch, put_sketches
 from fonds.model.capture import to_datetime14
 from fonds.model.errors import ChildError
-from fonds.model.paper import Unmatched, UnreadArticle
+from fonds.model.paper import JATS_VERSION, Unmatched, UnreadArticle
 from fonds.model.rows import JatsRow
 from fonds.model.step import Output, Result
 from fonds.ports import Archive, Blobs, Index, Records, Table

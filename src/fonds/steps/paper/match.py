@@ -13,7 +13,7 @@ from fonds.bibliography.printing import printed
 from fonds.catalog.finding import find
 from fonds.catalog.matching.judging import Match, evidence
 from fonds.catalog.matching.sought import of_citation, of_paper
-from fonds.catalog.matching.statuses import VERSION, MatchReason, MatchStatus
+from fonds.catalog.matching.statuses import MatchReason
 from fonds.catalog.store import Catalog
 from fonds.formats.journal import (
     BIB_JSON,
@@ -26,7 +26,7 @@ from fonds.formats.journal import (
     row_key,
 )
 from fonds.kinds.fixity import fixity_of_row
-from fonds.model.paper import Unmatched
+from fonds.model.paper import MATCH_VERSION, MatchStatus, Unmatched
 from fonds.model.rows import CitationRow, MatchRow
 from fonds.model.step import Result
 from fonds.ports import Records, Table
@@ -138,7 +138,7 @@ def keep(
 
 
 def _cells(match: Match) -> dict[str, bytes]:
-    told = {"extractor": VERSION, **msgspec.to_builtins(match)}
+    told = {"extractor": MATCH_VERSION, **msgspec.to_builtins(match)}
     cells = {MATCH_STATUS: match.status.encode(), MATCH_INFO: msgspec.json.encode(told)}
     return cells | ({MATCH_DOI: match.doi.encode()} if match.doi else {})
 
@@ -153,5 +153,5 @@ def _row(one: Judged, now: datetime) -> MatchRow:
         doi=one.match.doi,
         evidence=evidence(one.match),
         reference_count=one.reference_count,
-        extractor=VERSION,
+        extractor=MATCH_VERSION,
     )

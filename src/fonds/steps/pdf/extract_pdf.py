@@ -20,7 +20,7 @@ from fonds.model.step import Output, Result
 from fonds.model.story import Unarchived
 from fonds.model.task import Task
 from fonds.ports import Archive
-from fonds.steps.intake.take_in import Lack, done_once_taken, lost_capture
+from fonds.steps.intake.task_results import Lack, done_once_taken, lost_capture
 
 _STATUS_OF = {
     Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,

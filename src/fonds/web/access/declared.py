@@ -16,9 +16,10 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fonds.model.access import Role
-from fonds.web.access.security import SAFE_METHODS, same_origin
+from fonds.web.access.security import same_origin
 from fonds.web.access.viewers import Asker, asker_of
 from fonds.web.problems import RefusedError
+from fonds.web.serving.answers import SAFE_METHODS
 
 CHALLENGE = 'Bearer realm="Fonds"'
 ACTS_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})

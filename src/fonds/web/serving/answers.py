@@ -20,6 +20,7 @@ METHODS = "GET, HEAD"
 PACKED_TYPES = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/pdf", "application/octet-stream")
 PACK_FROM_BYTES = 1_000
 PACK_LEVEL = 5
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def takes_gzip(accepted: str) -> bool:

@@ -12,9 +12,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fonds.web.access.security import SAFE_METHODS
 from fonds.web.problems import problem
-from fonds.web.serving.answers import RETRY_AFTER_S, AtOnce
+from fonds.web.serving.answers import RETRY_AFTER_S, SAFE_METHODS, AtOnce
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
 ALL_BODIES_BYTES_MAX = 256 * 1024 * 1024

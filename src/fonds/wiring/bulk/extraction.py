@@ -8,12 +8,12 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from fonds.bibliography.paper import JATS_VERSION
 from fonds.bulk.extraction.carrying import Reading
 from fonds.bulk.extraction.entering import entering_job
 from fonds.bulk.extraction.job import extraction_job
 from fonds.config import PORTS, Settings
 from fonds.model.errors import ConfigurationError
+from fonds.model.paper import JATS_VERSION
 from fonds.model.rows import InputRow
 from fonds.ports import Job
 from fonds.sources.paths import PathSource, kind_of

@@ -27,9 +27,9 @@ from fonds.steps.news.fetch import Fetch, FetchRules
 from fonds.steps.news.keep_host_files import KeepHostFiles
 from fonds.steps.news.spool import Spool
 from fonds.steps.news.tdmrep_requests import TdmrepRequests
-from fonds.wiring.backends import pipeline_of
+from fonds.wiring.backends import now, pipeline_of
 from fonds.wiring.links.link_inputs import link_rules, named_link_rules
-from fonds.wiring.steps import identify, now
+from fonds.wiring.steps import identify
 
 ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
 DOMAIN_ACTIVE_MAX = 4

@@ -41,11 +41,10 @@ from fonds.sources.following.polls.looking import look
 from fonds.sources.following.polls.polling import Polling, poll_each
 from fonds.sources.following.rhythm import Bounds
 from fonds.timetable import RecurringTask, Runner, Timetable
-from fonds.wiring.backends import backend
+from fonds.wiring.backends import backend, now
 from fonds.wiring.links.fetching import asker_of
 from fonds.wiring.links.link_inputs import link_rules
 from fonds.wiring.pipelines import make_intake
-from fonds.wiring.steps import now
 
 ANSWER_MAX_S = 600.0
 """Chains of redirects end long before."""

@@ -15,9 +15,8 @@ from fonds.sources.listed.choice import Choice
 from fonds.sources.listed.link_lists import LinkLists
 from fonds.sources.listed.rows import ADDRESSES, DOWNLOADS, WHOLE_DAY
 from fonds.sources.listed.shuffled import Limited, Shuffled
-from fonds.wiring.backends import open_web, pipeline_of, s3_objects
+from fonds.wiring.backends import now, open_web, pipeline_of, s3_objects
 from fonds.wiring.elsewhere.remote_files import RemoteFiles
-from fonds.wiring.steps import now
 
 FORMS: Mapping[str, str] = {
     "queue-fetcher": WHOLE_DAY,

@@ -36,7 +36,7 @@ from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
 from fonds.timetable.runner import Action
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 
 COLLECT = "collect"
 GROUP = "group"

@@ -14,7 +14,7 @@ from fonds.library.repair.sweeping import sweep_files, sweep_polls, sweep_spool,
 from fonds.ports import Stores
 from fonds.process_identity import this_process
 from fonds.timetable import RecurringTask, Runner, Timetable
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 
 SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
 AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from fonds.bibliography.paper import Author, Citation, Paper, to_json
-from fonds.catalog.matching.statuses import VERSION
 from fonds.catalog.store import Catalog
 from fonds.catalog.works.work import Work, WorkAuthor
 from fonds.formats.journal import row_key
 from fonds.kinds.fixity import fixity_of_row
 from fonds.model.disposition import DONE
-from fonds.model.paper import Unmatched
+from fonds.model.paper import MATCH_VERSION, Unmatched
 from fonds.model.rows import CitationRow, FixityRow, MatchRow
 from fonds.steps.paper.match import MatchPapers
 from step_bench import JOURNAL, LATER, Bench, open_bench
@@ -83,7 +82,7 @@ def test_cells_row_and_citations(bench: Bench) -> None:
     row, cells, cited = match(bench, PAPER, RIVERS, TIDES)
     told = "doi:10.5555/rivers: title 1.00, author 1.00"
     by = ("strong", "title-and-author", RIVERS.id, RIVERS.doi)
-    assert row == MatchRow(SHA1, LATER, *by, told, 2, VERSION)
+    assert row == MatchRow(SHA1, LATER, *by, told, 2, MATCH_VERSION)
     assert cells["match0:mstatus"] == b"strong"
     assert cells["match0:doi"] == b"10.5555/rivers"
     told = json.loads(cells["match0:minfo"])

@@ -20,8 +20,8 @@ from fonds.web.access.hiding.alone import alone
 from fonds.web.access.viewers import HERE, TheViewer, name_act
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import InForce
+from fonds.wiring.backends import now
 from fonds.wiring.recurring.collections import changes_there
-from fonds.wiring.steps import now
 
 router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 

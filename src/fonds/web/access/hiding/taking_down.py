@@ -21,7 +21,7 @@ from fonds.web.access.hiding.takedowns import refusal
 from fonds.web.access.viewers import HERE, TheViewer, name_act
 from fonds.web.problems import RefusedError
 from fonds.web.rendering import InForce
-from fonds.wiring.steps import now
+from fonds.wiring.backends import now
 from fonds.wiring.taking_down import taking_down
 
 SURE = "yes"

@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter
 
 from fonds.sources.following.backfill.wishes import checked_days
-from fonds.sources.following.editing import WORD_CHARACTERS_MAX
+from fonds.sources.following.standing import WORD_CHARACTERS_MAX
 from fonds.web.access.declared import CURATES
 from fonds.web.access.viewers import HERE, TheViewer
 from fonds.web.pages.following.acting import Act, act_on
