@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from fonds.kinds.indexed import Indexed
 from fonds.kinds.kind import DerivativeKind
 from fonds.kinds.papers.bibliography import KIND as BIBLIOGRAPHY
 from fonds.kinds.papers.grobid import KIND as GROBID
@@ -42,3 +43,15 @@ def beside(records: Records, sha1hex: str) -> bytes | None:
             for row in records.get(kind.row, [sha1hex]):
                 return kind.beside(row)
     return None
+
+
+def indexed_kinds() -> Iterator[tuple[DerivativeKind, Indexed]]:
+    """Return the kinds that have documents in the index, each with how its documents are made."""
+    for kind in KINDS:
+        if kind.indexed is not None:
+            yield kind, kind.indexed
+
+
+def expected_count(records: Records) -> int:
+    """Return the maximum number of documents. A story of several versions is one."""
+    return sum(records.count(kind.row, where=one.where)[()] for kind, one in indexed_kinds())

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fonds.kinds import KINDS
+from fonds.kinds import indexed_kinds
 from fonds.kinds.documents import put_current
 from fonds.kinds.indexed import CurrentRow, Indexed, index_documents
 from fonds.kinds.stated_rights import rights_of_files, with_rights
 from fonds.model.document import IndexDocument
-from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Index, Records
-
-
-def indexed() -> Iterator[tuple[type[DerivativeRow], Indexed]]:
-    """The kinds that have documents, with the table of their rows."""
-    for kind in KINDS:
-        if kind.indexed is not None:
-            yield kind.row, kind.indexed
 
 
 def whole_documents(
@@ -40,8 +32,8 @@ def put_again(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[
     A file that has no document as yet is left out: whoever reads it makes one, with all that is stated by
     then. Raises StoreUnavailableError as `put_documents` does.
     """
-    for table, one in indexed():
-        ids = sorted({one.id_of(row) for row in records.get(table, sha1hexes)})
+    for kind, one in indexed_kinds():
+        ids = sorted({one.id_of(row) for row in records.get(kind.row, sha1hexes)})
         there = index.get(ids) if ids else {}
         current = one.current(records, sorted(there)) if there else {}
         rights = rights_of_files(records, [row.sha1hex for row in current.values()])

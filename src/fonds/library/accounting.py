@@ -12,14 +12,16 @@ from typing import Any
 
 from fonds.kinds import kinds_with_rows
 from fonds.kinds.kind import DerivativeKind
-from fonds.library.failures.groups import failures_total
-from fonds.model.disposition import Reason, Weight
+from fonds.model.disposition import Reason, Verdict, Weight
+from fonds.model.failure import COUNTED_AS
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
 from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
 INPUTS_A_QUERY = 500
 INPUTS_SHOWN = 50
+_ENTRY_COLUMNS = {"step": "third", "reason": "second", "pipeline": "pipeline"}
+_COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,12 +287,6 @@ def broken_inputs_count(records: Records, pipeline: str | None = None) -> int:
     return records.count(InputRow, (), {"error": Prefix(""), **_of(pipeline)})[()]
 
 
-def history(records: Records, about: str, count_max: int | None = None) -> list[DispositionRow]:
-    """The dispositions of the messages about one thing, oldest first; `count_max` at most, None for all."""
-    order = ("promised_at", "step")
-    return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))
-
-
 def step_counts(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
     """For each step of a pipeline how many messages ended in which verdict, the open ones included."""
     table: dict[str, dict[str, int]] = {}
@@ -338,3 +334,20 @@ def newest_input(records: Records) -> datetime | None:
     """When something last entered; None when nothing ever did."""
     row = next(records.find(InputRow, order=("-updated",), count_max=1), None)
     return row.updated if row else None
+
+
+def failures_total(records: Records, where: Mapping[str, object]) -> int:
+    """How many failures these groups have. What is in quarantine is in a group: where none is named, the
+    entries' own counts tell, which are as few however many groups there are."""
+    if "failure_group" not in where:
+        of = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
+        rows = records.find(
+            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **of}
+        )
+        return sum(row.count for row in rows)
+    return sum(row.count for row in records.find(TallyRow, tally_conditions(where)))
+
+
+def tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
+    """Return the conditions on tallies that select these groups of failures."""
+    return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

@@ -9,6 +9,7 @@ from typing import Any
 
 from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import FILE_CDX, FILE_SIZE
+from fonds.kinds import expected_count
 from fonds.library.checks.bodies import remembered
 from fonds.library.checks.books import NO_DEPTH, StepAccount, accounts, inputs, settle
 from fonds.library.checks.collections import collections
@@ -18,7 +19,6 @@ from fonds.library.checks.entries import entries
 from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.files import files
 from fonds.library.checks.places import ARCHIVE_BODY, places
-from fonds.library.reindex import expected_count
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Subscription
 from fonds.model.rows import FileMetaRow

@@ -15,8 +15,8 @@ from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN
 from fonds.kinds.kind import Relatives
 from fonds.kinds.story_versions import versions
-from fonds.library.accounting import history
 from fonds.library.reading.rights import NOTHING_STATED, FileRights, file_rights
+from fonds.library.tracing.lineage import history
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.disposition import Reason, Weight
 from fonds.model.document import IndexDocument

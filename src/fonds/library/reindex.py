@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from fonds.kinds import KINDS
-from fonds.kinds.indexed import Indexed
+from fonds.kinds import KINDS, indexed_kinds
 from fonds.kinds.indexing import whole_documents
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.chunks import CHUNK, chunks
@@ -43,17 +42,6 @@ class Batch:
 
     documents: Sequence[IndexDocument] = ()
     unwanted: Sequence[str] = ()
-
-
-def expected_count(records: Records) -> int:
-    """How many documents there are to be at most: a story of several versions is one."""
-    return sum(records.count(kind.row, where=one.where)[()] for kind, one in _indexed())
-
-
-def _indexed() -> Iterator[tuple[DerivativeKind, Indexed]]:
-    for kind in KINDS:
-        if kind.indexed is not None:
-            yield kind, kind.indexed
 
 
 def reindex(records: Records, blobs: Blobs, index: Index, tick: Callable[[int], None]) -> Reindexed:
@@ -119,7 +107,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
         yield Batch(documents=some)
     for chunk in chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
-        wanted = {id_ for _, one in _indexed() for id_ in one.current(records, keys)}
+        wanted = {id_ for _, one in indexed_kinds() for id_ in one.current(records, keys)}
         unwanted = [key for key in keys if key not in wanted]
         if unwanted:
             yield Batch(unwanted=unwanted)
@@ -127,7 +115,7 @@ def batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[Bat
 
 def _documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
     """Every document as the steps would put it, one text in memory at a time."""
-    for kind, one in _indexed():
+    for kind, one in indexed_kinds():
         for some in chunks(records.find(kind.row, one.where)):
             current = one.current(records, [one.id_of(row) for row in some])
             here = {row.sha1hex for row in some}

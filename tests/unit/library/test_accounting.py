@@ -14,7 +14,6 @@ from fonds.library.accounting import (
     broken_inputs,
     count_outcomes,
     files_by_type,
-    history,
     newest_input,
     outcomes,
     pipelines_used,
@@ -23,6 +22,7 @@ from fonds.library.accounting import (
     summary,
     tally,
 )
+from fonds.library.tracing.lineage import history
 from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fonds.kinds import expected_count
 from fonds.library import reindex as reindexing
-from fonds.library.reindex import Reindexed, expected_count, reindex
+from fonds.library.reindex import Reindexed, reindex
 from fonds.model.blob import Blob
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError

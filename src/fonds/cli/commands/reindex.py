@@ -11,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fonds.cli.context import App, command, console, echo_json
 from fonds.config import Settings
-from fonds.library.reindex import Reindexed, expected_count
+from fonds.kinds import expected_count
+from fonds.library.reindex import Reindexed
 from fonds.library.reindex import reindex as work_through
 from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock

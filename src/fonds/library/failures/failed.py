@@ -11,16 +11,11 @@ from fonds.library.accounting import (
     broken_inputs,
     broken_inputs_count,
     count_outcomes,
+    failures_total,
     outcomes,
     tally,
 )
-from fonds.library.failures.groups import (
-    FailureGroup,
-    described,
-    failures_total,
-    group_tallies,
-    groups_total,
-)
+from fonds.library.failures.groups import FailureGroup, described, group_tallies, groups_total
 from fonds.library.failures.retries import RetryGroup, retry_groups
 from fonds.model.disposition import Reason, Weight
 from fonds.model.failure import COUNTED_AS

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fonds.model.disposition import Reason, Verdict
-from fonds.model.failure import COUNTED_AS, cause, host_of
+from fonds.library.accounting import tally_conditions
+from fonds.model.disposition import Reason
+from fonds.model.failure import cause, host_of
 from fonds.model.rows import EntryRow, FailureNoteRow, TallyRow
 from fonds.ports import Records
 
@@ -45,34 +46,16 @@ def group_tallies(
     """The counts of the groups with these of `failure_group`, `pipeline`, `step` and `reason`, the largest
     first; behind the row `after` has the columns of. Those of which none is left come last and are left out.
     """
-    rows = records.find(TallyRow, _tallied(where), order=LARGEST, after=after, count_max=count_max)
+    rows = records.find(
+        TallyRow, tally_conditions(where), order=LARGEST, after=after, count_max=count_max
+    )
     return [row for row in rows if row.count > 0]
 
 
 def groups_total(records: Records, where: Mapping[str, object]) -> int:
     """How many groups there are."""
-    counts = records.count(TallyRow, ("count",), _tallied(where))
+    counts = records.count(TallyRow, ("count",), tally_conditions(where))
     return sum(rows for (count,), rows in counts.items() if count > 0)
-
-
-def failures_total(records: Records, where: Mapping[str, object]) -> int:
-    """How many failures these groups have. What is in quarantine is in a group: where none is named, the
-    entries' own counts tell, which are as few however many groups there are."""
-    if "failure_group" not in where:
-        of = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
-        rows = records.find(
-            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **of}
-        )
-        return sum(row.count for row in rows)
-    return sum(row.count for row in records.find(TallyRow, _tallied(where)))
-
-
-_ENTRY_COLUMNS = {"step": "third", "reason": "second", "pipeline": "pipeline"}
-_COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
-
-
-def _tallied(where: Mapping[str, object]) -> dict[str, object]:
-    return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}
 
 
 def described(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:

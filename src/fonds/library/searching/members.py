@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fonds.kinds.indexing import indexed
+from fonds.kinds import indexed_kinds
 from fonds.kinds.similarity.sketch import text_hashes
 from fonds.library.chunks import chunks
 from fonds.model.document import IndexDocument
@@ -43,8 +43,8 @@ def members_of(
     keys = sorted({one.sha1hex for one in documents})
     texts = text_hashes(records, keys)
     read_by: dict[str, str] = {}
-    for table, _ in indexed():
-        for row in records.get(table, keys):
+    for kind, _ in indexed_kinds():
+        for row in records.get(kind.row, keys):
             read_by[getattr(row, "sha1hex")] = getattr(row, "extractor")  # noqa: B009
     return {
         one.id: Member(

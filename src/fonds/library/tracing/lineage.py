@@ -128,3 +128,9 @@ def entries_of(records: Records, key: str, count_max: int) -> tuple[list[EntryRo
     newest = list(records.find(EntryRow, of_it, order=order, count_max=count_max))
     full = len(newest) == count_max
     return newest, records.count(EntryRow, (), of_it)[()] if full else len(newest)
+
+
+def history(records: Records, about: str, count_max: int | None = None) -> list[DispositionRow]:
+    """The dispositions of the messages about one thing, oldest first; `count_max` at most, None for all."""
+    order = ("promised_at", "step")
+    return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))

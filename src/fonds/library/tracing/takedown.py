@@ -15,7 +15,8 @@ from typing import Any
 from fonds.collections.changing.writing import Changes
 from fonds.formats.journal import row_key
 from fonds.formats.spooled import spool_key
-from fonds.kinds.indexing import indexed, put_again, whole_documents
+from fonds.kinds import indexed_kinds
+from fonds.kinds.indexing import put_again, whole_documents
 from fonds.library.chunks import chunks
 from fonds.library.failures.deciding import accept
 from fonds.library.failures.failed import Asked
@@ -152,7 +153,7 @@ class TakingDown:
     def _show_others(self, row: TakedownRow) -> None:
         """Of a story another version is shown now, where there is one, without this file's text."""
         stores = self.stores
-        for _, one in indexed():
+        for _, one in indexed_kinds():
             current = list(one.current(stores.records, _documents(row)).values())
             for document in whole_documents(one, stores.records, stores.blobs, current):
                 stores.index.put([document])

@@ -12,9 +12,8 @@ from fonds.collections.reading.documents import holding
 from fonds.collections.tables import Tables, collections_there
 from fonds.formats.journal import row_key
 from fonds.formats.wire.contracts import published_blob_keys
-from fonds.kinds import kinds_with_rows
+from fonds.kinds import indexed_kinds, kinds_with_rows
 from fonds.kinds.fixity import blob_of
-from fonds.kinds.indexing import indexed
 from fonds.library.tracing.own_warcs import OwnWarc, names_of, own_warcs
 from fonds.model.keys import aside_blob_key, tei_blob_key, text_blob_key, thumbnail_blob_key
 from fonds.model.rows import (
@@ -130,8 +129,8 @@ def blobs_of(records: Records, sha1hex: str) -> list[str]:
 def documents_of(records: Records, sha1hex: str) -> list[str]:
     """The ids of documents that hold this file. Of a story that is shown by another version there is none."""
     found = [sha1hex]
-    for kind, one in indexed():
-        ids = [one.id_of(row) for row in records.find(kind, {"sha1hex": sha1hex})]
+    for kind, one in indexed_kinds():
+        ids = [one.id_of(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
         shown = one.current(records, ids) if ids else {}
         found += [id_ for id_ in ids if id_ not in shown or shown[id_].row.sha1hex == sha1hex]
     return list(dict.fromkeys(found))
@@ -141,8 +140,8 @@ def stories_of(records: Records, sha1hex: str) -> list[str]:
     """The ids of all documents this file is a version of, whichever version shows them."""
     return [
         one.id_of(row)
-        for kind, one in indexed()
-        for row in records.find(kind, {"sha1hex": sha1hex})
+        for kind, one in indexed_kinds()
+        for row in records.find(kind.row, {"sha1hex": sha1hex})
     ]
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from failed_home import body, fail, reader
 from filled_home import opened
 from fonds.config import Settings
-from fonds.library.accounting import history, tally
+from fonds.library.accounting import tally
 from fonds.library.audit import audit_books
 from fonds.library.failures.deciding import Act, accept, decide, planned, retry, stages_from
 from fonds.library.failures.failed import Asked, failed
+from fonds.library.tracing.lineage import history
 from fonds.model.disposition import Reason
 from fonds.model.message import Message
 from fonds.model.rows import DecisionRow, EntryRow, StoppedRow

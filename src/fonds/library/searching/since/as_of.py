@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, time
 from itertools import islice
 from typing import Any
 
-from fonds.kinds import KINDS
+from fonds.kinds import indexed_kinds
 from fonds.kinds.indexed import Indexed
 from fonds.kinds.kind import DerivativeKind
 from fonds.library.chunks import chunks
@@ -185,7 +185,7 @@ class _Work:
         for some in chunks(whole(self.of.stores.index, self.query, most)):
             self.seen.update(one.id for one in some)
             left = {one.id: one for one in some}
-            for kind, one in _indexed():
+            for kind, one in indexed_kinds():
                 rows = self.of.stores.records.get(kind.row, [each.sha1hex for each in some])
                 ids = [id_ for id_ in map(one.id_of, rows) if id_ in left]
                 for id_, how in self._standings(kind, one, ids).items():
@@ -213,7 +213,7 @@ class _Work:
 
     def changed(self) -> None:
         """Account for what is not found now and changed since, the rows written first looked at first."""
-        for kind, one in _indexed():
+        for kind, one in indexed_kinds():
             for some in chunks(self._written_since(kind)):
                 ids = {one.id_of(row): row for row in some if self._is_open(one.id_of(row))}
                 self.seen |= ids.keys()
@@ -293,17 +293,11 @@ class _Work:
             self.told.is_all_changed = False
 
 
-def _indexed() -> Iterator[tuple[DerivativeKind, Indexed]]:
-    for kind in KINDS:
-        if kind.indexed is not None:
-            yield kind, kind.indexed
-
-
 def _read(records: Records, sha1hexes: Sequence[str]) -> set[str]:
     """Those of these files that were read as something the index holds."""
     return {
         getattr(row, "sha1hex")  # noqa: B009
-        for kind, _ in _indexed()
+        for kind, _ in indexed_kinds()
         for row in records.get(kind.row, sha1hexes)
     }
 
@@ -332,7 +326,7 @@ def _documents(
     stores: Stores, versions: Sequence[_Version]
 ) -> Iterator[tuple[_Version, IndexDocument]]:
     """Each version with its document; the records are asked of many at once, the texts one by one."""
-    for _, kind in _indexed():
+    for _, kind in indexed_kinds():
         mine = iter(one for one in versions if one.kind is kind)
         for some in chunks(mine):
             rows = [one.row for one in some]

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fonds.collections.changing.writing import Changes
+from fonds.kinds import indexed_kinds
 from fonds.kinds.embargoes import embargoed
-from fonds.kinds.indexing import indexed, put_documents
+from fonds.kinds.indexing import put_documents
 from fonds.library.tracing.embargoes.set_aside import put_aside, put_back
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
@@ -83,7 +84,9 @@ def due(stores: Stores, now: datetime) -> Iterator[EmbargoRow]:
 def _index_anew(stores: Stores, sha1hex: str) -> None:
     """The file's documents as they are to be now; of a story that has other versions the newest shown, with
     the texts of earlier ones that are shown."""
-    for kind, one in indexed():
-        ids = sorted({one.id_of(row) for row in stores.records.find(kind, {"sha1hex": sha1hex})})
+    for kind, one in indexed_kinds():
+        ids = sorted(
+            {one.id_of(row) for row in stores.records.find(kind.row, {"sha1hex": sha1hex})}
+        )
         if ids:
             put_documents(stores.records, stores.blobs, stores.index, one, ids)

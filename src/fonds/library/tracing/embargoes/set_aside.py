@@ -16,7 +16,7 @@ from fonds.collections.documents import COLUMNS, Document, document_of
 from fonds.collections.names import Name
 from fonds.collections.reading.documents import holding
 from fonds.collections.tables import COLLECTIONS, DOCUMENTS, Tables, is_there
-from fonds.kinds.indexing import indexed
+from fonds.kinds import indexed_kinds
 from fonds.library.tracing.traces import holders
 from fonds.model.blob import Blob
 from fonds.model.keys import aside_blob_key
@@ -48,8 +48,8 @@ class Aside:
 def ids_of(records: Records, sha1hex: str) -> list[str]:
     """The ids a file's documents may have; a story's also where another version of it is shown."""
     found = [sha1hex]
-    for kind, one in indexed():
-        found += [one.id_of(row) for row in records.find(kind, {"sha1hex": sha1hex})]
+    for kind, one in indexed_kinds():
+        found += [one.id_of(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
     return list(dict.fromkeys(found))
 
 
