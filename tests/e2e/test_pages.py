@@ -229,7 +229,7 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> 
 def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site) -> None:
     address = f"{site.full}{collection_href(FIVE)}"
     with site.looking(address, 200, java_script_enabled=False, **LIGHT) as page:
-        circle = page.locator("svg.map.wide a").first
+        circle = page.locator("svg.map a").first
         label = (circle.locator("title").text_content() or "").partition(":")[0]
         circle.locator("circle").click()
         assert page.locator("h1").inner_text() == label

@@ -16,7 +16,6 @@ from fonds.collections import configurations
 from fonds.collections.changing.writing import Changes
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
-from fonds.collections.reading.alike import Alike
 from fonds.collections.reading.clusterings import (
     Collection,
     collection,
@@ -45,7 +44,6 @@ class Service:
     changes: Changes
     runs: Runs
     times: Times = field(default_factory=Times)
-    alike: Alike = field(default_factory=Alike)
     _declared: bool = False
     _complete: bool = False
     _guard: threading.Lock = field(default_factory=threading.Lock)
