@@ -124,7 +124,9 @@ def test_each_day_says_what_it_brought_and_opens_its_links(themed: TestClient) -
     of_poll = {"day": today, "poll": "000001"}
     assert themed.get(f"/api{path}", params=of_poll).json()["total"] == 0
     page = read(themed, f"/sources/{GOOD.source_id}")
-    assert page.tree.xpath(f"//table//a[@href='{path}?day={today}']")
+    bars = "//section[@aria-labelledby='days']//*[local-name()='svg']//*[local-name()='a']"
+    assert [one.get("href") for one in page.tree.xpath(bars)][-1] == f"{path}?day={today}"
+    assert not page.tree.xpath("//section[@aria-labelledby='days']//table")
     assert "above what is usual" in page.words("//*[local-name()='svg']")
     (row,) = [
         one
