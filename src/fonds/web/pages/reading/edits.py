@@ -132,7 +132,6 @@ def edits_html(
         found=found,
         form=form,
         words=CHANGE_WORDS,
-        walked_max=WALKED_MAX,
         others={one: link("/changes", **{**params, "change": str(one)}) for one in Change},
         feed=link("/changes.atom", site=form.site),
         every_site=link("/changes", change=form.change),
