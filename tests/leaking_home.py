@@ -56,7 +56,7 @@ QUESTIONS = (
     "holder:vexillarious",
 )
 UNASKED = "at after group entry n since whole filter collapse alike fl poll matchType resumeKey id"
-UNASKED += " showResumeKey measure scale came_from refresh"
+UNASKED += " showResumeKey measure scale refresh"
 """These narrow what the others ask for, or take what an answer gave before."""
 IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "q": QUESTIONS,
@@ -100,7 +100,6 @@ IN_QUERY: Mapping[str, tuple[str, ...]] = {
     "standing": ("failing",),
     "conf": ("DEFAULT",),
     "level": ("0",),
-    "part": ("1", "2", "3", "4"),
     "top": ("20",),
     "form": ("seed",),
     "count": ("100",),

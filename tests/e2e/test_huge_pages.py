@@ -51,7 +51,6 @@ PAGES = {
     "collections, many themes": "/themes",
     "collection, many themes": "/themes/many/themes",
     "collection, last page of themes": f"/themes/many/themes?page={THEMES // 20}",
-    "collection, a quarter of the map": "/themes/many/themes?part=1",
     "many themes over time": "/themes/many/themes/over-time",
     "theme, long name": "/themes/many/themes/t7",
     "search, counted by many themes": "/search?q=flood&themes=many/themes&facets=100",

@@ -100,12 +100,12 @@ NOT_NAMES = {
 } | {
     ("/api/themes", "page"), ("/api/sources", "page"), ("/api/sources", "since"),
     (LINKS, "poll"), (LINKS, "day"), (OVER_TIME, "level"), ("/api/takedowns", "key"),
-    (COLLECTION, "page"), (COLLECTION, "part"), (COLLECTION, "level"), (THEME, "level"),
+    (COLLECTION, "page"), (COLLECTION, "level"), (THEME, "level"),
     (DOCUMENT, "id"), ("/api/complete", "q"), ("/api/complete", "at"),
     ("/api/changes", "site"), ("/api/changes.atom", "site"),
     *(("/api/overview", name) for name in ("days", "pipeline", "since")),
     *(("/api/records", name) for name in ("from", "to")),
-    *((one, name) for one in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated", "came_from")),
+    *((one, name) for one in (DOCUMENTS, OF_REASON) for name in ("level", "page", "undated")),
     *((one, name) for one in (DOCUMENTS, OF_REASON, OVER_TIME) for name in ("from", "to")),
 }  # fmt: skip
 # Those of export and feed are the search's own; tried in test_exporting.py and test_feed.py.

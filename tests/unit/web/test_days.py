@@ -182,13 +182,15 @@ def test_the_picture_says_what_it_shows_and_nothing_is_drawn_outside(stores: Sto
     assert ' y="-' not in drawn
 
 
-def test_the_page_has_the_windows_the_pipelines_and_the_table(client: TestClient) -> None:
+def test_the_page_has_the_windows_the_pipelines_and_one_chart(client: TestClient) -> None:
     page = read(client, "/?days=7&pipeline=library")
     links = page.links("//section[@aria-labelledby='days']//nav")
     assert links["/?days=365&pipeline=library#days"] == "a year by week"
     assert links["/?days=7#days"] == "all pipelines"
-    rows = page.tree.xpath("//section[@aria-labelledby='days']//tbody/tr")
-    assert len(rows) == 7
+    days = "//section[@aria-labelledby='days']"
+    assert not page.tree.xpath(f"{days}//table")
+    bars = page.tree.xpath(f"{days}//*[local-name()='svg']/*[local-name()='a' or local-name()='g']")
+    assert len(bars) == 7
 
 
 def test_a_group_tells_on_which_days_it_failed(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
-"""Themes over time: the counts are those of the documents, nothing is told as 0 that is not known, and each
-count opens the documents counted."""
+"""Themes over time: bars show counts of documents, unknown periods are not 0, bars open their documents."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from starlette.testclient import TestClient
 from fonds.collections.reading.clusters import Cluster
 from fonds.collections.reading.times import ABSENT, UNDATED, Looked
 from fonds.web.themes.times.courses import courses
-from fonds.web.themes.times.moved import counted, picture
 from fonds.web.themes.times.multiples import Bar, multiple
 from page_reading import read
 from themed_home import HOSTILE
@@ -27,12 +25,11 @@ def _cluster(id_: str, label: str, size: int = 1) -> Cluster:
     return Cluster(id_, label, size, size, (), None, None, None, ())
 
 
-def _looked(days: list[int], places: list[int], before: list[int] | None = None) -> Looked:
+def _looked(days: list[int], places: list[int]) -> Looked:
     rows = [b"%d" % at for at in range(len(days))]
-    was = before or []
     scores = [0.5 + 0.125 * (at % 2) for at in range(len(days))]
     labels = ["a", "b", "short"]
-    return Looked(rows, days, places, scores, labels, 2, was, ["a", "short"], 1, True)
+    return Looked(rows, days, places, scores, labels, 2, True)
 
 
 def _told(client: TestClient, query: str = "") -> dict[str, Any]:
@@ -74,18 +71,11 @@ def test_long_ranges_are_counted_by_month_and_longer_ones_by_year() -> None:
     assert list(by_year.courses[0].counts) == [1] + [0] * 55 + [1]
 
 
-def test_moves_are_counted_from_where_documents_were() -> None:
-    looked = _looked([DAY] * 5, [0, 0, 1, 2, ABSENT], [0, ABSENT, 1, 0, 0])
-    moves = counted(looked, [_cluster("A", "a")], [_cluster("A", "a"), _cluster("B", "b")])
-    assert moves == {("A", "A"): 1, ("since", "A"): 1, ("apart", "B"): 1, ("A", "apart"): 1}
-
-
 def test_names_stay_text_in_pictures() -> None:
     bad = "<script>alert('x')</script>\""
     drawn = multiple(0, [Bar(1.0, bad, bad), Bar(None, bad, ""), Bar(0.0, bad, "")], 1.0, bad, bad)
     assert "<script" not in drawn
     assert drawn.count('class="nothing"') == drawn.count('class="bar"') == 1
-    assert "<svg" in picture([], bad)
 
 
 def test_each_count_of_a_course_opens_the_documents_counted(themed: TestClient) -> None:
@@ -113,8 +103,10 @@ def test_the_page_shows_what_the_api_tells(themed: TestClient) -> None:
     assert len(page.tree.xpath("//svg[contains(@class, 'multiple')]")) == len(found["themes"])
     titles = page.links("//ol[@class='multiples']//h2")
     assert list(titles) == [one["href"] for one in found["themes"]]
-    rows = page.tree.xpath("//ol[@class='multiples']//tbody/tr")
-    assert len(rows) == len(found["themes"]) * len(found["periods"])
+    points = [point for one in found["themes"] for point in one["points"] if point["documents"]]
+    bars = page.tree.xpath("//svg[contains(@class, 'multiple')]//a/@href")
+    assert bars == [point["href"] for point in points]
+    assert not page.tree.xpath("//ol[@class='multiples']//table")
     counts = read(themed, f"{COLLECTION}?measure=documents&scale=own")
     assert "counts of documents" in counts.words("//p[@class='choices']")
 
@@ -129,20 +121,6 @@ def test_a_window_of_days_narrows_the_periods(themed: TestClient) -> None:
     assert "No document looked at is dated within these days" in none.words()
 
 
-def test_moves_add_up_and_each_lists_its_documents(themed: TestClient) -> None:
-    found = _told(themed)
-    assert sum(one["documents"] for one in found["moves"]) == found["looked_at"]
-    listed = [one for one in found["moves"] if one["href"]]
-    assert {one["before"]["id"] for one in listed} > {"apart"}
-    for move in listed:
-        told = themed.get(f"/api{move['href']}").json()
-        assert told["total"] == move["documents"]
-        assert read(themed, move["href"]).heading == f"{told['answer']}."
-    assert [one["change"] for one in found["changes"] if one["change"] == "new"] == ["new"]
-    table = read(themed, COLLECTION).words("//section[@aria-labelledby='lineage']")
-    assert "nothing before it was compared" in table
-
-
 def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
     theme, seen = _told(themed)["themes"][0], []
     for number in itertools.count(1):
@@ -153,25 +131,18 @@ def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
     assert len(seen) == len(set(seen)) == theme["size"]
 
 
-def test_one_clustering_alone_has_no_lineage_and_says_so(themed: TestClient) -> None:
-    page = read(themed, "/themes/library/all/over-time")
-    assert "This needs two clusterings" in page.words()
-    refused = themed.get("/themes/library/all/apart/outlier/documents?came_from=apart")
-    assert refused.status_code == 400
-    assert "no clustering before this one is kept" in refused.text
+def test_a_collection_that_was_not_grouped_says_so(themed: TestClient) -> None:
     assert "was not grouped" in read(themed, "/themes/made/waiting/over-time").heading
 
 
 def test_an_older_clustering_is_told_as_such_and_unknown_names_are_refused(
     themed: TestClient,
 ) -> None:
-    older = next(one["href"] for one in _told(themed)["clusterings"] if not one["chosen"])
-    assert "This is an older clustering" in read(themed, older).words()
+    told = themed.get(f"/api{FIVE}").json()["clusterings"]
+    older = next(one["href"] for one in told if not one["is_served"])
+    page = read(themed, older.replace(FIVE, COLLECTION))
+    assert "This is an older clustering" in page.words()
     assert read(themed, f"{FIVE}/nothing/documents", 404)
-    label = _told(themed)["themes"][0]["id"]
-    said = themed.get(f"{FIVE}/{label}/documents?came_from=%3Cscript%3E")
-    assert said.status_code == 400
-    assert "<script>" not in said.text
     assert themed.get(f"{COLLECTION}?from=yesterday").status_code == 400
     assert themed.get(f"{COLLECTION}?scale=huge").status_code == 400
     assert themed.get(f"{COLLECTION}?at=5").status_code == 400

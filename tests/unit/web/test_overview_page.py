@@ -80,13 +80,14 @@ def test_the_page_links_every_number_it_shows(client: TestClient) -> None:
             assert re.search(rf"\b{count}\b", links[href]), href
 
 
-def test_the_picture_and_the_table_say_the_same(client: TestClient) -> None:
-    page = read(client, "/")
-    shown = page.links("//table[ancestor::details]")
-    drawn = page.links("//*[local-name()='svg'][contains(@class, 'flow')]")
-    assert set(drawn) <= set(shown)
-    for href, words in drawn.items():
-        assert shown[href] in words
+def test_each_outcome_is_shown_once_beside_the_table_of_reasons(client: TestClient) -> None:
+    page, told = read(client, "/"), client.get("/.json").json()
+    section = "//section[@aria-labelledby='sum']"
+    assert not page.tree.xpath(f"{section}//*[local-name()='svg']")
+    figures = page.links(f"{section}//ul[@class='sum']")
+    rows = page.links(f"{section}//table")
+    for one in told["outcomes"]:
+        assert figures[one["href"]].split()[0] == rows[one["href"]] == str(one["count"])
 
 
 def test_what_needs_someone_is_named_with_its_step(client: TestClient) -> None:

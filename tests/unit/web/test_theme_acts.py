@@ -59,7 +59,7 @@ def test_a_name_stands_wherever_the_theme_is_named_and_the_label_beside_it(
     titles = now["titles"]
     for href in (HERE, f"{HERE}/over-time", "/themes", titles[0]["href"], f"{there}/documents"):
         assert CALLED in read(pages, href).words(), href
-    assert CALLED in read(pages, HERE).words("//*[contains(@class, 'map wide')]")
+    assert CALLED in read(pages, HERE).words("//*[contains(@class, 'map')]")
     told = pages.get("/clusters/made/five").json()["clusters"]
     assert [one["name"] for one in told if one["id"] == smallest["id"]] == [CALLED]
     assert pages.get(f"/clusters/made/five/{smallest['id']}").json()["cluster"]["name"] == CALLED

@@ -1,4 +1,4 @@
-"""The map: circles as large as their themes, in the frame, apart, in the same place each time."""
+"""The map: circles sized by their themes, inside the picture, not overlapping, at stable positions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.web.themes.collection.drawing import (
+    CIRCLES_MAX,
     GAP,
-    NARROW,
-    WIDE,
-    Frame,
+    HEIGHT,
+    WIDTH,
     Spot,
-    drawn,
     fitted,
-    picture,
+    placed_circles,
+    theme_map,
 )
 
 PLACES = st.floats(-1, 1, width=32)
@@ -27,7 +27,6 @@ SPOTS = st.lists(
         st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="￾￿")),
         st.integers(0, 100_000),
         st.tuples(PLACES, PLACES),
-        st.sampled_from(["", "new", "rising"]),
         st.integers(0, 10**9).map(lambda number: f"/themes/a/b/{number}"),
     ),
     max_size=30,
@@ -37,30 +36,28 @@ SPOTS = st.lists(
 
 def _spots(count: int) -> list[Spot]:
     return [
-        Spot(f"theme {at}", 10 + 7 * at, (math.sin(at), math.cos(at)), "", f"/t/{at:03}")
+        Spot(f"theme {at}", 10 + 7 * at, (math.sin(at), math.cos(at)), f"/t/{at:03}")
         for at in range(count)
     ]
 
 
 @settings(max_examples=30, deadline=None)
-@given(SPOTS, st.sampled_from([WIDE, NARROW]))
-def test_every_circle_lies_in_the_frame_and_nothing_breaks_out_of_the_picture(
-    spots: list[Spot], frame: Frame
-) -> None:
-    circles = drawn(spots, frame)
-    assert len(circles) == min(len(spots), frame.circles_max)
+@given(SPOTS)
+def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[Spot]) -> None:
+    circles = placed_circles(spots)
+    assert len(circles) == len(spots)
     for one in circles:
-        assert one.radius - 0.01 <= one.x <= frame.width - one.radius + 0.01
-        assert one.radius - 0.01 <= one.y <= frame.height - one.radius + 0.01
-    tree = ElementTree.fromstring(str(picture(circles, frame, "<title> & more")))
+        assert one.radius - 0.01 <= one.x <= WIDTH - one.radius + 0.01
+        assert one.radius - 0.01 <= one.y <= HEIGHT - one.radius + 0.01
+    tree = ElementTree.fromstring(str(theme_map(spots, "<title> & more")))
     assert len(tree.findall(".//circle")) == len(circles)
     assert {one.get("href") for one in tree.iter("a")} == {c.spot.href for c in circles}
 
 
-@pytest.mark.parametrize("frame", [WIDE, NARROW])
-def test_circles_do_not_cover_each_other_even_at_one_place(frame: Frame) -> None:
-    spots = [Spot(str(at), 5, (0.0, 0.0), "", f"/t/{at}") for at in range(frame.circles_max)]
-    circles = drawn(spots, frame)
+def test_circles_do_not_overlap_even_at_one_place() -> None:
+    circles = placed_circles(
+        [Spot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
+    )
     for number, one in enumerate(circles):
         for other in circles[:number]:
             away = math.hypot(one.x - other.x, one.y - other.y)
@@ -68,7 +65,7 @@ def test_circles_do_not_cover_each_other_even_at_one_place(frame: Frame) -> None
 
 
 def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:
-    circles = drawn(_spots(70), WIDE)
+    circles = placed_circles(_spots(70))
     assert {c.spot.size for c in circles} == {10 + 7 * at for at in range(10, 70)}
     first, last = circles[0], circles[-1]
     ratio = (first.radius / last.radius) ** 2
@@ -77,8 +74,8 @@ def test_the_largest_are_drawn_and_their_areas_are_as_their_sizes() -> None:
 
 def test_the_same_themes_are_drawn_at_the_same_places_in_any_order() -> None:
     spots = _spots(40)
-    there = {c.spot.href: (c.x, c.y) for c in drawn(spots, WIDE)}
-    assert {c.spot.href: (c.x, c.y) for c in drawn(spots[::-1], WIDE)} == there
+    there = {c.spot.href: (c.x, c.y) for c in placed_circles(spots)}
+    assert {c.spot.href: (c.x, c.y) for c in placed_circles(spots[::-1])} == there
 
 
 def test_a_label_stays_within_its_circle_or_is_left_out() -> None:

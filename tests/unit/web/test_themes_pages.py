@@ -64,17 +64,14 @@ def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> No
     listed = page.links("//ol[@class='themes']//h3")
     sizes = [one["size"] for one in _themes(themed)]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
-    for frame in ("wide", "narrow"):
-        assert set(page.links(f"//*[contains(@class, 'map {frame}')]")) == set(listed)
+    assert set(page.links("//*[local-name()='svg'][@class='map']")) == set(listed)
     before = page.text.index('class="themes"'), page.text.index('id="map"')
     assert before[0] < before[1]
     assert "parliament" not in page.heading
     assert len(page.links("//ul[@class='titles']")) > 5
 
 
-def test_a_theme_of_the_list_has_its_trend_and_each_count_opens_the_documents_counted(
-    themed: TestClient,
-) -> None:
+def test_a_theme_of_the_list_has_the_trend_of_its_page_over_time(themed: TestClient) -> None:
     told, page = themed.get(f"/api{COLLECTION}").json(), read(themed, COLLECTION)
     assert len(page.tree.xpath("//svg[contains(@class, 'sparks')]")) == len(told["themes"])
     assert told["complete"]
@@ -86,12 +83,11 @@ def test_a_theme_of_the_list_has_its_trend_and_each_count_opens_the_documents_co
     assert {one["id"]: [n["documents"] for n in one["points"]] for one in over_time} == {
         one["id"]: one["trend"] for one in told["themes"]
     }
-    links = page.links("(//div[@class='theme-trend'])[1]//td")
-    first = told["themes"][0]
-    counts = [n for n in [*first["trend"], first["undated"]] if n]
-    assert [int(words) for words in links.values()] == counts
-    for href, words in links.items():
-        assert themed.get(f"/api{href}").json()["total"] == int(words)
+    undated = {one["undated_href"]: one["undated"] for one in told["themes"] if one["undated"]}
+    links = page.links("//div[@class='theme-trend']")
+    assert links == {href: f"{count} undated" for href, count in undated.items()}
+    for href, count in undated.items():
+        assert themed.get(f"/api{href}").json()["total"] == count
     assert "None of its documents has a date" in read(themed, "/themes/library/all").words()
 
 
@@ -146,6 +142,10 @@ def test_a_theme_tells_its_terms_course_lineage_and_nearest_themes(themed: TestC
     assert weights == sorted(weights, reverse=True)
     assert "Nearest themes" in page.words()
     assert "without one are left out" in page.words()
+    (form,) = page.tree.xpath("//section[@class='when']//form")
+    asked = themed.get(str(form.get("action")), params={"from": "1990-01-01", "to": ""})
+    dated = told["size"] - told["months"]["undated"]
+    assert f"{dated} documents of “{kept['label']}” since 1990-01-01" in asked.text
 
 
 def test_all_documents_of_a_theme_are_reached_page_by_page(themed: TestClient) -> None:

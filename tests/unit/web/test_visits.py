@@ -89,19 +89,3 @@ def test_a_stretch_nothing_came_in_says_so(client: TestClient) -> None:
     told = client.get(f"/api/overview?since={today}").json()["since"]
     assert (told is None, told["received"]) == (False, 0)
     assert "nothing came in" in read(client, f"/?since={today}").words(SECTION)
-
-
-def test_collections_grouped_anew_since_a_day_lead_to_what_changed(themed: TestClient) -> None:
-    told = themed.get("/api/overview?since=2020-01-01").json()["themes_since"]
-    assert told["total"] >= len(told["last"]) > 0
-    assert told["complete"]
-    built = [one["rebuilt"] for one in told["last"]]
-    assert built == sorted(built, reverse=True)
-    page = read(themed, "/?since=2020-01-01")
-    for one in told["last"]:
-        assert one["changes_href"] in page.links(SECTION)
-        assert read(themed, one["href"]).tree.xpath("//*[@id='changes']")
-    later = (datetime.now(UTC).date() + timedelta(days=9)).isoformat()
-    assert themed.get(f"/api/overview?since={later}").json()["themes_since"]["total"] == 0
-    assert themed.get("/api/overview").json()["themes_since"] is None
-    assert "grouped anew" not in read(themed, f"/?since={later}").words(SECTION)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -106,12 +105,6 @@ def changes_told(
         )
         for change, olds, news in events
     )
-
-
-def changes_counted(tables: Tables, name: Name, conf: str, timestamp: int) -> dict[str, int]:
-    """How many changes of each kind the rebuild of a time noted, against what was served then; nothing for
-    the first."""
-    return Counter(change for change, _, _ in _noted(tables, name, conf, timestamp))
 
 
 def _noted(

@@ -1,5 +1,7 @@
-"""When the documents of a clustering are dated, and where they were in the one before: counted once per state
-of the collection, of at most 20,000 documents."""
+"""Dates and themes of the documents of a clustering, read once per state of the collection.
+
+Bound: the first 20,000 documents by id.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _DAY_S = 86_400
 _DAYS_MAX = 2_932_896
 """Days from 1970 to the year 9999, behind which no calendar goes."""
 
-Key = tuple[Name, str, int, int, int | None, int]
+Key = tuple[Name, str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,10 @@ class Looked:
     """The documents that were looked at, one of a number in each of the sequences.
 
     `rows`: their rows in `documents`. `days`: since 1970, UNDATED without a date. `places`: the number in
-    `labels` of where each is, ABSENT for none of the clustering; `before` the same in `labels_before` of the
-    clustering before, empty where none was asked for. `scores`: the cosine of each to the middle of its
-    cluster, 0 for those of none. A label is a cluster's, or the reason a document is
-    apart for: `clusters` of them, the first, are those of clusters. `complete`: whether no document of the
-    clustering was left out.
+    `labels` of where each is, ABSENT for none of the clustering. `scores`: the cosine of each to the middle
+    of its cluster, 0 for those of none. A label is a cluster's, or the reason a document is apart for:
+    `clusters` of them, the first, are those of clusters. `complete`: whether no document of the clustering
+    was left out.
     """
 
     rows: Sequence[bytes]
@@ -56,9 +57,6 @@ class Looked:
     scores: Sequence[float]
     labels: Sequence[str]
     clusters: int
-    before: Sequence[int]
-    labels_before: Sequence[str]
-    clusters_before: int
     complete: bool
 
     def id_of(self, at: int) -> str:
@@ -75,24 +73,17 @@ class Times:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def of(
-        self,
-        tables: Tables,
-        name: Name,
-        conf: str,
-        timestamp: int,
-        *,
-        level: int = 0,
-        before: int | None = None,
+        self, tables: Tables, name: Name, conf: str, timestamp: int, *, level: int = 0
     ) -> Looked:
-        """The documents of a clustering, with where they were in that of the time `before`; looked at again
-        when the collection was changed. Reads two rows of each document, three with `before`."""
+        """Return the documents of a clustering, read again when the collection has changed. Reads two rows of
+        each document."""
         sequence = number(tables.row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
-        key = (name, conf, timestamp, level, before, sequence)
+        key = (name, conf, timestamp, level, sequence)
         with self._guard:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        found = look(tables, name, conf, timestamp, self.looked_max, level=level, before=before)
+        found = look(tables, name, conf, timestamp, self.looked_max, level=level)
         with self._guard:
             for old in [one for one in self._kept if one[0] == name and one[-1] != sequence]:
                 del self._kept[old]
@@ -121,7 +112,6 @@ def look(
     looked_max: int = LOOKED_MAX,
     *,
     level: int = 0,
-    before: int | None = None,
 ) -> Looked:
     """Look at the documents: the first `looked_max` of the collection by id."""
     prefix = name.row
@@ -133,7 +123,6 @@ def look(
     rows = rows[:looked_max]
     ids = [row[len(prefix) :] for row, _ in rows]
     now = _places(tables, name, conf, timestamp, level, ids)
-    then = _places(tables, name, conf, before, level, ids) if before is not None else None
     return Looked(
         [row for row, _ in rows],
         array("l", (_day(seconds) for _, seconds in rows)),
@@ -141,9 +130,6 @@ def look(
         now.scores,
         now.labels,
         now.clusters,
-        then.places if then else (),
-        then.labels if then else (),
-        then.clusters if then else 0,
         complete,
     )
 

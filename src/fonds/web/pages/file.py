@@ -34,7 +34,7 @@ from fonds.replay.memento import in_link
 from fonds.web.access.declared import READS
 from fonds.web.pages.reading.found import Find, TextHits, marked_lines, text_hits
 from fonds.web.pages.reading.neighbours import NeighbourGroup, neighbours
-from fonds.web.pages.reading.ribbon import Ribbon, ribbon_of, said_of, strip
+from fonds.web.pages.reading.ribbon import StoryCaptures, capture_words, story_captures
 from fonds.web.parameters import shorten
 from fonds.web.rendering import OpenStores, embargo_told, link, page, size, web_url
 from fonds.web.rest.service import TheService
@@ -89,7 +89,7 @@ class FilePage:
     None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what stands above a
     story, `versions` are its versions, None for other files. `strip` tells which pages of a PDF have text,
     None for other files and where pages were not counted. `hits` are told where something is looked for,
-    `ribbon` of stories. `rights` is what the file and its captures state about its use.
+    `story_captures` of stories. `rights` is what the file and its captures state about its use.
     """
 
     title: str
@@ -122,7 +122,7 @@ class FilePage:
     versions: Versions | None
     strip: PageStrip | None
     rights: FileRights
-    ribbon: Ribbon | None = None
+    story_captures: StoryCaptures | None = None
     hits: TextHits | None = None
 
 
@@ -295,7 +295,8 @@ def _marked(stores: Stores, found: FilePage, text: str, find: str) -> FilePage:
     if found.versions is None:
         return replace(found, hits=hits)
     met_at = [row.url for row in found.captures] + [row.url for row in found.entries]
-    return replace(found, hits=hits, ribbon=ribbon_of(stores.records, found.versions, met_at))
+    captures = story_captures(stores.records, found.versions, met_at)
+    return replace(found, hits=hits, story_captures=captures)
 
 
 def _pages(found: FilePage, text: str) -> list[list[Markup]]:
@@ -349,8 +350,7 @@ def file_html(
         first_url=_first_url(found),
         replays=request.app.state.replay.of(request) is not None,
         replay_href=replay_href,
-        strip_of=strip,
-        said_of=said_of,
+        capture_words=capture_words,
         by_subject=by_subject,
         robots_answer=robots_answer,
         tdmrep_answer=tdmrep_answer,

@@ -85,11 +85,6 @@ def by_kind(asked: Asked, told: Sequence[Change]) -> list[ChangesOfKind]:
     return [_of_kind(asked, kind, told) for kind in KINDS if any(c.change == kind for c in told)]
 
 
-def changes_of(tables: Tables, asked: Asked) -> list[ChangesOfKind]:
-    """What became of every theme since the clustering before, by kind; nothing where none is kept."""
-    return by_kind(asked, told_of(tables, asked))
-
-
 def _of_kind(asked: Asked, kind: str, told: Sequence[Change]) -> ChangesOfKind:
     some = [one for one in told if one.change == kind]
     some.sort(key=lambda one: -sum(side.size for side in (*one.after, *one.before)))

@@ -36,7 +36,9 @@ def press(client: TestClient, act: str, **said: str) -> int:
 
 def forms(client: TestClient) -> list[str]:
     tree = read(client, PAGE).tree
-    return [one.get("action").rpartition("/")[2] for one in tree.xpath("//main//form")]
+    return [
+        one.get("action").rpartition("/")[2] for one in tree.xpath("//main//form[@method='post']")
+    ]
 
 
 def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Stores) -> None:

@@ -48,9 +48,9 @@ def test_versions_stand_in_order_and_lead_to_each_other(
     page = read(client, f"/file/{second}")
     rows = page.tree.xpath("//section[@id='versions']//tbody/tr")
     assert [one.xpath("td")[0].text for one in rows] == [
-        "text changed", "the first listed", "same text",
+        "text changed", "same text", "the first listed",
     ]  # fmt: skip
-    assert [one.xpath("th/a/@aria-current") for one in rows] == [[], [], ["true"]]
+    assert [one.xpath("th/a/@aria-current") for one in rows] == [[], ["true"], []]
     links = page.links("//nav[@aria-label='Versions of this story']")
     assert links == {
         f"/file/{first}": "← Version before",

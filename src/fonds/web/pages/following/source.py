@@ -18,7 +18,7 @@ from fonds.sources.following.described import Followed, Poll, followed
 from fonds.web.access.declared import READS
 from fonds.web.pages.following.lost import Passage, passage
 from fonds.web.pages.following.sources import DAYS_SHOWN, SourceLine, source_line
-from fonds.web.pages.following.strip import days_strip, told
+from fonds.web.pages.following.strip import days_strip
 from fonds.web.rendering import OpenStores, how_many, page
 from fonds.web.serving.tables import tabled
 
@@ -112,4 +112,4 @@ def source_html(request: Request, stores: OpenStores, source_id: SourceId) -> HT
     """A source and where its links got lost."""
     found = source_page(stores.records, source_id, datetime.now(UTC))
     strip = days_strip(source_id, found.days)
-    return page(request, "source.html", heading=found.answer, found=found, strip=strip, told=told)
+    return page(request, "source.html", heading=found.answer, found=found, strip=strip)

@@ -22,8 +22,7 @@ from fonds.sources.following.listed import Counts, Wanted, counts, listing
 from fonds.sources.following.muting import mute_of
 from fonds.sources.following.standing import Standing, standing
 from fonds.web.access.declared import READS
-from fonds.web.charts import sparks
-from fonds.web.pages.following.funnel_chart import coverage, funnel_drawn, reached
+from fonds.web.charts import share, sparks
 from fonds.web.rendering import OpenStores, day, how_many, link, page, pager, sentence
 from fonds.web.serving.tables import tabled
 
@@ -93,6 +92,15 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
+class FunnelStage:
+    """How many links of a source reached a stage. `href` opens them, '' where the pipeline has no stages."""
+
+    word: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourcesPage:
     """One page of sources; `states` counts all of them by what is done with them, `standings` by how they
     stand, those that need someone first."""
@@ -140,6 +148,23 @@ def source_line(row: SourceRow, now: datetime, ended: Sequence[Ended]) -> Source
         [None if one.brought is Brought.UNKNOWN else one.new for one in days],
         f"/sources/{row.source_id}",
     )
+
+
+def funnel_stages(source_id: str, pipeline: str, found: Funnel) -> list[FunnelStage]:
+    """Return the counts of the funnel in order, each with a link to its links."""
+    links = f"/sources/{source_id}/links"
+    first = next(iter(stages_of(pipeline)), None)
+    return [
+        FunnelStage("announced", found.announced, f"/sources/{source_id}#ended"),
+        FunnelStage("entered", found.entered, links),
+        FunnelStage("fetched", found.fetched, link(links, beyond=first) if first else ""),
+        FunnelStage("kept", found.kept, link(links, outcome="done")),
+    ]
+
+
+def coverage(found: Funnel) -> str:
+    """Return the share of announced links that was kept, for people."""
+    return share(found.kept, found.announced)
 
 
 def sources_page(records: Records, form: SourcesForm, now: datetime) -> SourcesPage:
@@ -194,9 +219,8 @@ def sources_html(
         found=found,
         chips=[(n, v, link("/sources", **_without(params, n))) for n, v in params.items() if v],
         sparks=sparks,
-        funnel_drawn=funnel_drawn,
         coverage=coverage,
-        reached=reached,
+        funnel_stages=funnel_stages,
         choices=[(one, n, link("/sources", standing=one)) for one, n in found.standings.items()],
         asked=form.standing,
         pager=pager("/sources", params, found.total, form.page, PAGE_SIZE, PAGES_MAX),

@@ -30,8 +30,8 @@ def told(one: SourceDay) -> str:
 
 def days_strip(source_id: str, days: Sequence[SourceDay]) -> Markup:
     """The days, each stretched to the width there is. Below the ground a hatched mark is a day whose polls
-    all failed, a line one without a poll, nothing one that was not counted. Links take no stop of the
-    keyboard: the table beside has the same."""
+    all failed, a line one without a poll, nothing one that was not counted. Links are no tab stops: the date
+    form below opens the same links."""
     most = max((max(one.new, one.most or 0.0) for one in days), default=0.0) or 1.0
     pieces = [
         Markup(

@@ -28,7 +28,7 @@ class Stack:
 
 def stacks(bars: Sequence[Stack], title: str, desc: str) -> Markup:
     """Stacked bars of one scale. What is not 0 is drawn at least 2 of 120 units high; where nothing is, a
-    mark lies on the ground. Links take no stop of the keyboard: the table beside has the same."""
+    mark lies on the ground. Links are no tab stops: the date form below opens the same records."""
     most = max((bar.count for bar in bars), default=0)
     pieces = [
         Markup(

@@ -20,16 +20,12 @@ from fonds.library.accounting import (
 )
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
-from fonds.web.charts import Band, Segment, flow, meter, share, strip
+from fonds.web.charts import meter, share
 from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.pages.overview.days import Bar, DaysForm, DaysShown, days_chart, days_shown, windows
 from fonds.web.pages.overview.outcomes import Outcome, outcomes
-from fonds.web.pages.overview.rebuilt import RebuiltSince, rebuilt_since
-from fonds.web.pages.overview.troubled import TroubledSince, troubled_since
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
 from fonds.web.rendering import OpenStores, how_many, link, page
-from fonds.web.rest.service import TheService
-from fonds.wiring.recurring.collections import CollectionService
 
 ATTENTION_MAX = 5
 BEGIN_COMMANDS = (
@@ -64,9 +60,8 @@ class DerivativeCount:
 class Overview:
     """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
 
-    `newest_input_at` None means that nothing ever came in. `by_day` is what came in day by day,
-    `since` what came in since a day that was asked for, `themes_since` what was grouped anew and
-    `sources_since` which sources began to fail or fell silent since then, None without one.
+    `newest_input_at` is None when nothing ever came in. `by_day` is what came in day by day, `since` what
+    came in since the day in the request, None without one.
     """
 
     answer: str
@@ -82,13 +77,11 @@ class Overview:
     newest_input_at: datetime | None
     by_day: DaysShown
     since: Bar | None
-    themes_since: RebuiltSince | None
-    sources_since: Sequence[TroubledSince] | None
     as_of: datetime
 
 
-def overview(stores: Stores, themes: CollectionService, form: DaysForm, now: datetime) -> Overview:
-    """Count everything. `now` is when: the counts are those of this moment.
+def overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
+    """Count everything as of `now`.
 
     Raises HTTPException 400 for a pipeline there is not.
     """
@@ -115,8 +108,6 @@ def overview(stores: Stores, themes: CollectionService, form: DaysForm, now: dat
         newest_input_at=newest_input(records),
         by_day=by_day,
         since=came_since(records, form.since, now.date(), by_day.pipelines),
-        themes_since=rebuilt_since(themes, form.since),
-        sources_since=troubled_since(records, form.since, now),
         as_of=now,
     )
 
@@ -142,32 +133,14 @@ def answer(found: Tally, all_outcomes: Sequence[Outcome]) -> str:
     return f"{how_many(found.received, 'record')} came in: {listed}"
 
 
-def bands(all_outcomes: Sequence[Outcome]) -> list[Band]:
-    """The outcomes as the charts take them."""
-    return [
-        Band(
-            one.title,
-            one.count,
-            one.tone,
-            one.href,
-            tuple(Segment(reason.reason, reason.count, reason.href) for reason in one.reasons),
-        )
-        for one in all_outcomes
-    ]
-
-
 @router.get("/", include_in_schema=False)
 def overview_html(
-    request: Request,
-    stores: OpenStores,
-    themes: TheService,
-    form: Annotated[DaysForm, Query()],
+    request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
 ) -> HTMLResponse:
     """The page that adds up."""
     now = datetime.now(UTC)
     since = form.since or last_visit(request, now.date())
-    found = overview(stores, themes, form.model_copy(update={"since": since}), now)
-    drawn = bands(found.outcomes)
+    found = overview(stores, form.model_copy(update={"since": since}), now)
     answered = page(
         request,
         "overview.html",
@@ -175,8 +148,6 @@ def overview_html(
         found=found,
         windows=windows(form),
         days_chart=days_chart(found.by_day),
-        flow=flow(found.received, drawn),
-        strip=strip(found.received, drawn),
         meter=meter,
         share=share,
         begin=BEGIN_COMMANDS,
@@ -190,9 +161,7 @@ def overview_html(
 
 @router.get("/.json", include_in_schema=False)
 @router.get("/api/overview", summary="What came in and what became of it")
-def overview_json(
-    stores: OpenStores, themes: TheService, form: Annotated[DaysForm, Query()]
-) -> Overview:
+def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
     """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each, and
     what came in day by day."""
-    return overview(stores, themes, form, datetime.now(UTC))
+    return overview(stores, form, datetime.now(UTC))

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse, Response
 
 from fonds.library.reading.edited import Edit, edit
-from fonds.library.reading.edits import WALKED_MAX, Change, Window, window
+from fonds.library.reading.edits import Change, Window, window
 from fonds.model.capture import from_datetime14
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -133,7 +133,6 @@ def edits_html(
         found=found,
         form=form,
         words=CHANGE_WORDS,
-        walked_max=WALKED_MAX,
         others={one: link("/changes", **{**params, "change": str(one)}) for one in Change},
         feed=link("/changes.atom", site=form.site),
         every_site=link("/changes", change=form.change),

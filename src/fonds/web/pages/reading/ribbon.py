@@ -1,4 +1,4 @@
-"""The captures of a story as a strip in time: versions, captures of the same bytes, and those that failed.
+"""The captures of a story in order: its versions, repeated captures of the same bytes, and failed captures.
 
 Bound: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the file.
 """
@@ -7,25 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 from typing import Literal
-
-from markupsafe import Markup
 
 from fonds.library.reading.story import Difference, Versions
 from fonds.model.capture import from_datetime14, to_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
-from fonds.web.rendering import link, moment14
+from fonds.web.rendering import link
 
 RECORDS_MAX, ADDRESSES_MAX = 200, 5
-MARK, GAP_USUAL, GAP_MAX = 28, 24.0, 140.0
-"""In pixels: a mark, the gap that is usual in a strip, and the longest that is drawn to scale."""
 
 Sort = Literal["first", "changed-text", "same-text", "unknown", "same-bytes", "failed"]
-SAID = {
+CAPTURE_WORDS = {
     "first": "the first listed",
     "changed-text": "text changed",
     "same-text": "same text",
@@ -36,7 +30,7 @@ SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureMark:
+class StoryCapture:
     """One capture, at 14 digits: a version by its SHA-1 with how it stands to the version before, or a record
     that ended otherwise, for a `reason`. `is_entered`: the time of capture is not known, `at` is when it came
     in."""
@@ -50,42 +44,31 @@ class CaptureMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Ribbon:
-    """`marks`, the newest first, of which `changed`, `same` and `failed` are counted; gaps over
-    `cut_days` days are drawn as long as that, `cut` of them. `is_whole`: no older ones were left out."""
+class StoryCaptures:
+    """The captures of a story, the newest first. `failed` counts those that failed; `is_complete` is False
+    when older captures were left out."""
 
-    marks: Sequence[CaptureMark]
-    changed: int
-    same: int
+    captures: Sequence[StoryCapture]
     failed: int
-    cut: int
-    cut_days: float
-    is_whole: bool
+    is_complete: bool
 
 
-def ribbon_of(records: Records, versions: Versions, addresses: Sequence[str]) -> Ribbon:
-    """The captures of a story whose files were met at these addresses."""
+def story_captures(records: Records, versions: Versions, addresses: Sequence[str]) -> StoryCaptures:
+    """Return the captures of a story whose files were found at these addresses."""
     entries = _entries(records, addresses)
     shown = {one.sha1hex for one in versions.shown}
-    marks = [
-        CaptureMark(
+    found = [
+        StoryCapture(
             one.captured, _sort(one.difference), one.sha1hex, None, False, f"/file/{one.sha1hex}"
         )
         for one in versions.shown
     ]
-    marks += [mark for row in entries for mark in _marks(row, shown)]
-    marks.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
-    counts = [one.sort for one in marks]
-    gaps = _gaps(marks)
-    longest = _second_of_gap(gaps) * GAP_MAX
-    return Ribbon(
-        marks=marks,
-        changed=sum(one in ("first", "changed-text") for one in counts),
-        same=sum(one in ("same-text", "same-bytes") for one in counts),
-        failed=counts.count("failed"),
-        cut=sum(one > longest for one in gaps),
-        cut_days=round(longest / 86_400, 1),
-        is_whole=len(entries) < RECORDS_MAX and len(versions.shown) == versions.total,
+    found += [one for row in entries for one in _unversioned(row, shown)]
+    found.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
+    return StoryCaptures(
+        captures=found,
+        failed=sum(one.sort == "failed" for one in found),
+        is_complete=len(entries) < RECORDS_MAX and len(versions.shown) == versions.total,
     )
 
 
@@ -106,8 +89,8 @@ def _sort(difference: Difference | None) -> Sort:
     return sorts.get(difference, "unknown")
 
 
-def _marks(row: EntryRow, versions: set[str]) -> Iterator[CaptureMark]:
-    """The mark of a record that brought no version: one that failed, or brought bytes that were here."""
+def _unversioned(row: EntryRow, versions: set[str]) -> Iterator[StoryCapture]:
+    """Yield the capture of a record without a version: one that failed, or repeated known bytes."""
     reason = row.reason if row.reason in set(Reason) else None
     if reason is None or row.outcome not in ("dropped", "quarantined"):
         return
@@ -120,7 +103,7 @@ def _marks(row: EntryRow, versions: set[str]) -> Iterator[CaptureMark]:
         return
     href = f"/file/{known}" if is_again and known else link("/show", key=row.url)
     sort: Sort = "same-bytes" if is_again else "failed"
-    yield CaptureMark(
+    yield StoryCapture(
         at or to_datetime14(row.entered_at),
         sort,
         known if is_again else None,
@@ -138,71 +121,9 @@ def _is_time(text: str) -> bool:
     return True
 
 
-def _gaps(marks: Sequence[CaptureMark]) -> list[float]:
-    """The seconds between each mark and the older one behind it."""
-    times = [from_datetime14(one.at) for one in marks]
-    return [(newer - older).total_seconds() for newer, older in pairwise(times)]
-
-
-def _second_of_gap(gaps: Sequence[float]) -> float:
-    """How many seconds a pixel stands for."""
-    lasting = [one for one in gaps if one > 0]
-    return (median(lasting) if lasting else 1.0) / GAP_USUAL
-
-
-def strip(ribbon: Ribbon, current: str) -> Markup:
-    """The marks as a picture, the newest at the left; each is a link with its name."""
-    gaps = _gaps(ribbon.marks)
-    scale = _second_of_gap(gaps)
-    pieces, at = list[Markup](), 2.0
-    for number, one in enumerate(ribbon.marks):
-        pieces.append(_mark(one, at, one.sha1hex == current))
-        at += MARK
-        if number < len(gaps):
-            wide = gaps[number] / scale
-            pieces.append(_gap(at, min(wide, GAP_MAX), is_cut=wide > GAP_MAX))
-            at += min(wide, GAP_MAX)
-    head = Markup(
-        '<svg class="captures" width="{w:.0f}" height="36" viewBox="0 0 {w:.0f} 36" role="group" '
-        'aria-label="Captures, the newest first">'
-    ).format(w=at + 2)
-    return Markup("").join([head, *pieces, Markup("</svg>")])
-
-
-def _mark(one: CaptureMark, at: float, is_current: bool) -> Markup:
-    middle = at + MARK / 2
-    said = f"{moment14(one.at).striptags()}: {said_of(one)}"
-    shapes = {
-        "failed": '<path class="cross" d="M{l:.1f} 12l12 12m0 -12l-12 12"/>',
-        "changed-text": '<circle class="full" cx="{m:.1f}" cy="18" r="7"/>',
-        "first": '<circle class="full" cx="{m:.1f}" cy="18" r="7"/>',
-        "unknown": '<circle class="hollow dashed" cx="{m:.1f}" cy="18" r="7"/>',
-    }
-    hollow = '<circle class="hollow" cx="{m:.1f}" cy="18" r="7"/>'
-    shape = Markup(shapes.get(one.sort, hollow)).format(m=middle, l=middle - 6)  # noqa: S704
-    return Markup(
-        '<a href="{}" tabindex="-1" aria-label="{}"{}><title>{}</title>'
-        '<rect class="hit" x="{:.1f}" y="4" width="{}" height="28"/>{}</a>'
-    ).format(
-        one.href, said, Markup(' aria-current="true"') if is_current else "", said, at, MARK, shape
-    )  # fmt: skip
-
-
-def said_of(one: CaptureMark) -> str:
-    """What a mark says, in words."""
-    said = SAID[one.sort]
+def capture_words(one: StoryCapture) -> str:
+    """Describe a capture in a few words."""
+    said = CAPTURE_WORDS[one.sort]
     if one.sort == "failed" and one.reason:
         said = f"{said}: {one.reason}"
     return f"{said}, came in then" if one.is_entered else said
-
-
-def _gap(at: float, wide: float, *, is_cut: bool) -> Markup:
-    """The time between two marks; a gap that is cut is broken in its middle."""
-    if wide < 1:
-        return Markup("")
-    if not is_cut:
-        return Markup('<path class="gap" d="M{:.1f} 18h{:.1f}"/>').format(at, wide)
-    half = (wide - 16) / 2
-    return Markup(
-        '<path class="gap" d="M{a:.1f} 18h{h:.1f}m2 8l5 -16m-2 16l5 -16m2 8h{h:.1f}"/>'
-    ).format(a=at, h=half)

@@ -39,16 +39,6 @@ from fonds.wiring.backends import asks_for_versions, found_among
 PATH = "/search/as-of"
 PAGE_SIZE = 50
 PAGES_MAX = (FOUND_MAX + 3 * CHANGED_MAX) // PAGE_SIZE
-SHORT: Mapping[str, str] = {
-    "unchanged": "as they were",
-    "other_version": "shown by another version",
-    "version_added": "found by a later version",
-    "added": "came since",
-    "unfound": "no longer found",
-    "read_again": "read again since",
-    "not_compared": "not compared",
-}
-"""The sorts whose numbers stand in the sums, in few words."""
 BecameWord = Literal[
     "",
     "unchanged",
@@ -217,7 +207,6 @@ def as_of_html(
         "search_href": link("/search", **form.search().params()),
         "bounds": (FOUND_MAX, CHANGED_MAX, VERSIONS_MAX),
         "chips": form.search().filters(),
-        "short": SHORT,
     }
     if form.day is None:
         heading = "What did this search find before"

@@ -1,7 +1,6 @@
-"""The map of themes: circles as large as the themes, where the clustering placed them, drawn apart; SVG.
+"""Map of themes as SVG: a circle per theme, sized by its documents, at the position kept with the clustering.
 
-The places are those kept with the clustering, which stay from one to the next as nearly as can be. Circles
-that would cover each other are pushed apart, always in the same way.
+Circles that would overlap are pushed apart, always in the same way.
 """
 
 from __future__ import annotations
@@ -14,61 +13,34 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from fonds.web.rendering import how_many
-from fonds.web.themes.collection.hues import Look
 
+WIDTH, HEIGHT = 1000.0, 560.0
+CIRCLES_MAX = 60
 ROUNDS_MAX = 120
 FILLED = 0.34
-"""So much of the picture the circles cover together."""
+"""Share of the picture that all circles cover together."""
 GAP = 3.0
 CHARACTER_WIDTH, LINE_HEIGHT = 7.6, 17.0
 LINES_MAX, LABEL_CHARACTERS_MAX = 3, 80
 CUT_CHARACTERS_MIN = 4
 EDGE = 1.0
-"""The line round a circle has room beside it."""
-PLAIN = Look(0, 0)
-HATCHING = (
-    "M0,8L8,0M-2,2L2,-2M6,10L10,6",
-    "M0,0L8,8M-2,6L2,10M6,-2L10,2",
-    "M0,4H8",
-    "M4,0V8",
-    "M0,4H8M4,0V8",
-    "M0,8L8,0M-2,2L2,-2M6,10L10,6M0,0L8,8M-2,6L2,10M6,-2L10,2",
-    "M3,4a1,1 0 1 0 2,0a1,1 0 1 0 -2,0",
-)
-"""What is repeated in squares of 8 units for each hatching from 1 on."""
+"""Room for the outline of a circle at the edge of the picture."""
 RADIUS_MIN = 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """A picture's size in its own units, and how many circles it has room for."""
-
-    kind: str
-    width: float
-    height: float
-    circles_max: int
-
-
-WIDE = Frame("wide", 1000, 560, 60)
-NARROW = Frame("narrow", 330, 420, 16)
-
-
-@dataclass(frozen=True, slots=True)
 class Spot:
-    """A theme for the map: where it lies, both between -1 and 1, its look, and `mark`: '', `new` or
-    `rising`."""
+    """A theme to draw. Both coordinates of `position` lie between -1 and 1."""
 
     label: str
     size: int
     position: tuple[float, float]
-    mark: str
     href: str
-    look: Look = PLAIN
 
 
 @dataclass(slots=True)
 class Circle:
-    """A spot drawn: its middle and radius in the picture's units."""
+    """A placed spot: its center and radius in units of the picture."""
 
     spot: Spot
     x: float
@@ -76,28 +48,28 @@ class Circle:
     radius: float
 
 
-def drawn(spots: Sequence[Spot], frame: Frame) -> list[Circle]:
-    """The largest themes as circles within the frame that do not cover each other, where there is room."""
-    shown = sorted(spots, key=lambda spot: (-spot.size, spot.href))[: frame.circles_max]
+def placed_circles(spots: Sequence[Spot]) -> list[Circle]:
+    """Place the largest themes so that their circles do not overlap, as far as there is room."""
+    shown = sorted(spots, key=lambda spot: (-spot.size, spot.href))[:CIRCLES_MAX]
     total = sum(max(spot.size, 1) for spot in shown)
-    unit = math.sqrt(FILLED * frame.width * frame.height / (math.pi * max(1, total)))
-    radius_max = min(frame.width, frame.height) / 3.6
+    unit = math.sqrt(FILLED * WIDTH * HEIGHT / (math.pi * max(1, total)))
+    radius_max = min(WIDTH, HEIGHT) / 3.6
     circles = []
     for spot in shown:
         radius = min(radius_max, max(RADIUS_MIN, unit * math.sqrt(max(spot.size, 1))))
         x, y = (min(1.0, max(-1.0, one)) for one in spot.position)
         circle = Circle(spot, 0.0, 0.0, radius)
-        circle.x = frame.width / 2 + x * (frame.width / 2 - radius - EDGE)
-        circle.y = frame.height / 2 - y * (frame.height / 2 - radius - EDGE)
+        circle.x = WIDTH / 2 + x * (WIDTH / 2 - radius - EDGE)
+        circle.y = HEIGHT / 2 - y * (HEIGHT / 2 - radius - EDGE)
         circles.append(circle)
     for _ in range(ROUNDS_MAX):
-        if not _pushed(circles, frame):
+        if not _push_apart(circles):
             break
     return circles
 
 
-def _pushed(circles: Sequence[Circle], frame: Frame) -> bool:
-    """Move every pair that touches apart, the smaller one further; whether any did."""
+def _push_apart(circles: Sequence[Circle]) -> bool:
+    """Push overlapping pairs apart, the smaller circle further. Return whether any pair overlapped."""
     moved = False
     for at, one in enumerate(circles):
         for number, other in enumerate(circles[:at]):
@@ -107,7 +79,7 @@ def _pushed(circles: Sequence[Circle], frame: Frame) -> bool:
                 continue
             moved = True
             if away < 0.01:
-                # Two of one place part in a direction that is theirs by their order.
+                # Two circles at one point part in a direction that follows from their order.
                 turn = 2.4 * (at + number)
                 across, down, away = math.cos(turn), math.sin(turn), 1.0
             push = (wanted - away) / away
@@ -115,62 +87,31 @@ def _pushed(circles: Sequence[Circle], frame: Frame) -> bool:
             one.x, one.y = one.x + across * push * share, one.y + down * push * share
             other.x -= across * push * (1 - share)
             other.y -= down * push * (1 - share)
-            _keep_within(one, frame)
-            _keep_within(other, frame)
+            _keep_inside(one)
+            _keep_inside(other)
     return moved
 
 
-def _keep_within(circle: Circle, frame: Frame) -> None:
+def _keep_inside(circle: Circle) -> None:
     room = circle.radius + EDGE
-    circle.x = min(frame.width - room, max(room, circle.x))
-    circle.y = min(frame.height - room, max(room, circle.y))
+    circle.x = min(WIDTH - room, max(room, circle.x))
+    circle.y = min(HEIGHT - room, max(room, circle.y))
 
 
-def picture(circles: Sequence[Circle], frame: Frame, title: str) -> Markup:
-    """The circles as SVG. A label that does not fit its circle is left to the list and the circle's title."""
-    identity = f"map-{frame.kind}"
-    said = "; ".join(f"{one.spot.label}: {one.spot.size:,}" for one in circles)
-    pieces = [
-        Markup(
-            '<svg class="map {kind}" viewBox="0 0 {w:g} {h:g}" role="group" '
-            'aria-labelledby="{id}-title {id}-desc"><title id="{id}-title">{title}</title>'
-            '<desc id="{id}-desc">{said}</desc>'
-        ).format(
-            kind=frame.kind, w=frame.width, h=frame.height, id=identity, title=title, said=said
-        )
-    ]
-    pieces += [_hatching(identity, number) for number in _hatched(circles)]
-    pieces += [_linked(one, identity) for one in circles]
-    pieces.append(Markup("</svg>"))
-    return Markup("").join(pieces)
+def theme_map(spots: Sequence[Spot], title: str) -> Markup:
+    """Draw the map. A label that does not fit its circle is shown in the circle's tooltip only."""
+    circles = placed_circles(spots)
+    desc = "; ".join(f"{one.spot.label}: {one.spot.size:,}" for one in circles)
+    head = Markup(
+        '<svg class="map" viewBox="0 0 {:g} {:g}" role="group" aria-labelledby="map-title map-desc">'
+        '<title id="map-title">{}</title><desc id="map-desc">{}</desc>'
+    ).format(WIDTH, HEIGHT, title, desc)
+    return Markup("").join([head, *(_linked(one) for one in circles), Markup("</svg>")])
 
 
-def _hatched(circles: Sequence[Circle]) -> list[int]:
-    return sorted({one.spot.look.hatching for one in circles} - {0})
-
-
-def _hatching(identity: str, number: int) -> Markup:
-    return Markup(
-        '<pattern id="{}-{}" width="8" height="8" patternUnits="userSpaceOnUse"><path d="{}"/></pattern>'
-    ).format(identity, number, HATCHING[number - 1])
-
-
-def _over(one: Circle, identity: str) -> Markup:
-    """The hatching of a circle, nothing for none."""
-    if not one.spot.look.hatching:
-        return Markup("")
-    return Markup(
-        '<path class="hatched" fill="url(#{}-{})" d="M{:.1f},{:.1f}a{r:.1f},{r:.1f} 0 1 0 {w:.1f},0'
-        'a{r:.1f},{r:.1f} 0 1 0 -{w:.1f},0"/>'
-    ).format(
-        identity, one.spot.look.hatching, one.x - one.radius, one.y, r=one.radius, w=2 * one.radius
-    )
-
-
-def _linked(one: Circle, identity: str) -> Markup:
+def _linked(one: Circle) -> Markup:
     spot = one.spot
-    mark = f", {spot.mark}" if spot.mark else ""
-    title = f"{spot.label}: {how_many(spot.size, 'document')}{mark}"
+    title = f"{spot.label}: {how_many(spot.size, 'document')}"
     lines = fitted(spot.label, one.radius)
     if lines and one.radius > LINE_HEIGHT * (len(lines) + 1.5):
         lines.append(f"{spot.size:,}")
@@ -188,11 +129,8 @@ def _linked(one: Circle, identity: str) -> Markup:
     )
     return Markup(
         '<a href="{}" tabindex="-1"><title>{}</title>'
-        '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>{}{}</a>'
-    ).format(
-        spot.href, title, f"hue-{spot.look.hue} {spot.mark}".strip(), one.x, one.y, one.radius,
-        _over(one, identity), text,
-    )  # fmt: skip
+        '<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}"/>{}</a>'
+    ).format(spot.href, title, one.x, one.y, one.radius, text)
 
 
 def fitted(label: str, radius: float) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 from fonds.collections.reading.clusters import Cluster, Member
 from fonds.collections.reading.lineage import Change
 from fonds.web.charts import share
-from fonds.web.pages.periods import Period
 from fonds.web.rendering import link
 from fonds.web.themes.addresses import placed_href, theme_href
 from fonds.web.themes.asking import Asked
@@ -94,28 +93,6 @@ def theme_line(
 def _titled(there: Asked, member: Member) -> Titled:
     href = placed_href(there.name, member.id, conf=there.params()["conf"])
     return Titled(" ".join(member.title.split()) or member.url or member.id, href)
-
-
-@dataclass(frozen=True, slots=True)
-class Dated:
-    """A period of a theme's trend that has documents; `href` lists them."""
-
-    label: str
-    documents: int
-    href: str
-
-
-def dated(there: Asked, one: ThemeLine, periods: Sequence[Period]) -> list[Dated]:
-    """The trend of a theme in words: the periods that have documents."""
-    return [
-        Dated(
-            period.label,
-            n,
-            _documents(there, one.id, **{"from": period.first, "to": period.last}),
-        )
-        for n, period in zip(one.trend, periods, strict=True)
-        if n
-    ]
 
 
 def _documents(there: Asked, theme_id: str, **params: Any) -> str:

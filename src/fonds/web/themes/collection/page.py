@@ -26,12 +26,9 @@ from fonds.web.themes.addresses import API, collection_href, excluded_href, them
 from fonds.web.themes.apart.reasons import ApartLine, apart_href, apart_lines
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before, told_of, turns_of
-from fonds.web.themes.collection.drawing import NARROW, WIDE, Spot, drawn, picture
-from fonds.web.themes.collection.hues import looks
-from fonds.web.themes.collection.lines import Since, ThemeLine, dated, theme_line
+from fonds.web.themes.collection.drawing import CIRCLES_MAX, Spot, theme_map
+from fonds.web.themes.collection.lines import Since, ThemeLine, theme_line
 from fonds.web.themes.collection.lost import LISTED_MAX, Lost, lost_themes
-from fonds.web.themes.collection.merging import MergeLine, merges
-from fonds.web.themes.collection.parts import PART, named, part_href, quarters, themes_in, within
 from fonds.web.themes.times.courses import Courses, courses
 from fonds.wiring.recurring.collections import CollectionService
 
@@ -50,12 +47,6 @@ class CollectionForm(BaseModel):
     conf: str = CONF
     at: int | None = AT
     level: int = LEVEL
-    part: str = Field(
-        "",
-        pattern=PART,
-        description="Only themes in this part of the map: a quarter (1 top left, 2 top right, 3 bottom left,"
-        " 4 bottom right), or two digits for a quarter of it",
-    )
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 themes, from 1")
 
 
@@ -77,13 +68,11 @@ class CollectionPage:
     """A collection by its themes, 20 a page, those pinned before the others, the largest first; `shown_at`
     None where none was built yet.
 
-    `themes_total` counts all themes of the clustering shown, `themes_listed` those in the part of the map
-    asked for, `pinned` those of them that stand before the others, `grouped` the documents in one, `apart`
-    those in none. The `trend` of a theme counts by `periods`, of the `looked_at` documents; `complete` is
-    False where there are more than were looked at, the first 20,000 by id. `merges` are pairs of themes that
-    may be one, the nearest 5 of `merges_total`. `lost` are themes that were named or pinned and are there no
-    more, 20 of `lost_total`. `changes` are those since `before_at`, None where no clustering before it is
-    kept.
+    `themes_total` counts all themes of the clustering shown, `pinned` those that stand before the others,
+    `grouped` the documents in one, `apart` those in none. The `trend` of a theme counts by `periods`, of the
+    `looked_at` documents; `complete` is False where there are more than were looked at, the first 20,000 by
+    id. `lost` are themes that were named or pinned and are there no more, 20 of `lost_total`. `changes` are
+    those since `before_at`, None where no clustering before it is kept.
     """
 
     answer: str
@@ -102,7 +91,6 @@ class CollectionPage:
     grouped: int
     later: int
     themes_total: int
-    themes_listed: int
     pinned: int
     page: int
     pages: int
@@ -111,8 +99,6 @@ class CollectionPage:
     complete: bool
     themes: Sequence[ThemeLine]
     apart: Sequence[ApartLine]
-    merges: Sequence[MergeLine]
-    merges_total: int
     lost: Sequence[Lost]
     lost_total: int
     changes: Sequence[ChangesOfKind]
@@ -141,15 +127,12 @@ def _read(themes: CollectionService, there: Asked, form: CollectionForm) -> _Rea
     if at is None or level is None:
         return _Read(None, (), (), Since({}, {}, {}), (), None, True)
     # The largest come first, and of those of one kind they stay in that order.
-    listed = sorted(themes_in(level.clusters, form.part), key=lambda one: not one.pinned)
+    listed = sorted(level.clusters, key=lambda one: not one.pinned)
     some = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     before = sizes_before(tables, there)
     told = told_of(tables, there)
     since = Since(marks(level.clusters, before), before or {}, turns_of(told))
-    looked = themes.times.of(
-        tables, there.name, there.conf, at.timestamp, level=there.level,
-        before=there.before.timestamp if there.before else None,
-    )  # fmt: skip
+    looked = themes.times.of(tables, there.name, there.conf, at.timestamp, level=there.level)
     shown = with_top(tables, level, some, TITLES_SHOWN)
     return _Read(level, listed, shown, since, told, courses(looked, some), looked.complete)
 
@@ -180,7 +163,6 @@ def collection_page(
         grouped=grouped,
         later=at.later if at else 0,
         themes_total=len(every),
-        themes_listed=len(read.listed),
         pinned=sum(one.pinned for one in read.listed),
         page=form.page,
         pages=max(1, -(-len(read.listed) // PAGE_SIZE)),
@@ -189,8 +171,6 @@ def collection_page(
         complete=read.complete,
         themes=_lines(there, grouped, read),
         apart=apart_lines(there, apart),
-        merges=(near := merges(themes, there, read.level))[0],
-        merges_total=near[1],
         lost=(lost := lost_themes(themes, there, every, read.told))[:LISTED_MAX],
         lost_total=len(lost),
         changes=by_kind(there, read.told),
@@ -252,7 +232,8 @@ def collection_html(
     read = _read(themes, there, form)
     found = collection_page(themes, there, form, read)
     here = collection_href(there.name)
-    words = {**there.params(), "part": form.part or None}
+    words = there.params()
+    spots = _spots(there, read)
     none = _in_none(found.grouped, sum(one.count for one in found.apart)) if found.grouped else ""
     return page(
         request,
@@ -270,8 +251,9 @@ def collection_html(
             (one, collection_href(there.name, **{**there.params(), "level": one or None}))
             for one in range(found.levels)
         ],
-        **_map(there, read, form.part),
-        trends=[dated(there, one, found.periods) for one in found.themes],
+        theme_map=theme_map(spots, f"The themes of {there.name} by size and nearness"),
+        spots=len(spots),
+        circles_max=CIRCLES_MAX,
         sparks=sparks,
         largest=max((one.size for one in found.themes), default=0),
         act_href=collection_href(there.name),
@@ -280,41 +262,19 @@ def collection_html(
         else None,
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
-        pager=pager(here, words, found.themes_listed, form.page, PAGE_SIZE, PAGES_MAX),
+        pager=pager(here, words, found.themes_total, form.page, PAGE_SIZE, PAGES_MAX),
         api_href=f"{API}{collection_href(there.name, **words, page=form.page)}",
     )
 
 
-def _map(there: Asked, read: _Read, part: str) -> dict[str, Any]:
-    """What the page shows of the map, or of a part of it."""
+def _spots(there: Asked, read: _Read) -> list[Spot]:
     every = read.level.clusters if read.level else ()
-    spots = _spots(there, read, part)
-    title = f"The themes of {there.name} by size and nearness"
-    return {
-        "wide": picture(drawn(spots, WIDE), WIDE, title),
-        "narrow": picture(drawn(spots, NARROW), NARROW, title),
-        "wide_max": WIDE.circles_max,
-        "narrow_max": NARROW.circles_max,
-        "spots": len(spots),
-        "spots_whole": sum(one.position is not None for one in every),
-        "marked_any": any(spot.mark for spot in spots),
-        "part": named(part),
-        "quarters": quarters(there, every, part),
-        "outwards": [("the whole map", part_href(there, ""))] * bool(part)
-        + [("one step out", part_href(there, part[:-1]))] * (len(part) > 1),
-    }
-
-
-def _spots(there: Asked, read: _Read, part: str) -> list[Spot]:
-    every = read.level.clusters if read.level else ()
-    looked = looks(one.id for one in every)
     return [
         Spot(
-            one.called, one.size, place, read.since.marks.get(one.id, ""),
-            theme_href(there.name, one.id, **there.params()), looked[one.id],
+            one.called, one.size, one.position, theme_href(there.name, one.id, **there.params())
         )
         for one in every
-        if (place := within(one.position, part)) is not None
+        if one.position is not None
     ]  # fmt: skip
 
 

@@ -217,6 +217,8 @@ def theme_html(
         collection_href=collection_href(there.name, **there.params()),
         act_href=_act_href(there),
         newest_href=collection_href(there.name, conf=there.params()["conf"]),
+        params=there.params(),
+        documents_href=f"{here}/documents",
         over_time_href=link(f"{collection_href(there.name)}/over-time", **there.params()),
         terms_most=max((weight for _, weight in found.terms), default=0.0),
         stages_most=max((one.size for one in found.stages), default=0),

@@ -1,4 +1,4 @@
-"""Themes over time: the courses of the largest, what moved since the clustering before, and the documents."""
+"""Themes over time: the courses of the largest, and their documents by day."""
 
 from fonds.web.themes.times import listed, over_time
 

@@ -1,4 +1,4 @@
-"""Documents of a theme that are dated within some days, or that were elsewhere in the clustering before."""
+"""Documents of a theme that are dated within some days, or that have no date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.collections.names import apart_conf, level_conf
 from fonds.collections.reading.clusterings import Clustering
 from fonds.collections.reading.clusters import Cluster, cluster
-from fonds.collections.reading.times import ABSENT, UNDATED, Looked, placed_members
+from fonds.collections.reading.times import UNDATED, Looked, placed_members
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.parameters import Day, shorten
@@ -25,7 +25,6 @@ from fonds.web.themes.apart.reasons import WHY_APART
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
 from fonds.web.themes.documents.lines import DocumentLine, document_lines
 from fonds.web.themes.times.courses import date_of
-from fonds.web.themes.times.moved import APART, PLACED_SINCE
 from fonds.wiring.recurring.collections import CollectionService
 
 PAGE_SIZE = 20
@@ -47,12 +46,6 @@ class ListedForm(BaseModel):
     from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
     to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
     undated: bool = Field(False, description="Only documents without a date")
-    came_from: str = Field(
-        "",
-        max_length=1_000,
-        description="Only those that were there in the clustering before: a theme by id or label, apart for"
-        " no theme, since for not there yet",
-    )
     page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of 20 documents, from 1")
 
 
@@ -90,25 +83,21 @@ class ListedPage:
 def listed_page(
     stores: Stores, themes: CollectionService, there: Asked, which: Which, form: ListedForm
 ) -> ListedPage:
-    """The documents asked for. Raises HTTPException 404 for a theme or reason there is none of, and 400 for a
-    place they came from that there is none of."""
+    """Return a page of the documents. Raises HTTPException 404 for an unknown theme or reason."""
     at = there.clustering
     if at is None:
         raise HTTPException(404, f"{there.name} was not grouped by {there.conf} yet.")
     one = _theme(themes, there, at, which)
-    before = there.before.timestamp if there.before else None
-    looked = themes.times.of(
-        themes.tables, there.name, there.conf, at.timestamp, level=there.level, before=before
-    )
-    label, then = one.label if one else which.word, _then(themes, there, form.came_from)
-    found = _chosen(looked, label, one is not None, form, then)
+    looked = themes.times.of(themes.tables, there.name, there.conf, at.timestamp, level=there.level)
+    label = one.label if one else which.word
+    found = _chosen(looked, label, one is not None, form)
     some = found[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     conf = level_conf(there.conf, there.level) if one else apart_conf(there.conf)
     members = placed_members(
         themes.tables, there.name, conf, at.timestamp, [looked.id_of(number) for number in some]
     )
     return ListedPage(
-        answer=_answer(len(found), one.called if one else WHY_APART[label], form, then),
+        answer=_answer(len(found), one.called if one else WHY_APART[label], form),
         namespace=there.name.namespace,
         key=there.name.key,
         conf=there.conf,
@@ -137,46 +126,18 @@ def _theme(themes: CollectionService, there: Asked, at: Clustering, which: Which
     return found
 
 
-def _then(themes: CollectionService, there: Asked, came_from: str) -> str:
-    """Where the documents were: a label of the clustering before, `apart`, `since`, or '' for anywhere."""
-    if not came_from:
-        return ""
-    before = there.before
-    if before is None:
-        raise HTTPException(
-            400, "The parameter “came_from”: no clustering before this one is kept."
-        )
-    if came_from in (APART, PLACED_SINCE):
-        return came_from
-    name, conf = there.name, there.conf
-    one = cluster(themes.tables, name, came_from, conf, before.timestamp, top=0)
-    if one is None:
-        said = f"the clustering before had no theme “{shorten(came_from, 200)}”"
-        raise HTTPException(400, f"The parameter “came_from”: {said}.")
-    return one.label
-
-
-def _chosen(looked: Looked, label: str, is_theme: bool, form: ListedForm, then: str) -> list[int]:
-    """The numbers of the documents asked for."""
+def _chosen(looked: Looked, label: str, is_theme: bool, form: ListedForm) -> list[int]:
+    """Return the numbers of the documents that match the form."""
     labels = looked.labels
     space = range(looked.clusters) if is_theme else range(looked.clusters, len(labels))
     wanted = next((at for at in space if labels[at] == label), None)
     if wanted is None:
         return []
-    there = {at for at, place in enumerate(looked.places) if place == wanted}
-    if then:
-        places = _places(looked, then)
-        there = {at for at in there if looked.before[at] in places}
-    return [at for at in sorted(there) if _is_dated(looked.days[at], form)]
-
-
-def _places(looked: Looked, then: str) -> set[int]:
-    known = looked.labels_before
-    if then == PLACED_SINCE:
-        return {ABSENT}
-    if then == APART:
-        return set(range(looked.clusters_before, len(known)))
-    return {at for at in range(looked.clusters_before) if known[at] == then}
+    return [
+        at
+        for at, place in enumerate(looked.places)
+        if place == wanted and _is_dated(looked.days[at], form)
+    ]
 
 
 def _is_dated(day: int, form: ListedForm) -> bool:
@@ -186,18 +147,12 @@ def _is_dated(day: int, form: ListedForm) -> bool:
     return not ((form.from_ and date < form.from_) or (form.to and date > form.to))
 
 
-def _answer(count: int, what: str, form: ListedForm, then: str) -> str:
+def _answer(count: int, what: str, form: ListedForm) -> str:
     said = f"{how_many(count, 'document')} of “{shorten(what, 120)}”"
     if form.undated:
         said += " without a date"
     elif form.from_ or form.to:
         said += _days(form.from_, form.to)
-    if then == PLACED_SINCE:
-        return f"{said} that came after the clustering before"
-    if then:
-        return f"{said} that {'was' if count == 1 else 'were'} in " + (
-            "no theme before" if then == APART else f"“{shorten(then, 120)}” before"
-        )
     return said
 
 
@@ -258,8 +213,7 @@ def apart_json(
     reason: str,
     form: Annotated[ListedForm, Query()],
 ) -> ListedPage:
-    """Documents in no theme for a reason, by the days they are dated, or by where they were in the clustering
-    before, 20 a page in the order of their ids."""
+    """Documents in no theme for a reason, by the days they are dated, 20 a page in the order of their ids."""
     there = asked(themes, namespace, key, form)
     return listed_page(stores, themes, there, Which(unpart(reason), True), form)
 
@@ -288,7 +242,6 @@ def listed_json(
     theme: str,
     form: Annotated[ListedForm, Query()],
 ) -> ListedPage:
-    """Documents of a theme by the days they are dated, or by where they were in the clustering before, 20 a
-    page in the order of their ids."""
+    """Documents of a theme by the days they are dated, 20 a page in the order of their ids."""
     there = asked(themes, namespace, key, form)
     return listed_page(stores, themes, there, Which(unpart(theme)), form)

@@ -1,4 +1,4 @@
-"""One of the small multiples: a theme's bars over the periods that all of them share; SVG."""
+"""Bar chart of one theme over the periods that all charts of the page share, as SVG."""
 
 from __future__ import annotations
 

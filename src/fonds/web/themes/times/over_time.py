@@ -1,4 +1,4 @@
-"""Themes over time: small multiples of the largest, and what became of them from clustering to clustering."""
+"""Themes over time: one chart for each of the largest themes of a collection."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
-from fonds.collections.reading.clusters import Cluster, clusters
-from fonds.collections.reading.lineage import changes_counted
+from fonds.collections.reading.clusters import clusters
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.parameters import Day, shorten
@@ -20,13 +19,9 @@ from fonds.web.rendering import how_many, instant, link, page
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
-from fonds.web.themes.changes import KINDS, ChangesOfKind, changes_of
 from fonds.web.themes.times.courses import THEMES_MAX, Course, Courses, courses
-from fonds.web.themes.times.moved import APART, OTHERS, PLACED_SINCE, Move, Place, counted, picture
 from fonds.web.themes.times.multiples import Bar, multiple
 from fonds.wiring.recurring.collections import CollectionService
-
-CLUSTERINGS_MAX = 12
 
 router = APIRouter(dependencies=[READS])
 
@@ -87,26 +82,12 @@ class CourseLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A clustering that is kept: of how many documents it was built, and how many changes its rebuild noted,
-    by kind, against the one served before; None for the first there was."""
-
-    at: dt.datetime | None
-    href: str
-    themes: int
-    documents: int
-    changes: dict[str, int] | None
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class OverTimePage:
     """The largest twelve themes over time, those whose share changed most first; `shown_at` None where
     nothing was built yet.
 
     `looked_at` documents of the clustering were looked at, `undated` of them have no date; `complete` is
-    False where there are more than were looked at, the first 20,000 by id. `moves`: where they were in the
-    clustering of `before_at`; `changes`: what the rebuild noted; both empty where none before is kept.
+    False where there are more than were looked at, the first 20,000 by id.
     """
 
     answer: str
@@ -116,16 +97,12 @@ class OverTimePage:
     level: int
     shown_at: dt.datetime | None
     is_served: bool
-    before_at: dt.datetime | None
     themes_total: int
     looked_at: int
     undated: int
     complete: bool
     periods: Sequence[PeriodLine]
     themes: Sequence[CourseLine]
-    moves: Sequence[Move]
-    changes: Sequence[ChangesOfKind]
-    clusterings: Sequence[Told]
 
 
 def over_time_page(themes: CollectionService, there: Asked, form: OverTimeForm) -> OverTimePage:
@@ -136,15 +113,8 @@ def over_time_page(themes: CollectionService, there: Asked, form: OverTimeForm) 
         level = clusters(tables, there.name, there.conf, at.timestamp, level=there.level, top=0)
     if at is None or level is None:
         return _nothing(there)
-    before = there.before.timestamp if there.before else None
-    looked = themes.times.of(
-        tables, there.name, there.conf, at.timestamp, level=there.level, before=before
-    )
+    looked = themes.times.of(tables, there.name, there.conf, at.timestamp, level=there.level)
     found = courses(looked, level.clusters[:THEMES_MAX], form.from_, form.to)
-    then = None
-    if before is not None:
-        then = clusters(tables, there.name, there.conf, before, top=0)
-    pairs = counted(looked, then.clusters, level.clusters) if then else {}
     return OverTimePage(
         answer=_answer(there, found),
         namespace=there.name.namespace,
@@ -153,16 +123,12 @@ def over_time_page(themes: CollectionService, there: Asked, form: OverTimeForm) 
         level=there.level,
         shown_at=instant(at.timestamp),
         is_served=at.is_served,
-        before_at=instant(before),
         themes_total=len(level.clusters),
         looked_at=found.looked_at,
         undated=found.undated,
         complete=looked.complete,
         periods=[PeriodLine(p.label, p.first, p.last, p.count) for p in found.periods],
         themes=[_line(there, one, found) for one in found.courses],
-        moves=_moves(there, pairs, then.clusters if then else (), level.clusters),
-        changes=changes_of(tables, there),
-        clusterings=_told(themes, there),
     )
 
 
@@ -170,8 +136,7 @@ def _nothing(there: Asked) -> OverTimePage:
     name = there.name
     answer = f"{name} was not grouped by {there.conf} yet"
     return OverTimePage(
-        answer, name.namespace, name.key, there.conf, there.level, None, False, None, 0, 0, 0, True,
-        (), (), (), (), (),
+        answer, name.namespace, name.key, there.conf, there.level, None, False, 0, 0, 0, True, (), (),
     )  # fmt: skip
 
 
@@ -212,57 +177,6 @@ def _line(there: Asked, one: Course, found: Courses) -> CourseLine:
         change=one.change,
         points=points,
     )
-
-
-def _moves(
-    there: Asked,
-    pairs: dict[tuple[str, str], int],
-    before: Sequence[Cluster],
-    after: Sequence[Cluster],
-) -> list[Move]:
-    """In the order of the sizes on both sides, those in a smaller theme or none behind them."""
-    sides = []
-    for some, at in ((before, there.before.timestamp if there.before else None), (after, None)):
-        params = {**there.params(), "at": at} if at is not None else there.params()
-        places = [
-            Place(one.id, one.label, theme_href(there.name, one.id, **params), one.name)
-            for one in some[:THEMES_MAX]
-        ]
-        places.append(Place(OTHERS, "other themes", None))
-        places.append(Place(APART, "in no theme", None))
-        places.append(Place(PLACED_SINCE, "not there yet", None))
-        sides.append(places)
-    return [
-        Move(then, now, pairs[then.id, now.id], _href(there, then, now))
-        for then in sides[0]
-        for now in sides[1]
-        if pairs.get((then.id, now.id))
-    ]
-
-
-def _href(there: Asked, then: Place, now: Place) -> str | None:
-    if now.href is None or then.id == OTHERS:
-        return None
-    here = f"{theme_href(there.name, now.id)}/documents"
-    return link(here, **there.params(), came_from=then.id)
-
-
-def _told(themes: CollectionService, there: Asked) -> list[Told]:
-    found = []
-    for one in there.clusterings[:CLUSTERINGS_MAX]:
-        counts = changes_counted(themes.tables, there.name, there.conf, one.timestamp)
-        params = {**there.params(), "at": None if one.is_served else one.timestamp, "level": None}
-        found.append(
-            Told(
-                instant(one.timestamp),
-                over_time_href(there, **params),
-                one.clusters,
-                one.documents,
-                {kind: counts.get(kind, 0) for kind in KINDS} if counts else None,
-                one == there.clustering,
-            )
-        )
-    return found
 
 
 def over_time_href(there: Asked, **params: Any) -> str:
@@ -307,7 +221,7 @@ def over_time_html(
     key: str,
     form: Annotated[OverTimeForm, Query()],
 ) -> HTMLResponse:
-    """The themes over time, and what became of them."""
+    """The themes over time."""
     there = asked(themes, namespace, key, form)
     found = over_time_page(themes, there, form)
     words = form.model_dump(by_alias=True, exclude_defaults=True)
@@ -319,7 +233,6 @@ def over_time_html(
         form=form,
         name=there.name,
         conf=there.conf,
-        kinds=KINDS,
         params=there.params(),
         path=over_time_href(there),
         collection_href=collection_href(there.name, **there.params()),
@@ -327,7 +240,6 @@ def over_time_html(
         charts=_charts(found, form),
         measures=_choices(there, words, "measure", ("share", "documents"), form.measure),
         scales=_choices(there, words, "scale", ("same", "own"), form.scale),
-        moved=picture(found.moves, "Where the documents were before") if found.moves else "",
         api_href=f"{API}{over_time_href(there, **words)}",
     )
 
@@ -342,6 +254,5 @@ def _choices(
 def over_time_json(
     themes: TheService, namespace: str, key: str, form: Annotated[OverTimeForm, Query()]
 ) -> OverTimePage:
-    """The twelve largest themes of a collection by period, those whose share changed most first, and where
-    their documents were in the clustering before."""
+    """The twelve largest themes of a collection by period, those whose share changed most first."""
     return over_time_page(themes, asked(themes, namespace, key, form), form)
