@@ -40,6 +40,7 @@ from fonds.library.tracing.lineage import (
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
+from fonds.model.record_offset import record_place
 from fonds.model.rights import Statement
 from fonds.model.rows import DispositionRow, RefusedLinkRow
 from fonds.model.takedown import ReasonClass
@@ -246,7 +247,10 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         ("Rights", _rights(one)),
         (
             _heading("Captures", len(one.captures), one.captures_total),
-            [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
+            [
+                (f"{c.datetime} {c.url}", record_place(c.warc_path, c.warc_offset))
+                for c in one.captures
+            ],
         ),
         (
             "Entered from",

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
+from fonds.address import file_name
 from fonds.crawl.links import asked_address
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Records
@@ -100,11 +100,16 @@ def entries_named(records: Records, name: str) -> tuple[list[EntryRow], bool]:
         return [], True
     for row in records.find(EntryRow, count_max=NAMES_LOOKED_MAX):
         looked_at += 1
-        if wanted in (unquote(one).rpartition("/")[2].casefold() for one in row.url.split("#", 1)):
+        if wanted in (name.casefold() for name in _names_of(row.url)):
             found.append(row)
             if len(found) == ENTRIES_SHOWN_MAX:
                 return found, False
     return found, looked_at < NAMES_LOOKED_MAX
+
+
+def _names_of(url: str) -> tuple[str, str]:
+    """Return the names of the file at a URL and of the container it is a member of."""
+    return file_name(url), file_name(url.partition("#")[0])
 
 
 def _addresses_of_path(key: str) -> list[str]:
