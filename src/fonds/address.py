@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 _ADDRESS = re.compile(
     r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
 )
+
+_OFFSET = re.compile(r"[0-9]+(?:#[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +58,37 @@ def split_authority(authority: str) -> tuple[str, str]:
     host, colon, port = host_and_port.rpartition(":")
     is_port = bool(colon) and (not port or (port.isascii() and port.isdigit()))
     return (host, port) if is_port else (host_and_port, "")
+
+
+def member_url(container_url: str, name: str) -> str:
+    """Return the URL of a member of a container such as a ZIP: the container's, with the name as fragment.
+
+    Behind a web address the fragment begins with `/`. All others are parts of one page
+    (`extract/url/normal.py`), and members are not.
+    """
+    if split_address(container_url).scheme in ("http", "https"):
+        return f"{container_url.partition('#')[0]}#/{quote(name)}"
+    return f"{container_url}#{quote(name)}"
+
+
+def member_name(url: str) -> str | None:
+    """Return the name of the member that a URL of `member_url` names; None for any other URL."""
+    address = split_address(url)
+    if not address.fragment:
+        return None
+    if address.scheme not in ("http", "https"):
+        return unquote(address.fragment)
+    return unquote(address.fragment[1:]) if address.fragment.startswith("/") else None
+
+
+def file_name(url: str) -> str:
+    """Return the name a URL gives to its file: of a member the last part of its name, else of the path.
+
+    Empty where the path has none. A record of a WARC that is named by its offset alone goes by the name of
+    the WARC.
+    """
+    member = member_name(url)
+    path = (
+        unquote(split_address(url).path) if member is None or _OFFSET.fullmatch(member) else member
+    )
+    return path.rstrip("/").rpartition("/")[2]

@@ -47,7 +47,10 @@ def link_to(
 
 
 def asked_address(url: str) -> str:
-    """What is asked for at an address somebody names: no server of the web is told a fragment. In S3 it may
-    say which version of an object is meant."""
+    """Return what is asked for at an address somebody names: no server of the web is told a fragment.
+
+    In S3 it may say which version of an object is meant, and of a local file which member of a ZIP.
+    """
     told = url.strip()
-    return told if told.lower().startswith("s3://") else told.partition("#")[0].rstrip()
+    is_whole = told.lower().startswith(("s3://", "file:"))
+    return told if is_whole else told.partition("#")[0].rstrip()

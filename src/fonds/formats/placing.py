@@ -15,12 +15,12 @@ from fonds.formats.journal import (
     read_first_seen,
     read_location,
 )
-from fonds.formats.members.record_stream import split_offset
 from fonds.formats.surt import lookup_key, surt
 from fonds.model.archive import HttpHead
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.keys import sha1_from_text
+from fonds.model.record_offset import split_offset
 from fonds.model.rows import CdxRow
 
 INDEXED = "cdx-"

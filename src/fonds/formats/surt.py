@@ -36,6 +36,7 @@ _AS_THEY_ARE = frozenset(
         "whois",
     }
 )
+_KEEP_FRAGMENTS = frozenset({"file", "s3"})
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _WWW = re.compile(r"www[0-9]*\.")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -66,8 +67,8 @@ def surt(url: str) -> str:
     `www`, default ports, user names, session ids, trailing slashes and fragments are dropped, query
     parameters sorted, escapes normalised. IPv4 addresses are turned round as names are, because other
     tools' indexes have them so. A URL without scheme is taken for HTTP; `dns:`, `urn:` and others
-    without an authority stay as they are, but for `file:/path`, whose fragment names a member of a ZIP and
-    stays. "-" for an empty URL. Never raises.
+    without an authority stay as they are, but for `file:/path`. Fragments of `file:` and `s3:` URLs stay:
+    they name a member of a ZIP, or are part of an object's key. "-" for an empty URL. Never raises.
     """
     bare = re.sub(r"[\r\n\t]", "", url.strip())
     if not bare:
@@ -85,7 +86,8 @@ def surt(url: str) -> str:
     else:
         rest = bare[scheme_match.end() :] if scheme_match else bare
     parts = split_address("//" + rest.lstrip("/"))
-    return f"{_host(parts, scheme)}){_path(parts.path)}{_query(parts.query or '')}"
+    fragment = f"#{parts.fragment}" if parts.fragment and scheme in _KEEP_FRAGMENTS else ""
+    return f"{_host(parts, scheme)}){_path(parts.path)}{_query(parts.query or '')}{fragment}"
 
 
 def lookup_key(key: str) -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from fonds.address import file_name
 from fonds.kinds.documents import Origin, authors_of, cleaned, doi_of, text_of
 from fonds.kinds.embargoes import embargoed
 from fonds.kinds.indexed import Indexed, without_versions
@@ -135,15 +134,8 @@ def _title(stated: object, text: str, url: str) -> str:
         lines = (cleaned(line).strip() for line in text.splitlines())
         title = next((line for line in lines if line), "")
     if not title:
-        title = cleaned(PurePosixPath(unquote(_path(url))).name)
+        title = cleaned(file_name(url))
     return title[:TITLE_MAX_CHARS]
-
-
-def _path(url: str) -> str:
-    try:
-        return urlsplit(url).path
-    except ValueError:
-        return url.partition("?")[0]
 
 
 def _values(row: PdfMetaRow, found: IndexDocument | None) -> dict[str, object]:

@@ -8,13 +8,14 @@ from itertools import islice
 
 from fonds.bibliography.paper import Citation, from_json
 from fonds.bibliography.printing import printed
-from fonds.extract.url import story_id
+from fonds.extract.url import normalize_url, story_id
 from fonds.formats.journal import BIB_METADATA, GROBID_METADATA, row_key
 from fonds.formats.surt import NONE, surt
 from fonds.kinds import KINDS, kinds_with_rows
 from fonds.kinds.documents import UNKNOWN
 from fonds.kinds.kind import Relatives
 from fonds.kinds.story_versions import versions
+from fonds.library.path_keys import places_of_record, urls_of_path
 from fonds.library.reading.rights import NOTHING_STATED, FileRights, file_rights
 from fonds.library.tracing.lineage import history
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
@@ -109,21 +110,52 @@ class Resolved:
 
 
 def resolve(stores: Stores, key: str) -> Resolved:
-    """The files a key stands for: a SHA-1 in hex or base32, a URL, or a story id (64 hex characters).
+    """Return the files a key stands for: a SHA-1 in hex or base32, a URL, a path or a story id (64 digits).
 
-    Several for a URL or story captured with different bytes, a story's newest version first; none when
-    the key is unknown.
+    A path is that of a loose file, of a member of a ZIP (`pages.zip#a.html`) or of a record in a WARC
+    (`crawl.warc.gz:85`). There are several for a URL or story captured with different bytes, a story's newest
+    version first; none when the key is unknown.
     """
     raw = sha1_from_text(key)
     if raw is not None:
         return Resolved([raw.hex()])
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
         return _resolved(versions(stores.records, key.lower(), SHOWN_MAX + 1))
-    found = [] if surt(key) == NONE else list(islice(of_url(stores.records, key), SHOWN_MAX + 1))
+    records = stores.records
+    placed = places_of_record(records, key)
+    found = [row.sha1hex for row in records.get(CdxRow, placed)] if placed else []
+    urls = [key, *urls_of_path(key)]
     # A page kept as a loose file was captured under its path, and goes by the address it states itself.
-    return _resolved(
-        [row.sha1hex for row in found], versions(stores.records, story_id(key), SHOWN_MAX + 1)
+    resolved = _resolved(
+        found,
+        *(_captured_at(records, url) for url in urls),
+        *(versions(records, story_id(url), SHOWN_MAX + 1) for url in urls),
     )
+    return resolved if resolved.files else _resolved(_entered_at(records, urls))
+
+
+def _captured_at(records: Records, url: str) -> list[str]:
+    """Return the files captured at a URL.
+
+    The keys of captures do not tell apart the case of paths and, on the web, fragments. Both matter where
+    they name a file or a member.
+    """
+    if surt(url) == NONE:
+        return []
+    rows = list(islice(of_url(records, url), SHOWN_MAX + 1))
+    is_file = url.lower().startswith("file:")
+    if is_file or "#" in url:
+        wanted = normalize_url(url)
+        same = [row for row in rows if normalize_url(row.url) == wanted]
+        rows = same if same or is_file else rows
+    return [row.sha1hex for row in rows]
+
+
+def _entered_at(records: Records, urls: Sequence[str]) -> list[str]:
+    """Return the files that entered under these URLs and lie in no WARC."""
+    entries = records.find(EntryRow, {"url": list(urls)}, count_max=SHOWN_MAX + 1)
+    about = _distinct([row.about for row in entries if row.about])
+    return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []
 
 
 def _resolved(*found: Sequence[str]) -> Resolved:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from fonds.model.disposition import Reason
+from fonds.model.record_offset import record_place
 from fonds.model.rss_entry import RssEntry
 
 REVISIT_MIME = "warc/revisit"
@@ -45,7 +46,7 @@ class Place:
 
     def __str__(self) -> str:
         if self.kind is PlaceKind.WARC:
-            return f"{self.path}:{self.offset}"
+            return record_place(self.path, self.offset)
         if self.kind is PlaceKind.ZIP:
             return f"{self.path}#{self.member}"
         return self.path

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from fonds.model.capture import PlaceKind, from_datetime14
 from fonds.model.entry import MESSAGE, Entry
+from fonds.model.record_offset import record_place
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
 """The public address of a petabox item's file; where its bytes are fetched is a setting."""
@@ -64,7 +65,7 @@ class Task:
     def place(self) -> str:
         """Where its bytes lie, as it says."""
         return {
-            PlaceKind.WARC: f"{self.path}:{self.offset}",
+            PlaceKind.WARC: record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",
             PlaceKind.PETABOX: f"{self.item}/{self.path}",
         }.get(self.kind, self.path)

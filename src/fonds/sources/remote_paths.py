@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from fonds.address import member_name, member_url
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, input_id_of, is_unread, of_capture
@@ -117,8 +118,10 @@ class RemotePaths:
             if is_unread(found.id) and found.damage is not None:
                 yield self.local.unreadable(row, found.damage)
                 continue
-            if found.url == own or found.url.startswith(f"{own}#"):
-                found = replace(found, url=row.path + found.url.removeprefix(own))
+            if found.url == own:
+                found = replace(found, url=row.path)
+            elif found.url.startswith(f"{own}#"):
+                found = replace(found, url=member_url(row.path, member_name(found.url) or ""))
             is_listed = kind in LISTS and found.place.path == str(path)
             if is_listed or (kind in PLACED_BY_URL and not self.keeps_files):
                 found = replace(found, place=replace(found.place, path=row.path))

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from fonds.address import member_url
 from fonds.extract.container import Container
 from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads, read_record
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.model.record_offset import offset_id, offset_text
 from fonds.model.rows import InputRow
 from fonds.rights.licenses import one_line
 
@@ -69,10 +71,10 @@ def _crawler(stream: BinaryIO, offset: int) -> str:
 def _capture(row: InputRow, collection: str, place: Place, head: RecordHead, path: Path) -> Capture:
     """A record that names no URL goes by its own place."""
     return Capture(
-        id=f"{row.input_id}-{place.offset:012x}",
+        id=f"{row.input_id}-{offset_id(place.offset)}",
         input_id=row.input_id,
         place=place,
-        url=head.url or f"{path.as_uri()}#{head.offset}",
+        url=head.url or member_url(path.as_uri(), offset_text(place.offset)),
         captured_at=row.updated if head.captured_at == UNDATED else head.captured_at,
         record_type=head.type,
         collection=collection,
@@ -84,7 +86,7 @@ def _capture(row: InputRow, collection: str, place: Place, head: RecordHead, pat
 
 def _damaged(row: InputRow, collection: str, place: Place, damage: Damage) -> Capture:
     return Capture(
-        id=f"{row.input_id}-{place.offset:012x}-damage",
+        id=f"{row.input_id}-{offset_id(place.offset)}-damage",
         input_id=row.input_id,
         place=place,
         url=Path(place.path).as_uri(),

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, BinaryIO, cast
-from urllib.parse import quote
 
+from fonds.address import member_url
 from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -103,7 +103,7 @@ class _Zip:
             place=Place(
                 PlaceKind.ZIP, str(self.path), size_bytes=info.compress_size, member=info.filename
             ),
-            url=f"{self.path.as_uri()}#{quote(info.filename)}",
+            url=member_url(self.path.as_uri(), info.filename),
             captured_at=moment,
             record_type="file",
             collection=self.collection,

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
+from fonds.address import file_name
 from fonds.config import Settings
 from fonds.kinds.embargoes import embargoed
 from fonds.model.access import Role
@@ -24,6 +25,7 @@ from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.model.embargo import EXPLAINED, EmbargoReason
 from fonds.model.keys import sha1_from_text
+from fonds.model.record_offset import offset_phrase, offset_text
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
 from fonds.web.access.viewers import TheViewer, asker_of
@@ -220,7 +222,7 @@ def address(url: str) -> str:
 
 def file_named(url: str) -> str:
     """The name of the local file a URL is of; empty for other URLs."""
-    return address(url).rpartition("/")[2] if url.startswith(FILE_URL) else ""
+    return file_name(url) if url.startswith(FILE_URL) else ""
 
 
 def language_code(language: str | None) -> str | None:
@@ -267,6 +269,8 @@ def _environment() -> Environment:
         address=address,
         file_named=file_named,
         cut=shorten,
+        offset_phrase=offset_phrase,
+        offset_text=offset_text,
         day=day,
         number=number,
         sentence=sentence,

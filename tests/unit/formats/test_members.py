@@ -14,7 +14,6 @@ from fonds.formats.members import MemberError, RawFile
 from fonds.formats.members.framing import Framing
 from fonds.formats.members.raw import check_ratio
 from fonds.formats.members.record_line import starts_record
-from fonds.formats.members.record_stream import split_offset
 from fonds.formats.members.zstd import walk_frame
 from fonds.model.disposition import Reason
 
@@ -98,8 +97,3 @@ def test_a_member_may_unpack_to_200_times_its_size_and_a_mebibyte(
         with pytest.raises(MemberError) as raised:
             check_ratio(made, taken)
         assert raised.value.reason is Reason.BOMB
-
-
-def test_an_offset_is_that_of_the_member_and_the_number_in_it() -> None:
-    assert split_offset(5) == (5, 0)
-    assert split_offset(7 << 40 | 5) == (5, 7)

@@ -18,6 +18,7 @@ from fonds.cli.context import App, command, console, echo_json, global_options, 
 from fonds.cli.names import Commands
 from fonds.cli.stores.archive_files import chosen_files, named_files, open_files
 from fonds.model.errors import ConfigurationError
+from fonds.model.record_offset import offset_phrase
 
 if TYPE_CHECKING:
     from fonds.library.checks.warcs import WarcReport
@@ -172,12 +173,7 @@ def _show(reports: Sequence[WarcReport]) -> None:
 
 def _at(offset: int | None) -> str:
     """Where in a file, as people read it."""
-    from fonds.formats.members.record_stream import split_offset
-
-    if offset is None:
-        return ""
-    member, number = split_offset(offset)
-    return f" at {member:,}" + (f" (record {number + 1} of that member)" if number else "")
+    return "" if offset is None else f" at {offset_phrase(offset)}"
 
 
 class _Progress:

@@ -14,13 +14,13 @@ import click
 from fonds.cli.context import App, command, echo_json, say
 from fonds.model.capture import from_datetime14, to_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.model.record_offset import parse_record_place, record_place
 
 if TYPE_CHECKING:
     from fonds.model.archive import Payload
     from fonds.model.rows import CdxRow
     from fonds.ports import Stores, WarcArchive
 
-_PLACE = re.compile(r"(.+):([0-9]{1,15})", re.DOTALL)
 _SEPARATORS = re.compile(r"[-:TZ ]")
 
 
@@ -49,11 +49,11 @@ def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -
     """
     if out is not None and out.exists():
         raise click.UsageError(f"{out} is there already; choose another name")
-    place = _PLACE.fullmatch(key)
-    if place and Path(place[1]).is_file():
+    place = parse_record_place(key)
+    if place and Path(place[0]).is_file():
         if at:
             raise click.UsageError("--at goes with a URL")
-        told, pieces = _at_path(app, str(Path(place[1]).absolute()), int(place[2]), whole=whole)
+        told, pieces = _at_path(app, str(Path(place[0]).absolute()), place[1], whole=whole)
     else:
         told, pieces = _known(app, key, at, whole=whole)
     if app.json:
@@ -98,7 +98,9 @@ def _known(app: App, key: str, at: str | None, *, whole: bool) -> tuple[dict[str
         return asdict(row), _record(stores.archive, _path(stores, row), row.warc_offset)
     found = replayed(stores.records, stores.archive, row)
     if found.source is not row:
-        say(f"the bytes are those of {found.source.warc_path}:{found.source.warc_offset}")
+        say(
+            f"the bytes are those of {record_place(found.source.warc_path, found.source.warc_offset)}"
+        )
     told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
     return told, lambda: iter([found.body])
 
@@ -121,8 +123,8 @@ def _row(stores: Stores, key: str, at: str | None) -> CdxRow:
     from fonds.model.rows import CdxRow
     from fonds.replay.captures import LAST_TIME, last_before, nearest
 
-    place = _PLACE.fullmatch(key)
-    by_place = stores.records.get(CdxRow, [(place[1], int(place[2]))]) if place else []
+    place = parse_record_place(key)
+    by_place = stores.records.get(CdxRow, [place]) if place else []
     by_id = stores.records.find(CdxRow, {"capture_id": key}, count_max=1)
     row = next(iter(by_place), None) or next(by_id, None)
     if row is not None and at:

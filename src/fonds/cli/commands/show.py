@@ -33,6 +33,7 @@ from fonds.library.tracing.lineage import (
     EntryStories,
     EntryStory,
     entries_named,
+    files_named,
     lineage,
     stories_of,
     story_of_entry,
@@ -40,6 +41,7 @@ from fonds.library.tracing.lineage import (
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import sha1_from_text
+from fonds.model.record_offset import record_place
 from fonds.model.rights import Statement
 from fonds.model.rows import DispositionRow, RefusedLinkRow
 from fonds.model.takedown import ReasonClass
@@ -61,13 +63,16 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
 
     KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, the
-    path of a file that was taken in, or an entry's id (`fonds failures --list --json`). Of a URL that came
-    to nothing it is told what became of it.
+    path of a file that was taken in, or an entry's id (`fonds failures --list --json`). The path of a ZIP,
+    WARC, index or list shows what came of its records; `pages.zip#a.html` and `crawl.warc.gz:85` are one of
+    them. Of a URL that came to nothing it is told what became of it.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
     fonds show https://example.org/paper.pdf
     fonds show 3f786850
+    fonds show papers/report.pdf
+    fonds show 'pages.zip#a.html'
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b --body > paper.pdf
     """
     if body + text + thumbnail > 1:
@@ -77,19 +82,24 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
     if not resolved.complete:
         say(f"More than {len(resolved.files):,} captures have this key; these are the first.")
     found = _known(stores, resolved.files)
+    is_written = body or text or thumbnail
     if not found:
         entered = stories_of(stores.records, key)
-        if entered.stories and not (body or text or thumbnail):
+        if entered.stories and not is_written:
             _tell_entries(app, entered)
             return 0
         found = _known(stores, [one.sha1hex for one in direct(stores, key)])
-    if not found and not (body or text or thumbnail) and _tell_elsewhere(app, stores, key):
+        found = found or _known(stores, files_named(stores.records, key))
+        if not found and entered.stories:
+            say(f"{key!r} stands for {_records(entered.total)} and no file; name one of its files")
+            return 1
+    if not found and not is_written and _tell_elsewhere(app, stores, key):
         return 0
     if not found:
         hint = f"; {short}" if (short := too_short(key)) else ""
         say(_gone(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}")
         return 1
-    if body or text or thumbnail:
+    if is_written:
         _say_others(found)
         sys.stdout.buffer.write(_bytes(stores, found[0], body=body, text=text))
         sys.stdout.buffer.flush()
@@ -128,10 +138,29 @@ def _known(stores: Stores, sha1hexes: Sequence[str]) -> list[Description]:
 
 
 def _tell_entries(app: App, entered: EntryStories) -> None:
-    for one in entered.stories:
-        _tell_entry(app, one)
+    urls = {row.url for one in entered.stories for row in one.entries}
+    if len(urls) > 1 and not app.json:
+        _list_entries(entered.stories)
+    else:
+        for one in entered.stories:
+            _tell_entry(app, one)
     if (more := entered.total - len(entered.stories)) > 0:
         say(f"{more:,} more entered with this address; these are the newest.")
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"
+
+
+def _list_entries(entries: Sequence[EntryStory]) -> None:
+    """Print one paragraph for each record of a file: how it ended, where it lay, and what shows more."""
+    screen = console()
+    for row in (row for one in entries for row in one.entries):
+        ended = escape(f"{row.outcome} {row.reason or ''}".rstrip())
+        screen.print(f"[bold]{ended}[/bold] {escape(row.url)}", soft_wrap=True)
+        if row.detail:
+            screen.print(f"   {row.detail}", markup=False, soft_wrap=True)
+        screen.print(f"   {row.about or row.entry_id}", style="dim", markup=False)
 
 
 def _tell_elsewhere(app: App, stores: Stores, key: str) -> bool:
@@ -246,7 +275,10 @@ def _sections(one: Description) -> list[tuple[str, list[tuple[str, object]]]]:
         ("Rights", _rights(one)),
         (
             _heading("Captures", len(one.captures), one.captures_total),
-            [(f"{c.datetime} {c.url}", f"{c.warc_path}:{c.warc_offset}") for c in one.captures],
+            [
+                (f"{c.datetime} {c.url}", record_place(c.warc_path, c.warc_offset))
+                for c in one.captures
+            ],
         ),
         (
             "Entered from",

@@ -38,7 +38,8 @@ _KEPT_IN_QUERY = _KEPT_IN_PATH | frozenset("?")
 class _Parts:
     """An address taken apart; `host` in lower case, in ASCII where it can be, `port` "" for a default.
 
-    `route` is the fragment, with its mark, where scripts choose the page by it (`#!/story/7`), else "".
+    `route` is the fragment, with its mark, where it names another page or file, else "". On the web scripts
+    choose the page by some (`#!/story/7`). Elsewhere every fragment does (`file:///pages.zip#a.html`).
     """
 
     scheme: str
@@ -54,7 +55,7 @@ def normalize_url(url: str) -> str:
 
     Host and path are kept, the path with its case. http and https are alike (written `http`); user names,
     default ports and parameters that only track go, and fragments that do not choose the page; the query
-    is sorted.
+    is sorted. Outside the web every fragment is kept.
     """
     parts = _split(url)
     if parts.scheme != "http":
@@ -68,13 +69,17 @@ def normalize_url(url: str) -> str:
 
 
 def _normalize_other(parts: _Parts) -> str:
-    """An address that is not of the web (`file:`, `urn:`), or none at all."""
+    """Normalize an address that is not of the web (`file:`, `urn:`), or any other text.
+
+    The fragment stays: it names a member of a ZIP, or is part of an object's key in S3.
+    """
     query = f"?{_recode(parts.query, _KEPT_IN_QUERY)}" if parts.query else ""
+    tail = query + (f"#{_recode(parts.route[1:], _KEPT_IN_QUERY)}" if parts.route else "")
     if not parts.scheme:
         # Without a scheme escapes stay as they are: decoding might make one appear.
-        return _escape(parts.path, _KEPT_IN_PATH) + query
+        return _escape(parts.path, _KEPT_IN_PATH) + tail
     authority = f"//{parts.host}" if parts.host or parts.path.startswith("/") else ""
-    return f"{parts.scheme}:{authority}{_recode(parts.path, _KEPT_IN_PATH)}{query}"
+    return f"{parts.scheme}:{authority}{_recode(parts.path, _KEPT_IN_PATH)}{tail}"
 
 
 def story_id(url: str) -> str:
@@ -125,7 +130,8 @@ def _split(url: str) -> _Parts:
     scheme, path = address.scheme, address.path
     host, port = _host_and_port(address.authority or "")
     fragment = address.fragment or ""
-    route = f"#{fragment}" if scheme == "http" and _HASH_ROUTE.match(fragment) else ""
+    is_route = bool(_HASH_ROUTE.match(fragment) if scheme == "http" else fragment)
+    route = f"#{fragment}" if is_route else ""
     return _Parts(
         scheme, host, port, (path or "/") if scheme == "http" else path, address.query, route
     )

@@ -1,8 +1,8 @@
 """The unpacked bytes of a file in order, cut into things: records, and junk between records.
 
 A thing's offset is that of its member on disk. When several things share one member, those after the
-first have their number in it above the lowest 40 bits, so that every thing has an offset of its own
-and can be found again: `(number << 40) | member offset`.
+first have their number in it as well (`model/record_offset.py`), so that every thing has an offset of its
+own and can be found again.
 Bound: linear in what the file unpacks to; what damage makes it read twice comes out of an allowance of the
 file's size and 64 MiB, and a member holds at most 4,194,304 things.
 """
@@ -18,9 +18,7 @@ from fonds.formats.members.gzip import PlainStretch
 from fonds.formats.members.raw import MemberError
 from fonds.formats.members.record_line import LINE_BYTES_MAX, find_record, starts_record
 from fonds.model.disposition import Reason
-
-OFFSET_BITS = 40
-FILE_BYTES_MAX = 1 << OFFSET_BITS
+from fonds.model.record_offset import join_offset
 
 _NUMBER_MAX = 1 << 22
 _PIECE_BYTES = 64 * 1024
@@ -35,11 +33,6 @@ class _Segment:
     start: int
     member: Member
     things: int = 0
-
-
-def split_offset(offset: int) -> tuple[int, int]:
-    """The offset of a thing's member, and the thing's number in it."""
-    return offset & (FILE_BYTES_MAX - 1), offset >> OFFSET_BITS
 
 
 class RecordStream:
@@ -75,7 +68,7 @@ class RecordStream:
         segment = self._segments[0]
         if self.is_plain:
             return segment.member.offset + self._thing_start - segment.start
-        return self._number << OFFSET_BITS | segment.member.offset
+        return join_offset(segment.member.offset, self._number)
 
     @property
     def position(self) -> int:

@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 from fonds.formats.coding import codings_of, decode_body
 from fonds.formats.members import MemberError, RecordStream
-from fonds.formats.members.record_stream import split_offset
 from fonds.formats.warc.fields import NotARecordError, read_fields
 from fonds.formats.warc.scan import LengthError, close_record, peek_http, scan_record
 from fonds.model.archive import Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError, PermanentError
+from fonds.model.record_offset import offset_text, split_offset
 
 _PIECE_BYTES = 64 * 1024
 
@@ -68,9 +68,11 @@ class RecordReader:
             )
         except (NotARecordError, MemberError, LengthError) as fault:
             kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-            raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+            raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
         except PermanentError as fault:
-            raise type(fault)(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+            raise type(fault)(
+                fault.reason, f"at offset {offset_text(offset)}: {fault.detail}"
+            ) from fault
         if payload.size_bytes is None:
             self._records, self.offset = block.records, offset
         return payload
@@ -87,7 +89,7 @@ def body_at(
         return _read_body(_Block(stream, offset, None), body_max_bytes, codings)
     except (NotARecordError, MemberError, LengthError) as fault:
         kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-        raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+        raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
 
 
 def record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
@@ -108,9 +110,9 @@ def record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
             yield piece
     except (NotARecordError, MemberError) as fault:
         kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
-        raise kind(fault.reason, f"at offset {offset}: {fault.detail}") from fault
+        raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
     if left:
-        told = f"at offset {offset}: the record ends {left} bytes before its declared length"
+        told = f"at offset {offset_text(offset)}: the record ends {left} bytes before its declared length"
         raise DamagedInputError(Reason.TRUNCATED_RECORD, told)
 
 

@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import BinaryIO
 
 from fonds.formats.members import MemberError, RecordStream
-from fonds.formats.members.record_stream import FILE_BYTES_MAX, split_offset
 from fonds.formats.warc.fields import UNDATED, NotARecordError, RecordFields, read_fields
 from fonds.formats.warc.http_head import HEAD_BYTES_MAX, head_length, media_type, parse_head
 from fonds.model.archive import HttpHead
 from fonds.model.disposition import Reason
+from fonds.model.record_offset import FILE_BYTES_MAX, split_offset
 
 __all__ = ["UNDATED", "Damage", "RecordHead", "read_heads"]
 

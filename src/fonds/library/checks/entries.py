@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
 from fonds.model.entry import CAPTURE
+from fonds.model.record_offset import offset_id, parse_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedRow, FileMetaRow, InputRow
 from fonds.model.takedown import REDACTED
 from fonds.ports import Records
@@ -20,6 +22,7 @@ _OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
 _SAID_WHY = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
 _WITHOUT_TEXT = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
 """The reasons of files that are kept and have no text."""
+_OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _WITHOUT_TEXT
 
 
@@ -150,11 +153,10 @@ def _lies_in(entry: EntryRow, row: InputRow) -> bool:
         # A WARC in it that had to be unpacked lies in the home's inbox.
         return place.startswith(row.path) or "/inbox/" in place
     if row.kind == "warc" and entry.entry_id.startswith(f"{row.input_id}-"):
-        offset = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
-        try:
-            return place == f"{row.path}:{int(offset, 16)}"
-        except ValueError:
-            return True
+        found = parse_record_place(place)
+        at = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
+        if _OFFSET_ID.fullmatch(at):
+            return found is not None and found[0] == row.path and offset_id(found[1]) == at
     return True
 
 

@@ -25,6 +25,7 @@ from fonds.library.checks.fault import Check, Fault
 from fonds.library.checks.under_way import under_way
 from fonds.library.chunks import chunks
 from fonds.model.disposition import Reason, Verdict
+from fonds.model.record_offset import parse_record_place, record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
 from fonds.ports.walking import walk_pages
@@ -100,8 +101,8 @@ def _met_again(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[Fault]:
         for row in stores.records.find(CdxRow, {"sha1hex": [one for one, _ in missing.values()]})
     }
     for sha1hex, entry in missing.values():
-        path, _, offset = (entry.place or "").rpartition(":")
-        other = known.get((sha1hex, place_name(path, int(offset))))
+        place = parse_record_place(entry.place or "")
+        other = known.get((sha1hex, place_name(*place))) if place else None
         if other is not None and other != entry.entry_id:
             continue
         told = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
@@ -110,7 +111,7 @@ def _met_again(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[Fault]:
 
 def place_name(path: str, offset: int) -> str:
     """A place in a WARC without the folders of the file, which differ from machine to machine."""
-    return f"{path.rpartition('/')[2]}:{offset}"
+    return record_place(path.rpartition("/")[2], offset)
 
 
 def later_captures(records: Records, sha1hexes: Sequence[str]) -> Iterator[tuple[str, EntryRow]]:
@@ -124,8 +125,7 @@ def later_captures(records: Records, sha1hexes: Sequence[str]) -> Iterator[tuple
     if not about:
         return
     for entry in records.find(EntryRow, {"entry_id": sorted(about)}):
-        path, _, offset = (entry.place or "").rpartition(":")
-        if path and offset.isdigit() and not entry.open_count:
+        if parse_record_place(entry.place or "") and not entry.open_count:
             yield about[entry.entry_id], entry
 
 
@@ -213,7 +213,8 @@ def _placed(records: Records, places: dict[tuple[str, int], tuple[str, str]]) ->
     busy = under_way(records, {capture_id for _, capture_id in missing.values()})
     for (warc, offset), (sha1hex, capture_id) in sorted(missing.items()):
         if capture_id not in busy:
-            told = f"file {sha1hex} lies at {warc}:{offset} as the table has it, and cdx does not say so"
+            place = record_place(warc, offset)
+            told = f"file {sha1hex} lies at {place} as the table has it, and cdx does not say so"
             yield Fault(Check.PLACE, sha1hex, told)
 
 

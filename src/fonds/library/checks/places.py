@@ -24,6 +24,7 @@ from fonds.model.archive import IndexedRecord
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Verdict
 from fonds.model.entry import CAPTURE
+from fonds.model.record_offset import offset_phrase, offset_text, record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records, Stores
 from fonds.steps.intake.capture_count import crawler_files
@@ -62,7 +63,7 @@ def places(stores: Stores) -> Iterator[Fault]:
     rows = (row for row in stores.records.find(CdxRow) if not is_indexed(row.capture_id))
     for some in chunks(rows):
         yield from _in_the_table(stores, some)
-        referring = {row.capture_id: f"{row.warc_path}:{row.warc_offset}" for row in some}
+        referring = {row.capture_id: record_place(row.warc_path, row.warc_offset) for row in some}
         yield from unfounded(stores.records, referring)
         yield from _archived(stores.records, some)
         yield from _said_elsewhere(stores.records, some)
@@ -103,7 +104,7 @@ def _in_the_table(stores: Stores, rows: Sequence[CdxRow]) -> Iterator[Fault]:
         if row.capture_id not in busy and not _is_another(
             row, there.get(keys[_at(row)], {}), several
         ):
-            place = f"{row.warc_path}:{row.warc_offset}"
+            place = record_place(row.warc_path, row.warc_offset)
             yield Fault(Check.CELLS, row.sha1hex, f"file {row.sha1hex} at {place}: {told}")
 
 
@@ -131,7 +132,7 @@ def _unlike(row: CdxRow, cells: Mapping[str, bytes], *, first: bool) -> str | No
     if location is None:
         return "the table does not say its place (file:cdx)"
     if not same_place(row, location):
-        return f"the table says {location.warc}:{location.offset} of {location.url}"
+        return f"the table says {record_place(location.warc, location.offset)} of {location.url}"
     if first and (seen is None or (seen.url, seen.offset) != (row.url, row.warc_offset)):
         return "the table does not say so in f:c"
     return None
@@ -174,7 +175,8 @@ def _written_twice(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]:
             continue
         named.add(row.sha1hex)
         paths = ", ".join(sorted(one.warc_path for one in same)[:NAMED_MAX])
-        told = f"file {row.sha1hex}: one capture at byte {row.warc_offset} has {len(same)} rows: {paths}"
+        at = offset_phrase(row.warc_offset)
+        told = f"file {row.sha1hex}: one capture at byte {at} has {len(same)} rows: {paths}"
         yield Fault(Check.CAPTURE_TWICE, row.sha1hex, told)
 
 
@@ -228,7 +230,7 @@ def _said_elsewhere(records: Records, rows: Sequence[CdxRow]) -> Iterator[Fault]
         if _file_place(one.place) not in {
             place_name(row.warc_path, row.warc_offset) for row in rows
         }:
-            others = {f"{row.warc_path}:{row.warc_offset}" for row in rows}
+            others = {record_place(row.warc_path, row.warc_offset) for row in rows}
             told = f"entry {one.entry_id} ({one.pipeline}) is said to lie at {one.place};"
             told += f" cdx has it at {', '.join(sorted(others))}"
             yield Fault(Check.ENTRY, one.entry_id, told, one.pipeline)
@@ -256,14 +258,13 @@ def _held(stores: Stores, warc: _Warc) -> Iterator[Fault]:
         return
     known = {one.offset for one in held.records}
     if lost := sorted(warc.offsets - known):
-        among = ", ".join(map(str, lost[:NAMED_MAX]))
+        among = ", ".join(map(offset_text, lost[:NAMED_MAX]))
         told = f"the CDXJ of {warc.path} lacks {len(lost)} of its records (at {among})"
         yield Fault(Check.CDXJ, warc.path, told)
     rest = [one for one in held.records if one.offset not in warc.offsets]
     for one in unnoted(stores.records, warc.path, rest):
-        told = (
-            f"{one.url} of {one.datetime14} lies at {warc.path}:{one.offset} and has no row in cdx"
-        )
+        place = record_place(warc.path, one.offset)
+        told = f"{one.url} of {one.datetime14} lies at {place} and has no row in cdx"
         yield Fault(Check.PLACE, one.sha1hex or warc.path, told)
     for sha1hex in sorted(taken_down(stores.records, {one.sha1hex for one in rest})):
         told = f"{sha1hex} was taken down, and the CDXJ of {warc.path} names it still"

@@ -14,6 +14,7 @@ from fonds.library.reading.quoting import Quotation
 from fonds.library.searching.exported.references import bibtex, csl
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, from_datetime14
 from fonds.model.errors import PermanentError
+from fonds.model.record_offset import offset_phrase
 from fonds.model.rows import CdxRow
 from fonds.ports import Archive
 
@@ -156,7 +157,7 @@ def _words(found: Description, title: str, page: int | None, place: ArchivedPlac
         told.append(f"{place.url}, captured {_day(place.captured)}.")
     told.append(f"SHA-1 {found.sha1hex}{f', page {page}' if page else ''}.")
     if place is not None:
-        told.append(f"In {place.warc_path} at offset {place.warc_offset}.")
+        told.append(f"In {place.warc_path} at offset {offset_phrase(place.warc_offset)}.")
     return " ".join(told)
 
 

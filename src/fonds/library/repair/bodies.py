@@ -15,6 +15,7 @@ from fonds.library.repair.placing import meta_of
 from fonds.library.repair.workshop import Workshop, place_of
 from fonds.model.archive import ArchiveEntry, Held, Original, Payload
 from fonds.model.capture import REVISIT_MIME, Capture, Place, from_datetime14
+from fonds.model.record_offset import record_place
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.steps.intake.capture_count import crawler_files, note_capture_counts
 
@@ -53,7 +54,7 @@ def _is_beyond(held: Held | None, row: CdxRow) -> bool:
 
 def _bring_back(shop: Workshop, row: CdxRow) -> None:
     records = shop.stores.records
-    there = f"{row.sha1hex} at {row.warc_path}:{row.warc_offset}"
+    there = f"{row.sha1hex} at {record_place(row.warc_path, row.warc_offset)}"
     others = [
         one
         for one in records.find(CdxRow, {"capture_id": row.capture_id})
@@ -66,7 +67,9 @@ def _bring_back(shop: Workshop, row: CdxRow) -> None:
     payload = shop.body(row.sha1hex, without=row)
     file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
     if payload is None or file is None:
-        shop.give_up(f"{row.warc_path}:{row.warc_offset}", f"the bytes of {there} lie nowhere else")
+        shop.give_up(
+            record_place(row.warc_path, row.warc_offset), f"the bytes of {there} lie nowhere else"
+        )
         return
     place = _archive_again(shop, row, file, payload)
     shop.note(Act.BODY, row.capture_id, row.sha1hex, f"{there} was gone: archived again as {place}")

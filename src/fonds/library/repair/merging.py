@@ -11,6 +11,7 @@ from fonds.library.checks.fault import Act
 from fonds.library.checks.places import are_doubles, cell_key, is_ours
 from fonds.library.repair.workshop import Workshop, place_of
 from fonds.model.capture import Capture, from_datetime14
+from fonds.model.record_offset import record_place
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.steps.intake.capture_count import note_capture_counts
 from fonds.steps.intake.warc_names import CaptureKey, WarcNames, capture_key, name_rank
@@ -61,9 +62,8 @@ def _merge_rows(shop: Workshop, rows: Sequence[CdxRow], owner: str) -> None:
     stores.records.put([kept])
     places = {(row.warc_path, row.warc_offset) for row in rows}
     stores.records.delete(CdxRow, sorted(places - {(kept.warc_path, kept.warc_offset)}))
-    told = (
-        f"{kept.sha1hex} at {kept.warc_path}:{kept.warc_offset}: {len(rows)} rows were one capture"
-    )
+    at = record_place(kept.warc_path, kept.warc_offset)
+    told = f"{kept.sha1hex} at {at}: {len(rows)} rows were one capture"
     shop.note(Act.MERGE, kept.capture_id, kept.sha1hex, told)
 
 

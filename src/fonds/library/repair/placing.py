@@ -13,6 +13,7 @@ from fonds.library.repair.workshop import PLACES_MAX, Workshop, owner_of, place_
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind, from_datetime14
 from fonds.model.file import FileMeta
+from fonds.model.record_offset import record_place
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 
 
@@ -48,7 +49,7 @@ def _put_right(shop: Workshop, sha1hex: str) -> None:
         ]
         records.put([row])
         records.delete(CdxRow, [(one.warc_path, one.warc_offset) for one in wrong])
-        told = f"{sha1hex} lies at {row.warc_path}:{row.warc_offset}: written down in cdx again"
+        told = f"{sha1hex} lies at {record_place(row.warc_path, row.warc_offset)}: written down in cdx again"
         shop.note(Act.PLACE, row.capture_id, sha1hex, told)
         rows = [one for one in rows if one not in wrong]
         rows.append(row)

@@ -19,6 +19,7 @@ from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
 from fonds.model.file import FileMeta
 from fonds.model.keys import record_id_from_text
+from fonds.model.record_offset import parse_record_place
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.ports import Source, Stores
 from fonds.steps.intake.warc_names import paths_of
@@ -191,9 +192,8 @@ class Workshop:
 
 def input_path(place: str) -> str:
     """The file a place lies in: without the member of a ZIP, or the offset in a WARC."""
-    path, _, offset = place.rpartition(":")
-    if path and offset.isdigit():
-        return path
+    if found := parse_record_place(place):
+        return found[0]
     return place.partition("#")[0]
 
 

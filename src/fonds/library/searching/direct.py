@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from pathlib import PurePosixPath
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from fonds.address import split_address
+from fonds.address import file_name
 from fonds.bibliography.identifiers.doi import doi_alone
 from fonds.kinds import kinds_with_rows
 from fonds.library.description import resolve
@@ -113,8 +112,7 @@ def _with_file_name(index: Index, name: str) -> Iterator[IndexDocument]:
     wanted = name.casefold()
     for asked in dict.fromkeys((name, quote(name))):
         for one in _documents(index, f'url:"{asked}"', NAMES_LOOKED_MAX):
-            path = unquote(split_address(one.url).path)
-            if PurePosixPath(path).name.casefold() == wanted:
+            if file_name(one.url).casefold() == wanted:
                 yield one
 
 

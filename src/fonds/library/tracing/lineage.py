@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote
 
+from fonds.address import file_name
 from fonds.crawl.links import asked_address
-from fonds.model.rows import DispositionRow, EntryRow
+from fonds.library.path_keys import entries_of_record, inputs_of_path, urls_of_path
+from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.ports import Records
 
 ENTRY_SHOWN_MAX = 1000
@@ -100,34 +99,48 @@ def entries_named(records: Records, name: str) -> tuple[list[EntryRow], bool]:
         return [], True
     for row in records.find(EntryRow, count_max=NAMES_LOOKED_MAX):
         looked_at += 1
-        if wanted in (unquote(one).rpartition("/")[2].casefold() for one in row.url.split("#", 1)):
+        if wanted in (name.casefold() for name in _names_of(row.url)):
             found.append(row)
             if len(found) == ENTRIES_SHOWN_MAX:
                 return found, False
     return found, looked_at < NAMES_LOOKED_MAX
 
 
-def _addresses_of_path(key: str) -> list[str]:
-    """Return the addresses of a local file that is named by its path."""
-    if "://" in key or "\0" in key:
-        return []
-    path = Path(key.strip()).absolute()
-    return [path.as_uri(), Path(os.path.normpath(path)).as_uri()]
+def files_named(records: Records, name: str) -> list[str]:
+    """Return the SHA-1s of the files that are kept of the entries whose address ends in a file's name."""
+    about = dict.fromkeys(row.about for row in entries_named(records, name)[0] if row.about)
+    kept = {row.sha1hex for row in records.get(FileMetaRow, list(about))} if about else set()
+    return [sha1hex for sha1hex in about if sha1hex in kept]
+
+
+def _names_of(url: str) -> tuple[str, str]:
+    """Return the names of the file at a URL and of the container it is a member of."""
+    return file_name(url), file_name(url.partition("#")[0])
 
 
 def entries_of(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
-    """What entered under this id, or with this address: the newest, `count_max` at most, and how many there
-    are."""
-    own = list(records.find(EntryRow, {"entry_id": key}))
+    """Return what entered under this id or place, with this address, or from this WARC, ZIP, index or list.
+
+    These are the newest, at most `count_max`, and how many there are.
+    """
+    own = list(records.find(EntryRow, {"entry_id": [key, *entries_of_record(records, key)]}))
     if own:
         return own, len(own)
-    of_it = {
-        "url": list(dict.fromkeys((key.strip(), asked_address(key), *_addresses_of_path(key))))
-    }
+    by_url = {"url": list(dict.fromkeys((key.strip(), asked_address(key), *urls_of_path(key))))}
+    by_input = {"input_id": inputs_of_path(records, key)}
+    asked = [by_url, by_input] if by_input["input_id"] else [by_url]
     order = ("-entered_at", "entry_id")
-    newest = list(records.find(EntryRow, of_it, order=order, count_max=count_max))
-    full = len(newest) == count_max
-    return newest, records.count(EntryRow, (), of_it)[()] if full else len(newest)
+    found = {
+        (row.entry_id, row.pipeline): row
+        for where in asked
+        for row in records.find(EntryRow, where, order=order, count_max=count_max)
+    }
+    newest = sorted(found.values(), key=lambda row: row.entry_id)
+    newest = sorted(newest, key=lambda row: row.entered_at, reverse=True)[:count_max]
+    if len(found) < count_max:
+        return newest, len(found)
+    both = records.count(EntryRow, (), by_url | by_input)[()] if len(asked) > 1 else 0
+    return newest, sum(records.count(EntryRow, (), where)[()] for where in asked) - both
 
 
 def history(records: Records, about: str, count_max: int | None = None) -> list[DispositionRow]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from fonds.formats.members.record_stream import FILE_BYTES_MAX
 from fonds.formats.warc import read_record
 from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
 from fonds.model.capture import Place
 from fonds.model.disposition import Reason
 from fonds.model.errors import FondsError, PermanentError, StoreUnavailableError, TransientError
+from fonds.model.record_offset import FILE_BYTES_MAX
 from fonds.model.takedown import Tombstone
 from fonds.stores.archive.elsewhere.by_scheme import RANGE_SLACK_BYTES
 from fonds.stores.archive.elsewhere.ranges import open_ranges

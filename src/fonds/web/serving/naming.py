@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from fonds.address import split_address
+from fonds import address
 
 CHARACTERS_MAX, BYTES_MAX = 120, 200
 _BLANKS = re.compile(r"\s+")
@@ -32,7 +32,7 @@ def disposition(kind: Literal["inline", "attachment"], name: str) -> str:
 def file_name(title: str, ending: str, otherwise: str) -> str:
     """A name every system takes, made of a title or the last part of a URL's path, with `ending` as `.pdf`;
     `otherwise` where nothing is left of it."""
-    words = _last_part(title) if "://" in title else title
+    words = address.file_name(title) if "://" in title else title
     shown = "".join(one for one in words if unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
     plain = _BLANKS.sub(" ", _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", shown)))
     if plain.lower().endswith(ending):
@@ -42,8 +42,3 @@ def file_name(title: str, ending: str, otherwise: str) -> str:
     if not name or _DEVICES.match(name):
         name = otherwise
     return f"{name}{ending}"
-
-
-def _last_part(url: str) -> str:
-    path = split_address(url).path
-    return unquote(path.rstrip("/").rpartition("/")[2], errors="replace")

@@ -21,6 +21,7 @@ from fonds.model.archive import Purged
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.keys import sha1_base32
+from fonds.model.record_offset import offset_text
 from fonds.model.takedown import Tombstone
 from fonds.stores.archive.appender import sync_folder
 from fonds.stores.archive.volume import BESIDE_MAX, BESIDE_TYPES, SUFFIX, index_of, part_of
@@ -124,7 +125,7 @@ def _heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
 def _hidden(offset: int, told: str) -> DamagedInputError:
     return DamagedInputError(
         Reason.DAMAGED_RECORD,
-        f"at offset {offset}: {told}; what was taken down may stand there",
+        f"at offset {offset_text(offset)}: {told}; what was taken down may stand there",
     )
 
 
