@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from e2e.test_remote_paths import PRIVATE, taken
 from filled_home import opened
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
-from fixtures.warcs import gzipped, http_response
+from fixtures.warcs import gzipped, http_response, offsets
+from fonds.model.keys import sha1_base32
 from fonds.web.app import create_app
 
 pytestmark = pytest.mark.slow
@@ -183,4 +185,129 @@ def test_the_page_names_the_command_that_reads_an_input_again(home: Path, tmp_pa
         assert client.get("/failures.json").json()["total"] == 0
         overview = client.get("/api/overview").json()
         assert overview["unaccounted"] == 0
+    check_clean(home)
+
+
+PAPERS = [text_pdf([f"Paper {number} of a crawl."]) for number in range(3)]
+
+
+def lay_index(folder: Path) -> tuple[Path, Path]:
+    """An index, and the WARC that it names in another folder."""
+    records = [
+        gzipped([http_response(body, url=f"http://a.example/{number}.pdf")])
+        for number, body in enumerate(PAPERS)
+    ]
+    warc, index = folder / "warcs" / "papers.warc.gz", folder / "indexes" / "papers.cdx"
+    lay(warc, b"".join(records))
+    lines = [" CDX N b a m s k r M S V g"]
+    for number, offset in enumerate(offsets(records)):
+        digest = sha1_base32(sha1(PAPERS[number], usedforsecurity=False).digest())
+        url, size = f"http://a.example/{number}.pdf", len(records[number])
+        lines.append(
+            f"example,a)/{number}.pdf 20240305060708 {url} application/pdf 200 {digest}"
+            f" - - {size} {offset} papers.warc.gz"
+        )
+    lay(index, "".join(f"{line}\n" for line in lines).encode())
+    return index, warc
+
+
+@pytest.mark.parametrize("first_base", [None, "elsewhere"])
+def test_the_failures_of_an_index_end_when_its_warcs_are_found(
+    home: Path, tmp_path: Path, first_base: str | None
+) -> None:
+    index, warc = lay_index(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    base = ("--warc-base", tmp_path / first_base) if first_base else ()
+    assert taken(home, *base, index)["quarantined"] == {"missing-source": len(PAPERS)}
+    told = taken(home, "--warc-base", warc.parent, index)
+    assert (told["done"], told["read_later"]) == (len(PAPERS), len(PAPERS))
+    assert failing(home) == (0, 0)
+    status = ran(home, "status", "--json").last
+    assert (status["quarantined"], status["dropped"]) == ({}, {"read-later": len(PAPERS)})
+    check_clean(home)
+    assert taken(home, "--warc-base", warc.parent, index)["in"] == 0
+
+
+def test_the_failures_of_an_index_end_when_its_warc_is_taken_in(home: Path, tmp_path: Path) -> None:
+    index, warc = lay_index(tmp_path)
+    taken(home, index)
+    assert taken(home, warc)["read_later"] == len(PAPERS)
+    assert failing(home) == (0, 0)
+    # What fails after it was read before is a failure of its own.
+    warc.rename(tmp_path / "away")
+    index.write_bytes(index.read_bytes() + b"\n")
+    assert taken(home, index)["quarantined"] == {"missing-source": len(PAPERS)}
+    assert taken(home, index)["read_later"] == 0
+    assert failing(home) == (len(PAPERS), 0)
+    (tmp_path / "away").rename(warc)
+    check_clean(home)
+
+
+@pytest.mark.parametrize("command", ["ingest", "extract"])
+def test_a_base_that_does_not_exist_is_refused(home: Path, tmp_path: Path, command: str) -> None:
+    index, _ = lay_index(tmp_path)
+    refused = ran(home, command, "--warc-base", tmp_path / "nowhere", index)
+    assert refused.code == 2
+    assert f"--warc-base {tmp_path / 'nowhere'}: no such folder" in refused.err
+    assert not home.exists()
+
+
+def test_a_failure_says_its_latest_cause(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in" / "paper.pdf"
+    path.parent.mkdir()
+    path.symlink_to(path)
+    assert taken(home, path)["quarantined"] == {"unreadable-source": 1}
+    assert "symbolic links" in ran(home, "failures", "--list").out
+    path.unlink()
+    retried = ran(home, "failures", "retry", "--reason", "unreadable-source", "--json")
+    assert retried.last["quarantined"] == {"missing-source": 1}
+    (row,) = ran(home, "failures", "--list", "--json").lines
+    assert (row["reason"], row["detail"]) == ("missing-source", "no such file")
+    group, unread = ran(home, "failures", "--json").lines
+    assert (group["reason"], group["cause"], group["count"]) == (
+        "missing-source",
+        "no such file",
+        1,
+    )
+    assert unread["input"]["error"] == "no such file"
+    shown = ran(home, "show", path.as_uri()).out
+    assert "no such file" in shown
+    assert "symbolic links" not in shown
+    check_clean(home)
+    assert ran(home, "failures", "retry", "--reason", "unreadable-source").code == 0
+    lay(path, FILES["paper.pdf"])
+    assert ran(home, "failures", "retry", "--json").last["read_later"] == 1
+    assert failing(home) == (0, 0)
+    check_clean(home)
+
+
+def test_a_url_that_may_be_read_now_says_what_its_server_answers(
+    server: Answering, home: Path
+) -> None:
+    url = f"{server.url}/item/crawl.warc.gz"
+    assert fonds(home, "ingest", url).code == 1
+    (row,) = ran(home, "failures", "--list", "--json").lines
+    assert "is a private address" in row["detail"]
+    server.answers["/item/crawl.warc.gz"] = Given(404)
+    retried = ran(home, "failures", "retry", "--json")
+    assert retried.last["quarantined"] == {"missing-source": 1}
+    (row,) = ran(home, "failures", "--list", "--json").lines
+    assert row["detail"] == "the server answers 404"
+    assert "private address" not in ran(home, "show", url).out
+    check_clean(home)
+
+
+def test_what_failed_before_is_not_told_as_new(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "dangling.pdf").symlink_to("nowhere.pdf")
+    assert "1 record came in in" in ran(home, "ingest", folder).out
+    again = ran(home, "ingest", folder)
+    assert again.code == 1
+    assert again.out.startswith("Nothing new: 1 record failed before and still fails.\n")
+    lay(folder / "paper.pdf", FILES["paper.pdf"])
+    both = ran(home, "ingest", folder).out
+    assert "1 record came in in" in both
+    assert "\n1 record failed before and still fails.\n" in both
+    assert taken(home, folder)["still_failing"] == 1
     check_clean(home)

@@ -39,6 +39,12 @@ def absolute_paths(names: Sequence[str]) -> frozenset[str]:
     return frozenset(os.path.abspath(one) for one in paths)  # noqa: PTH100 (links stay)
 
 
+def check_warc_base(base: str | None) -> None:
+    """Check the folder in --warc-base. Raises click.UsageError if there is no such folder."""
+    if base and not URL.match(base) and not Path(base).expanduser().is_dir():
+        raise click.UsageError(f"--warc-base {base}: no such folder")
+
+
 @contextmanager
 def file_named(name: str, app: App) -> Iterator[Path]:
     """The file a command reads: a path as it is, or what lies at a URL, fetched for as long as it is read.

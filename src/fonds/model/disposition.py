@@ -101,7 +101,7 @@ class Reason(StrEnum):
     READ_LATER = (
         "read-later",
         Weight.SET_ASIDE,
-        "the file or folder could not be read at first, and was read later",
+        "the file, folder or record could not be read at first, and was read later",
     )
 
     REPEATED = "repeated", Weight.SET_ASIDE, "the same list names it more than once"
@@ -241,7 +241,7 @@ class Reason(StrEnum):
         "missing-source",
         Weight.FAILED,
         "the file or WARC it came from cannot be found; --warc-base says where an index's WARCs are",
-        "once it is back in its place, or --warc-base says where it is now",
+        "once it is back in its place, or ingest its index with --warc-base",
     )
     UNREADABLE_SOURCE = (
         "unreadable-source",

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 from fonds.formats.envelope import encode
-from fonds.model.disposition import Reason, Verdict
+from fonds.model.disposition import PENDING, Reason, Verdict
 from fonds.model.entry import (
     UNREAD_FINGERPRINT,
     Entry,
@@ -22,7 +23,7 @@ from fonds.model.entry import (
     unread_input_id,
 )
 from fonds.model.errors import TransientError
-from fonds.model.message import PIPELINE, Message, Subscription
+from fonds.model.message import PIPELINE, Delivery, Message, Subscription
 from fonds.model.rows import EntryRow, InputRow
 from fonds.ports import Ledger, Queue, Records, Source
 from fonds.runtime.binding import stage_of
@@ -31,6 +32,8 @@ from fonds.runtime.quarantine import ended_by_hand, taken_out
 BATCH_MAX = 200
 POLL_S = 0.1
 PAUSE_FIRST_S, PAUSE_LONGEST_S = 1.0, 30.0
+_NOT_READ = frozenset({Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER})
+"""Reasons of entries that ended although their record was never read."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ class Entered:
     """What one run of the intake did. `known` counts what finished inputs held before this run.
 
     `read_later` are ids of inputs that stand for paths that could not be read, and that were read now.
+    `still_failing` are ids of such inputs that could not be read now either.
     """
 
     input_ids: set[str] = field(default_factory=set)
@@ -55,12 +59,13 @@ class Entered:
     known: int = 0
     inputs_known: int = 0
     read_later: set[str] = field(default_factory=set)
+    still_failing: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class _Batch:
     """Entries to be entered together, and the marks that stand behind them. `again` are entries of inputs
-    that could not be read before either, were read in between, and cannot be read now."""
+    that could not be read before, and that cannot be read now for another cause or after they were read."""
 
     entries: list[Entry] = field(default_factory=list)
     again: list[Entry] = field(default_factory=list)
@@ -140,35 +145,86 @@ class Intake:
         now = self.clock()
         rows = [entry.row(self.gate.pipeline, now) for entry in entries]
         self.ledger.enter([], rows, self.gate.steps)
+        keys = [(entry.id, self.gate.pipeline) for entry in entries]
+        known = self.records.get(EntryRow, keys)
+        failed = {row.entry_id for row in known if row.outcome == Verdict.QUARANTINED}
         messages = [self._message(entry) for entry in entries]
-        for reader in self.gate.watched:
-            if stage_of(reader)[1] in self.gate.steps:
-                again = [
-                    ended_by_hand(one, reader, Verdict.RETRIED, None, why, now) for one in messages
-                ]
-                self.ledger.write(again)
-                self.queue.put(reader.incoming, messages)
+        for reader in self._first_readers():
+            again = [
+                ended_by_hand(one, reader, Verdict.RETRIED, None, why, now) for one in messages
+            ]
+            self.ledger.write(again)
+            # A queue may keep the older of two messages with one id: the older leaves quarantine first.
+            for chosen in self._in_quarantine(reader, failed):
+                self.queue.settle(chosen)
+            self.queue.put(reader.incoming, messages)
 
     def end_failures(self, entered: Entered) -> int:
-        """End the failures of inputs that were read in this run, and return how many ended.
+        """End the failures of what was read in this run or since it failed, and return how many ended.
 
-        A failure whose message is not in quarantine yet ends the next time its path is named.
+        These are inputs in `entered.read_later`, and records of missing files that a later input found
+        elsewhere. A failure whose message is not in quarantine yet ends the next time its path is named.
         """
         ids = sorted(entered.read_later)
         starts = range(0, len(ids), BATCH_MAX)
-        return sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
+        ended = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
+        return ended + self._end_missing()
 
-    def _end_failures(self, ids: Sequence[str]) -> int:
-        keys = [(one, self.gate.pipeline) for one in ids]
-        entry_keys = [(unread_entry_id(one), self.gate.pipeline) for one in ids]
-        failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
-        apart = {key for key, row in failed.items() if row.outcome != "pending"}
-        for reader in self.gate.watched if apart else ():
-            if stage_of(reader)[1] not in self.gate.steps:
-                continue
-            for chosen in taken_out(
-                self.queue, reader, lambda some: {one.id for one in some if one.id in apart}
-            ):
+    def _first_readers(self) -> list[Subscription]:
+        """Return the subscriptions of the steps that read what enters."""
+        return [one for one in self.gate.watched if stage_of(one)[1] in self.gate.steps]
+
+    def _in_quarantine(
+        self, reader: Subscription, entry_ids: Collection[str]
+    ) -> Iterator[list[Delivery]]:
+        """Take the messages of these entries out of quarantine, in batches that the caller settles."""
+        if entry_ids:
+            yield from taken_out(
+                self.queue, reader, lambda some: {one.id for one in some if one.id in entry_ids}
+            )
+
+    def _end_missing(self) -> int:
+        """End the failures of records of missing files that later inputs found; return how many ended."""
+        where = {
+            "pipeline": self.gate.pipeline,
+            "outcome": str(Verdict.QUARANTINED),
+            "reason": str(Reason.MISSING_SOURCE),
+            "step": list(self.gate.steps),
+        }
+        failed = self.records.find(EntryRow, where)
+        found = set[str]()
+        while some := list(islice(failed, BATCH_MAX)):
+            found |= self._found_later(some)
+        self._drop_failures(found)
+        left = self.records.get(EntryRow, [(one, self.gate.pipeline) for one in sorted(found)])
+        return sum(row.outcome != Verdict.QUARANTINED for row in left)
+
+    def _found_later(self, failed: Sequence[EntryRow]) -> set[str]:
+        """Return the ids of entries whose record a later entry read in a file of the same name."""
+        records = [row for row in failed if row.place and not is_unread(row.entry_id)]
+        if not records:
+            return set()
+        where = {
+            "pipeline": self.gate.pipeline,
+            "url": sorted({row.url for row in records}),
+            "seen": sorted({row.seen for row in records if row.seen}),
+            "outcome": [str(Verdict.DONE), str(Verdict.DROPPED)],
+        }
+        last_entered: dict[tuple[str, ...], datetime] = {}
+        for row in self.records.find(EntryRow, where):
+            if row.reason not in _NOT_READ:
+                key = _record_key(row)
+                last_entered[key] = max(row.entered_at, last_entered.get(key, row.entered_at))
+        return {
+            row.entry_id
+            for row in records
+            if last_entered.get(_record_key(row), row.entered_at) > row.entered_at
+        }
+
+    def _drop_failures(self, entry_ids: Collection[str]) -> None:
+        """Take the messages of these entries out of quarantine and end them as read later."""
+        for reader in self._first_readers():
+            for chosen in self._in_quarantine(reader, entry_ids):
                 now, why = self.clock(), str(Reason.READ_LATER)
                 rows = [
                     ended_by_hand(
@@ -178,6 +234,13 @@ class Intake:
                 ]
                 self.ledger.write(rows)
                 self.queue.settle(chosen)
+
+    def _end_failures(self, ids: Sequence[str]) -> int:
+        keys = [(one, self.gate.pipeline) for one in ids]
+        entry_keys = [(unread_entry_id(one), self.gate.pipeline) for one in ids]
+        failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
+        apart = {key for key, row in failed.items() if row.outcome != "pending"}
+        self._drop_failures(apart)
         open_ = {
             row.entry_id
             for row in self.records.get(EntryRow, entry_keys)
@@ -277,12 +340,14 @@ class Intake:
     def _add_failure(
         self, row: InputRow, failure: Entry | UnreadTally, batch: _Batch, entered: Entered
     ) -> None:
-        """Note that an input cannot be read, unless that is on the books."""
+        """Note that an input cannot be read, unless that is on the books with the same cause."""
         input_id = unread_input_id(row.path)
         entered.input_ids.add(input_id)
         known = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
         if known and known[0].error is not None:
-            return
+            entered.still_failing.add(input_id)
+            if not self._is_news(known[0].error, failure):
+                return
         is_entry = isinstance(failure, Entry)
         if isinstance(failure, Entry):
             (batch.again if known else batch.entries).append(failure)
@@ -299,6 +364,15 @@ class Intake:
             error=_why(failure),
         )
 
+    def _is_news(self, error: str, failure: Entry | UnreadTally) -> bool:
+        """Whether a failure on the books with this error is to be noted again: its cause changed, or a run
+        that noted it died on the way. What a person accepted stays accepted."""
+        if isinstance(failure, UnreadTally):
+            return error != _why(failure)
+        known = self.records.get(EntryRow, [(failure.id, self.gate.pipeline)])
+        outcome = known[0].outcome if known else PENDING
+        return outcome == PENDING or (outcome == Verdict.QUARANTINED and error != _why(failure))
+
     def _flush(self, batch: _Batch, entered: Entered) -> None:
         """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
         if not batch.rows:
@@ -311,7 +385,7 @@ class Intake:
         messages = [self._message(one) for one in batch.entries if one.id in unsettled]
         if messages:
             self.queue.put(self.gate.topic, messages)
-        self.send_again(batch.again, "it cannot be read again")
+        self.send_again(batch.again, "it still cannot be read")
         self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
         entered.entries += len(batch.entries)
         batch.clear()
@@ -349,6 +423,11 @@ def _why(failure: Entry | UnreadTally) -> str:
     if isinstance(failure, UnreadTally):
         return failure.detail
     return getattr(failure.item, "damage", None) or "it cannot be read"
+
+
+def _record_key(row: EntryRow) -> tuple[str, ...]:
+    """What identifies a record wherever its file lies: URL, time, and the file's name with the offset."""
+    return row.url, row.seen or "", PurePosixPath(row.place or "").name
 
 
 def _before(message: Message) -> str:

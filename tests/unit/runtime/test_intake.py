@@ -348,6 +348,40 @@ def test_what_is_missing_again_is_one_failure_again_whoever_dies(
     assert _failures(place)[:2] == ([], 0)
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("where", "nth"),
+    [
+        *[("ledger.enter", nth) for nth in (1, 2, 3)],
+        ("ledger.write", 1),
+        ("queue.settle", 1),
+        ("queue.put", 1),
+    ],
+)
+def test_the_latest_cause_of_a_failure_is_noted_once_whoever_dies(
+    place: Workplace, tmp_path: Path, where: str, nth: int, after: bool
+) -> None:
+    path = tmp_path / "a.pdf"
+    path.symlink_to(path)
+    _intake(place).run(_named(path), Entered())
+    _set_apart(place)
+    shown = {"quarantined unreadable-source": 1}
+    assert _failures(place) == (["Too many levels of symbolic links"], 1, shown)
+    path.unlink()
+    store, _, method = where.partition(".")
+    error = StorageFullError("the disk is full")
+    failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
+    with pytest.raises(StorageFullError):
+        _intake(place, **{store: failing}).run(_named(path), Entered())
+    place.clock.pass_s(2 * LEASE_S)
+    for _ in range(2):
+        entered = Entered()
+        _intake(place).run(_named(path), entered)
+        assert len(entered.still_failing) == 1
+        _set_apart(place)
+    assert _failures(place) == (["no such file"], 1, {"quarantined missing-source": 1})
+
+
 def test_a_failure_that_is_not_set_apart_yet_ends_in_a_later_run(
     place: Workplace, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from fonds.bulk.extraction.articles import ArticleRead
 from fonds.bulk.extraction.carrying import Made, Step, identify, learn
 from fonds.bulk.extraction.found import Found
 from fonds.cli.context import App, command, echo_json
-from fonds.cli.inbox import expand_names
+from fonds.cli.inbox import check_warc_base, expand_names
 from fonds.formats.envelope import story_to_json
 from fonds.model.capture import Capture
 from fonds.model.disposition import DONE, Disposition, Verdict
@@ -53,6 +53,7 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
     from fonds.wiring.readers import cores, open_readers
     from fonds.wiring.steps import reading_steps
 
+    check_warc_base(flags["warc_base"])
     settings = app.settings(**flags)
     failed = False
     with tempfile.TemporaryDirectory(prefix="fonds-extract-") as scratch:

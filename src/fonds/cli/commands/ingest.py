@@ -8,7 +8,7 @@ import click
 
 from fonds.cli.commands.ingest_links import ingest_links
 from fonds.cli.context import App, command, pipeline_option
-from fonds.cli.inbox import absolute_paths, expand_names
+from fonds.cli.inbox import absolute_paths, check_warc_base, expand_names
 from fonds.cli.working import working_off
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.sources.listed.choice import Choice
@@ -85,6 +85,7 @@ def ingest(
     fonds ingest --pipeline csv urls.csv --max 1000
     fonds ingest --pipeline csv --dry-run s3://bucket/csv/2023-11*
     """
+    check_warc_base(flags["warc_base"])
     settings = app.settings(**flags)
     from fonds.wiring.links.link_inputs import takes_links
 

@@ -15,6 +15,7 @@ from fonds.model.disposition import Reason, Weight
 from fonds.runtime.intake import Entered
 
 DETAIL_CHARS = 200
+INTERRUPTED = "Interrupted before anything came in: run the same command again."
 
 
 def print_summary(
@@ -29,18 +30,28 @@ def print_summary(
     *,
     retried: int | None = None,
 ) -> None:
-    """The whole account of one run; `nothing` is said of one that found nothing to do. `retried` is how many
-    messages were tried again, None for a run that takes something in."""
+    """Print the counts of one run. `nothing` is the sentence for a run that found nothing to do. `retried` is
+    how many messages were tried again, None for a run that takes something in."""
     if counted.received == 0:
-        _print_nothing_new(screen, entered, nothing)
+        _print_nothing_new(screen, entered, INTERRUPTED if interrupted else nothing)
         return
-    rate = counted.received / seconds if seconds else 0.0
-    came = _counted(counted.received, "record")
-    if retried is None:
-        screen.print(f"[bold]{came} came in[/bold] in {seconds:,.1f} s ({rate:,.0f} a second).")
-    else:
+    failing = len(entered.still_failing) if retried is None else 0
+    came = counted.received - failing
+    if retried is not None:
         again = _counted(retried, "message")
-        screen.print(f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {came}.")
+        screen.print(
+            f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {_counted(came, 'record')}."
+        )
+    elif came:
+        rate = came / seconds if seconds else 0.0
+        screen.print(
+            f"[bold]{_counted(came, 'record')} came in[/bold] in {seconds:,.1f} s"
+            f" ({rate:,.0f} a second)."
+        )
+    if failing:
+        nothing_else = "" if came else "Nothing new: "
+        verbs = "failed before and still fails" if failing == 1 else "failed before and still fail"
+        screen.print(f"{nothing_else}{_counted(failing, 'record')} {verbs}.")
     screen.print(summary_table(counted))
     if entered.known:
         screen.print(

@@ -42,8 +42,8 @@ EXIT_INTERRUPTED = 130
 class Worked:
     """What working off came to; `ended` is False when a reader is still at work in a thread.
 
-    `unfinished` are the inputs an earlier run had not brought to an end. `read_later` counts failures of
-    inputs that ended because the input was read now.
+    `unfinished` are the inputs an earlier run had not brought to an end. `read_later` counts failures that
+    ended because what could not be read before was read now.
     """
 
     entered: Entered
@@ -130,7 +130,11 @@ def work_off(
     if app.json:
         told = summary(counted, seconds, entered.known, worked.processes)
         more = {} if retried is None else {"retried": retried.count}
-        echo_json(told | more | {"read_later": worked.read_later, "retries": retries})
+        unread = {
+            "read_later": worked.read_later,
+            "still_failing": len(entered.still_failing),
+        }
+        echo_json(told | more | unread | {"retries": retries})
     else:
         left = (worked.pending, worked.interrupted, nothing)
         count = None if retried is None else retried.count
@@ -148,13 +152,11 @@ def work_off(
 
 
 def say_read_later(count: int) -> None:
-    """Say how many failures ended because their input was read now."""
+    """Say how many failures ended because what could not be read before was read now."""
     if count == 1:
-        say("An input that could not be read before was read now; its failure is settled.")
+        say("1 failure ended: what could not be read before was read now.")
     elif count:
-        say(
-            f"{count:,} inputs that could not be read before were read now; their failures are settled."
-        )
+        say(f"{count:,} failures ended: what could not be read before was read now.")
 
 
 def _retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:

@@ -19,7 +19,8 @@ WORK = (
     ("seconds", "number", "how long it took"),
     ("known", "integer", "records that were here already from earlier runs"),
     ("processes", "integer", "how many processes worked"),
-    ("read_later", "integer", "failures of inputs that ended, because the input was read now"),
+    ("read_later", "integer", "failures that ended because what failed was read now"),
+    ("still_failing", "integer", "records of `in` that failed in an earlier run and still fail"),
     (
         "retries",
         "list",
@@ -37,7 +38,7 @@ ENTERED_ONLY = answer(
     ("entered", "integer", "records that entered"),
     ("inputs", "integer", "inputs they came from"),
     ("known", "integer", "records that were here already"),
-    ("read_later", "integer", "failures of inputs that ended, because the input was read now"),
+    ("read_later", "integer", "failures that ended because what failed was read now"),
 )
 DRY_RUN = answer(
     "with --dry-run, one for each input",
