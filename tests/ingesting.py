@@ -74,7 +74,11 @@ def _clock(at: datetime) -> Iterator[None]:
     def now() -> datetime:
         return at + timedelta(milliseconds=next(ticks))
 
-    with patch("fonds.wiring.backends.now", now), patch("fonds.wiring.pipelines.now", now):
+    with (
+        patch("fonds.wiring.backends.now", now),
+        patch("fonds.wiring.steps.now", now),
+        patch("fonds.wiring.pipelines.now", now),
+    ):
         yield
 
 
