@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,11 @@ def test_private_addresses_are_refused_without_the_setting(server: Answering, ho
     assert ran.code == 1
     assert ran.last["quarantined"] == {"unreadable-source": 1}
     assert server.asked == []
+    (failed,) = fonds(home, "failures", "--list", "--json").lines
+    hint = re.search(r"set (\S+=\S+)", failed["detail"])
+    assert hint, failed["detail"]
+    again = fonds(home, "ingest", "--set", hint[1], "--json", f"{server.url}/a.pdf")
+    assert (again.code, again.last["done"]) == (0, 1), again.err
 
 
 def test_a_url_with_a_password_is_refused(home: Path) -> None:

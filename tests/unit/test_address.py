@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.address import Address, split_address
+from fonds.address import Address, file_name, member_name, member_url, split_address
+from fonds.extract.url import normalize_url
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,54 @@ def test_the_parts_make_the_url_again(url: str) -> None:
     whole += "" if parts.query is None else f"?{parts.query}"
     assert whole + ("" if parts.fragment is None else f"#{parts.fragment}") == url
     assert isinstance(parts.host, str)
+
+
+@pytest.mark.parametrize(
+    ("container", "name", "url"),
+    [
+        ("file:///a/pages.zip", "in/b c.html", "file:///a/pages.zip#in/b%20c.html"),
+        ("file:///a/pages.zip", "a#b%.html", "file:///a/pages.zip#a%23b%25.html"),
+        ("s3://bucket/pages.zip", "ü.html", "s3://bucket/pages.zip#%C3%BC.html"),
+        ("https://a.example/pages.zip", "b.html", "https://a.example/pages.zip#/b.html"),
+        (
+            "https://a.example/pages.zip?v=1#x",
+            "/b.html",
+            "https://a.example/pages.zip?v=1#//b.html",
+        ),
+    ],
+)
+def test_a_member_has_a_url_that_names_it(container: str, name: str, url: str) -> None:
+    assert member_url(container, name) == url
+    assert member_name(url) == name
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("file:///a/pages.zip#in/b%20c.html", "b c.html"),
+        ("file:///a/pages.zip", "pages.zip"),
+        ("file:///a/crawl.warc.gz#85", "crawl.warc.gz"),
+        ("file:///a/crawl.warc.gz#85%232", "crawl.warc.gz"),
+        ("https://a.example/p/paper.pdf?x=/y#page=3", "paper.pdf"),
+        ("https://a.example/pages.zip#/in/b.html", "b.html"),
+        ("https://a.example/%C3%BC/", "ü"),
+        ("https://a.example", ""),
+        ("urn:x", "x"),
+    ],
+)
+def test_a_file_goes_by_the_last_part_of_its_name(url: str, name: str) -> None:
+    assert file_name(url) == name
+
+
+@given(
+    st.sampled_from(["file:///a.zip", "s3://b/a.zip", "https://a.example/a.zip"]),
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        min_size=2,
+        max_size=2,
+        unique=True,
+    ),
+)
+def test_members_of_one_container_are_different_pages(container: str, names: list[str]) -> None:
+    one, other = (normalize_url(member_url(container, f"{name}.html")) for name in names)
+    assert one != other

@@ -167,7 +167,7 @@ class Reason(StrEnum):
     PRIVATE_ADDRESS = (
         "private-address",
         Weight.REFUSED,
-        "its host is in a private or reserved network, which is never asked",
+        "its host is in a private or reserved network; elsewhere.private_addresses allows these",
     )
     ROBOTS_DENIED = "robots-denied", Weight.REFUSED, "the site's robots.txt does not allow it"
     ROBOTS_UNREACHABLE = (
@@ -202,7 +202,7 @@ class Reason(StrEnum):
     BAD_HOST = (
         "bad-host",
         Weight.REFUSED,
-        "an address of this machine or a network of its own; private_addresses allows them",
+        "an address of this machine or a network of its own; elsewhere.private_addresses allows them",
     )
     NON_NEWS = (
         "non-news",

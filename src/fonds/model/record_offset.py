@@ -28,7 +28,7 @@ def split_offset(offset: int) -> tuple[int, int]:
 def offset_text(offset: int) -> str:
     """Return an offset as people read and type it: `85`, of the second record in one member `85#2`."""
     member_offset, number = split_offset(offset)
-    return f"{member_offset}#{number + 1}" if number else f"{member_offset}"
+    return f"{member_offset}#{number + 1}" if number > 0 else f"{offset}"
 
 
 def offset_phrase(offset: int) -> str:

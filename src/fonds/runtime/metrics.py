@@ -101,7 +101,7 @@ class MetricsServer:
             )
         except OSError as error:
             raise ConfigurationError(
-                f"{host}:{port} cannot be listened on ({error.strerror}); choose another metrics_port"
+                f"{host}:{port} cannot be listened on ({error.strerror}); choose another web.metrics_port"
             ) from error
         self.port = int(self._server.server_port)
         self._thread = threading.Thread(

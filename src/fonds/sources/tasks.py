@@ -136,7 +136,7 @@ class TaskPlaces:
     def _allowed(self, name: str) -> str:
         """A path of this machine, links resolved, that lies below the folder."""
         if not self.folder:
-            told = f"{name[:200]!r} is a file of this machine; set task_folder to allow a folder of them"
+            told = f"{name[:200]!r} is a file of this machine; set elsewhere.task_folder to allow a folder"
             raise PermanentError(Reason.UNREADABLE_SOURCE, told)
         try:
             base = Path(self.folder).expanduser().resolve()
@@ -145,6 +145,6 @@ class TaskPlaces:
             told = f"{name[:200]!r} names no file: {error}"
             raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
         if not found.is_relative_to(base):
-            told = f"{name[:200]!r} is not below task_folder, and is not read for other programs"
+            told = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"
             raise PermanentError(Reason.UNREADABLE_SOURCE, told)
         return str(found)

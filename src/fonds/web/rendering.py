@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Annotated, Any
-from urllib.parse import quote_plus, unquote, urlencode, urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
 from fastapi import Depends, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -222,7 +222,8 @@ def address(url: str) -> str:
 
 def file_named(url: str) -> str:
     """The name of the local file a URL is of; empty for other URLs."""
-    return file_name(url) if url.startswith(FILE_URL) else ""
+    name = file_name(url) if url.startswith(FILE_URL) else ""
+    return name if name.isprintable() else quote(name)
 
 
 def language_code(language: str | None) -> str | None:

@@ -63,6 +63,8 @@ STATE = "4hqa0555fwsecu455xqckv45"
         ("file:///", "file:/"),
         ("FILE:///a?d&c", "file:/a?c&d"),
         ("file:///home/a.zip#In/B.pdf", "file:/home/a.zip#In/B.pdf"),
+        ("file://host/a.zip#In/B.pdf", "host)/a.zip#In/B.pdf"),
+        ("s3://bucket/a.zip#In/B.pdf", "bucket)/a.zip#In/B.pdf"),
         ("whois://whois.example.net/z", "whois://whois.example.net/z"),
         ("", "-"),
         (" \n", "-"),

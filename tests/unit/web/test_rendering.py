@@ -133,6 +133,7 @@ def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
         ("file:///crawl/a%2Bb/page%20one.html", "/crawl/a+b/page one.html", "page one.html"),
         ("file:///crawl/%E2%80%AEgnp.html", "file:///crawl/%E2%80%AEgnp.html", "%E2%80%AEgnp.html"),
         ("file:///crawl/a%0Ab", "file:///crawl/a%0Ab", "a%0Ab"),
+        ("file:///crawl/a.zip#in/b%20c.html", "/crawl/a.zip#in/b c.html", "b c.html"),
         ("https://example.org/a%2Bb", "https://example.org/a%2Bb", ""),
     ],
 )

@@ -83,7 +83,11 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
         answer(
             "of a path and offset: one",
             ("warc_path", "text", "path of the WARC"),
-            ("warc_offset", "integer", "where the record begins"),
+            (
+                "warc_offset",
+                "integer",
+                "where it begins; of the n-th record in one member plus 2^40 (n - 1)",
+            ),
             ("record_type", "text?", "its WARC-Type"),
             ("url", "text?", "its WARC-Target-URI"),
             ("date", "text?", "its WARC-Date"),
@@ -93,7 +97,11 @@ ANSWERS: Mapping[str, Sequence[Answer]] = {
         answer(
             "of a capture that is known: one, a row of `cdx` and",
             ("warc_path", "text", "name or path of the WARC"),
-            ("warc_offset", "integer", "where the record begins"),
+            (
+                "warc_offset",
+                "integer",
+                "where it begins; of the n-th record in one member plus 2^40 (n - 1)",
+            ),
             ("warc_csize", "integer?", "its length there"),
             ("capture_id", "text", "id of the capture"),
             ("sha1hex", "text", "SHA-1 of the body"),

@@ -48,7 +48,8 @@ class Replays:
         timestamp, url = _capture(path)
         if not self.template:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, "no web archive is known; set replay_url to read captures"
+                Reason.UNREADABLE_SOURCE,
+                "no web archive is known; set elsewhere.replay_url to read captures",
             )
 
         def follows(headers: Mapping[str, str], target: str) -> bool:
@@ -90,7 +91,8 @@ def item_url(template: str, path: str) -> str:
     item, _, within = path.partition("/")
     if not template:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, "no petabox is known; set petabox_url to read its items"
+            Reason.UNREADABLE_SOURCE,
+            "no petabox is known; set elsewhere.petabox_url to read its items",
         )
     if any(part in ("", ".", "..") for part in (item, *within.split("/"))) or "\x00" in path:
         raise PermanentError(

@@ -161,7 +161,7 @@ class Web:
         except PermanentError as error:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"{host} is a private address; set private_addresses=true to read it",
+                f"{host} is a private address; set elsewhere.private_addresses=true to read it",
             ) from error
         return host, port, addresses[0]
 
