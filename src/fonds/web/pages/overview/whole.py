@@ -18,6 +18,7 @@ from fonds.library.accounting import (
     step_failures,
     tally,
 )
+from fonds.model.numbers import how_many
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import Band, Segment, flow, meter, share, strip
@@ -27,7 +28,7 @@ from fonds.web.pages.overview.outcomes import Outcome, outcomes
 from fonds.web.pages.overview.rebuilt import RebuiltSince, rebuilt_since
 from fonds.web.pages.overview.troubled import TroubledSince, troubled_since
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
-from fonds.web.rendering import OpenStores, how_many, link, page
+from fonds.web.rendering import OpenStores, link, page
 from fonds.web.rest.service import Service, TheService
 
 ATTENTION_MAX = 5

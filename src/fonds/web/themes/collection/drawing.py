@@ -13,7 +13,7 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from fonds.web.rendering import how_many
+from fonds.model.numbers import how_many
 from fonds.web.themes.collection.hues import Look
 
 ROUNDS_MAX = 120

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from fonds.collections.reading.clusters import Cluster
 from fonds.collections.reading.times import ABSENT, Looked
-from fonds.web.rendering import cut, how_many
+from fonds.model.numbers import how_many
+from fonds.web.rendering import cut
 
 SHOWN_MAX = 12
 PLACED_SINCE, APART, OTHERS = "since", "apart", "others"

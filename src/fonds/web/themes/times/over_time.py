@@ -13,10 +13,11 @@ from starlette.responses import HTMLResponse
 
 from fonds.collections.reading.clusters import Cluster, clusters
 from fonds.collections.reading.lineage import changes_counted
+from fonds.model.numbers import how_many
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.parameters import Day
-from fonds.web.rendering import cut, how_many, instant, link, page
+from fonds.web.rendering import cut, instant, link, page
 from fonds.web.rest.service import Service, TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked
