@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import FieldInfo, asdict, fields
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.names import nearest
 from fonds.model.prepared import prepared
 from fonds.model.secrets import check_secrets, holds_secret, without_secrets
@@ -185,7 +185,7 @@ def home_folder(flag: str | None) -> Path:
     try:
         home = Path(chosen).expanduser().absolute()
     except (RuntimeError, FileNotFoundError) as error:
-        raise ConfigurationError(f"the home {chosen!r} leads nowhere: {error}") from error
+        raise ConfigurationError(f"the home {chosen!r} leads nowhere: {cause_of(error)}") from error
     try:
         str(home).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -261,7 +261,7 @@ def _from_file(path: Path) -> Mapping[str, Any]:
             f"{path.parent} is not a folder, or lies in what is none; choose another --home."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from error
 
 
 def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -312,7 +312,7 @@ def _setting(variable: str, value: str) -> tuple[str, str]:
     try:
         return name.removesuffix(FILE_SUFFIX).lower(), Path(value).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{variable}={value} cannot be read: {error}") from error
+        raise ConfigurationError(f"{variable}={value} cannot be read: {cause_of(error)}") from error
 
 
 def _known(name: str, origin: str) -> str:

@@ -169,7 +169,7 @@ def test_an_index_of_a_warc_that_is_not_here_leaves_the_audit_clean(
     fonds("backfill", "cdx", index(tmp_path, "rivers.warc.gz"))
     fonds("backfill", "cdx", index(tmp_path, "item/rivers-2.warc.gz"))
     said = fonds("audit", "--deep")
-    assert "1 files were read and hashed, 0 faults." in said
+    assert "1 file was read and hashed, 0 faults." in said
 
 
 PAGE_URL = "http://rivers.example/"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,20 @@ def test_the_export_holds_the_story_and_the_manifest_the_query(home: Path, tmp_p
         '\\"', '"'
     )
     assert fonds(home, "verify", manifest).code == 0
+
+
+def test_an_export_that_finds_nothing_names_the_one_that_finds_it(
+    home: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "wall.bib"
+    words = ("--format", "bibtex", "--out", out, '"17 million euros"')
+    ran = fonds(home, "export", *words)
+    told = "1 story has these words in an earlier version; to export them: "
+    (line,) = [one for one in ran.err.splitlines() if one.startswith(told)]
+    assert "0 documents: nothing found." in ran.err
+    again = shlex.split(line.removeprefix(told))
+    found = fonds(home, *again[again.index("export") :])
+    assert f"1 document in {out}" in found.err
 
 
 def test_a_collection_takes_stories_in_by_their_earlier_versions(home: Path) -> None:

@@ -59,7 +59,10 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
     assert {hit["url"].rpartition("/")[2] for hit in ran.lines} == {"scan.pdf", "blank.pdf"}
     unread = "not in the index: 1 application/epub+zip, 1 application/postscript."
     assert unread in ran.err
-    for query in ("marshes", "-text:none"):
+    ran = fonds(home, "search", "kind:unread")
+    assert ran.out == "Nothing found.\n"
+    assert unread in ran.err
+    for query in ("marshes", "-text:none", "kind:pdf"):
         assert "not in the index" not in fonds(home, "search", "--", query).err, query
     exported = fonds(home, "export").lines
     assert sorted(row["kind"] for row in exported) == ["pdf"] * 3 + ["unread"] * 2
@@ -82,4 +85,5 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
         for path in ("/search", "/api/search"):
             assert unread in client.get(f"{path}?q=text:none").text, path
             assert unread in client.get(f"{path}?q=text:none+kind:story").text, path
+            assert unread in client.get(f"{path}?q=kind:unread").text, path
         assert client.get("/records.json?weight=kept-without-text").json()["total"] == 4

@@ -279,6 +279,19 @@ def test_the_first_stop_of_the_keyboard_leads_past_the_navigation(site: Site) ->
         assert page.evaluate("document.activeElement.id") == "main"
 
 
+def test_a_phone_shows_how_much_is_in_quarantine(site: Site) -> None:
+    """Without scrolling sideways; the other columns of the pipeline may lie beyond the edge."""
+    width = 390
+    address, status = site.pages()["pipeline"]
+    with site.looking(address, status, viewport={"width": width, "height": 844}) as page:
+        heads = page.get_by_role("columnheader", name="In quarantine")
+        assert heads.count() > 0
+        for number in range(heads.count()):
+            box = heads.nth(number).bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width
+
+
 def test_pictures_hold_the_keyboard_up_nowhere(site: Site) -> None:
     with site.looking(f"{site.full}/search?q=flood", 200, **LIGHT) as page:
         assert page.locator("svg a").count() > 5

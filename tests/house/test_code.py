@@ -18,6 +18,7 @@ OF_LIBRARIES = {
     "ValueError": "the language: a sentence for people about what they typed, with where it stands",
     "click.Group": "click: commands imported when they are asked for, and told when they are not there",
     "click.Command": "click: words that begin with a minus, told how they are written",
+    "click.DateTime": "click: days, told how they are written",
     "click.Choice": "click: names of which the nearest is told",
     "HTTPException": "FastAPI: a refusal that may be raised wherever it is found",
     "ProgressColumn": "rich: a column of the progress line",
@@ -46,6 +47,7 @@ TECHNOLOGIES = {
     "elasticsearch": ("stores/index/",),
     "opensearchpy": ("stores/index/",),
 }
+SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
@@ -186,3 +188,30 @@ def test_nothing_is_imported_from_the_tests_or_scripts() -> None:
         if name.split(".")[0] in ("tests", "scripts", "fixtures", "pytest", "hypothesis")
     ]
     assert strays == []
+
+
+def _shown_raw(handler: ast.ExceptHandler) -> list[int]:
+    """The lines of a handler that put its error into a text as Python writes it."""
+    name, lines = handler.name, []
+    # `str(error).startswith(…)` looks for something, and shows nothing.
+    looked_into = {id(one.value) for one in ast.walk(handler) if isinstance(one, ast.Attribute)}
+    for node in ast.walk(handler):
+        is_raw = isinstance(node, ast.FormattedValue) and ast.unparse(node.value) == name
+        if isinstance(node, ast.Call) and id(node) not in looked_into:
+            is_raw = ast.unparse(node) == f"str({name})"
+        if is_raw:
+            lines.append(node.lineno)
+    return lines
+
+
+@pytest.mark.parametrize("module", modules(), ids=_within)
+def test_no_message_has_the_number_of_a_system_error(module: Module) -> None:
+    """`cause_of(error)` says an OSError in words; Python writes "[Errno 2] … 'path'"."""
+    raw = [
+        line
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and node.type is not None
+        if SYSTEM_ERRORS & set(re.findall(r"\w+", ast.unparse(node.type)))
+        for line in _shown_raw(node)
+    ]
+    assert raw == []

@@ -15,6 +15,7 @@ from typing import BinaryIO
 import click
 
 from fonds.cli.context import App, say
+from fonds.model.errors import cause_of
 from fonds.model.secrets import without_secrets
 from fonds.sources.listed.remote_files import is_remote
 
@@ -99,7 +100,7 @@ def _listed(path: Path) -> Iterator[str]:
             raise click.UsageError(f"{path}: a list may have {LIST_MAX_BYTES} bytes at most")
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"the list {path} cannot be read: {error}") from error
+        raise click.UsageError(f"the list {path} cannot be read: {cause_of(error)}") from error
     for line in lines:
         if line.strip() and not line.startswith("#"):
             yield line.strip()

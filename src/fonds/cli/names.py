@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from importlib import import_module
 from typing import Any
 
@@ -10,8 +11,24 @@ import click
 
 from fonds.model.names import nearest, no_such
 
-DAY = click.DateTime(["%Y-%m-%d"])
-"""A day, as YYYY-MM-DD."""
+
+class Day(click.DateTime):
+    """A day, as YYYY-MM-DD."""
+
+    def __init__(self) -> None:
+        super().__init__(["%Y-%m-%d"])
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the beginning of the day. Raises click.BadParameter that names the form."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a day; write it as 2024-05-31", param, ctx)
+
+
+DAY = Day()
 
 
 class Name(click.Choice[str]):

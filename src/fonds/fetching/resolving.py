@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fonds.fetching.special_addresses import is_public
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError, TransientError
+from fonds.model.errors import PermanentError, TransientError, cause_of
 
 Resolve = Callable[[str, int], Sequence[str]]
 """The IP addresses of a host and port. Raises OSError."""
@@ -43,7 +43,7 @@ def judged_addresses(
     try:
         addresses = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        raise TransientError(f"the name {host} cannot be resolved: {error}") from error
+        raise TransientError(f"the name {host} cannot be resolved: {cause_of(error)}") from error
     if not addresses:
         raise TransientError(f"the name {host} has no address")
     if not all(is_allowed(address) for address in addresses):

@@ -79,13 +79,15 @@ class Series:
     themselves, under `name`, and counted by the audit.
 
     `row` is their table, whose key begins with `sha1hex`; `columns` are its fields that are exported, with
-    their types (`fonds.formats.parquet`). `count` is how many a row of the kind promises.
+    their types (`fonds.formats.parquet`). `count` is how many a row of the kind promises. `empty` says why
+    there may be none, without a full stop.
     """
 
     name: str
     row: type[Row]
     columns: Mapping[str, str]
     count: Callable[[Any], int]
+    empty: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,15 @@ Anything else that propagates is a bug: the unsettled message comes back.
 from fonds.model.disposition import Reason
 
 
+def cause_of(error: BaseException) -> str:
+    """Return why an operation failed, for people: of an OSError neither its number nor its path."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not {error.encoding.upper()}"
+    return str(error) or type(error).__name__
+
+
 class FondsError(Exception):
     """What happened, to which file or URL, and what to do next."""
 

@@ -33,6 +33,10 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
+SEARCHED_KINDS = (Kind.PDF, Kind.STORY, Kind.JATS)
+"""Kinds of files that have documents in the index. Fonds reads no text from the others."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileMeta:
     """The seven fields of `file:meta`; hashes in lower-case hex, size in bytes.

@@ -29,6 +29,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
+def alternatives(names: Iterable[str]) -> str:
+    """Return names as a choice for people, such as "pdf, story or jats"."""
+    *others, last = map(str, names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def no_such(what: str, name: str, known: Iterable[str]) -> str:
     """A sentence for people without its full stop: there is no `what` of this name, but these, and which is
     nearest. Of more than 40 only as many are named, and how many there are.

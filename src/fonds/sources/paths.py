@@ -12,6 +12,7 @@ from fonds.extract.container import Container, container, is_archive_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, input_id_of, of_capture, unread_entry_id, unread_input_id
+from fonds.model.errors import cause_of
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, read_index, read_zipnum
@@ -101,7 +102,7 @@ class PathSource:
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield self.unreadable(row, f"{row.path}: {error.strerror or error}")
+            yield self.unreadable(row, f"{row.path}: {cause_of(error)}")
 
     def _loose(self, row: InputRow, path: Path) -> Capture:
         return Capture(
@@ -189,7 +190,7 @@ def _look(path: Path) -> tuple[str | None, str]:
     except OSError as error:
         if (short := shortage(error)) is not None:
             raise short from error
-        return error.strerror or str(error), "unreadable"
+        return cause_of(error), "unreadable"
 
 
 def _moment(seconds: float) -> datetime:

@@ -15,7 +15,7 @@ from fonds.address import member_name, member_url
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
 from fonds.model.entry import Entry, input_id_of, is_unread, of_capture
-from fonds.model.errors import LimitError, PermanentError
+from fonds.model.errors import LimitError, PermanentError, cause_of
 from fonds.model.rows import InputRow
 from fonds.model.shortage import shortage
 from fonds.sources.indexes import has_part_beside, part_names
@@ -92,7 +92,7 @@ class RemotePaths:
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield self.local.unreadable(row, error.strerror or str(error))
+            yield self.local.unreadable(row, cause_of(error))
             return
         kind = kind_of(path)
         try:

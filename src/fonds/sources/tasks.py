@@ -13,7 +13,7 @@ from pathlib import Path
 from fonds.formats.wire.work_object import read_task
 from fonds.model.capture import Capture, Place, PlaceKind, from_datetime14
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError
+from fonds.model.errors import PermanentError, cause_of
 from fonds.model.keys import sha1_base32
 from fonds.model.rows import InputRow
 from fonds.model.task import Task
@@ -142,7 +142,7 @@ class TaskPlaces:
             base = Path(self.folder).expanduser().resolve()
             found = (base / name).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            told = f"{name[:200]!r} names no file: {error}"
+            told = f"{name[:200]!r} names no file: {cause_of(error)}"
             raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
         if not found.is_relative_to(base):
             told = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"

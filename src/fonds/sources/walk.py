@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fonds.model.errors import cause_of
 from fonds.model.shortage import shortage
 
 
@@ -72,7 +73,7 @@ def _visit(
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield FoundPath(path, error=error.strerror or str(error))
+            yield FoundPath(path, error=cause_of(error))
 
 
 def _file(path: Path, status: os.stat_result) -> FoundPath:

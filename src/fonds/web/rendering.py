@@ -25,6 +25,7 @@ from fonds.model.capture import from_datetime14
 from fonds.model.disposition import Reason, Weight
 from fonds.model.embargo import EXPLAINED, EmbargoReason
 from fonds.model.keys import sha1_from_text
+from fonds.model.numbers import how_many
 from fonds.model.record_offset import offset_phrase, offset_text
 from fonds.model.rows import EmbargoRow
 from fonds.ports import Stores
@@ -139,11 +140,6 @@ def _quoted(text: str) -> str:
 def number(count: int) -> str:
     """1,234,567."""
     return f"{count:,}"
-
-
-def how_many(count: int, one: str, many: str | None = None) -> str:
-    """`1 file`, `0 files`, `1,204 files`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def sentence(text: str) -> str:

@@ -38,7 +38,7 @@ def test_folders_are_loaded_and_what_is_in_the_catalogue_is_found(tmp_path: Path
     (folder / "0.json.gz").write_bytes(gzip.compress(json.dumps({"items": [WORK, {}]}).encode()))
     (folder / "notes.txt").write_text("nothing to be read")
     assert (
-        "1 files below folders have other names"
+        "1 file below folders has other names"
         in called(tmp_path / "other", "catalog", "load", str(folder))[1]
     )
     done = answer(home, "catalog", "load", str(folder))

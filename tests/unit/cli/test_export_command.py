@@ -12,6 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from filled_home import fill_home, opened
 from fonds.cli.main import cli
+from fonds.model.file import SEARCHED_KINDS
 from fonds.model.rows import CdxRow
 
 
@@ -109,3 +110,25 @@ def _captured(done: Result) -> list[str]:
     found = [one for one in records if one.rec_type in ("response", "resource")]
     urls = [one.rec_headers.get_header("WARC-Target-URI") for one in found]
     return [url for url in urls if url.startswith(("http://", "file:///scans/"))]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--kind", "citations"), "0 rows: no reference was matched yet; `fonds match` matches"),
+        (("--kind", "jats"), "0 rows: no file of the kind jats is here"),
+        (("--collection", "nowhere"), "0 rows: there is no collection 'nowhere'; there are "),
+        (("nosuchword",), "0 documents: nothing found.\nNo document here has “nosuchword”."),
+        (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
+    ],
+)
+def test_an_export_of_nothing_says_why(home: Path, words: tuple[str, ...], told: str) -> None:
+    done = fonds(home, "export", *words)
+    assert done.stderr.startswith(told)
+    assert done.stdout in ("", "[]\n")
+
+
+@pytest.mark.parametrize("command", ["search", "export"])
+def test_the_help_names_every_kind(home: Path, command: str) -> None:
+    told = " ".join(fonds(home, command, "--help").stdout.split())
+    assert all(str(kind) in told for kind in SEARCHED_KINDS)

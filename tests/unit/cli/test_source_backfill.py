@@ -60,7 +60,7 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
         ((), "from which day on"),
         (("--from", "2025-01-01", "--stop"), "from which day on"),
         (("--stop", "--undated"), "from which day on"),
-        (("--from", "soon"), "does not match the format"),
+        (("--from", "soon"), "is not a day"),
         (("--from", "2999-01-01"), "is yet to come"),
         (("--from", "2025-02-01", "--to", "2025-01-31"), "is after 2025-01-31"),
     ],

@@ -102,7 +102,7 @@ def test_sources_leave_as_opml_and_come_back(call: Call, tmp_path: Path) -> None
     call("sources", "add", "--kind", "page", "https://paper.example.org/front")
     file = tmp_path / "feeds.opml"
     told = call("sources", "export", str(file))
-    assert "1 sources that are no feeds" in told.err
+    assert "1 source left out" in told.err
     call("sources", "remove", feed)
     again = call("--json", "sources", "import", str(file))
     assert [one["url"] for one in json.loads(again.out)["added"]] == [feed]

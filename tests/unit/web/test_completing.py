@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from fonds.model.file import Kind
+from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
 from fonds.stores.index.query.fields import SHOWN
 from page_reading import read
@@ -69,7 +69,8 @@ def test_values_begin_with_what_was_typed_or_their_names_do(client: TestClient) 
     assert (english["value"], english["name"]) == ("en", "English")
     assert offered(asked(client, "kind:new")) == ["story"]
     assert asked(client, "site:zzz")["completions"] == []
-    assert {*offered(asked(client, "kind:"))} == set(Kind)
+    assert {*offered(asked(client, "kind:"))} == set(SEARCHED_KINDS)
+    assert offered(asked(client, "kind:unr")) == []
     status = asked(client, "status:text")["completions"]
     assert [one["name"] for one in status] == [PdfStatus.TEXT_TRUNCATED.explanation]
 

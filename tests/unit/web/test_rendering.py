@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fonds.model.numbers import how_many
 from fonds.web.parameters import shorten
 from fonds.web.rendering import (
     address,
     file_named,
-    how_many,
     language_code,
     link,
     marked,

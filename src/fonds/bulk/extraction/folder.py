@@ -10,7 +10,7 @@ import msgspec
 from fonds.bulk.extraction.books import Books
 from fonds.bulk.extraction.parquet import sweep
 from fonds.bulk.extraction.rows import RESULTS
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 
 OWNER, BOOKS = "job.json", "books.jsonl"
 
@@ -31,7 +31,7 @@ def claim(folder: Path, job: str) -> None:
             told = "holds what other WARCs or other settings gave; name another folder"
             raise ConfigurationError(f"{folder} {told}")
     except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{folder} cannot be written into: {error}") from error
+        raise ConfigurationError(f"{folder} cannot be written into: {cause_of(error)}") from error
 
 
 def close_books(folder: Path, books: Books) -> None:

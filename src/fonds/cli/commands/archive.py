@@ -18,6 +18,7 @@ from fonds.cli.context import App, command, console, echo_json, global_options, 
 from fonds.cli.names import Commands
 from fonds.cli.stores.archive_files import chosen_files, named_files, open_files
 from fonds.model.errors import ConfigurationError
+from fonds.model.numbers import how_many
 from fonds.model.record_offset import offset_phrase
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def list_(app: App, names: tuple[str, ...]) -> int:
         screen.width = max(screen.width, 160)
         screen.print(table, crop=False)
     if not app.json:
-        noun = "WARC file" if count == 1 else "WARC files"
-        console().print(f"{count:,} {noun} of ours, {size_bytes:,} bytes, {captures:,} captures.")
+        of_ours = f"{how_many(count, 'WARC file')} of ours, {how_many(size_bytes, 'byte')}"
+        console().print(f"{of_ours}, {how_many(captures, 'capture')}.")
     return 0
 
 
@@ -165,9 +166,9 @@ def _show(reports: Sequence[WarcReport]) -> None:
     records = sum(one.records.total() for one in reports)
     digests = sum(one.digests for one in reports)
     verdict = "Nothing is wrong." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
-    noun = "WARC file" if len(reports) == 1 else "WARC files"
     screen.print(
-        f"{len(reports):,} {noun}, {records:,} records, {digests:,} digests right. [bold]{verdict}[/bold]"
+        f"{how_many(len(reports), 'WARC file')}, {how_many(records, 'record')},"
+        f" {how_many(digests, 'digest')} right. [bold]{verdict}[/bold]"
     )
 
 
@@ -272,7 +273,7 @@ def upload(app: App) -> int:
             say(f"{name} waits here as before ({size_bytes:,} bytes)")
         total = sum(sent.values())
         console().print(
-            f"{len(sent):,} WARC files sent and read back, {total:,} bytes; {len(left):,} left."
+            f"{how_many(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(left):,} left."
         )
     return 1 if left else 0
 

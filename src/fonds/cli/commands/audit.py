@@ -19,6 +19,7 @@ from fonds.cli.signals import on_stop_signals
 from fonds.library import audit as auditing
 from fonds.library.accounting import files_by_type
 from fonds.library.checks.bodies import DeepAudit
+from fonds.model.numbers import how_many
 from fonds.model.rows import DeepAuditRow
 from fonds.ports import Stores
 from fonds.wiring.known import used_readers
@@ -117,14 +118,18 @@ def deepened(app: App, stores: Stores, share: int | None, stopped: threading.Eve
         if app.quiet or app.json or time.monotonic() - said_s < SAID_EVERY_S:
             return
         said_s = time.monotonic()
-        sys.stderr.write(f"{state.checked:,} of {total:,} files read, {state.found:,} faults\n")
+        faults = how_many(state.found, "fault")
+        sys.stderr.write(f"{state.checked:,} of {how_many(total, 'file')} read, {faults}\n")
 
     return DeepAudit(stores, now, stopped.is_set).run(share, tick)
 
 
 def _say_round(screen: Console, state: DeepAuditRow) -> None:
     goes_on = "" if state.finished else "; the next `fonds audit --deep` goes on behind them"
-    screen.print(f"{state.checked:,} files were read and hashed, {state.found:,} faults{goes_on}.")
+    screen.print(
+        f"{how_many(state.checked, 'file was', 'files were')} read and hashed,"
+        f" {how_many(state.found, 'fault')}{goes_on}."
+    )
 
 
 @contextmanager

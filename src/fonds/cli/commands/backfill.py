@@ -21,6 +21,7 @@ from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.extract.mime import normalize_mime
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError
+from fonds.model.numbers import how_many
 from fonds.runtime.homelock import HomeLock
 
 
@@ -106,8 +107,9 @@ def _tell(app: App, done: Tallies, seconds: float) -> None:
         return
     counts, screen = done.counts, console()
     screen.print(
-        f"{counts[LINES]:,} lines: {counts[CAPTURES]:,} captures of {counts[FILES]:,} files and"
-        f" {counts[REVISITS]:,} revisits kept; {seconds:,.1f} s."
+        f"{how_many(counts[LINES], 'line')}: {how_many(counts[CAPTURES], 'capture')} of"
+        f" {how_many(counts[FILES], 'file')} and {how_many(counts[REVISITS], 'revisit')} kept;"
+        f" {seconds:,.1f} s."
     )
     for reason in Reason:
         if count := counts[reason]:

@@ -17,6 +17,7 @@ from fonds.cli.names import Name
 from fonds.cli.stores.journal_table import engine_option, workers_option
 from fonds.config import PORTS, Settings
 from fonds.model.disposition import Reason
+from fonds.model.numbers import how_many
 from fonds.ports import Engine
 
 if TYPE_CHECKING:
@@ -125,10 +126,10 @@ def _tell(app: App, books: Books, seconds: float) -> None:
         echo_json({**told, "wrong": books.wrong, "seconds": round(seconds, 3)})
         return
     screen = console()
-    screen.print(f"{count:,} records of {paths:,} WARCs; {seconds:,.1f} s.")
+    screen.print(f"{how_many(count, 'record')} of {how_many(paths, 'WARC')}; {seconds:,.1f} s.")
     for (verdict, reason), number in sorted(books.total.items(), key=lambda one: -one[1]):
         why = f" {reason}: {Reason(reason).explanation}" if reason else ""
         screen.print(f"  {number:>12,}  {escape(verdict + why)}")
     for path in books.wrong[:WRONG_SHOWN]:
-        off = f"{books.records[path]:,} records and {books.ended[path].total():,} endings"
+        off = f"{how_many(books.records[path], 'record')} and {books.ended[path].total():,} endings"
         screen.print(escape(f"{path}: {off}"), style="bold red")

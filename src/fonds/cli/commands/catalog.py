@@ -23,7 +23,8 @@ from fonds.catalog.works.work import SOURCES, Work
 from fonds.cli.context import App, command, console, echo_json, global_options, say
 from fonds.cli.inbox import expand_names
 from fonds.cli.names import Commands
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.numbers import how_many
 from fonds.sources.listed.remote_files import is_remote
 from fonds.sources.walk import FoundPath, walk
 
@@ -82,7 +83,7 @@ def load_files(app: App, paths: tuple[str, ...]) -> int:
         try:
             told = load(kept, one.path, f"{one.size_bytes}:{one.modified_ns}", progress.tick)
         except OSError as error:
-            failed.append(f"{one.path}: {error.strerror or error}")
+            failed.append(f"{one.path}: {cause_of(error)}")
             continue
         done.append(told)
     done += _load_remote(app, kept, [one for one in names if is_remote(one)], progress, failed)
@@ -186,7 +187,7 @@ def _load_remote(
         except ConfigurationError as error:
             failed.append(str(error))
         except OSError as error:
-            failed.append(f"{row.path}: {error.strerror or error}")
+            failed.append(f"{row.path}: {cause_of(error)}")
         else:
             if row.error is None:
                 yield at
@@ -197,7 +198,8 @@ def _load_remote(
 
 def _tell_others(count: int) -> None:
     if count:
-        say(f"{count:,} files below folders have other names ({', '.join(ENDS)} are read)")
+        have = how_many(count, "file below folders has", "files below folders have")
+        say(f"{have} other names ({', '.join(ENDS)} are read)")
 
 
 def _files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
@@ -237,7 +239,7 @@ class _Progress:
             return
         self._told_s = now_s
         say(
-            f"{self._count:,} records, {self._count / (now_s - self._began_s):,.0f}/s; in {at.path}"
+            f"{how_many(self._count, 'record')}, {self._count / (now_s - self._began_s):,.0f}/s; in {at.path}"
         )
 
 
@@ -257,8 +259,8 @@ def _tell(app: App, files: list[Loaded], failed: list[str], seconds: float | Non
         return
     lasted = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = console()
-    read = "1 file" if len(files) == 1 else f"{len(files):,} files"
-    screen.print(f"{read}: {sum(taken.values()):,} records taken{lasted}.")
+    read = how_many(len(files), "file")
+    screen.print(f"{read}: {how_many(sum(taken.values()), 'record')} taken{lasted}.")
     for name, count in taken.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in Refusal:

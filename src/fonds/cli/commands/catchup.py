@@ -18,6 +18,7 @@ from fonds.kinds.kind import DerivativeKind, Reading
 from fonds.library.catchup.selection import Selection
 from fonds.library.catchup.sending import CatchUpCount
 from fonds.library.reindex import remake
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
 from fonds.runtime.homelock import HomeLock
@@ -99,7 +100,9 @@ def _making(kind: DerivativeKind) -> click.Command:
         if app.json:
             echo_json({"remade": made})
         else:
-            console().print(f"{made:,} rows were made of texts that are here: {kind.title}.")
+            console().print(
+                f"{how_many(made, 'row was', 'rows were')} made of texts that are here: {kind.title}."
+            )
         return 0
 
     title = kind.title[:1].upper() + kind.title[1:]
@@ -220,9 +223,8 @@ def _told(app: App, wanted: Selection, done: CatchUpCount) -> int:
 
 
 def _sentence(wanted: Selection, done: CatchUpCount) -> str:
-    words = (
-        f"{done.sent:,} files are to be read for {wanted.kind.name}; {done.seen:,} were looked at."
-    )
+    sent = how_many(done.sent, "file is", "files are")
+    words = f"{sent} to be read for {wanted.kind.name}; {done.seen:,} were looked at."
     if done.on_their_way:
         words += f" {done.on_their_way:,} are on their way from before."
     if done.lost:

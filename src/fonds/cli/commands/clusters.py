@@ -29,6 +29,7 @@ from fonds.collections.reading.clusters import clusters as read_clusters
 from fonds.collections.reading.lineage import Change, changes_between
 from fonds.collections.tables import Tables
 from fonds.model.names import no_such
+from fonds.model.numbers import how_many
 from fonds.wiring.recurring.collections import open_tables
 
 TERMS_SHOWN = 6
@@ -144,7 +145,7 @@ def _all(app: App, found: Clusters, limit: int) -> int:
     total = sum(one.size for one in found.clusters)
     apart = ", ".join(f"{count:,} {reason}" for reason, count in found.apart.items() if count)
     screen.print(
-        f"{total:,} documents in {len(found.clusters):,} clusters"
+        f"{how_many(total, 'document')} in {how_many(len(found.clusters), 'cluster')}"
         + (f"; in none: {apart}" if apart else "")
     )
     for one in sorted(found.clusters, key=lambda each: not each.pinned)[:limit]:

@@ -29,6 +29,7 @@ from fonds.collections.reading.clusterings import (
     progress,
 )
 from fonds.model.names import no_such
+from fonds.model.numbers import how_many
 from fonds.runtime.homelock import make_home
 from fonds.wiring.recurring.collections import collecting, open_changes, open_tables
 
@@ -88,7 +89,7 @@ def create(app: App, name: str, query: str) -> int:
         echo_json({"collection": str(wanted), "new": is_new, "put": put})
         return 0
     console().print(
-        f"{escape(str(wanted))} {'made' if is_new else 'changed'}: {put:,} documents put."
+        f"{escape(str(wanted))} {'made' if is_new else 'changed'}: {how_many(put, 'document')} put."
     )
     return 0
 
@@ -147,13 +148,13 @@ def show(app: App, name: str) -> int:
         echo_json({**_facts(one), "clusterings": made, "rebuilding": under_way})
         return 0
     screen = console()
-    screen.print(f"[bold]{escape(str(one.name))}[/bold]  {one.size:,} documents")
+    screen.print(f"[bold]{escape(str(one.name))}[/bold]  {how_many(one.size, 'document')}")
     screen.print(f"changed {moment(one.modified)}; rule: {escape(one.query) or 'none'}")
     for each in made:
         stand = "served" if each.is_served else "kept"
         screen.print(
             f"{each.conf} {each.timestamp} ({moment(each.timestamp)}), {stand}:"
-            f" {each.documents:,} documents in {each.clusters:,} clusters;"
+            f" {how_many(each.documents, 'document')} in {how_many(each.clusters, 'cluster')};"
             f" {each.later:,} came later, {each.later_outliers:,} of them out of reach"
         )
     for rebuild in under_way:
@@ -238,7 +239,7 @@ def delete(app: App, name: str) -> int:
     if app.json:
         echo_json({"deleted": str(one.name), "documents": one.size})
         return 0
-    console().print(f"{escape(str(one.name))} deleted, with {one.size:,} documents.")
+    console().print(f"{escape(str(one.name))} deleted, with {how_many(one.size, 'document')}.")
     return 0
 
 
@@ -292,4 +293,5 @@ def _tell_added(app: App, done: Put, faults: int) -> None:
     told = (
         f"{done.added:,} added, {done.replaced:,} replaced, {done.unchanged:,} were there already"
     )
-    console().print(told + (f"; {faults:,} lines are no documents." if faults else "."))
+    refused = how_many(faults, "line is not a document", "lines are not documents")
+    console().print(f"{told}; {refused}." if faults else f"{told}.")

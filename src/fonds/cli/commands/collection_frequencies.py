@@ -10,6 +10,7 @@ from rich.markup import escape
 from fonds.cli.collections.asking import there, usage
 from fonds.cli.context import App, command, console, echo_json
 from fonds.cli.stores.journal_table import engine_option, workers_option
+from fonds.model.numbers import how_many
 from fonds.wiring.recurring.collections import open_tables
 
 SHOWN_MAX = 100_000
@@ -54,7 +55,9 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
         )
         return 0
     screen = console()
-    screen.print(f"{documents:,} documents, {total:,} terms; in most documents stand:")
+    screen.print(
+        f"{how_many(documents, 'document')}, {how_many(total, 'term')}; in most documents stand:"
+    )
     for term, met in most:
         screen.print(f"{met:>12,}  {escape(term)}")
     return 0

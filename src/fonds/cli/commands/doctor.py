@@ -18,6 +18,7 @@ from rich.table import Table
 from fonds.cli.context import App, command, console, echo_json
 from fonds.config import SETTINGS_FILE, Settings
 from fonds.model.errors import FondsError
+from fonds.model.numbers import how_many
 from fonds.model.secrets import holds_secret, without_secrets
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _settings_file(path: Path) -> Iterator[Finding]:
 def _stores(app: App, settings: Settings) -> Finding:
     try:
         stores = app.stores(settings)
-        told = f"open; {stores.index.count():,} documents in the index"
+        told = f"open; {how_many(stores.index.count(), 'document')} in the index"
         if unsent := sum(stores.archive.unsent().values()):
             told += (
                 f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"

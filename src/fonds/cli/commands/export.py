@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import click
 from fonds import __version__
 from fonds.cli.context import App, command, say
 from fonds.cli.names import Name
+from fonds.library.searching.earlier_versions import earlier_note
 from fonds.library.searching.exported.forms import FORMS, Form, written
 from fonds.library.searching.exported.rows import FIELDS, TABLES, exported
 from fonds.library.searching.exported.warcs import SUMMARY_URL, Missed
@@ -20,13 +22,14 @@ from fonds.library.searching.manifest import SUFFIX, Asked, Manifest, asked_of, 
 from fonds.library.searching.members import Members
 from fonds.library.searching.whole import Contents, Found, found_now, lasted, whole
 from fonds.model.document import Match, SearchQuery
-from fonds.model.errors import ConfigurationError
-from fonds.model.file import Kind
-from fonds.model.names import no_such
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.names import alternatives, no_such
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow
 from fonds.ports import Index, Stores
 
-KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value, *TABLES]
+KINDS = [*map(str, SEARCHED_KINDS), *TABLES]
 
 MISSED_NAMED = 5
 TO_FILES = "parquet cannot be written to standard output: name a file with --out"
@@ -58,7 +61,7 @@ class Written:
 @click.option(
     "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
 )
-@click.option("--kind", type=Name("kind", KINDS), metavar="KIND")
+@click.option("--kind", type=Name("kind", KINDS), metavar="KIND", help=f"{alternatives(KINDS)}.")
 @click.option("--collection", metavar="NAME")
 @click.option("--limit", type=click.IntRange(1), help="Of a search at most so many documents.")
 @click.option(
@@ -105,18 +108,27 @@ def export(
     text = " ".join(query) or ("" if FORMS[form].rows else "*")
     if limit is not None and not text:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
+    found = None
     done = Written(Contents(), members=Members(stores.records) if out is not None else None)
     if kind is not None and kind in TABLES:
         pieces = _table(stores, FORMS[form], done, kind)
     elif text:
         found = _found(stores, text, kind, collection, Match(match))
-        if not app.quiet:
+        if found.total and not app.quiet:
             say(_promised(found.total, limit))
         pieces = _result(stores, FORMS[form], done, found, limit, with_text=not no_text)
     else:
         pieces = _library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
     _write(out, form, done, pieces, stores.index)
-    _say_missing(stores, done, collection)
+    if not done.count:
+        options = {
+            "format": form, "out": out, "kind": kind, "collection": collection, "limit": limit,
+            "match": match,
+        }  # fmt: skip
+        again = _command(app, options, no_text=no_text)
+        for sentence in _nothing(stores, kind, collection, found, again):
+            say(sentence)
+    _say_missed(done.missed)
     if out is not None and not app.quiet:
         say(f"{_counted(done, form)} in {out}, and {out}{SUFFIX} beside it")
     return 1 if done.missed.count else 0
@@ -124,15 +136,12 @@ def export(
 
 def _counted(done: Written, form: str) -> str:
     if FORMS[form].rows is not None:
-        return f"{done.count:,} rows"
-    return f"{done.count - done.missed.count:,} documents"
+        return how_many(done.count, "row")
+    return how_many(done.count - done.missed.count, "document")
 
 
-def _say_missing(stores: Stores, done: Written, collection: str | None) -> None:
-    """That nothing was to be written, or which documents were and are not in it."""
-    missed = done.missed
-    if not done.count:
-        say(_nothing(stores, collection))
+def _say_missed(missed: Missed) -> None:
+    """Say which documents could not be written."""
     for one in missed.first[:MISSED_NAMED]:
         say(f"not in it: {one.id}: {one.why}")
     if missed.count > MISSED_NAMED:
@@ -173,8 +182,9 @@ def _found(
 
 def _promised(total: int, limit: int | None) -> str:
     if limit is not None and limit < total:
-        return f"{total:,} documents found; the first {limit:,} of them are written"
-    return f"{total:,} documents found; all of them are written"
+        return f"{how_many(total, 'document')} found; the first {limit:,} of them are written"
+    written = "it is written" if total == 1 else "all of them are written"
+    return f"{how_many(total, 'document')} found; {written}"
 
 
 def _result(
@@ -236,13 +246,39 @@ def _manifest(path: Path, form: str, done: Written, digest: str) -> Manifest:
     )
 
 
-def _nothing(stores: Stores, collection: str | None) -> str:
-    """What is told of an export without rows."""
-    if collection is not None:
-        known = sorted(name for (name,) in stores.records.count(EntryRow, ("collection",)))
-        if collection not in known:
-            return f"0 rows: {no_such('collection', collection, known)}"
-    return "0 rows: no file here is like this"
+def _command(app: App, options: Mapping[str, object], *, no_text: bool) -> str:
+    """Return the command line of an export with these options, up to its query."""
+    named = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return app.told(shlex.join(["export", *named, *(["--no-text"] if no_text else []), "--"]))
+
+
+def _nothing(
+    stores: Stores, kind: str | None, collection: str | None, found: Found | None, command: str
+) -> Iterator[str]:
+    """Return sentences that say why an export has no rows. `command` exports another query."""
+    if kind is not None and kind in TABLES:
+        yield f"0 rows: {TABLES[kind].empty}"
+    elif found is not None:
+        yield from _nothing_found(stores, found.query, command)
+    elif collection is not None and collection not in (known := _collections(stores)):
+        yield f"0 rows: {no_such('collection', collection, known)}"
+    else:
+        what = f"no file of the kind {kind}" if kind else "no file"
+        where = f"in the collection {collection}" if collection else "here"
+        yield f"0 rows: {what} is {where}"
+
+
+def _collections(stores: Stores) -> list[str]:
+    return sorted(name for (name,) in stores.records.count(EntryRow, ("collection",)))
+
+
+def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
+    """Return what `fonds search` says of a query that finds nothing."""
+    results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
+    yield "0 documents: nothing found."
+    yield from results.notes
+    if (note := earlier_note(results)) is not None and results.earlier_text is not None:
+        yield f"{note}; to export them: {command} {shlex.quote(results.earlier_text)}"
 
 
 def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
@@ -257,5 +293,5 @@ def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise ConfigurationError(f"{path} cannot be written: {error}") from error
+        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
     return digest.hexdigest()

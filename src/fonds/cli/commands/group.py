@@ -11,6 +11,7 @@ import click
 from fonds.cli.collections.asking import there, usage
 from fonds.cli.context import App, command, console, echo_json
 from fonds.cli.stores.journal_table import workers_option
+from fonds.model.numbers import how_many
 from fonds.wiring.recurring.collections import collecting, open_changes, rebuild_threads
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
         echo_json({"collection": str(one.name), "conf": conf, "rebuilt": made})
         return 0
     console().print(
-        f"{made.documents:,} documents in {made.clusters:,} clusters, {made.apart:,} in none;"
-        f" {made.caught_up:,} came meanwhile. `fonds clusters {one.name}` shows them.",
+        f"{how_many(made.documents, 'document')} in {how_many(made.clusters, 'cluster')},"
+        f" {made.apart:,} in none; {made.caught_up:,} came meanwhile."
+        f" `fonds clusters {one.name}` shows them.",
         markup=False,
     )
     return 0

@@ -14,6 +14,7 @@ from fonds.cli.context import App, console, echo_json
 from fonds.cli.inbox import absolute_paths, expand_names, tell_unread
 from fonds.cli.working import working_off
 from fonds.model.entry import Entry
+from fonds.model.numbers import how_many
 from fonds.model.rows import InputRow
 from fonds.runtime.homelock import HomeLock, make_home
 from fonds.runtime.intake import Entered, Intake
@@ -99,7 +100,9 @@ def _tell_one(
         return
     others = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
     told_links = (
-        "it was taken in before" if is_known else f"{len(urls):,} links would enter{others}"
+        "it was taken in before"
+        if is_known
+        else f"{how_many(len(urls), 'link')} would enter{others}"
     )
     console().print(f"{row.path}: {told_links}", markup=False)
     for url in urls[:URLS_SHOWN]:

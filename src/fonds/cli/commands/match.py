@@ -21,7 +21,7 @@ from fonds.cli.context import App, command, console, echo_json, global_options, 
 from fonds.cli.inbox import file_named
 from fonds.cli.names import Commands
 from fonds.cli.stores.journal_table import engine_option, workers_option
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.rows import CitationRow
 from fonds.runtime.homelock import HomeLock
 
@@ -149,7 +149,7 @@ def _lines(file: str) -> Iterator[str]:
     try:
         stream = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115, PTH123
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
     with stream:
         while line := stream.readline(STRING_MAX_CHARS * 4):
             if text := line.decode("utf-8", "replace").strip():

@@ -18,6 +18,7 @@ from fonds.cli.names import Commands, Name
 from fonds.formats.wire import CONTRACTS
 from fonds.model.disposition import Reason
 from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.numbers import how_many
 from fonds.model.secrets import without_secrets
 from fonds.model.step import Topic
 from fonds.ports import Queue, Stores
@@ -206,7 +207,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
     if not yes:
         count = _ready(stores.queue, place, subscriptions)
-        click.confirm(f"Throw away about {count:,} messages at {place}?", abort=True)
+        click.confirm(f"Throw away about {how_many(count, 'message')} at {place}?", abort=True)
     batches = dumping.purge(stores.queue, stores.ledger, place, whose, now)
     _told(app, batches, "thrown away")
     return 0
@@ -330,7 +331,7 @@ def _show(app: App, delivery: Delivery) -> None:
     screen = console()
     screen.print(
         f"[bold]{escape(message.id)}[/bold] {escape(message.key)} attempt {message.attempt},"
-        f" {len(message.body):,} bytes"
+        f" {how_many(len(message.body), 'byte')}"
     )
     for name, value in message.headers.items():
         screen.print(f"  {escape(name)}: {escape(value[:SHOWN_CHARS])}")

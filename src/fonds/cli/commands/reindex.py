@@ -14,6 +14,7 @@ from fonds.config import Settings
 from fonds.kinds import expected_count
 from fonds.library.reindex import Reindexed
 from fonds.library.reindex import reindex as work_through
+from fonds.model.numbers import how_many
 from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
 
@@ -49,8 +50,9 @@ def reindex(app: App) -> int:
         echo_json({**told, "seconds": rounded})
     else:
         console().print(
-            f"{done.indexed:,} documents are in the index, {done.removed:,} were removed,"
-            f" {done.remade:,} rows were made again; {seconds:,.1f} s."
+            f"{how_many(done.indexed, 'document is', 'documents are')} in the index,"
+            f" {done.removed:,} were removed, {how_many(done.remade, 'row was', 'rows were')} made again;"
+            f" {seconds:,.1f} s."
         )
     return 1 if done.textless else 0
 
@@ -102,6 +104,7 @@ def _say_textless(done: Reindexed) -> None:
         return
     among = ", ".join(done.textless[:TEXTLESS_NAMED_MAX])
     console(stderr=True).print(
-        f"The texts of {len(done.textless):,} files are missing from the blobs (among them {among}):"
+        f"The texts of {how_many(len(done.textless), 'file')} are missing from the blobs"
+        f" (among them {among}):"
         " they are indexed without. `fonds audit` names what is missing."
     )

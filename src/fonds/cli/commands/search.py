@@ -20,6 +20,7 @@ from fonds.collections.tables import Tables
 from fonds.library.searching.best_match import best_match_if_none
 from fonds.library.searching.collapsed import separate
 from fonds.library.searching.direct import Direct, direct, readings
+from fonds.library.searching.earlier_versions import earlier_note
 from fonds.library.searching.themes import ThemeCounts, theme_counts
 from fonds.library.searching.unread import asks_for_no_text, unread_note
 from fonds.model.capture import from_datetime14
@@ -33,12 +34,14 @@ from fonds.model.document import (
     Snippet,
     VersionHit,
 )
-from fonds.model.file import Kind
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.names import alternatives
+from fonds.model.numbers import how_many
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.wiring.backends import asks_for_versions
 
-KINDS = [Kind.PDF.value, Kind.STORY.value, Kind.JATS.value]
+KINDS = [str(kind) for kind in SEARCHED_KINDS]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 POINTED_BEFORE, POINTED = 30, 60
 """So many characters of a query are shown before its bad token, and from it on."""
@@ -48,7 +51,11 @@ NOTHING_YET = "nothing can be searched yet: `fonds ingest PATH…` takes somethi
 @command("search")
 @click.argument("query", nargs=-1, metavar="QUERY")
 @click.option(
-    "--kind", multiple=True, type=Name("kind", KINDS), metavar="KIND", help="pdf or story."
+    "--kind",
+    multiple=True,
+    type=Name("kind", KINDS),
+    metavar="KIND",
+    help=f"{alternatives(KINDS)}.",
 )
 @click.option(
     "--language", multiple=True, metavar="CODE", help="Two letters, such as en; none for without."
@@ -255,13 +262,8 @@ def _say_beside(
 
 
 def _earlier(results: SearchResults, versions_command: str) -> Iterator[str]:
-    if results.earlier_text is not None:
-        had = (
-            "1 story has"
-            if results.earlier_count == 1
-            else f"{results.earlier_count:,} stories have"
-        )
-        yield f"{had} these words in an earlier version; to list them: {versions_command}"
+    if (note := earlier_note(results)) is not None:
+        yield f"{note}; to list them: {versions_command}"
 
 
 def _print(app: App, results: SearchResults, asked: SearchQuery, exact_command: str) -> None:
@@ -346,7 +348,7 @@ def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
     day = document.publication_date.isoformat() if document.publication_date else "undated"
     if document.date_kind:
         day = f"{DATED[document.date_kind]} {day}"
-    pages = f", {document.page_count} pages" if document.page_count else ""
+    pages = f", {how_many(document.page_count, 'page')}" if document.page_count else ""
     screen.print(f"\n[bold]{number}. {title}[/bold]")
     screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
     if hit.version:

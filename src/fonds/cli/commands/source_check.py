@@ -12,6 +12,7 @@ import click
 from fonds.cli.context import App, command, console, echo_json
 from fonds.cli.names import Name
 from fonds.model.errors import ConfigurationError, PermanentError, TransientError
+from fonds.model.numbers import how_many
 from fonds.sources.following.editing import KINDS, Wanted, found, new_source
 
 URLS_SHOWN = 5
@@ -77,7 +78,8 @@ def _print_check(facts: dict[str, Any]) -> None:
         return
     refused = "".join(f", {count} {why}" for why, count in facts["refused"].items())
     screen.print(
-        f"{facts['source']}: {facts['kind']}, {facts['listed']:,} links{refused}", markup=False
+        f"{facts['source']}: {facts['kind']}, {how_many(facts['listed'], 'link')}{refused}",
+        markup=False,
     )
     for link in facts["links"][:URLS_SHOWN]:
         screen.print(f"  {link['link']}  {link['title'] or ''}".rstrip(), markup=False)

@@ -13,7 +13,8 @@ from fonds.cli.context import App, command, say
 from fonds.cli.inbox import file_named
 from fonds.cli.sources.source_options import tell_added, told_wanted, wanted_options
 from fonds.cli.working.noted import noted
-from fonds.model.errors import FondsError
+from fonds.model.errors import FondsError, cause_of
+from fonds.model.numbers import how_many
 from fonds.model.rows import SourceRow
 from fonds.runtime.homelock import make_home
 from fonds.sources.following.editing import add, of_outlines, outlines
@@ -37,12 +38,12 @@ def import_(app: App, path: str, **flags: Any) -> int:
     try:
         listed = read_opml(_body(app, path))
     except (OSError, FondsError) as error:
-        raise click.UsageError(f"{path} cannot be read as OPML: {error}") from error
+        raise click.UsageError(f"{path} cannot be read as OPML: {cause_of(error)}") from error
     now = datetime.now(UTC)
     rows, refused = of_outlines(listed, told_wanted(app, flags), now)
     make_home(app.home)
     records = app.stores(make=True).records
-    with noted(records, f"fonds sources import {path}: {len(rows):,} sources"):
+    with noted(records, f"fonds sources import {path}: {how_many(len(rows), 'source')}"):
         fresh = add(records, rows)
     tell_added(app, fresh, len(rows) - len(fresh), refused)
     return int(bool(refused))
@@ -76,5 +77,5 @@ def export(app: App, path: str | None) -> int:
         Path(path).write_bytes(body)
     left = sum(row.kind != "feed" for row in rows)
     if left:
-        say(f"{left} sources that are no feeds are left out: OPML has no word for them")
+        say(f"{how_many(left, 'source')} left out: OPML names feeds alone")
     return 0

@@ -15,6 +15,7 @@ from fonds.library.accounting import account, files_by_type, newest_input, tally
 from fonds.library.searching.whole import generation_now
 from fonds.library.tracing.working.workers import is_overdue, workers
 from fonds.model.message import Depth
+from fonds.model.numbers import how_many
 from fonds.model.rows import WorkerRow
 from fonds.process_identity import in_words
 
@@ -50,11 +51,13 @@ def status(app: App, **flags: Any) -> int:
     screen = console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")
     into = f" into the pipeline {chosen}; what follows the table is of all" if chosen else ""
-    screen.print(f"{counted.received:,} records came in{into}")
+    screen.print(f"{how_many(counted.received, 'record')} came in{into}")
     screen.print(summary_table(counted))
-    screen.print(f"{indexed:,} documents in the index, generation {generation or 'unknown'}")
+    screen.print(
+        f"{how_many(indexed, 'document')} in the index, generation {generation or 'unknown'}"
+    )
     for mime, count in kinds:
-        screen.print(f"{count:,} files of type {mime}")
+        screen.print(f"{how_many(count, 'file')} of type {mime}")
     _print_waiting(screen, depths)
     _print_workers(screen, working)
     return 0

@@ -18,6 +18,7 @@ from fonds.formats.journal.creating import shell_statement, table_options
 from fonds.formats.journal.keys import SHA1_BYTES
 from fonds.formats.journal.texts import row_line, written_cell
 from fonds.model.errors import ConfigurationError
+from fonds.model.numbers import how_many
 
 SHOWN_CHARS = 300
 PAGE_ROWS = 200
@@ -152,7 +153,7 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
     if app.json:
         echo_json({"key": key_text(_key(key)), "cells": len(written)})
     elif not app.quiet:
-        console().print(f"{len(written):,} cells written.")
+        console().print(f"{how_many(len(written), 'cell')} written.")
     return 0
 
 

@@ -20,7 +20,8 @@ from fonds.formats.journal.older import COLUMNS as DUMPED
 from fonds.formats.journal.older import dump_line, row_from_dump
 from fonds.formats.journal.schema import Schema
 from fonds.formats.journal.texts import row_from_line, row_line
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.numbers import how_many
 from fonds.ports import Table
 from fonds.ports.walking import walk_rows
 
@@ -63,7 +64,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
         echo_json(counts)
     elif not app.quiet:
         left = f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
-        say(f"{counts['rows']:,} rows written{left}.")
+        say(f"{how_many(counts['rows'], 'row')} written{left}.")
     return 0
 
 
@@ -106,7 +107,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     if app.json:
         echo_json({"rows": count, "refused": len(refused)})
     elif not app.quiet:
-        say(f"{count:,} rows taken in, {len(refused):,} lines refused.")
+        say(f"{how_many(count, 'row')} taken in, {how_many(len(refused), 'line')} refused.")
     return 1 if refused else 0
 
 
@@ -150,7 +151,7 @@ def _written(file: str) -> Iterator[BinaryIO]:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise ConfigurationError(f"{path} cannot be written: {error}") from error
+        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
 
 
 @contextmanager
@@ -165,7 +166,7 @@ def _lines(file: str) -> Iterator[Iterator[bytes]]:
         with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
             yield _bounded(stream)
     except (OSError, EOFError) as error:
-        raise ConfigurationError(f"{file} cannot be read: {error}") from error
+        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
 
 
 def _bounded(stream: BinaryIO) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from fonds.library.searching.since.verifying import (
     is_whole,
 )
 from fonds.model.errors import ConfigurationError
+from fonds.model.numbers import how_many
 
 SAID_EVERY = 20_000
 
@@ -41,7 +42,7 @@ def verify(app: App, file: str) -> int:
 
     def progress(count: int) -> None:
         if not app.quiet and count % SAID_EVERY == 0:
-            say(f"{count:,} documents looked at")
+            say(f"{how_many(count, 'document')} looked at")
 
     most = max(WALKED_MAX, manifest.rows + 1)
     try:
@@ -64,7 +65,7 @@ def _told(found: Verified) -> list[str]:
     if found.now is None:
         return told
     if found.result_is_same:
-        told.append(f"Its search finds the same {found.then:,} documents today.")
+        told.append(f"Its search finds the same {how_many(found.then, 'document')} today.")
     else:
         now = f"{found.now:,}" if not found.now_is_more else f"at least {found.now:,}"
         told.append(f"Its search finds others today: {found.then:,} then, {now} now.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow, InputRow, SourceRow
 from fonds.model.secrets import without_secrets
 from fonds.pipelines import stages_of
@@ -146,7 +147,8 @@ def backfill_lines(found: BackfillTold) -> str:
     """How a backfill stands, as three or four lines."""
     told = [
         f"{found.first} to {found.last}: {found.state}{f', {found.why}' if found.why else ''}",
-        f"{found.pages:,} pages, {found.unread:,} unreadable, {found.sitemaps:,} sitemaps passed over",
+        f"{how_many(found.pages, 'page')}, {found.unread:,} unreadable,"
+        f" {how_many(found.sitemaps, 'sitemap')} passed over",
         f"{found.listed:,} listed: {found.entered:,} entered, {found.known:,} known,"
         f" {found.refused:,} refused, {found.outside:,} of other days, {found.undated:,} undated",
     ]
@@ -197,7 +199,7 @@ def poll_line(row: InputRow) -> str:
     of_backfill = facts.get("backfill")
     if isinstance(of_backfill, dict):
         left_out = ", ".join(f"{of_backfill[name]} {word}" for name, word in _LEFT_OUT.items())
-        told += f", {left_out}, on {len(of_backfill['pages'])} pages of its backfill"
+        told += f", {left_out}, on {how_many(len(of_backfill['pages']), 'page')} of its backfill"
     return told + (f"; {facts['problem']}" if facts.get("problem") else "")
 
 

@@ -12,6 +12,7 @@ from fonds.cli.working.durations import shown_time
 from fonds.library.accounting import Tally
 from fonds.library.failures.retries import Retry
 from fonds.model.disposition import Reason, Weight
+from fonds.model.numbers import how_many
 from fonds.runtime.intake import Entered
 
 DETAIL_CHARS = 200
@@ -38,20 +39,20 @@ def print_summary(
     failing = len(entered.still_failing) if retried is None else 0
     came = counted.received - failing
     if retried is not None:
-        again = _counted(retried, "message")
+        again = how_many(retried, "message")
         screen.print(
-            f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {_counted(came, 'record')}."
+            f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {how_many(came, 'record')}."
         )
     elif came:
         rate = came / seconds if seconds else 0.0
         screen.print(
-            f"[bold]{_counted(came, 'record')} came in[/bold] in {seconds:,.1f} s"
+            f"[bold]{how_many(came, 'record')} came in[/bold] in {seconds:,.1f} s"
             f" ({rate:,.0f} a second)."
         )
     if failing:
         nothing_else = "" if came else "Nothing new: "
         verbs = "failed before and still fails" if failing == 1 else "failed before and still fail"
-        screen.print(f"{nothing_else}{_counted(failing, 'record')} {verbs}.")
+        screen.print(f"{nothing_else}{how_many(failing, 'record')} {verbs}.")
     screen.print(summary_table(counted))
     if entered.known:
         screen.print(
@@ -78,15 +79,11 @@ def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
 def _print_nothing_new(screen: Console, entered: Entered, nothing: str) -> None:
     if entered.known or entered.inputs_known:
         screen.print(
-            f"Nothing new: {_counted(entered.known, 'record')} of"
-            f" {_counted(entered.inputs_known, 'file')} are here already."
+            f"Nothing new: {how_many(entered.known, 'record')} of"
+            f" {how_many(entered.inputs_known, 'file')} are here already."
         )
     else:
         screen.print(nothing)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def summary_table(counted: Tally) -> Table:

@@ -23,6 +23,7 @@ from fonds.config import Settings
 from fonds.library.accounting import added, summary, tally, tally_entries
 from fonds.library.failures.deciding import Retried
 from fonds.library.failures.retries import Retry, next_retries, retries_of_links
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow
 from fonds.ports import Records, Stores
 from fonds.runtime.homelock import HomeLock
@@ -172,7 +173,7 @@ def _collect(stores: Stores, settings: Settings) -> None:
 
     done = collect_rules(stores, settings)
     if done is not None and (done.put or done.taken_out):
-        say(f"Collections: {done.put:,} documents put, {done.taken_out:,} taken out.")
+        say(f"Collections: {how_many(done.put, 'document')} put, {done.taken_out:,} taken out.")
 
 
 def leave_at_once() -> None:
@@ -206,8 +207,9 @@ def enter_only(
     else:
         say_read_later(read_later)
         console().print(
-            f"{entered.entries:,} records entered from {len(entered.input_ids):,} inputs"
-            f" ({entered.known:,} records were known before). `{app.told('status')}` shows how they fare."
+            f"{how_many(entered.entries, 'record')} entered from {how_many(len(entered.input_ids), 'input')}"
+            f" ({how_many(entered.known, 'record was', 'records were')} known before)."
+            f" `{app.told('status')}` shows how they fare."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
 

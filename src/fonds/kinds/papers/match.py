@@ -44,6 +44,7 @@ def _work(capture: Capture, file: FileMeta, after: datetime | None) -> Unmatched
 
 CITATIONS = Series(
     name="citations",
+    empty="no reference was matched yet; `fonds match` matches those of papers with a catalogue",
     row=CitationRow,
     columns={
         "sha1hex": "text",

@@ -12,7 +12,7 @@ import msgspec
 from fonds.library.searching.members import MEMBERS_MAX
 from fonds.library.searching.whole import Found
 from fonds.model.document import DateOf, Match, SearchQuery
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.file import Kind
 from fonds.model.prepared import prepared
 
@@ -93,7 +93,9 @@ def read_manifest(path: Path) -> Manifest:
         with own.open("rb") as stream:
             told = stream.read(MANIFEST_BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigurationError(f"there is no manifest to be read at {own}: {error}") from error
+        raise ConfigurationError(
+            f"there is no manifest to be read at {own}: {cause_of(error)}"
+        ) from error
     try:
         return manifest_of(told)
     except ValueError as error:

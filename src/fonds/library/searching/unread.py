@@ -8,16 +8,18 @@ from fonds.model.file import Kind, kind_of_type
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Records
 
-_WITHOUT_TEXT = re.compile(r"(?<![^\s(])text:none(?![^\s)])", re.IGNORECASE)
+_WITHOUT_TEXT = re.compile(
+    rf"(?<![^\s(])(?:text:none|kind:\"?{Kind.UNREAD}\"?)(?![^\s)])", re.IGNORECASE
+)
 
 
 def asks_for_no_text(query: str) -> bool:
-    """Whether a query asks for documents without text."""
+    """Whether a query asks for documents without text, or for files of types without readers."""
     return _WITHOUT_TEXT.search(query) is not None
 
 
 def unread_note(records: Records, query: str) -> str | None:
-    """Return how many kept files are missing from a search for `text:none`, as a sentence for people.
+    """Return how many kept files are missing from a search for them, as a sentence for people.
 
     None for every other query, and where no such file is kept.
     """

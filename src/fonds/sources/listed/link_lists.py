@@ -22,7 +22,7 @@ from fonds.crawl.links import asked_address, link_to
 from fonds.extract.url import canonical_domain
 from fonds.model.disposition import Reason
 from fonds.model.entry import LINK, Entry, UnreadTally, input_id_of
-from fonds.model.errors import LimitError, PermanentError
+from fonds.model.errors import LimitError, PermanentError, cause_of
 from fonds.model.link import Link, TlsCheck, of_link
 from fonds.model.rows import EntryRow, InputRow
 from fonds.model.shortage import shortage
@@ -88,7 +88,7 @@ class LinkLists:
             )
             yield from self._read(row, path)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            yield self._broken(row, Reason.DAMAGED_RECORD, f"unpacking fails: {error}")
+            yield self._broken(row, Reason.DAMAGED_RECORD, f"unpacking fails: {cause_of(error)}")
         except LimitError as error:
             yield self._broken(row, error.reason, error.detail)
         except PermanentError as error:
@@ -96,7 +96,7 @@ class LinkLists:
         except OSError as error:
             if (short := shortage(error)) is not None:
                 raise short from error
-            yield self._broken(row, Reason.UNREADABLE_SOURCE, error.strerror or str(error))
+            yield self._broken(row, Reason.UNREADABLE_SOURCE, cause_of(error))
         else:
             if is_remote(row.path) and not self.choice.is_full():
                 self._kept(row).unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from fonds.model.errors import (
     PermanentError,
     StorageFullError,
     StoreUnavailableError,
+    cause_of,
 )
 from fonds.stores.archive.finished.looking import look_here
 from fonds.stores.archive.options import ArchiveOptions
@@ -276,4 +277,6 @@ def translated(folder: Path) -> Iterator[None]:
             raise ConfigurationError(
                 f"the archive in {folder} cannot be written ({error.strerror}); check its rights"
             ) from error
-        raise StoreUnavailableError(f"the archive in {folder} fails just now: {error}") from error
+        raise StoreUnavailableError(
+            f"the archive in {folder} fails just now: {cause_of(error)}"
+        ) from error

@@ -23,6 +23,7 @@ from fonds.model.errors import (
     PermanentError,
     StoreUnavailableError,
     TransientError,
+    cause_of,
 )
 from fonds.model.secrets import without_secrets
 from fonds.stores.archive.elsewhere.by_scheme import Elsewhere
@@ -77,7 +78,7 @@ class PlaceReader:
         except StoreUnavailableError:
             raise
         except (TransientError, OSError) as fault:
-            raise TransientError(f"{_shown(place)}: {fault}") from fault
+            raise TransientError(f"{_shown(place)}: {cause_of(fault)}") from fault
 
     def _checked(self, place: Place, sha1hex: str | None) -> Payload:
         if sha1hex is not None and (kept := self._fetched.get(place, sha1hex)) is not None:

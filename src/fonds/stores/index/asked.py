@@ -9,7 +9,7 @@ from fonds.address import split_address
 from fonds.bibliography.identifiers.doi import without_resolver
 from fonds.extract.language.codes import ISO_639_1, UNDETERMINED, two_letters
 from fonds.model.document import IDS_MAX, RESULTS_MAX, SearchQuery
-from fonds.model.file import Kind
+from fonds.model.file import SEARCHED_KINDS, Kind
 from fonds.model.names import no_such
 from fonds.rights.licenses import license_value
 
@@ -49,7 +49,7 @@ def _sentence(told: str) -> str:
 
 def _kind(value: str) -> str:
     if value.lower() not in list(Kind):
-        raise ValueError(_sentence(no_such("kind", value, Kind)))
+        raise ValueError(_sentence(no_such("kind", value, SEARCHED_KINDS)))
     return value.lower()
 
 

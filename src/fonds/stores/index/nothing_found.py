@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fonds.model.document import Match, SearchQuery, SearchResults
+from fonds.model.file import Kind
 from fonds.model.names import nearest
 from fonds.ports import Index
 from fonds.stores.index.asked import FACET_VALUES_MAX
@@ -25,8 +26,18 @@ from fonds.words import letters, words
 LOOKED_MAX = 20
 """So many values, and so many words, are looked up for one search."""
 
-_FILTERS = {"language": "languages", "canonical_domain": "domains", "collection": "collections"}
-_WORDS = {"language": "language", "canonical_domain": "domain", "collection": "collection"}
+_FILTERS = {
+    "kind": "kinds",
+    "language": "languages",
+    "canonical_domain": "domains",
+    "collection": "collections",
+}
+_WORDS = {
+    "kind": "kind",
+    "language": "language",
+    "canonical_domain": "domain",
+    "collection": "collection",
+}
 _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
 
 
@@ -154,7 +165,7 @@ def _without_filters(index: Index, query: SearchQuery) -> Iterator[str]:
 
 
 def _missing_values(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
-    """A sentence for each language, domain and collection asked for that no document has."""
+    """A sentence for each kind, language, domain and collection in a query that no document has."""
     asked = list(dict.fromkeys(_asked(query, tree)))[:LOOKED_MAX]
     missing = [(field, value) for field, value in asked if not _has(index, field, value)]
     if not missing:
@@ -173,12 +184,13 @@ def _asked(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
 
 
 def _has(index: Index, field: str, value: str) -> bool:
-    one = [value]
+    count_only = SearchQuery(count_max=0, facet_values_max=0)
     alone = {
-        "language": SearchQuery(languages=one, count_max=0, facet_values_max=0),
-        "canonical_domain": SearchQuery(domains=one, count_max=0, facet_values_max=0),
-        "collection": SearchQuery(collections=one, count_max=0, facet_values_max=0),
-    }[field]
+        "kind": lambda: replace(count_only, kinds=[Kind(value)]),
+        "language": lambda: replace(count_only, languages=[value]),
+        "canonical_domain": lambda: replace(count_only, domains=[value]),
+        "collection": lambda: replace(count_only, collections=[value]),
+    }[field]()
     return index.search(alone).total > 0
 
 

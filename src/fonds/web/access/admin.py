@@ -13,13 +13,14 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from fonds.access.keys import NAME_CHARACTERS_MAX, REASON_CHARACTERS_MAX
 from fonds.model.access import Role
+from fonds.model.numbers import how_many
 from fonds.model.rows import AccessKeyRow
 from fonds.web.access.declared import ADMINISTERS
 from fonds.web.access.forms import Fields, day_of
 from fonds.web.access.gate import Gate
 from fonds.web.access.viewers import HERE, TheViewer
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import how_many, page
+from fonds.web.rendering import page
 
 ACTS_SHOWN = 200
 

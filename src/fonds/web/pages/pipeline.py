@@ -16,11 +16,12 @@ from fonds.library.tracing.working.pace import Pace, paces
 from fonds.library.tracing.working.waiting import Ended, StepWaiting, ended_lately, waiting
 from fonds.library.tracing.working.workers import NOBODY, StepWorkers, workers_by_step
 from fonds.model.disposition import Verdict
+from fonds.model.numbers import how_many
 from fonds.pipelines.drawing import as_svg, as_text
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import sparks
-from fonds.web.rendering import InForce, OpenStores, how_many, link, page
+from fonds.web.rendering import InForce, OpenStores, link, page
 from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import named_pipeline
 from fonds.wiring.known import used_readers

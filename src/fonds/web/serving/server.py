@@ -11,7 +11,7 @@ from typing import cast
 import uvicorn
 from starlette.types import ASGIApp
 
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 from fonds.web.serving.connections import DEADLINES, Connections, Deadlines, connections_max
 
 BACKLOG = 512
@@ -27,7 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigurationError(
-            f"the pages cannot be served at {host}, port {port}: {error.strerror or error}."
+            f"the pages cannot be served at {host}, port {port}: {cause_of(error)}."
             " Choose another with --port, --replay-port or --host"
         ) from error
     # What is accepted takes it over. Without it a body, which is written behind its head, waits until the

@@ -14,8 +14,9 @@ from starlette.responses import HTMLResponse
 from fonds.collections.names import DEFAULT
 from fonds.collections.reading.clusterings import Collection, Progress, clusterings, progress
 from fonds.collections.reading.clusters import clusters
+from fonds.model.numbers import how_many
 from fonds.web.access.declared import READS
-from fonds.web.rendering import how_many, instant, page, pager
+from fonds.web.rendering import instant, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, THEMES, collection_href, theme_href

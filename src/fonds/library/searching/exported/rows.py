@@ -62,10 +62,12 @@ def exported(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows that are exported by themselves: their columns with what these hold, and all of them, flat."""
+    """Rows that are exported by themselves: their columns with their types, and all of them, flat. `empty`
+    says why there may be none, without a full stop."""
 
     columns: Mapping[str, str]
     rows: Callable[[Stores], Iterator[dict[str, Any]]]
+    empty: str
 
 
 def _series_rows(series: Series, stores: Stores) -> Iterator[dict[str, Any]]:
@@ -74,10 +76,16 @@ def _series_rows(series: Series, stores: Stores) -> Iterator[dict[str, Any]]:
 
 
 TABLES: Mapping[str, Table] = {
-    kind.series.name: Table(kind.series.columns, partial(_series_rows, kind.series))
+    kind.series.name: Table(
+        kind.series.columns, partial(_series_rows, kind.series), kind.series.empty
+    )
     for kind in kinds_with_rows()
     if kind.series
-} | {"ledger": Table(LEDGER_COLUMNS, lambda stores: ledger_rows(stores.records))}
+} | {
+    "ledger": Table(
+        LEDGER_COLUMNS, lambda stores: ledger_rows(stores.records), "nothing came in yet"
+    )
+}
 """What is exported by itself, by name."""
 
 

@@ -23,7 +23,7 @@ from fonds.library.searching.members import Member, members, members_of
 from fonds.library.searching.whole import Contents, generation_now, lasted, whole
 from fonds.library.tracing.taken_down import taken_down
 from fonds.model.document import IndexDocument
-from fonds.model.errors import ConfigurationError
+from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.keys import order_key
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Records, Stores
@@ -148,7 +148,7 @@ def is_whole(path: Path, manifest: Manifest) -> tuple[str, bool]:
         with file.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be read: {error}") from error
+        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
     return str(file), digest == manifest.sha256
 
 

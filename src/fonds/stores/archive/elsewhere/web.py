@@ -21,7 +21,7 @@ from fonds.address import Address, split_address
 from fonds.fetching.resolving import Resolve, judged_addresses, resolve
 from fonds.fetching.special_addresses import is_public
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError, TransientError
+from fonds.model.errors import PermanentError, TransientError, cause_of
 from fonds.model.secrets import Credentials, without_secrets
 
 _PORTS = {"http": 80, "https": 443}
@@ -75,7 +75,7 @@ class HttpAnswer:
                 if time.monotonic() > self._deadline:
                     raise TransientError("the server sends too slowly")
         except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(f"the connection broke off: {error}") from error
+            raise TransientError(f"the connection broke off: {cause_of(error)}") from error
         return bytes(body)
 
     def _piece(self, size_max: int) -> bytes:
@@ -150,7 +150,7 @@ class Web:
                 "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
             )
         except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(f"{host} does not answer: {error}") from error
+            raise TransientError(f"{host} does not answer: {cause_of(error)}") from error
 
     def _resolved(self, parts: Address) -> tuple[str, int, str]:
         """Host, port and the IP address to connect to; every address of the host must be allowed."""

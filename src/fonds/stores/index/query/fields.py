@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fonds.model.file import SEARCHED_KINDS
+from fonds.model.names import alternatives
+
 TEXT_FIELDS = {
     "title": "article_title",
     "article_title": "article_title",
@@ -66,7 +69,7 @@ _FORMS = {
         "added:>=2024-05-17",
     ),
     "language": ("a code of two letters, or none", "language:en"),
-    "kind": ("what a file was taken for", "kind:pdf"),
+    "kind": (alternatives(SEARCHED_KINDS), "kind:pdf"),
     "collection": ("a collection; its name in quotes where it has spaces", "collection:news"),
     "theme": ("a theme of a collection, in quotes", 'theme:"flood, river"'),
     "status": ("how reading the file ended, or none", "status:success"),

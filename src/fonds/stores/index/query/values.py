@@ -16,7 +16,7 @@ from itertools import islice
 from fonds.extract.language.codes import ISO_639_1
 from fonds.model.completing import NamedTheme
 from fonds.model.document import SearchQuery, SearchResults
-from fonds.model.file import Kind
+from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
 from fonds.ports import Index
 from fonds.stores.index.query.completing import written
@@ -119,7 +119,7 @@ def _faceted(library: Library, name: str, said: str) -> tuple[list[Known], bool]
     found = _every(library.index)
     counts = dict(found.facets.get(EXACT_FIELDS[name], ()))
     if name == "kind":
-        counts = {**dict.fromkeys(map(str, Kind), 0), **counts}
+        counts = {**dict.fromkeys(map(str, SEARCHED_KINDS), 0), **counts}
     if name == "language" and said.strip():
         named = [code for code in sorted(ISO_639_1) if library.names(name, code) != code]
         counts = {**dict.fromkeys(named, 0), **counts}

@@ -13,11 +13,12 @@ from starlette.responses import HTMLResponse
 from fonds.kinds import KINDS
 from fonds.library.description import own_title
 from fonds.model.embargo import EXPLAINED, NOTE_CHARACTERS_MAX
+from fonds.model.numbers import how_many
 from fonds.model.rows import EmbargoRow
 from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import CURATES
-from fonds.web.rendering import how_many, page
+from fonds.web.rendering import page
 
 SHOWN_MAX = 200
 KEY_CHARACTERS_MAX = 100

@@ -18,12 +18,13 @@ from fonds.library.searching.direct import KEY_CHARACTERS_MAX, direct, too_short
 from fonds.library.tracing.own_warcs import left_of
 from fonds.library.tracing.traces import Traces, traces
 from fonds.model.access import Viewer
+from fonds.model.numbers import how_many
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.model.takedown import ReasonClass
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import CURATES
 from fonds.web.access.viewers import HERE, TheViewer
-from fonds.web.rendering import InForce, how_many, page
+from fonds.web.rendering import InForce, page
 from fonds.web.serving.tables import tabled
 from fonds.wiring.recurring.collections import tables_there
 

@@ -24,12 +24,13 @@ from fonds.library.failures.deciding import (
 )
 from fonds.library.failures.failed import Asked
 from fonds.model.failure import GROUP_CHARACTERS
+from fonds.model.numbers import how_many
 from fonds.model.rows import DecisionRow
 from fonds.ports import Stores
 from fonds.web.access.declared import CURATES
 from fonds.web.access.forms import NONE_OF_OURS, Fields
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import InForce, OpenStores, how_many, link, page
+from fonds.web.rendering import InForce, OpenStores, link, page
 from fonds.wiring.backends import named_pipeline, readers_of
 from fonds.wiring.known import has_flavour
 

@@ -25,6 +25,7 @@ from fonds.library.failures.recent import is_new
 from fonds.model.access import Role
 from fonds.model.disposition import Reason
 from fonds.model.entry import is_unread
+from fonds.model.numbers import how_many
 from fonds.model.rows import FailureNoteRow, TallyRow
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
@@ -33,7 +34,7 @@ from fonds.web.charts import sparks
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.failures.recent import Recent, recent
 from fonds.web.pages.listed.records import Record, record
-from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
+from fonds.web.rendering import OpenStores, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 

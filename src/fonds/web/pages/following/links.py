@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from fonds.library.accounting import count_outcomes, outcomes_of_any
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.names import no_such
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow
 from fonds.pipelines import stages_of
 from fonds.ports import Records
@@ -23,7 +24,7 @@ from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.pages.following.source import SourceId, found_source
 from fonds.web.pages.listed.records import Record, record
-from fonds.web.rendering import OpenStores, how_many, link, page, sentence, shown
+from fonds.web.rendering import OpenStores, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 

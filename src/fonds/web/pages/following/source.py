@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Request
 from starlette.responses import HTMLResponse
 
+from fonds.model.numbers import how_many
 from fonds.pipelines import PIPELINES
 from fonds.ports import Records
 from fonds.sources.following.backfill.wishes import nothing_older
@@ -19,7 +20,7 @@ from fonds.web.access.declared import READS
 from fonds.web.pages.following.lost import Passage, passage
 from fonds.web.pages.following.sources import DAYS_SHOWN, SourceLine, source_line
 from fonds.web.pages.following.strip import days_strip
-from fonds.web.rendering import OpenStores, how_many, page
+from fonds.web.rendering import OpenStores, page
 from fonds.web.serving.tables import tabled
 
 SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a source")]

@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
+from fonds.model.numbers import how_many
 from fonds.model.rows import SourceRow
 from fonds.pipelines import PIPELINES, stages_of
 from fonds.ports import Records
@@ -23,7 +24,7 @@ from fonds.sources.following.muting import mute_of
 from fonds.sources.following.standing import Standing, standing
 from fonds.web.access.declared import READS
 from fonds.web.charts import share, sparks
-from fonds.web.rendering import OpenStores, day, how_many, link, page, pager, sentence
+from fonds.web.rendering import OpenStores, day, link, page, pager, sentence
 from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, PAGES_MAX = 50, 2_000

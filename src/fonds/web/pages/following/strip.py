@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from fonds.model.numbers import how_many
 from fonds.sources.following.days import Brought, SourceDay
-from fonds.web.rendering import day, how_many, link
+from fonds.web.rendering import day, link
 
 DAY_WIDTH, GAP = 10, 1.5
 HEIGHT, GROUND = 132, 118

@@ -15,11 +15,12 @@ from fonds.library.accounting import files_by_type
 from fonds.library.searching.direct import documents_of
 from fonds.model.document import IndexDocument
 from fonds.model.names import no_such
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow, FileMetaRow
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
-from fonds.web.rendering import OpenStores, how_many, page, sentence, shown
+from fonds.web.rendering import OpenStores, page, sentence, shown
 from fonds.web.serving.tables import tabled
 
 PAGE_SIZE, TYPES_OFFERED = 50, 12

@@ -17,12 +17,13 @@ from fonds.library.tracing.days import Days, count_entered, entered
 from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason
 from fonds.model.entry import is_unread
+from fonds.model.numbers import how_many
 from fonds.model.rows import EntryRow
 from fonds.ports import Records
 from fonds.web.access.declared import READS
 from fonds.web.marks import TEXT_MAX_CHARS, MarkedList, first_of
 from fonds.web.parameters import Day
-from fonds.web.rendering import ListWindow, OpenStores, day, how_many, link, page, sentence, shown
+from fonds.web.rendering import ListWindow, OpenStores, day, link, page, sentence, shown
 from fonds.web.serving.tables import tabled
 from fonds.wiring.known import check_names
 

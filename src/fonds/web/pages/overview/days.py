@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.library.accounting import Tally, tally
 from fonds.library.tracing.days import Days, later_than, pipelines_counted, tally_by_day
+from fonds.model.numbers import how_many
 from fonds.ports import Records
 from fonds.web.pages.overview.bars import Stack, stacks
 from fonds.web.pages.overview.outcomes import FIVE, five_counts
 from fonds.web.parameters import Day
-from fonds.web.rendering import day, how_many, link, sentence
+from fonds.web.rendering import day, link, sentence
 from fonds.wiring.known import check_names
 
 WINDOWS: Mapping[str, str] = MappingProxyType(

@@ -18,6 +18,7 @@ from fonds.library.accounting import (
     step_failures,
     tally,
 )
+from fonds.model.numbers import how_many
 from fonds.ports import Records, Stores
 from fonds.web.access.declared import READS
 from fonds.web.charts import meter, share
@@ -25,7 +26,7 @@ from fonds.web.pages.failures.listing import Failure, failure
 from fonds.web.pages.overview.days import Bar, DaysForm, DaysShown, days_chart, days_shown, windows
 from fonds.web.pages.overview.outcomes import Outcome, outcomes
 from fonds.web.pages.overview.visits import came_since, last_visit, note_visit
-from fonds.web.rendering import OpenStores, how_many, link, page
+from fonds.web.rendering import OpenStores, link, page
 
 ATTENTION_MAX = 5
 BEGIN_COMMANDS = (

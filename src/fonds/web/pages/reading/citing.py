@@ -10,13 +10,14 @@ from starlette.responses import Response
 from fonds.library.description import Description
 from fonds.library.reading.citing import Reference, reference, verified
 from fonds.library.reading.quoting import QUOTE_MAX_CHARS, Quotation, quoted
+from fonds.model.numbers import how_many
 from fonds.ports import Stores
 from fonds.web.access.declared import CURATES, READS
 from fonds.web.pages.file import file_text, file_title
 from fonds.web.pages.reading.pdf_page import PAGE_MAX
 from fonds.web.pages.reading.read_file import is_pdf, known_file, other_spelling
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many, link, page
+from fonds.web.rendering import OpenStores, link, page
 
 router = APIRouter(dependencies=[READS])
 

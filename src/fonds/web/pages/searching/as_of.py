@@ -24,6 +24,7 @@ from fonds.library.searching.since.as_of import (
 from fonds.library.searching.since.verifying import Told
 from fonds.model.access import Role
 from fonds.model.document import DateOf, SearchQuery
+from fonds.model.numbers import how_many
 from fonds.model.query_error import QueryError
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
@@ -31,7 +32,7 @@ from fonds.web.access.viewers import TheViewer
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, Kinds, SearchForm, Values
 from fonds.web.parameters import Day
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many, link, page, pager, sentence
+from fonds.web.rendering import OpenStores, link, page, pager, sentence
 from fonds.web.rendering import day as day_said
 from fonds.web.serving.tables import tabled
 from fonds.wiring.backends import asks_for_versions, found_among

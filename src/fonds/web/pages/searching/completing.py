@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query
 
 from fonds.collections.reading.themes import MEMBERS_MAX, every_theme
 from fonds.model.completing import Completing, Completion, NamedTheme, Typing
+from fonds.model.numbers import how_many
 from fonds.model.query_error import QueryError
 from fonds.ports import Completes, Stores
 from fonds.web.access.declared import READS
 from fonds.web.pages.searching.form import QUERY_MAX_CHARS, SearchForm, shown_name
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, how_many, link
+from fonds.web.rendering import OpenStores, link
 from fonds.web.rest.service import TheService
 from fonds.wiring.backends import completing
 from fonds.wiring.recurring.collections import CollectionService

@@ -20,6 +20,7 @@ from fonds.library.searching.exported.forms import FORMS
 from fonds.library.searching.themes import ThemeCounts
 from fonds.library.searching.unread import unread_note
 from fonds.model.document import RESULTS_MAX, DateOf, Match, SearchResults
+from fonds.model.numbers import how_many
 from fonds.model.query_error import QueryError
 from fonds.ports import Index, Stores
 from fonds.web.access.declared import READS
@@ -37,7 +38,7 @@ from fonds.web.pages.searching.hits import SearchHit, found_hit
 from fonds.web.pages.searching.themes import counted_themes, offered, theme_facet
 from fonds.web.parameters import shorten
 from fonds.web.problems import RefusedError
-from fonds.web.rendering import OpenStores, Pager, how_many, link, page, pager
+from fonds.web.rendering import OpenStores, Pager, link, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.themes.tagged import tagged
 from fonds.wiring.backends import asks_for_versions

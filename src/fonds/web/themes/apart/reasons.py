@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fonds.web.rendering import how_many
+from fonds.model.numbers import how_many
 from fonds.web.themes.addresses import reason_href
 from fonds.web.themes.asking import Asked
 

@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from fonds.web.rendering import how_many
+from fonds.model.numbers import how_many
 
 WIDTH, HEIGHT = 1000.0, 560.0
 CIRCLES_MAX = 60

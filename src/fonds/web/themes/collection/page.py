@@ -16,10 +16,11 @@ from fonds.collections.reading.clusterings import Clustering, Progress, progress
 from fonds.collections.reading.clusters import Cluster, Clusters, clusters, with_top
 from fonds.collections.reading.curated import there_are_exclusions
 from fonds.collections.reading.lineage import Change
+from fonds.model.numbers import how_many
 from fonds.web.access.declared import READS
 from fonds.web.charts import share, sparks
 from fonds.web.pages.periods import Period
-from fonds.web.rendering import how_many, instant, link, page, pager
+from fonds.web.rendering import instant, link, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.serving.tables import tabled
 from fonds.web.themes.addresses import API, collection_href, excluded_href, theme_href

@@ -15,10 +15,11 @@ from fonds.collections.names import apart_conf, level_conf
 from fonds.collections.reading.clusterings import Clustering
 from fonds.collections.reading.clusters import Cluster, cluster
 from fonds.collections.reading.times import UNDATED, Looked, placed_members
+from fonds.model.numbers import how_many
 from fonds.ports import Stores
 from fonds.web.access.declared import READS
 from fonds.web.parameters import Day, shorten
-from fonds.web.rendering import OpenStores, how_many, link, page, pager
+from fonds.web.rendering import OpenStores, link, page, pager
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, reason_href, theme_href, unpart
 from fonds.web.themes.apart.reasons import WHY_APART

@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.collections.reading.clusters import clusters
+from fonds.model.numbers import how_many
 from fonds.web.access.declared import READS
 from fonds.web.charts import share
 from fonds.web.parameters import Day, shorten
-from fonds.web.rendering import how_many, instant, link, page
+from fonds.web.rendering import instant, link, page
 from fonds.web.rest.service import TheService
 from fonds.web.themes.addresses import API, collection_href, theme_href
 from fonds.web.themes.asking import AT, CONF, LEVEL, Asked, asked

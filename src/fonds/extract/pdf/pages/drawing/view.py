@@ -20,6 +20,7 @@ from fonds.extract.pdf.opening import (
 from fonds.extract.pdf.pages.drawing.places import placed_words
 from fonds.extract.pdf.pages.drawing.rendering import render
 from fonds.extract.pdf.trailer import without_junk
+from fonds.model.errors import cause_of
 from fonds.model.open_body import OpenBody
 from fonds.model.page_view import PageView, ViewLimits
 
@@ -87,7 +88,7 @@ def _viewed(
     try:
         return _drawn(page, count, limits), pdfium.FPDFPage_CountObjects(page) <= 0
     except (pypdfium2.PdfiumError, OSError) as error:
-        told = f"the page cannot be drawn: {error}"
+        told = f"the page cannot be drawn: {cause_of(error)}"
         return PageView(None, page_count=count, why=told), False
     finally:
         page.close()

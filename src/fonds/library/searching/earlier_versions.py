@@ -1,0 +1,17 @@
+"""Stories that match a search only in an earlier version."""
+
+from __future__ import annotations
+
+from fonds.model.document import SearchResults
+
+
+def earlier_note(results: SearchResults) -> str | None:
+    """Return how many stories have the words of a search in an earlier version, without a full stop.
+
+    None where `version:all` would find no more.
+    """
+    if results.earlier_text is None:
+        return None
+    count = results.earlier_count
+    stories = "1 story has" if count == 1 else f"{count:,} stories have"
+    return f"{stories} these words in an earlier version"
