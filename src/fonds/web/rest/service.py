@@ -16,6 +16,7 @@ from fonds.collections import configurations
 from fonds.collections.changing.writing import Changes
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
+from fonds.collections.reading.alike import SimilarPairsCache
 from fonds.collections.reading.clusterings import (
     Collection,
     collection,
@@ -44,6 +45,7 @@ class Service:
     changes: Changes
     runs: Runs
     times: Times = field(default_factory=Times)
+    similar_pairs: SimilarPairsCache = field(default_factory=SimilarPairsCache)
     _declared: bool = False
     _complete: bool = False
     _guard: threading.Lock = field(default_factory=threading.Lock)
