@@ -1,13 +1,12 @@
-"""Pairs of clusters that may be one: their middles lie near, and they share terms; found once a clustering.
+"""Pairs of similar clusters in one level of a clustering, as candidates for a merger.
 
-The bounds were measured on labelled sets: decision 73.
-Bound: the 500 largest clusters of a level, and of their pairs the 1,000 nearest; the others are counted.
+Two clusters are similar when their centroids have a high cosine and they share terms. Decision 73 has the
+measurements behind both thresholds.
+Bounds: the 500 largest clusters are compared; the 1,000 nearest pairs are kept, the others only counted.
 """
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -18,83 +17,86 @@ from fonds.collections.reading.clusters import Clusters
 from fonds.collections.tables import Tables
 
 COSINE_MIN = 0.7
-SHARED_MIN = 2
-LOOKED_MAX = 500
+SHARED_TERMS_MIN = 2
+CLUSTERS_MAX = 500
 PAIRS_MAX = 1_000
-KEPT_MAX = 16
-_AT_ONCE = 250
+CACHED_MAX = 16
+_BLOCK_ROWS = 250
 
 Key = tuple[Name, str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two clusters of a level by their ids, the cosine of their middles, and the terms both are told by."""
+class SimilarPair:
+    """Two cluster ids, the cosine of the centroids, and the terms that both clusters have."""
 
     first: str
     second: str
     cosine: float
-    shared: tuple[str, ...]
+    shared_terms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """The `nearest` pairs of a level, 1,000 at most, of `total`."""
+class SimilarPairs:
+    """The nearest pairs, nearest first, and the number of all pairs."""
 
-    nearest: tuple[Pair, ...]
+    nearest: tuple[SimilarPair, ...]
     total: int
 
 
 @dataclass(slots=True)
-class Alike:
-    """The pairs of the last few clusterings that were asked for. Safe for several threads."""
+class SimilarPairsCache:
+    """Similar pairs of the 16 levels read last. Thread-safe."""
 
-    _kept: OrderedDict[Key, Pairs] = field(default_factory=OrderedDict)
-    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _pairs: OrderedDict[Key, SimilarPairs] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, tables: Tables, level: Clusters) -> Pairs:
-        """The pairs of a level, the nearest first; none where no middles of it are kept."""
+    def get(self, tables: Tables, level: Clusters) -> SimilarPairs:
+        """Return the similar pairs of a level. A level without centroids has none."""
         key = (level.name, level.conf, level.timestamp, level.level)
-        with self._guard:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        found = _counted(_pairs(tables, level))
-        with self._guard:
-            self._kept[key] = found
-            while len(self._kept) > KEPT_MAX:
-                self._kept.popitem(last=False)
-        return found
+        with self._lock:
+            if key in self._pairs:
+                self._pairs.move_to_end(key)
+                return self._pairs[key]
+        pairs = similar_pairs(tables, level)
+        with self._lock:
+            self._pairs[key] = pairs
+            while len(self._pairs) > CACHED_MAX:
+                self._pairs.popitem(last=False)
+        return pairs
 
 
-def _counted(pairs: Iterator[Pair]) -> Pairs:
-    total = itertools.count()
-    met = (one for one, _ in zip(pairs, total, strict=False))
-    nearest = heapq.nsmallest(PAIRS_MAX, met, key=lambda one: (-one.cosine, one.first, one.second))
-    return Pairs(tuple(nearest), next(total))
+def similar_pairs(tables: Tables, level: Clusters) -> SimilarPairs:
+    """Find the similar pairs of a level. Reads its centroids from the model."""
+    pairs = sorted(
+        _iter_pairs(tables, level), key=lambda pair: (-pair.cosine, pair.first, pair.second)
+    )
+    return SimilarPairs(tuple(pairs[:PAIRS_MAX]), len(pairs))
 
 
-def _pairs(tables: Tables, level: Clusters) -> Iterator[Pair]:
-    # Who only reads clusters does without the arithmetic.
+def _iter_pairs(tables: Tables, level: Clusters) -> Iterator[SimilarPair]:
+    # numpy and the model are slow to import, and most readers of clusters need neither.
     import numpy as np
 
     from fonds.collections.building.models import read_middles
 
-    found = read_middles(tables, level.name, level.conf, level.timestamp, level.level)
-    if found is None:
+    model = read_middles(tables, level.name, level.conf, level.timestamp, level.level)
+    if model is None:
         return
-    places = {label: at for at, label in enumerate(found.labels)}
-    some = [one for one in level.clusters[:LOOKED_MAX] if one.label in places]
-    own = found.middles[[places[one.label] for one in some]] if some else found.middles[:0]
-    lengths = np.linalg.norm(own, axis=1, keepdims=True)
-    middles = own / np.where(lengths > 0, lengths, 1)
-    terms = [[term for term, _ in one.terms] for one in some]
-    known = [set(one) for one in terms]
-    for begin in range(0, len(some), _AT_ONCE):
-        cosines = middles[begin : begin + _AT_ONCE] @ middles.T
-        rows, columns = np.nonzero(np.triu(cosines, begin + 1) >= COSINE_MIN)
-        for row, other in zip(rows.tolist(), columns.tolist(), strict=True):
-            at = begin + row
-            shared = tuple(term for term in terms[at] if term in known[other])
-            if len(shared) >= SHARED_MIN:
-                yield Pair(some[at].id, some[other].id, float(cosines[row, other]), shared)
+    row_by_label = {label: row for row, label in enumerate(model.labels)}
+    clusters = [one for one in level.clusters[:CLUSTERS_MAX] if one.label in row_by_label]
+    vectors = model.middles[[row_by_label[one.label] for one in clusters], :]
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    centroids = vectors / np.where(lengths > 0, lengths, 1)
+    terms = [[term for term, _ in one.terms] for one in clusters]
+    term_sets = [set(one) for one in terms]
+    for start in range(0, len(clusters), _BLOCK_ROWS):
+        cosines = centroids[start : start + _BLOCK_ROWS] @ centroids.T
+        # Only entries above the diagonal, so that each pair comes once.
+        rows, columns = np.nonzero(np.triu(cosines, start + 1) >= COSINE_MIN)
+        for row, second in zip(rows.tolist(), columns.tolist(), strict=True):
+            first = start + row
+            shared = tuple(term for term in terms[first] if term in term_sets[second])
+            if len(shared) >= SHARED_TERMS_MIN:
+                cosine = float(cosines[row, second])
+                yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared)

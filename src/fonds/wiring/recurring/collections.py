@@ -17,7 +17,7 @@ from fonds.collections.claims import Claims
 from fonds.collections.collecting.collecting import Collected, Collecting, rules
 from fonds.collections.configurations import Configuration
 from fonds.collections.names import DEFAULT, Name
-from fonds.collections.reading.alike import Alike
+from fonds.collections.reading.alike import SimilarPairsCache
 from fonds.collections.reading.clusterings import (
     Collection,
     collection,
@@ -53,7 +53,7 @@ class CollectionService:
     changes: Changes
     runs: Runs
     times: Times = field(default_factory=Times)
-    alike: Alike = field(default_factory=Alike)
+    similar_pairs: SimilarPairsCache = field(default_factory=SimilarPairsCache)
     _declared: bool = False
     _complete: bool = False
     _guard: Lock = field(default_factory=Lock)

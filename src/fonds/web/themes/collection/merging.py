@@ -1,4 +1,4 @@
-"""Themes that may be one, as a suggestion: what is done about it is a person's choice."""
+"""Suggested mergers: pairs of similar themes on a collection's page. Only a person merges them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class MergeLine:
-    """Two themes that may be one: the cosine of their middles, and the terms both are told by."""
+    """Two similar themes, the cosine of their centroids, and the terms that both have."""
 
     first: Linked
     second: Linked
@@ -24,26 +24,29 @@ class MergeLine:
     shared: Sequence[str]
 
 
-def merges(
+def suggested_mergers(
     themes: CollectionService, there: Asked, level: Clusters | None
 ) -> tuple[list[MergeLine], int]:
-    """Those suggested, the nearest five, and how many there are; what a person gave one name is settled."""
+    """Return the five nearest pairs and the number of all pairs.
+
+    Leave out pairs that a curator has given one name, and pairs with a theme that no longer exists.
+    """
     if level is None:
         return [], 0
-    known = {one.id: one for one in level.clusters}
-    pairs = themes.alike.of(themes.tables, level)
-    found: list[MergeLine] = []
-    settled = 0
-    for one in pairs.nearest:
-        first, second = known.get(one.first), known.get(one.second)
+    theme_by_id = {one.id: one for one in level.clusters}
+    pairs = themes.similar_pairs.get(themes.tables, level)
+    lines: list[MergeLine] = []
+    n_left_out = 0
+    for pair in pairs.nearest:
+        first, second = theme_by_id.get(pair.first), theme_by_id.get(pair.second)
         if first is None or second is None or (first.name and first.name == second.name):
-            settled += 1
-        elif len(found) < LISTED_MAX:
+            n_left_out += 1
+        elif len(lines) < LISTED_MAX:
             sides = _linked(there, first), _linked(there, second)
-            found.append(MergeLine(*sides, round(one.cosine, 2), one.shared))
-    return found, pairs.total - settled
+            lines.append(MergeLine(*sides, round(pair.cosine, 2), pair.shared_terms))
+    return lines, pairs.total - n_left_out
 
 
-def _linked(there: Asked, one: Cluster) -> Linked:
-    href = theme_href(there.name, one.id, **there.params())
-    return Linked(one.label, one.size, href, one.name)
+def _linked(there: Asked, theme: Cluster) -> Linked:
+    href = theme_href(there.name, theme.id, **there.params())
+    return Linked(theme.label, theme.size, href, theme.name)

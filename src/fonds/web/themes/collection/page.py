@@ -30,6 +30,7 @@ from fonds.web.themes.changes import ChangesOfKind, by_kind, marks, sizes_before
 from fonds.web.themes.collection.drawing import CIRCLES_MAX, Spot, theme_map
 from fonds.web.themes.collection.lines import Since, ThemeLine, theme_line
 from fonds.web.themes.collection.lost import LISTED_MAX, Lost, lost_themes
+from fonds.web.themes.collection.merging import MergeLine, suggested_mergers
 from fonds.web.themes.times.courses import Courses, courses
 from fonds.wiring.recurring.collections import CollectionService
 
@@ -72,8 +73,9 @@ class CollectionPage:
     `themes_total` counts all themes of the clustering shown, `pinned` those that stand before the others,
     `grouped` the documents in one, `apart` those in none. The `trend` of a theme counts by `periods`, of the
     `looked_at` documents; `complete` is False where there are more than were looked at, the first 20,000 by
-    id. `lost` are themes that were named or pinned and are there no more, 20 of `lost_total`. `changes` are
-    those since `before_at`, None where no clustering before it is kept.
+    id. `merges` are the 5 nearest of `merges_total` pairs of similar themes. `lost` are themes that were
+    named or pinned and are there no more, 20 of `lost_total`. `changes` are those since `before_at`, None
+    where no clustering before it is kept.
     """
 
     answer: str
@@ -100,6 +102,8 @@ class CollectionPage:
     complete: bool
     themes: Sequence[ThemeLine]
     apart: Sequence[ApartLine]
+    merges: Sequence[MergeLine]
+    merges_total: int
     lost: Sequence[Lost]
     lost_total: int
     changes: Sequence[ChangesOfKind]
@@ -147,6 +151,7 @@ def collection_page(
     every = read.level.clusters if read.level else ()
     grouped = sum(each.size for each in every)
     apart = read.level.apart if read.level else {}
+    mergers, mergers_total = suggested_mergers(themes, there, read.level)
     return CollectionPage(
         answer=_answer(there, len(every), grouped, sum(apart.values())),
         namespace=one.name.namespace,
@@ -172,6 +177,8 @@ def collection_page(
         complete=read.complete,
         themes=_lines(there, grouped, read),
         apart=apart_lines(there, apart),
+        merges=mergers,
+        merges_total=mergers_total,
         lost=(lost := lost_themes(themes, there, every, read.told))[:LISTED_MAX],
         lost_total=len(lost),
         changes=by_kind(there, read.told),

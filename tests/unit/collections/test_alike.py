@@ -1,0 +1,102 @@
+"""Similar pairs are exactly the pairs of clusters that are near each other and share terms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fonds.collections.building.models import read_middles
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.configurations import configuration, put
+from fonds.collections.reading import alike
+from fonds.collections.reading.alike import (
+    COSINE_MIN,
+    SHARED_TERMS_MIN,
+    SimilarPairs,
+    SimilarPairsCache,
+    similar_pairs,
+)
+from fonds.collections.reading.clusters import Clusters, clusters
+from kept_collections import NEWS, Kept, themed
+
+
+def _grouped(kept: Kept, count: int) -> Clusters:
+    put(kept.tables, "news", "DEFAULT", configuration({"clusters": count}))
+    rebuild(kept.changes, NEWS)
+    found = clusters(kept.tables, NEWS)
+    assert found is not None
+    return found
+
+
+def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(300))
+    level = _grouped(kept, 15)
+    found = similar_pairs(kept.tables, level)
+    assert len(found.nearest) == found.total > 0
+    middles = read_middles(kept.tables, NEWS, "DEFAULT", level.timestamp)
+    assert middles is not None
+    by_label = dict(zip(middles.labels, middles.middles, strict=True))
+    expected = {}
+    for at, one in enumerate(level.clusters):
+        for other in level.clusters[at + 1 :]:
+            first, second = by_label[one.label], by_label[other.label]
+            cosine = float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+            shared = {term for term, _ in one.terms} & {term for term, _ in other.terms}
+            if cosine >= COSINE_MIN and len(shared) >= SHARED_TERMS_MIN:
+                expected[one.id, other.id] = shared
+    assert {(pair.first, pair.second): set(pair.shared_terms) for pair in found.nearest} == expected
+    cosines = [pair.cosine for pair in found.nearest]
+    assert cosines == sorted(cosines, reverse=True)
+
+
+@pytest.mark.parametrize("terms_min", [1, 3, 11])
+def test_pairs_share_at_least_the_required_number_of_terms(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, terms_min: int
+) -> None:
+    kept.changes.put(NEWS, themed(300))
+    level = _grouped(kept, 15)
+    monkeypatch.setattr(alike, "SHARED_TERMS_MIN", 1)
+    every = similar_pairs(kept.tables, level).nearest
+    monkeypatch.setattr(alike, "SHARED_TERMS_MIN", terms_min)
+    found = similar_pairs(kept.tables, level).nearest
+    assert found == tuple(pair for pair in every if len(pair.shared_terms) >= terms_min)
+
+
+def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.changes.put(NEWS, themed(300))
+    level = _grouped(kept, 15)
+    every = similar_pairs(kept.tables, level)
+    monkeypatch.setattr(alike, "_BLOCK_ROWS", 4)
+    by_block = similar_pairs(kept.tables, level)
+    assert {(p.first, p.second) for p in by_block.nearest} == {
+        (p.first, p.second) for p in every.nearest
+    }
+    monkeypatch.setattr(alike, "PAIRS_MAX", 2)
+    assert similar_pairs(kept.tables, level) == SimilarPairs(by_block.nearest[:2], every.total)
+    monkeypatch.setattr(alike, "CLUSTERS_MAX", 9)
+    largest = {one.id for one in level.clusters[:9]}
+    among_largest = [p for p in every.nearest if {p.first, p.second} <= largest]
+    assert 0 < similar_pairs(kept.tables, level).total == len(among_largest) < every.total
+
+
+def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alike, "CACHED_MAX", 1)
+    kept.changes.put(NEWS, themed(300))
+    levels = [_grouped(kept, 15), _grouped(kept, 5)]
+    cache = SimilarPairsCache()
+    first = cache.get(kept.tables, levels[0])
+    assert first == similar_pairs(kept.tables, levels[0])
+    assert cache.get(kept.tables, levels[0]) is first
+    assert cache.get(kept.tables, levels[1]) == similar_pairs(kept.tables, levels[1])
+    again = cache.get(kept.tables, levels[0])
+    assert again == first
+    assert again is not first
+
+
+def test_themes_without_shared_terms_are_no_pair(kept: Kept) -> None:
+    kept.changes.put(NEWS, themed(300))
+    assert similar_pairs(kept.tables, _grouped(kept, 5)) == SimilarPairs((), 0)

@@ -1,0 +1,102 @@
+"""Suggested mergers on a collection's page and in its JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from filled_home import opened
+from fonds.collections.building.rebuilding import rebuild
+from fonds.collections.changing.writing import Changes
+from fonds.collections.claims import Claims
+from fonds.collections.configurations import configuration, put
+from fonds.collections.names import Name
+from fonds.collections.tables import Tables
+from fonds.ports import Stores
+from fonds.process_identity import this_process
+from fonds.web.app import create_app
+from kept_collections import Clock, themed
+from page_reading import read
+
+SPLIT = Name("made", "split")
+PAGE = "/themes/made/split"
+SECTION = "//section[@aria-labelledby='merges']"
+
+
+@pytest.fixture
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """A collection on five subjects, grouped into 15 themes."""
+    with opened(tmp_path_factory.mktemp("merging")) as found:
+        tables = Tables(found.table)
+        tables.declare()
+        changes = Changes(tables, Claims(found.records, this_process(), time.monotonic), Clock())
+        put(tables, SPLIT.namespace, "DEFAULT", configuration({"clusters": 15}))
+        changes.put(SPLIT, themed(300))
+        rebuild(changes, SPLIT)
+        yield found
+
+
+@pytest.fixture
+def pages(stores: Stores) -> Iterator[TestClient]:
+    with TestClient(create_app(stores), base_url="http://localhost:8765") as client:
+        yield client
+
+
+def _answer(pages: TestClient, path: str = PAGE) -> dict[str, Any]:
+    found: dict[str, Any] = pages.get(f"/api{path}").json()
+    return found
+
+
+def test_the_page_lists_the_suggested_mergers_of_its_json(pages: TestClient) -> None:
+    found = _answer(pages)
+    assert len(found["merges"]) == 5 < found["merges_total"]
+    page = read(pages, PAGE)
+    words = page.words(SECTION)
+    assert f"The nearest 5 of {found['merges_total']} pairs." in words
+    expected = [
+        side["href"] for pair in found["merges"] for side in (pair["first"], pair["second"])
+    ]
+    assert page.tree.xpath(f"{SECTION}//li//a/@href") == expected
+    for pair in found["merges"]:
+        assert f"{pair['cosine']:.2f}" in words
+        assert f"Both: {', '.join(pair['shared'])}" in words
+        for side in (pair["first"], pair["second"]):
+            theme = _answer(pages, side["href"])
+            assert (theme["label"], theme["size"]) == (side["label"], side["size"])
+            assert set(pair["shared"]) <= {term for term, _ in theme["terms"]}
+
+
+def test_the_cosine_is_that_of_the_nearest_themes_of_a_theme(pages: TestClient) -> None:
+    pair = _answer(pages)["merges"][0]
+    nearest = _answer(pages, pair["first"]["href"])["nearest"]
+    cosines = {one["label"]: one["cosine"] for one in nearest}
+    assert cosines[pair["second"]["label"]] == pytest.approx(pair["cosine"], abs=0.005)
+
+
+def test_a_pair_with_one_name_is_no_longer_suggested(pages: TestClient) -> None:
+    before = _answer(pages)
+    pair = before["merges"][0]
+    for side in (pair["first"], pair["second"]):
+        answer = pages.post(
+            f"{PAGE}/rename",
+            data={"conf": "DEFAULT", "theme": side["href"].rpartition("/")[2], "name": "Harbours"},
+            headers={"Sec-Fetch-Site": "same-origin"},
+            follow_redirects=False,
+        )
+        assert answer.status_code == 303, answer.text
+    after = _answer(pages)
+    assert after["merges_total"] == before["merges_total"] - 1
+    pairs = [{one["first"]["href"], one["second"]["href"]} for one in after["merges"]]
+    assert {pair["first"]["href"], pair["second"]["href"]} not in pairs
+    assert "Harbours" in read(pages, PAGE).words()
+
+
+def test_themes_that_are_not_similar_have_no_section(pages: TestClient, themed: TestClient) -> None:
+    assert read(pages, PAGE).tree.xpath(SECTION)
+    found = _answer(themed, "/themes/made/five")
+    assert (found["merges"], found["merges_total"]) == ([], 0)
+    assert not read(themed, "/themes/made/five").tree.xpath(SECTION)
