@@ -31,14 +31,15 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from bench_input import CORPUS, Input, Page, gather, sample_crawl
+from fonds.archive.warc.scanner import read_heads
 from fonds.config import Settings
 from fonds.extract.page import parse_page
-from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.formats.warc import read_heads
-from fonds.isolation import ChildLimits, ChildPool
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool
+from fonds.model.archive import OpenBody
 from fonds.model.capture import Place, PlaceKind
-from fonds.model.open_body import OpenBody
-from fonds.wiring.backends import open_archive
+from fonds.wiring.stores import open_archive
 
 FILES = 100
 REPEATS = 2
@@ -96,7 +97,9 @@ def measure_pdfs(pdfs: Sequence[bytes], folder: Path) -> list[Measured]:
         path.write_bytes(body)
     _read(extract_pdf, paths[:1])
     wall_s, cpu_s = _timed(lambda: _read(extract_pdf, paths), resource.RUSAGE_SELF)
-    here = Measured("fonds", len(pdfs), wall_s, cpu_s, "fonds.extract.pdf.extract_pdf(F, …)")
+    here = Measured(
+        "fonds", len(pdfs), wall_s, cpu_s, "fonds.extract.pdf.extraction.extract_pdf(F, …)"
+    )
     lines = [here, _pooled(paths)]
     missing = [name for name in POPPLER if shutil.which(name) is None]
     if missing:
@@ -186,7 +189,7 @@ def measure_warc(pages: Sequence[Page], work: Path) -> list[Measured]:
     whole = theirs + "record.content_stream().read()"
     return [
         Measured("warcio, heads", RECORDS, *passed, theirs + "pass", peer=True),
-        Measured("fonds, heads", RECORDS, *scanned, "fonds.formats.warc.read_heads(F)"),
+        Measured("fonds, heads", RECORDS, *scanned, "fonds.archive.warc.scanner.read_heads(F)"),
         Measured("warcio, bodies in order", RECORDS, *iterated, whole, peer=True),
         Measured("fonds, bodies by place", RECORDS, *fetched, "archive.read(place)"),
     ]

@@ -19,9 +19,8 @@ import time
 from base64 import b32encode
 from pathlib import Path
 
-from fonds.bulk.captures.deciding import Wanted
-from fonds.bulk.captures.parts import parts_of
-from fonds.bulk.captures.reading import ReadCaptures
+from fonds.ingest.bulk.capture_filter import CaptureFilter
+from fonds.ingest.bulk.index_reader import CaptureReader, iter_parts
 
 MIMES = ("text/html", "text/html", "text/html", "image/jpeg", "application/pdf", "unk")
 LINES = (1_000_000, 5_000_000)
@@ -48,9 +47,9 @@ def make(path: Path, count: int) -> None:
 
 def reading(path: Path) -> tuple[int, float]:
     """Lines, and the seconds of CPU it takes to read and decide them on one core."""
-    read, count = ReadCaptures(Wanted()), 0
+    read, count = CaptureReader(CaptureFilter()), 0
     began = time.process_time()
-    for part in parts_of([path]):
+    for part in iter_parts([path]):
         for record in read(part):
             count += record.startswith(b'~["lines"') and json.loads(record[1:])[1]
     return count, time.process_time() - began

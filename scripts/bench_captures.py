@@ -13,12 +13,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fonds.formats.surt import lookup_key, surt
-from fonds.model.capture import from_datetime14
+from fonds.archive.replay.captures import UrlMatch, find_nearest
+from fonds.archive.replay.cdx_query import CdxFilter, CdxQuery, run_query
+from fonds.model.capture import parse_datetime14
 from fonds.model.rows import CdxRow
-from fonds.replay.captures import Match, nearest
-from fonds.replay.cdx_query import CdxQuery, Filter, ask
 from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.urls.surt import build_surt, lookup_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TIMES = 5
@@ -29,7 +29,7 @@ def row(number: int) -> CdxRow:
     """Capture after capture of a hundred pages of each of a thousand sites."""
     page = number % (SITES * PAGES)
     url = f"https://site{page % SITES}.example/section/page-{page // SITES}.html"
-    key = surt(url)
+    key = build_surt(url)
     turn = number // (SITES * PAGES)
     return CdxRow(
         f"c{number}", f"{number:040x}", url, key, lookup_key(key), f"20{10 + turn:02d}0101000000",
@@ -54,23 +54,23 @@ def main(captures: int) -> None:
         for start in range(0, captures, 20_000):
             records.put([row(n) for n in range(start, min(start + 20_000, captures))])
         url, moment = "https://site7.example/section/page-7.html", "20140601000000"
-        when = from_datetime14(moment)
+        when = parse_datetime14(moment)
 
         def said(query: CdxQuery) -> Callable[[SqlRecords], str]:
             def act(records: SqlRecords) -> str:
-                found = ask(records, query)
+                found = run_query(records, query)
                 return f"{len(found.rows):,} rows of {found.scanned:,} looked at"
 
             return act
 
         measured("one address", records, said(CdxQuery(url)))
         measured("one address, one year", records, said(CdxQuery(url, since="2014", until="2015")))
-        measured("nearest to a time", records, lambda r: bool(nearest(r, url, when, moment)))
-        measured("a host, 100 captures", records, said(CdxQuery(url, Match.HOST, limit=100)))
-        measured("a host, all", records, said(CdxQuery(url, Match.HOST)))
-        all_of = CdxQuery("example", Match.DOMAIN)
+        measured("nearest to a time", records, lambda r: bool(find_nearest(r, url, when, moment)))
+        measured("a host, 100 captures", records, said(CdxQuery(url, UrlMatch.HOST, limit=100)))
+        measured("a host, all", records, said(CdxQuery(url, UrlMatch.HOST)))
+        all_of = CdxQuery("example", UrlMatch.DOMAIN)
         measured("a domain of all captures, 10,000", records, said(all_of))
-        none = CdxQuery("example", Match.DOMAIN, filters=[Filter.parse("mimetype:none")])
+        none = CdxQuery("example", UrlMatch.DOMAIN, filters=[CdxFilter.parse("mimetype:none")])
         measured("a filter nothing passes, as far as is looked", records, said(none))
         records.close()
 

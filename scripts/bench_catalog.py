@@ -19,11 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from fonds.bibliography.references import parse_reference
-from fonds.catalog.finding import find
-from fonds.catalog.loading import load
-from fonds.catalog.matching.sought import of_citation
-from fonds.catalog.store import Catalog
+from fonds.papers.bibliography.reference_parser import parse_reference
+from fonds.papers.catalog.loader import load
+from fonds.papers.catalog.lookup import find
+from fonds.papers.catalog.match_query import build_citation_query
+from fonds.papers.catalog.store import Catalog
 from fonds.stores.table.sqlite import SqliteTable
 
 LETTERS = "abcdefghiklmnoprstuvw"
@@ -97,7 +97,7 @@ def main() -> None:
         )
         began, ended = time.monotonic(), Counter[str]()
         for doi, text in chosen.items():
-            found = find(catalog, of_citation(parse_reference(text)))
+            found = find(catalog, build_citation_query(parse_reference(text)))
             ended["right" if found.doi == doi else "wrong" if found.doi else str(found.reason)] += 1
         print(f"{len(chosen) / (time.monotonic() - began):,.0f} references a second: {dict(ended)}")
         table.close()

@@ -21,18 +21,18 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.reading.clusters import clusters, members
-from fonds.collections.tables import Tables
-from fonds.process_identity import this_process
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import Tables
+from fonds.grouping.views.clusters import list_members, load_clusters
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 
-NAME = Name("bench", "short")
+NAME = CollectionName("bench", "short")
 WORDS = 30
 THEMES = 5
 OWN_WORDS = 60
@@ -64,13 +64,13 @@ def main(count: int) -> None:
         print(f"peak memory {peak_mb:,.0f} MB; {size_mb:,.0f} MB on disk")
 
 
-def opened(folder: Path) -> Changes:
+def opened(folder: Path) -> CollectionWriter:
     """The tables in a folder."""
     tables = Tables(SqliteTable(folder / "table.sqlite"))
     tables.declare()
     records = open_sqlite(folder / "records.sqlite")
-    claims = Claims(records, this_process(), time.monotonic)
-    return Changes(tables, claims, lambda: int(time.time()))
+    claims = Leases(records, create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, claims, lambda: int(time.time()))
 
 
 def drawn(count: int, seed: int = 1) -> list[Document]:
@@ -86,7 +86,7 @@ def drawn(count: int, seed: int = 1) -> list[Document]:
     return found
 
 
-def rate(changes: Changes, documents: Sequence[Document]) -> float:
+def rate(changes: CollectionWriter, documents: Sequence[Document]) -> float:
     """Documents put a second, in batches of 500."""
     started, cpu = time.perf_counter(), time.process_time()
     for at in range(0, len(documents), 500):
@@ -96,7 +96,7 @@ def rate(changes: Changes, documents: Sequence[Document]) -> float:
     return len(documents) / (time.perf_counter() - started)
 
 
-def one_by_one(changes: Changes) -> None:
+def one_by_one(changes: CollectionWriter) -> None:
     """How long a document takes that is put alone, until it is in its cluster and durable."""
     took_ms = []
     for one in drawn(ONE_BY_ONE, seed=3):
@@ -106,7 +106,7 @@ def one_by_one(changes: Changes) -> None:
     print(f"one by one: {told(took_ms)}")
 
 
-def together(changes: Changes) -> None:
+def together(changes: CollectionWriter) -> None:
     """The same by twenty threads at once."""
 
     def put(one: Document) -> float:
@@ -122,7 +122,7 @@ def together(changes: Changes) -> None:
     print(f"by {CLIENTS} at once: {a_second:,.0f} a second, {told(took_ms)}")
 
 
-def while_rebuilding(folder: Path, changes: Changes) -> None:
+def while_rebuilding(folder: Path, changes: CollectionWriter) -> None:
     """Reads by another process while a rebuild runs in this one."""
     ended = multiprocessing.Event()
     here, there = multiprocessing.Pipe()
@@ -143,12 +143,12 @@ def read(folder: Path, ended: Event, there: object) -> None:
     there.send(None)  # type: ignore[attr-defined]
     while not ended.is_set():
         started = time.perf_counter()
-        found = clusters(tables, NAME)
+        found = load_clusters(tables, NAME)
         lists_ms.append(1000 * (time.perf_counter() - started))
         if found is None:
             continue
         started = time.perf_counter()
-        members(tables, NAME, found.clusters[0].label)
+        list_members(tables, NAME, found.clusters[0].label)
         pages_ms.append(1000 * (time.perf_counter() - started))
         time.sleep(0.01)
     there.send((lists_ms, pages_ms))  # type: ignore[attr-defined]

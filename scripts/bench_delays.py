@@ -14,7 +14,7 @@ from statistics import median
 
 from bench_servers import chosen
 from fonds.model.message import Message, Subscription
-from fonds.wiring.backends import backend
+from fonds.wiring.stores import open_backend
 
 COUNT = 120
 
@@ -26,7 +26,7 @@ def delays_s() -> list[float]:
 
 def lateness_s(url: str, folder: Path) -> Iterator[float]:
     """How long after it was due each message came, in seconds."""
-    queue, unique = backend("queue", url, folder), f"b{secrets.token_hex(5)}"
+    queue, unique = open_backend("queue", url, folder), f"b{secrets.token_hex(5)}"
     reader = Subscription(unique, f"{unique}.topic")
     queue.declare([reader])
     queue.receive(reader.incoming, 1, 0.5)

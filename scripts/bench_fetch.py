@@ -23,25 +23,24 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fonds.cli.limits import collect_seldom
-from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.links import link_to
-from fonds.crawl.pace import PaceRules
-from fonds.fetching.asker import Asker
-from fonds.fetching.chains import ChainRules, Chains
-from fonds.fetching.claims import DomainClaims
-from fonds.fetching.request import Limits
-from fonds.fetching.resolving import Resolver
-from fonds.fetching.shares import AddressShares
+from fonds.archive.store.folder import FolderArchive
+from fonds.cli.process import collect_seldom
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import AddressShares, DomainLeases
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import PaceRules
+from fonds.fetching.request import RequestLimits
+from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.fetching.transfers import Transfers
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.fetch import FetchRules, FetchStep
+from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.capture import Capture
-from fonds.model.link import Link
+from fonds.model.entry import Link
 from fonds.model.step import Result
-from fonds.ports import Errands
-from fonds.steps.news.fetch import Fetch, FetchRules
-from fonds.steps.news.spool import Fetched, Spool
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.ports import ConcurrentStep
+from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import open_sqlite
 
 AT_ONCE = 64
@@ -162,7 +161,7 @@ def addresses(port: int, hosts: int, pages: int, run: str) -> list[str]:
 class _Nowhere:
     """A spool that keeps nothing: what is left is the fetching itself."""
 
-    def keep(self, some: list[Fetched]) -> list[None]:
+    def keep(self, some: list[FetchedLink]) -> list[None]:
         return [None] * len(some)
 
     def kept(self, links: list[Link]) -> dict[str, Capture]:
@@ -173,41 +172,41 @@ class _Nowhere:
         return {}
 
 
-def fetching(folder: Path, *, kept: bool) -> Errands:
+def fetching(folder: Path, *, kept: bool) -> ConcurrentStep:
     """The step with every pace at nought, so that nothing but its own work is waited for."""
     none = PaceRules(0.0, busy_factor=0.0, active_max=1)
-    rules = Rules(none, none, none, line_max=1_000)
+    rules = FrontierRules(none, none, none, line_max=1_000)
     records = open_sqlite(folder / "records.sqlite")
     archive = FolderArchive(folder / "archive")
     spool = Spool(FolderBlobs(folder / "blobs"), records, archive) if kept else _Nowhere()
 
-    def chains() -> Chains:
+    def chains() -> FetchScheduler:
         frontier = Frontier(rules)
-        return Chains(
-            ChainRules("Fonds/0", "Fonds", AT_ONCE),
-            Transfers(Limits(), lambda address: True),
+        return FetchScheduler(
+            FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
+            Transfers(RequestLimits(), lambda address: True),
             Resolver(lambda host, port: [host], lambda address: True),
             frontier,
-            DomainClaims(records, frontier, "bench", lambda: datetime.now(UTC)),
+            DomainLeases(records, frontier, "bench", lambda: datetime.now(UTC)),
             AddressShares(records, "bench", lambda: datetime.now(UTC)),
             time.monotonic,
         )
 
-    return Fetch(FetchRules(in_hand_max=1_000), Asker(chains), spool)  # type: ignore[arg-type]
+    return FetchStep(FetchRules(active_max=1_000), Fetcher(chains), spool)  # type: ignore[arg-type]
 
 
 def fetch_all(urls: list[str], *, kept: bool) -> dict[str, float]:
     """Fetch everything; seconds and CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         step = fetching(Path(folder), kept=kept)
-        links = list(enumerate(link_to(url, "bench") for url in urls))
+        links = list(enumerate(build_link(url, "bench") for url in urls))
         before = resource.getrusage(resource.RUSAGE_SELF)
         began_s, begun, ended = time.monotonic(), 0, 0
         while ended < len(links):
-            some = links[begun : begun + step.room] if step.room > 100 else []
+            some = links[begun : begun + step.free_slots] if step.free_slots > 100 else []
             step.begin(some)
             begun += len(some)
-            for _, end in step.ended(1.0):
+            for _, end in step.collect_finished(1.0):
                 if not (isinstance(end, Result) and end.items):
                     raise SystemExit(f"a page was not fetched: {end}")
                 ended += 1

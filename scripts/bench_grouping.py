@@ -19,12 +19,15 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from fonds.grouping.assigning import assign
-from fonds.grouping.building import Before, Documents, build
-from fonds.grouping.clustering import Clustering
-from fonds.grouping.dense import Encoder
-from fonds.grouping.options import Algorithm, Options
-from fonds.grouping.text.function_words import function_words
+from fonds.grouping.algorithms.assignment import assign
+from fonds.grouping.algorithms.builder import GroupingInput, PreviousClustering, build
+from fonds.grouping.algorithms.clustering import (
+    Algorithm,
+    Clustering,
+    Options,
+)
+from fonds.grouping.algorithms.encoder import Encoder
+from fonds.grouping.algorithms.function_words import load_function_words
 from grouping_coherence import coherence
 from grouping_peers import bare_topics, peers
 
@@ -68,7 +71,7 @@ def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | Non
         if recipe.startswith("topics, dense") and vectors is None:
             continue
         began = time.perf_counter()
-        made = build(Documents(texts, dense=vectors), options, version=1)
+        made = build(GroupingInput(texts, dense=vectors), options, version=1)
         row(name, f"Fonds {recipe}", score(truth, made.levels[0].members), began)
         if recipe == "topics, k given":
             show_labels(texts, made)
@@ -77,7 +80,7 @@ def ours(name: str, texts: list[str], truth: np.ndarray, dense: np.ndarray | Non
 def show_labels(texts: list[str], made: Clustering) -> None:
     """c_v of the clusters' ten terms, and which of them are function words."""
     terms = [[term.lower() for term, _ in one.terms] for one in made.levels[0].clusters]
-    stopped = [term for listed in terms for term in listed if term in function_words("en")]
+    stopped = [term for listed in terms for term in listed if term in load_function_words("en")]
     print(f"|  | c_v {coherence(texts, terms):.3f}, function words {stopped} |  |  |")
     for one in made.levels[0].clusters[:8]:
         print(f"|  | {one.size}: {one.label} |  |  |")
@@ -140,7 +143,7 @@ def scale(count: int) -> None:
     marks: list[tuple[str, float]] = []
     began, cpu_began = time.perf_counter(), time.process_time()
     made = build(
-        Documents(texts),
+        GroupingInput(texts),
         Options(clusters=20),
         version=1,
         progress=lambda stage: marks.append((stage, time.perf_counter() - began)),
@@ -173,12 +176,14 @@ def stability(names: Sequence[str]) -> None:
         texts, truth = [texts[place] for place in order], truth[order]
         known = int(len(texts) / 1.1)
         options = Options(clusters=int(truth.max()) + 1)
-        first = build(Documents(texts[:known]), options, version=1)
+        first = build(GroupingInput(texts[:known]), options, version=1)
         ids = tuple(one.id for one in first.levels[0].clusters)
         members = np.full(len(texts), -1)
         members[:known] = first.levels[0].members
-        warm = build(Documents(texts), options, version=2, before=Before(members, ids))
-        cold = build(Documents(texts), options, version=2)
+        warm = build(
+            GroupingInput(texts), options, version=2, previous=PreviousClustering(members, ids)
+        )
+        cold = build(GroupingInput(texts), options, version=2)
         new_ids = [one.id for one in warm.levels[0].clusters]
         kept = np.mean(
             [

@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def _run(files: Sequence[File]) -> Run:
-    settings = Settings().changed(work_children=CHILDREN, pdf_timeout_s=TIMEOUT_S)
+    settings = Settings().replace_values(work_children=CHILDREN, pdf_timeout_s=TIMEOUT_S)
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryWatch() as watch,

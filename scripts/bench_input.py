@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.extract.file_meta import describe
-from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handover import handed
+from fonds.extract.mime import describe
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool, open_unnamed_body
 from fonds.model.capture import Capture
 from fonds.model.entry import Entry
 from fonds.model.errors import PermanentError
 from fonds.model.file import Kind
 from fonds.ports import Archive
-from fonds.wiring.backends import open_archive
-from fonds.wiring.pipelines import path_source
+from fonds.wiring.pipelines import create_path_source
+from fonds.wiring.stores import open_archive
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]
@@ -54,8 +54,8 @@ def sample_crawl(folder: Path) -> Path:
 def gather(data: Path, count: int, home: Path) -> Input:
     """`count` PDFs and pages, chosen by lot from a fixed seed; those Fonds cannot read are left out."""
     settings = Settings()
-    archive, source = open_archive(home, settings), path_source([data], home, settings)
-    found = (entry for row in source.inputs() for entry in source.entries(row))
+    archive, source = open_archive(home, settings), create_path_source([data], home, settings)
+    found = (entry for row in source.iter_inputs() for entry in source.iter_entries(row))
     items = (entry.item for entry in found if isinstance(entry, Entry))
     captures = [
         item
@@ -90,7 +90,7 @@ def _bodies(captures: Sequence[Capture], archive: Archive) -> Iterator[tuple[Cap
 def _is_read(pool: ChildPool, body: bytes, folder: Path) -> bool:
     """Whether Fonds gets text out of a PDF: a broken one would compare who gives up sooner."""
     folder.mkdir(parents=True, exist_ok=True)
-    with handed(body, folder) as opened:
+    with open_unnamed_body(body, folder) as opened:
         try:
             found = pool(extract_pdf, opened, PdfLimits())
         except (PermanentError, RuntimeError):

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fonds.config import load_settings
 from fonds.model.rows import EntryRow
 from fonds.web.app import create_app
-from fonds.web.marks import Mark
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.web.html.paging import PageCursor
+from fonds.wiring.stores import close_stores, open_stores
 from many_entries import ADDRESSES, filled  # type: ignore[import-not-found]
 
 ROUNDS = 5
@@ -39,7 +39,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stores = open_stores(
-            Path(folder), load_settings(Path(folder)).changed(records=chosen.records)
+            Path(folder), load_settings(Path(folder)).replace_values(records=chosen.records)
         )
         if not stores.records.count(EntryRow)[()]:
             started = time.process_time()
@@ -62,7 +62,7 @@ def _deep(records: object, count: int) -> list[str]:
     (middle,) = records.find(  # type: ignore[attr-defined]
         EntryRow, {"entry_id": f"capture-{count // 4 // 6 * 6:05d}", "pipeline": "library"}
     )
-    mark = Mark(count // 2, middle.settled_at, (middle.entry_id, middle.pipeline)).text()
+    mark = PageCursor(count // 2, middle.settled_at, (middle.entry_id, middle.pipeline)).encode()
     return [
         f"/records?{urlencode({**narrowed, 'after': mark})}"
         for narrowed in ({}, {"outcome": "done"}, {"weight": "set-aside"}, {"step": "identify"})

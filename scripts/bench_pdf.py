@@ -30,9 +30,10 @@ from pathlib import Path
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.model.open_body import OpenBody
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool
+from fonds.model.archive import OpenBody
 from sample import write_sample
 
 ROOT = Path(__file__).parents[1]

@@ -20,15 +20,15 @@ from typing import Any
 
 import msgspec
 
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
 from fonds.config import load_settings
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
 from fonds.web.app import create_app
 from fonds.web.serving import server as serving
-from fonds.wiring.backends import close_stores, open_stores
-from fonds.wiring.recurring.collections import CollectionService, make_service
+from fonds.wiring.collections import CollectionService, create_service
+from fonds.wiring.stores import close_stores, open_stores
 
-NAME = Name("bench", "posted")
+NAME = CollectionName("bench", "posted")
 BEFORE = 20_000
 WORDS, THEMES, OF_THEME = 2_000, 5, 60
 JSON = {"Content-Type": "application/json"}
@@ -97,11 +97,14 @@ def said(what: str, took: list[float]) -> None:
 def run(home: Path, documents: int, clients: int, at_once: int) -> None:
     """Fill, serve, post, read and rebuild at the same time, and count."""
     stores = open_stores(home, load_settings(home, {}))
-    service = make_service(stores, threads=1)
+    service = create_service(stores, threads=1)
     before = [Document(str(number), text(number)) for number in range(BEFORE)]
     service.writing().put(NAME, before)
     listening = serving.listen("127.0.0.1", 0)
-    port, running = serving.port_of(listening), serving.server(create_app(stores, service=service))
+    port, running = (
+        serving.get_port(listening),
+        serving.create_server(create_app(stores, service=service)),
+    )
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     with service.runs.at_work():
@@ -135,8 +138,8 @@ def run(home: Path, documents: int, clients: int, at_once: int) -> None:
 def count_posted(service: CollectionService, posted: int) -> None:
     """Say how many are lost of what was there and what was posted."""
     count = BEFORE + posted
-    rows = service.tables.rows(
-        "documents", [NAME.document(str(n)) for n in range(count)], ["main:id"]
+    rows = service.tables.get_rows(
+        "documents", [NAME.build_document_row(str(n)) for n in range(count)], ["main:id"]
     )
     size = service.collection(NAME).size
     print(f"lost: {count - len(rows)}; size {size:,}")

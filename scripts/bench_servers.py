@@ -20,11 +20,11 @@ from typing import Any
 
 import bench_peers as peers
 from bench_peers import BATCH, documents, file_rows, wide_rows
-from fonds.model.blob import Blob
+from fonds.model.archive import Blob
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import FileMetaRow
 from fonds.ports import Blobs, Queue, Table
-from fonds.wiring.backends import BACKENDS, backend
+from fonds.wiring.stores import BACKENDS, open_backend
 
 SIZES = {"1 kB": (1_000, 2_000), "100 kB": (100_000, 200)}
 ROWS, WIDE_ROWS, DOCUMENTS, BLOBS = 5_000, 2_000, 2_000, 500
@@ -66,7 +66,7 @@ def chosen(port: str) -> Iterator[tuple[str, str, Callable[..., float] | None]]:
     here = {"queue": "queue.sqlite", "table": "table.sqlite", "records": "records.sqlite"}
     names = {"blobs": "blobs", "index": "index"}
     for scheme in BACKENDS[port]:
-        if BACKENDS[port][scheme].below_home:
+        if BACKENDS[port][scheme].is_below_home:
             yield scheme, f"{scheme}:{(here | names)[port]}", None
         elif scheme in peers.PEERS and (url := os.environ.get(peers.PEERS[scheme].variable)):
             yield scheme, url, peers.PEERS[scheme].measure
@@ -81,7 +81,7 @@ def rate(count: int, act: Callable[[], object]) -> float:
 def queues(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("queue"):
         for label, (size_bytes, count) in SIZES.items():
-            queue = backend("queue", url, folder)
+            queue = open_backend("queue", url, folder)
             unique = f"b{secrets.token_hex(5)}"
             reader = Subscription(unique, f"{unique}.topic")
             queue.declare([reader])
@@ -94,7 +94,7 @@ def queues(folder: Path) -> Iterator[Line]:
 
 def tables(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("table"):
-        table, rows = backend("table", url, folder), wide_rows(WIDE_ROWS)
+        table, rows = open_backend("table", url, folder), wide_rows(WIDE_ROWS)
         unique = f"b{secrets.token_hex(5)}"
         table.declare(unique, ("f", "file"))
         ours = rate(WIDE_ROWS, partial(_in_batches, rows, partial(table.put, unique)))
@@ -128,7 +128,7 @@ def _columns(table: Table, name: str, backend_name: str) -> Iterator[Line]:
 
 def records(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("records"):
-        store, rows = backend("records", url, folder), file_rows(ROWS)
+        store, rows = open_backend("records", url, folder), file_rows(ROWS)
         ours = rate(ROWS, partial(_in_batches, rows, store.put))
         keys = [row.sha1hex for row in rows]
         reads = rate(ROWS, partial(_in_batches, keys, partial(store.get, FileMetaRow)))
@@ -140,7 +140,7 @@ def records(folder: Path) -> Iterator[Line]:
 
 def blobs(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("blobs"):
-        store, data = backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
+        store, data = open_backend("blobs", url, folder), secrets.token_bytes(BLOB_BYTES)
         keys = [f"bench/{secrets.token_hex(8)}" for _ in range(BLOBS)]
         ours = rate(BLOBS, partial(_each, keys, partial(_put, store, data)))
         reads = rate(BLOBS, partial(_each, keys, store.get))
@@ -152,7 +152,7 @@ def blobs(folder: Path) -> Iterator[Line]:
 
 def indexes(folder: Path) -> Iterator[Line]:
     for name, url, bare in chosen("index"):
-        index, found = backend("index", url, folder), documents(DOCUMENTS)
+        index, found = open_backend("index", url, folder), documents(DOCUMENTS)
         ours = rate(DOCUMENTS, partial(_in_batches, found, index.put))
         index.delete([one.id for one in found])
         getattr(index, "close", lambda: None)()

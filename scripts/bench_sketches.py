@@ -19,13 +19,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from fonds.derivatives.sketch import KIND, RESEMBLANCE_MIN, build_page_sketch, write_sketches
 from fonds.extract.page import PageStatus, parse_page
-from fonds.extract.similarity.comparing import bands, resemblance
-from fonds.extract.similarity.minhash import shingles, signature
-from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
-from fonds.kinds.similarity.sketch import KIND, put_sketches, sketch
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.stores.records.sql import open_sqlite
+from fonds.text.minhash import compute_signature, hash_shingles
+from fonds.text.similarity import compute_bands, estimate_resemblance
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STORIES, WORDS = 5_000, 600
@@ -58,17 +57,19 @@ def costs() -> None:
         for first in range(0, STORIES, 100):
             texts = [" ".join(random.Random(n).choices(WORD_LIST, k=WORDS)) for n in range(100)]
             begun = time.perf_counter()
-            made = [sketch(row(first + n), f"{first} {text}") for n, text in enumerate(texts)]
+            made = [
+                build_page_sketch(row(first + n), f"{first} {text}") for n, text in enumerate(texts)
+            ]
             making_s += time.perf_counter() - begun
             begun = time.perf_counter()
-            put_sketches(records, made, ())
+            write_sketches(records, made, ())
             keeping_s += time.perf_counter() - begun
         told(f"a sketch of {WORDS} words", making_s / STORIES * 1e3, "ms")
         told("kept in SQLite, a hundred at a time", keeping_s / STORIES * 1e3, "ms")
         some = list(records.find(TextSketchRow, count_max=200))
         begun = time.perf_counter()
         for one in some:
-            KIND.related(records, [one])
+            KIND.find_related(records, [one])
         told("what stands beside one", (time.perf_counter() - begun) / len(some) * 1e3, "ms")
         records.close()
         told("kept of a story", (path.stat().st_size - before_bytes) / STORIES, "bytes")
@@ -89,17 +90,17 @@ def pages(folder: Path) -> None:
     with ProcessPoolExecutor(2) as pool:
         texts = list(pool.map(text_of, paths, chunksize=10))
     begun = time.process_time()
-    signed = {n: found for n, text in enumerate(texts) if (found := signature(text))}
+    signed = {n: found for n, text in enumerate(texts) if (found := compute_signature(text))}
     took_s = time.process_time() - begun
     told("pages with a signature", len(signed), f"of {len(paths):,}")
     told("CPU a page", took_s / len(paths) * 1e3, "ms")
     told("words of a page", statistics.fmean(len(text.split()) for text in texts), "")
     sharing = defaultdict(set)
     for n, one in signed.items():
-        for band in bands(one):
+        for band in compute_bands(one):
             sharing[band].add(n)
     candidates = {pair for some in sharing.values() for pair in combinations(sorted(some), 2)}
-    alike = {pair: resemblance(signed[pair[0]], signed[pair[1]]) for pair in candidates}
+    alike = {pair: estimate_resemblance(signed[pair[0]], signed[pair[1]]) for pair in candidates}
     links = {pair for pair, share in alike.items() if share >= RESEMBLANCE_MIN}
     told("pairs linked", len(links), f"of {len(signed) * (len(signed) - 1) // 2:,}")
     told("of them with the same text", sum(texts[a] == texts[b] for a, b in links), "")
@@ -115,7 +116,7 @@ def beside_truth(
     texts: Sequence[str], signed: dict[int, bytes], candidates: set[tuple[int, int]]
 ) -> None:
     """The pairs there are by the shares they really have in common."""
-    runs = {n: set(shingles(texts[n]).tolist()) for n in signed}
+    runs = {n: set(hash_shingles(texts[n]).tolist()) for n in signed}
     having = defaultdict(list)
     for n, some in runs.items():
         for one in some:
@@ -128,7 +129,7 @@ def beside_truth(
         there = {pair for pair, share in truth.items() if share >= least}
         told(f"pairs with {least} in common, found", len(there & candidates), f"of {len(there):,}")
     errors = [
-        resemblance(signed[a], signed[b]) - share
+        estimate_resemblance(signed[a], signed[b]) - share
         for (a, b), share in truth.items()
         if 0.05 < share < 1
     ]

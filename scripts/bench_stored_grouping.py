@@ -27,12 +27,12 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from bench_collections import NAME, opened, read, told
 from bench_grouping import NAMES, labelled, recombined
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.names import DEFAULT
-from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, Tables, text
-from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import DEFAULT
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.keys import build_clustering_prefix, parse_cluster_row
+from fonds.grouping.tables import ASSIGNMENTS, CLUSTERS, Tables, decode_text
 
 CLUSTERS_ASKED = 20
 AT_ONCE = 500
@@ -86,7 +86,9 @@ def _measured(
 
 def _put(folder: Path, count: int) -> None:
     changes = opened(folder)
-    put(changes.tables, NAME.namespace, DEFAULT, configuration({"clusters": CLUSTERS_ASKED}))
+    save_configuration(
+        changes.tables, NAME.namespace, DEFAULT, build_configuration({"clusters": CLUSTERS_ASKED})
+    )
     texts = recombined(count)
     for at in range(0, count, AT_ONCE):
         some = texts[at : at + AT_ONCE]
@@ -121,8 +123,8 @@ def stability(names: list[str]) -> None:
         known = int(len(texts) / (1 + NEW_SHARE))
         with tempfile.TemporaryDirectory() as made:
             changes = opened(Path(made))
-            asked = configuration({"clusters": int(truth.max()) + 1})
-            put(changes.tables, NAME.namespace, DEFAULT, asked)
+            asked = build_configuration({"clusters": int(truth.max()) + 1})
+            save_configuration(changes.tables, NAME.namespace, DEFAULT, asked)
             documents = [Document(f"{place:08d}", texts[place]) for place in order]
             changes.put(NAME, documents[:known])
             before = _ids(changes.tables, rebuild(changes, NAME, threads=1).timestamp)
@@ -138,14 +140,14 @@ def stability(names: list[str]) -> None:
 
 def _ids(tables: Tables, timestamp: int) -> dict[str, str]:
     """The id of each document's cluster; what is in none is absent."""
-    prefix = clustering_prefix(NAME.namespace, NAME.key, DEFAULT, timestamp)
+    prefix = build_clustering_prefix(NAME.namespace, NAME.key, DEFAULT, timestamp)
     ids = {
-        parts_of_cluster(row)[4]: text(cells, "main:id")
-        for row, cells in tables.scan(CLUSTERS, prefix, ["main:id"])
+        parse_cluster_row(row)[4]: decode_text(cells, "main:id")
+        for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id"])
     }
     return {
-        parts_of_cluster(row)[4]: ids[text(cells, "main:label")]
-        for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label"])
+        parse_cluster_row(row)[4]: ids[decode_text(cells, "main:label")]
+        for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"])
     }
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fonds.grouping.text.tokens import singular
-from fonds.words import words
+from fonds.grouping.algorithms.terms import singularize
+from fonds.text.words import split_words
 
 WINDOW = 110
 _EPSILON = 1e-12
@@ -19,7 +19,9 @@ _EPSILON = 1e-12
 
 def coherence(texts: Sequence[str], topics: Sequence[Sequence[str]]) -> float:
     """The mean c_v of topics, each a list of terms; words are compared folded, and plurals as singulars."""
-    folded = [[singular(one) for term in topic for one in words(term)[:1]] for topic in topics]
+    folded = [
+        [singularize(one) for term in topic for one in split_words(term)[:1]] for topic in topics
+    ]
     wanted = {term: place for place, term in enumerate({one for topic in folded for one in topic})}
     single, pairs, windows = _counted(texts, wanted)
     return float(
@@ -34,7 +36,7 @@ def _counted(texts: Sequence[str], wanted: dict[str, int]) -> tuple[np.ndarray, 
     pairs = np.zeros((len(wanted), len(wanted)))
     windows = 0
     for text in texts:
-        read = [wanted.get(singular(word), -1) for word in words(text)]
+        read = [wanted.get(singularize(word), -1) for word in split_words(text)]
         count = max(len(read) - WINDOW + 1, 1)
         present = np.zeros((count, len(wanted)), np.float32)
         for place, term in enumerate(read):

@@ -17,7 +17,7 @@ from sklearn.decomposition import NMF, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from fonds.grouping.text.tokens import terms
+from fonds.grouping.algorithms.terms import split_terms
 
 PACKAGES = ("umap-learn", "evoc")
 
@@ -91,7 +91,7 @@ def nmf(texts: list[str], clusters: int) -> np.ndarray:
 
 def textcluster(texts: list[str]) -> np.ndarray:
     """Grouperfish's algorithm as it behaved: its idf is constant, and whoever comes first leads."""
-    read = [Counter(term for term in terms(text, "en") if term) for text in texts]
+    read = [Counter(term for term in split_terms(text, "en") if term) for text in texts]
     weight = log(max(len(texts), 2))
     postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for place, counted in enumerate(read):

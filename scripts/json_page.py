@@ -11,8 +11,8 @@ from enum import StrEnum
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from fonds.cli.commands.answers.answer import Answer, Field
-from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
+from fonds.cli.answers.answer import AnswerDescription, FieldDescription
+from fonds.cli.answers.by_command import ANSWERS, OTHERWISE
 from fonds.model.rows import ROWS, Row
 from written_pages import write
 
@@ -86,13 +86,13 @@ _JSON_TYPES: Sequence[tuple[tuple[type, ...], str]] = (
 )
 
 
-def _answer(one: Answer) -> Iterator[str]:
-    yield f"\n{one.when[:1].upper()}{one.when[1:]}:\n\n| field | type | meaning |\n|---|---|---|\n"
+def _answer(one: AnswerDescription) -> Iterator[str]:
+    yield f"\n{one.condition[:1].upper()}{one.condition[1:]}:\n\n| field | type | meaning |\n|---|---|---|\n"
     for field in one.fields:
         yield f"| `{field.name}` | {_type(field)} | {field.meaning} |\n"
 
 
-def _type(field: Field) -> str:
+def _type(field: FieldDescription) -> str:
     return (
         field.type
         + (" or null" if field.is_nullable else "")

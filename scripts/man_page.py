@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from fonds.cli.context import global_options
+from fonds.cli.context import build_global_options
 from fonds.cli.main import cli
 from written_pages import ROOT, write
 
@@ -59,7 +59,7 @@ def _lines() -> Iterator[str]:
     yield from _prose(cli.help or "")
     yield ".SH OPTIONS"
     yield "Before or behind the command:"
-    for option in global_options():
+    for option in build_global_options():
         yield from _option(option)
     yield ".SH COMMANDS"
     for path, command in _commands(cli, ()):
@@ -94,7 +94,7 @@ def _commands(
 
 
 def _command(path: Sequence[str], command: click.Command) -> Iterator[str]:
-    shared = {option.name for option in global_options()}
+    shared = {option.name for option in build_global_options()}
     context = click.Context(command, info_name=path[-1])
     usage = " ".join(one for one in command.collect_usage_pieces(context) if one != "[OPTIONS]")
     yield f".SS {_text(' '.join(['fonds', *path, usage]).strip())}"

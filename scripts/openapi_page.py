@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from fonds.web.api.paths import is_rest
 from fonds.web.app import describe
-from fonds.web.rest.paths import is_rest
 from written_pages import write
 
 PAGE = "docs/openapi.json"

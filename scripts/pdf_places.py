@@ -25,7 +25,7 @@ from pathlib import Path
 import pypdfium2
 from lxml import etree
 
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 POPPLER_MAX_S = 120.0
 SCALE = 2.5

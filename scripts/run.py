@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fonds.cli.main import EXIT_QUARANTINED, EXIT_USAGE, cli, run
-from fonds.config import home_folder, load_settings
-from fonds.library.accounting import tally
+from fonds.config import find_home, load_settings
+from fonds.failures.accounting.tallies import count_entries
 from fonds.model.disposition import Reason
-from fonds.wiring.backends import backend
+from fonds.wiring.stores import open_backend
 from sample import write_sample
 
 SAMPLE, SAMPLE_HOME = Path("sample-crawl"), "sample-library"
@@ -46,12 +46,12 @@ def main(data: str) -> int:
     home = SAMPLE_HOME if not paths and not os.environ.get("FONDS_HOME") else None
     chosen = paths or [str(sample_crawl())]
     named = ["--home", home] if home else []
-    print(f"Taking in {', '.join(chosen)}; everything is kept in {home_folder(home)}\n", flush=True)
+    print(f"Taking in {', '.join(chosen)}; everything is kept in {find_home(home)}\n", flush=True)
     code, settled = ingest([*named, "ingest", *chosen])
     if not settled:
         return code
     if code == EXIT_QUARANTINED:
-        meant = not paths and _failed(home_folder(home)) <= MEANT_REASONS
+        meant = not paths and _failed(find_home(home)) <= MEANT_REASONS
         print(f"\n{MEANT if meant else FAILED}")
     if not paths:
         print(f"\nIn the sample try: {shlex.join([FONDS, *named, 'search', 'flood'])}\n{OWN}")
@@ -104,7 +104,7 @@ def ingest(words: Sequence[str]) -> tuple[int, bool]:
 def _failed(home: Path) -> set[str]:
     """The reasons of everything in quarantine."""
     settings = load_settings(home)
-    return set(tally(backend("records", settings.records, home)).quarantined)
+    return set(count_entries(open_backend("records", settings.records, home)).quarantined)
 
 
 if __name__ == "__main__":

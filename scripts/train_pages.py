@@ -19,8 +19,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fonds.extract.article.extraction import DOUBT_MAX, OPINION_STRENGTH, read_page, tidy_text
-from fonds.extract.article.judging import KEPT_FROM, Layers, judge, uncertainty, with_opinion
+from fonds.extract.article.classifier import (
+    KEEP_THRESHOLD,
+    ClassifierWeights,
+    apply_opinion,
+    compute_uncertainty,
+    score_blocks,
+)
+from fonds.extract.article.extraction import (
+    DOUBT_MAX,
+    OPINION_STRENGTH,
+    normalize_text,
+    read_page,
+)
 from fonds.extract.charset import decode_page
 from page_gold import Marked, Score, marked_pages, shingle_score, snippet_score
 from page_peers import Extractor, peers
@@ -50,7 +61,7 @@ def lesson(page: Marked, voters: dict[str, Extractor]) -> Lesson | None:
     read = read_page(markup)
     if read is None or read.features is None:
         return None
-    texts = [tidy_text(block.text) for block in read.blocks]
+    texts = [normalize_text(block.text) for block in read.blocks]
     wanted = np.zeros(len(texts), np.float32)
     weights = np.zeros(len(texts), np.float32)
     full = page.full_text
@@ -116,7 +127,7 @@ def _squashed(text: str) -> str:
     return _NOT_WORD.sub("", text).casefold()
 
 
-def train(lessons: list[Lesson]) -> Layers:
+def train(lessons: list[Lesson]) -> ClassifierWeights:
     known = [one.weights > 0 for one in lessons]
     x = np.concatenate([one.features[mask] for one, mask in zip(lessons, known, strict=True)])
     y = np.concatenate([one.wanted[mask] for one, mask in zip(lessons, known, strict=True)])
@@ -124,7 +135,7 @@ def train(lessons: list[Lesson]) -> Layers:
     mean, spread = x.mean(0), x.std(0) + 1e-3
     x = np.clip((x - mean) / spread, -6, 6).astype(np.float32)
     nets = [_net(x, y, w, seed) for seed in range(NETS)]
-    return Layers(mean, spread, *(np.stack(part) for part in zip(*nets, strict=True)))
+    return ClassifierWeights(mean, spread, *(np.stack(part) for part in zip(*nets, strict=True)))
 
 
 def _net(x: Floats, y: Floats, w: Floats, seed: int) -> list[Floats]:
@@ -173,17 +184,19 @@ def _slopes(
     return [x.T @ to_h, to_h.sum(0), h.T @ to_g, to_g.sum(0), g.T @ error, error.sum(0)]
 
 
-def scores(lessons: list[Lesson], layers: list[Layers], *, asks: bool) -> tuple[Score, Score]:
+def scores(
+    lessons: list[Lesson], layers: list[ClassifierWeights], *, asks: bool
+) -> tuple[Score, Score]:
     """Snippets, and shingles of scrapinghub's pages, each page judged by its own layers.
 
     With `asks` trafilatura is asked where the model is in doubt, as it is when pages are read.
     """
     texts = []
     for one, mine in zip(lessons, layers, strict=True):
-        likely = judge(mine, one.features)
-        if asks and one.agrees.any() and uncertainty(likely, one.features) > DOUBT_MAX:
-            likely = with_opinion(likely, one.agrees, OPINION_STRENGTH)
-        kept = likely >= KEPT_FROM
+        likely = score_blocks(mine, one.features)
+        if asks and one.agrees.any() and compute_uncertainty(likely, one.features) > DOUBT_MAX:
+            likely = apply_opinion(likely, one.agrees, OPINION_STRENGTH)
+        kept = likely >= KEEP_THRESHOLD
         texts.append("\n".join(text for text, keep in zip(one.texts, kept, strict=True) if keep))
     pairs = list(zip(lessons, texts, strict=True))
     snippets = [(one.page.gold, text) for one, text in pairs if one.page.has_snippets]

@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fonds.formats.wire import CONTRACTS, schemas
 from fonds.model.step import Topic
-from fonds.pipelines.topics import GROBID_OUTPUT, PDF_TEXT, UNEXTRACTED, UNGROBIDED, thumbnails
+from fonds.pipelines.flavours.stages import (
+    GROBID_OUTPUT,
+    PDF_TEXT,
+    UNEXTRACTED,
+    UNGROBIDED,
+    build_thumbnail_topic,
+)
+from fonds.queues.messages.contracts import CONTRACTS, build_schemas
 from written_pages import write
 
 LINE_MAX_CHARS = 120
@@ -123,9 +129,9 @@ def pages() -> dict[str, str]:
 
 def wire_page() -> str:
     """Topics, headers, and every schema."""
-    topics = (UNEXTRACTED, PDF_TEXT, thumbnails("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
+    topics = (UNEXTRACTED, PDF_TEXT, build_thumbnail_topic("SIZE-TYPE"), UNGROBIDED, GROBID_OUTPUT)
     parts = [TOP, *(_row(topic) for topic in topics), HEADERS, "## Schemas\n"]
-    for name, schema in schemas().items():
+    for name, schema in build_schemas().items():
         text = _printed(schema, "")
         parts.append(f"\n### {name}\n```json\n{text}\n```\n")
     return "".join(parts)
@@ -148,7 +154,7 @@ def _row(topic: Topic) -> str:
     contract, traits = CONTRACTS[topic.payload], topic.traits
     body = "JSON" if contract.schema else "the picture's bytes"
     schema = f"[{contract.schema}](#{contract.schema})" if contract.schema else ""
-    schema += ", from others [work-object](#work-object)" if contract.asks else ""
+    schema += ", from others [work-object](#work-object)" if contract.is_work_topic else ""
     kept = "newest by key" if traits.compacted else "all"
     broker = f"{traits.partitions} partitions, {traits.compression}, {kept}"
     return f"| `{{prefix}}.{topic.name}` | `sha1hex` of the PDF | {body} | {schema} | {broker} |\n"

@@ -17,27 +17,28 @@ import brotli
 import lz4.frame
 import zstandard
 
-from fonds.extract.article.dates.days import days
+from fonds.archive.cdx import IndexReader
+from fonds.archive.warc.http_head import parse_head
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.extract.article.days import find_days
 from fonds.extract.article.extraction import extract_article
-from fonds.extract.article.paragraphs import paragraphs
+from fonds.extract.article.paragraphs import extract_paragraphs
 from fonds.extract.charset import decode
-from fonds.extract.container import container
-from fonds.extract.language.identifying import page_language
 from fonds.extract.mime import sniff
-from fonds.extract.pdf.pages.plain import normalise_page
-from fonds.extract.pdf.pages.words import count_words
+from fonds.extract.pdf.extraction import count_words
+from fonds.extract.pdf.metadata import read_xmp
 from fonds.extract.pdf.strings import decode_text_string
+from fonds.extract.pdf.text_cleanup import normalise_page
 from fonds.extract.pdf.trailer import scan_trailer
-from fonds.extract.pdf.xmp import read_xmp
-from fonds.extract.url import canonical_domain, normalize_url
-from fonds.extract.url.mediacloud import unique_url_hash
-from fonds.formats.cdx import IndexReader
-from fonds.formats.coding import MEMBERS_MAX, decode_body
-from fonds.formats.envelope import story_from_json
-from fonds.formats.surt import surt
-from fonds.formats.warc import RecordHead, read_heads, read_record
-from fonds.formats.warc.http_head import parse_head
+from fonds.ingest.sources.container import detect_container
 from fonds.model.errors import PermanentError
+from fonds.queues.messages.envelope import decode_story
+from fonds.text.coding import MEMBERS_MAX, decode_body
+from fonds.text.language import identify_page_language
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import find_canonical_domain, normalize_url
+from fonds.urls.surt import build_surt
 
 BODY_MAX_BYTES = 1 << 31
 PIECE_BYTES = 64 * 1024
@@ -110,7 +111,7 @@ def each_url(make: Callable[[str], object]) -> Callable[[str], None]:
 
 def story(data: bytes) -> None:
     try:
-        story_from_json(data)
+        decode_story(data)
     except PermanentError:
         return
 
@@ -212,10 +213,10 @@ LINES = [
 ADDRESSES = [
     Case(f"{name} of {what}", text_times(unit), each_url(make))
     for name, make in {
-        "SURT": surt,
+        "SURT": build_surt,
         "normal spelling": normalize_url,
-        "Media Cloud's id": unique_url_hash,
-        "domain": canonical_domain,
+        "Media Cloud's id": hash_url,
+        "domain": find_canonical_domain,
     }.items()
     for what, unit in {
         "escapes in escapes": "%252525",
@@ -226,15 +227,15 @@ ADDRESSES = [
     }.items()
 ]
 PAGES = [
-    Case("page: tags that never end", text_times("<p "), paragraphs),
-    Case("page: comments that never end", text_times("<!-- "), paragraphs),
-    Case("page: scripts that never end", text_times("<script>"), paragraphs),
-    Case("page: links in links", text_times("<a><a href=x>b "), paragraphs),
-    Case("page: entities", text_times("&amp;&#x41;&lt"), paragraphs),
+    Case("page: tags that never end", text_times("<p "), extract_paragraphs),
+    Case("page: comments that never end", text_times("<!-- "), extract_paragraphs),
+    Case("page: scripts that never end", text_times("<script>"), extract_paragraphs),
+    Case("page: links in links", text_times("<a><a href=x>b "), extract_paragraphs),
+    Case("page: entities", text_times("&amp;&#x41;&lt"), extract_paragraphs),
     Case("charset: no language in it", times(b"\xe0\x80\xff <a> "), lambda d: decode(d, None)),
     Case("charset: declarations", times(b"<meta charset=x>"), lambda d: decode(d, "utf-7")),
     Case("type: comments before anything", times(b"<!-- -->"), lambda d: sniff(d, None)),
-    Case("type: gzip members before anything", times(gzip.compress(b"")), container),
+    Case("type: gzip members before anything", times(gzip.compress(b"")), detect_container),
     Case("article: elements in elements", text_times("<div>"), article, limit_bytes=10_000_000),
     Case("article: paragraphs of one letter", text_times("<p>a"), article, limit_bytes=10_000_000),
     Case("article: links", text_times("<a href=x>a</a> "), article, limit_bytes=10_000_000),
@@ -250,8 +251,12 @@ PAGES = [
         article,
         limit_bytes=10_000_000,
     ),
-    Case("language: one word over and over", text_times("a"), lambda t: page_language(t, None)),
-    Case("days: numbers", text_times("1 2 2024 "), lambda t: sum(1 for _ in days(t))),
+    Case(
+        "language: one word over and over",
+        text_times("a"),
+        lambda t: identify_page_language(t, None),
+    ),
+    Case("days: numbers", text_times("1 2 2024 "), lambda t: sum(1 for _ in find_days(t))),
 ]
 PDFS = [
     Case("PDF: /ID over and over", times(b"/ID[<00"), scan_trailer),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fonds.cli.commands.answers.answer import TYPES, Answer, Field
-from fonds.cli.commands.answers.by_command import ANSWERS
+from fonds.cli.answers.answer import TYPES, AnswerDescription, FieldDescription
+from fonds.cli.answers.by_command import ANSWERS
 
 DAY_CHARACTERS = 10
 
@@ -37,7 +37,7 @@ def command_of(words: Sequence[str]) -> str:
     return words[0] if words[0] in ANSWERS else f"{words[0]} show"
 
 
-def _faults(one: Answer, told: Mapping[str, Any]) -> list[str]:
+def _faults(one: AnswerDescription, told: Mapping[str, Any]) -> list[str]:
     fields = {field.name: field for field in one.fields}
     found = [f"{name} is no field of it" for name in told if name not in fields]
     found += [f"{f.name} is missing" for f in one.fields if f.is_always and f.name not in told]
@@ -48,7 +48,7 @@ def _faults(one: Answer, told: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _fits(field: Field, value: object) -> bool:
+def _fits(field: FieldDescription, value: object) -> bool:
     if value is None:
         return field.is_nullable
     if isinstance(value, bool) and field.type != "boolean":

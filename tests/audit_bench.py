@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.journal import file_cells
-from fonds.formats.placing import cdx_row, first_cells
-from fonds.kinds.documents import Origin
-from fonds.kinds.fixity import fixity_of, fixity_of_row
-from fonds.kinds.pdf import KIND as PDF_KIND
-from fonds.kinds.similarity.sketch import file_sketch, put_sketches, sketch
-from fonds.kinds.story import KIND as STORY_KIND
-from fonds.library.audit import Audit, audit
-from fonds.model.blob import Blob
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.table_places import build_cdx_row, build_first_cells
+from fonds.audit.audit import AuditResult, run_audit
+from fonds.derivatives.documents import DocumentOrigin
+from fonds.derivatives.fixity import build_fixity, build_row_fixity
+from fonds.derivatives.pdf import KIND as PDF_KIND
+from fonds.derivatives.sketch import build_file_sketch, build_page_sketch, write_sketches
+from fonds.derivatives.story import KIND as STORY_KIND
+from fonds.model.archive import Blob
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.document import IndexDocument
 from fonds.model.file import FileMeta, Kind
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
@@ -33,9 +33,9 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.stores.blobs import FolderBlobs
+from fonds.stores.journal_table.cells import build_file_cells
 from fonds.stores.table.sqlite import SqliteTable
 from small_pipeline import SUMS, Workplace
 
@@ -70,29 +70,29 @@ def stores(place: Workplace, tmp_path: Path) -> Iterator[Stores]:
 @pytest.fixture
 def library(stores: Stores, tmp_path: Path) -> Stores:
     """A PDF and a page in somebody's WARCs, everything about them in its place."""
-    stores.blobs.put([Blob(text_blob_key(PDF), TEXT_BLOB, "text/plain")])
-    stores.blobs.put([Blob(thumbnail_blob_key(PDF), PICTURE, "image/jpeg")])
-    stores.blobs.put([Blob(text_blob_key(PAGE), TEXT_BLOB, "text/plain")])
+    stores.blobs.put([Blob(build_text_blob_key(PDF), TEXT_BLOB, "text/plain")])
+    stores.blobs.put([Blob(build_thumbnail_blob_key(PDF), PICTURE, "image/jpeg")])
+    stores.blobs.put([Blob(build_text_blob_key(PAGE), TEXT_BLOB, "text/plain")])
     stores.index.put([document_of(PDF, Kind.PDF), document_of(PAGE, Kind.STORY)])
     for one in (PDF, PAGE):
         (tmp_path / f"{one}.warc").write_bytes(b"ten bytes.")
         capture, warc = capture_of(one, tmp_path)
-        cells = file_cells(meta_of(one)) | first_cells(capture, warc)
+        cells = build_file_cells(meta_of(one)) | build_first_cells(capture, warc)
         stores.table.put("journal", [(bytes.fromhex(one), cells)])
         stores.records.put(rows_of(one, tmp_path))
         book(stores, one, SUMS.name)
-    stores.records.put([fixity_of(PDF, "thumbnail 180px-jpg", PICTURE)])
+    stores.records.put([build_fixity(PDF, "thumbnail 180px-jpg", PICTURE)])
     put_with_fixity(stores, pdf_row())
     put_with_fixity(stores, story_row())
     text = TEXT_BLOB.decode()
-    of_pdf = file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
-    put_sketches(stores.records, [sketch(story_row(), text), of_pdf], ())
+    of_pdf = build_file_sketch(pdf_row(), "20240305060708", "http://e.org/", text)
+    write_sketches(stores.records, [build_page_sketch(story_row(), text), of_pdf], ())
     return stores
 
 
 def put_with_fixity(stores: Stores, row: Any) -> None:
     """A row as its sink writes it."""
-    stores.records.put([row, fixity_of_row(row), fixity_of(row.sha1hex, "text", TEXT_BLOB)])
+    stores.records.put([row, build_row_fixity(row), build_fixity(row.sha1hex, "text", TEXT_BLOB)])
 
 
 def book(stores: Stores, sha1hex: str, pipeline: str) -> None:
@@ -115,7 +115,7 @@ def unbook(stores: Stores, sha1hex: str, pipeline: str) -> None:
     name = entry_of(sha1hex)
     stores.records.delete(DispositionRow, [(name, pipeline, one) for one in STEPS[sha1hex]])
     stores.records.delete(EntryRow, [(name, pipeline)])
-    stores.ledger.recount(mend=True)
+    stores.ledger.recount(repair=True)
 
 
 def entry_of(sha1hex: str) -> str:
@@ -137,7 +137,9 @@ def document_of(sha1hex: str, kind: Kind) -> IndexDocument:
     make = STORY_KIND if kind is Kind.STORY else PDF_KIND
     assert make.indexed is not None
     return make.indexed.document(
-        replace(row, sha1hex=sha1hex), TEXT_BLOB, Origin("http://e.org/", "e.org", "default")
+        replace(row, sha1hex=sha1hex),
+        TEXT_BLOB,
+        DocumentOrigin("http://e.org/", "e.org", "default"),
     )
 
 
@@ -147,7 +149,7 @@ def rows_of(sha1hex: str, folder: Path) -> list[Any]:
     facts = (meta.sha256, meta.md5, meta.size, meta.mime)
     return [
         FileMetaRow(sha1hex, *facts, entry_of(sha1hex), MOMENT),
-        cdx_row(capture, meta, warc, MOMENT),
+        build_cdx_row(capture, meta, warc, MOMENT),
     ]
 
 
@@ -174,13 +176,13 @@ def story_row() -> StoryMetaRow:
     )
 
 
-def audited(place: Workplace, stores: Stores) -> Audit:
-    return audit(stores, {SUMS.name: place.subscriptions})
+def audited(place: Workplace, stores: Stores) -> AuditResult:
+    return run_audit(stores, {SUMS.name: place.subscriptions})
 
 
 def worked_off(place: Workplace, count: int = 4) -> list[str]:
     ids = place.enter(*range(count))
-    place.loop().turn(0.0)
+    place.loop().run_once(0.0)
     return ids
 
 

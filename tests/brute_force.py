@@ -5,32 +5,42 @@ from __future__ import annotations
 from itertools import combinations
 
 from fonds.model.document import DateOf, IndexDocument
-from fonds.stores.index.keys import sites
-from fonds.stores.index.query.tree import Among, And, Exact, Near, Node, Not, Or, Range, Term
-from fonds.word_forms import stems_of, words_written
-from fonds.words import is_spaceless, words
+from fonds.search.index.tantivy_schema import list_sites
+from fonds.search.query.tree import (
+    AndNode,
+    ExactValue,
+    IdSet,
+    NearWords,
+    Node,
+    NotNode,
+    NumberRange,
+    OrNode,
+    Term,
+)
+from fonds.text.stems import iter_written_words, list_stems
+from fonds.text.words import is_spaceless, split_words
 
 
 def matches(node: Node, document: IndexDocument) -> bool:
     """Whether the document is one the query asks for."""
     match node:
-        case And():
+        case AndNode():
             return all(matches(one, document) for one in node.nodes)
-        case Or():
+        case OrNode():
             return any(matches(one, document) for one in node.nodes)
-        case Not():
+        case NotNode():
             return not matches(node.node, document)
-        case Among():
+        case IdSet():
             return document.id in node.ids
-        case Exact():
+        case ExactValue():
             there = _values(node.field, document)
-            if node.prefix:
+            if node.is_prefix:
                 return any(value.startswith(node.value) for value in there)
             return node.value in there
-        case Range():
+        case NumberRange():
             return _within(node, document)
-        case Near():
-            return any(_near(node, words(text)) for text in _texts(node.field, document))
+        case NearWords():
+            return any(_near(node, split_words(text)) for text in _texts(node.field, document))
     return any(_term(node, text, document) for text in _texts(node.field, document))
 
 
@@ -47,14 +57,14 @@ def _texts(field: str | None, document: IndexDocument) -> list[str]:
 
 def _values(field: str, document: IndexDocument) -> list[str]:
     if field == "sites":
-        return sites(document.url)
+        return list_sites(document.url)
     value = getattr(document, field) or ""
     return list(value) if isinstance(value, tuple) else [value]
 
 
-def _within(node: Range, document: IndexDocument) -> bool:
-    dates = {one.field: one for one in DateOf}.get(node.field)
-    value = document.day(dates) if dates else getattr(document, node.field)
+def _within(node: NumberRange, document: IndexDocument) -> bool:
+    dates = {one.field_name: one for one in DateOf}.get(node.field)
+    value = document.get_day(dates) if dates else getattr(document, node.field)
     if node.first is None and node.last is None:
         return value is None
     if value is None:
@@ -66,10 +76,10 @@ def _within(node: Range, document: IndexDocument) -> bool:
 
 
 def _term(term: Term, text: str, document: IndexDocument) -> bool:
-    wanted, there = words(term.text), words(text)
-    if term.prefix:
+    wanted, there = split_words(term.text), split_words(text)
+    if term.is_prefix:
         return any(word.startswith(wanted[0]) for word in there)
-    has_forms = not term.exact and term.field not in ("url", "authors", "holders")
+    has_forms = not term.is_exact and term.field not in ("url", "authors", "holders")
     if len(wanted) == 1 and has_forms and not is_spaceless(wanted[0][0]):
         return _has_form(term.text, text, document.language)
     size = len(wanted)
@@ -77,11 +87,11 @@ def _term(term: Term, text: str, document: IndexDocument) -> bool:
 
 
 def _has_form(word: str, text: str, language: str | None) -> bool:
-    wanted = stems_of(word, language)
-    return any(wanted & stems_of(written, language) for written, _ in words_written(text))
+    wanted = list_stems(word, language)
+    return any(wanted & list_stems(written, language) for written, _ in iter_written_words(text))
 
 
-def _near(near: Near, there: list[str]) -> bool:
+def _near(near: NearWords, there: list[str]) -> bool:
     places = {word: [n for n, one in enumerate(there) if one == word] for word in near.words}
     return all(
         any(abs(a - b) <= near.between + 1 for a in places[one] for b in places[other])

@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fonds.bulk.captures.deciding import Wanted
-from fonds.bulk.captures.job import backfill_job
-from fonds.bulk.captures.parts import parts_of
-from fonds.collections.tables import Tables
-from fonds.formats.journal import JOURNAL as SCHEMA
-from fonds.model.keys import sha1_base32
+from fonds.grouping.tables import Tables
+from fonds.ingest.bulk.capture_filter import CaptureFilter
+from fonds.ingest.bulk.index_job import build_backfill_job
+from fonds.ingest.bulk.index_reader import iter_parts
+from fonds.model.keys import encode_sha1_base32
 from fonds.model.rows import CdxRow
 from fonds.ports import Job
+from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
 from fonds.stores.table.sqlite import SqliteTable
@@ -65,7 +65,7 @@ def made_lines(seed: int, count: int, files: int) -> list[str]:
     chance = random.Random(seed)
     lines = []
     for number in range(count):
-        digest = sha1_base32(bytes([chance.randrange(files)]) * 20)
+        digest = encode_sha1_base32(bytes([chance.randrange(files)]) * 20)
         host, mime = chance.randrange(5), chance.choice(MIMES)
         url = chance.choice((f"http://h{host}.example/{number % 7}", f"ftp://h{host}.example/f"))
         status = (
@@ -101,8 +101,8 @@ def captures_job(home: Path, paths: list[Path], ranges: int = 4, part_bytes: int
         partial(open_sqlite, home / "records.sqlite"),
         JOURNAL,
     )
-    parts = [*parts_of(paths, part_bytes)]
-    return backfill_job(parts, Wanted(), ranges, stores, NOW, "test")
+    parts = [*iter_parts(paths, part_bytes)]
+    return build_backfill_job(parts, CaptureFilter(), ranges, stores, NOW, "test")
 
 
 def left_in(home: Path) -> tuple[list[Any], list[CdxRow]]:

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
 
-from fonds.formats.surt import lookup_key, surt
 from fonds.model.rows import CdxRow
+from fonds.urls.surt import build_surt, lookup_key
 
 NOON = datetime(2024, 5, 6, 12, 0, 0, 0, UTC)
 
 
 def captured(url: str, at: str, offset: int, **more: Any) -> CdxRow:
     """A page captured; `more` are columns of the row."""
-    key = surt(url)
+    key = build_surt(url)
     values: dict[str, Any] = {
         "capture_id": f"id-{offset}",
         "sha1hex": sha1(f"{url} {at}".encode()).hexdigest(),

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from fixtures import forbidden
 from fixtures.forbidden import ACTS, OF_ROOT, Target
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.confinement import privileges, seccomp
-from fonds.isolation.confinement.system_calls import MACHINES
-from fonds.isolation.handover import handed
-from fonds.model.open_body import OpenBody
+from fonds.isolation import privileges, seccomp
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool, open_unnamed_body
+from fonds.isolation.seccomp import MACHINES
+from fonds.model.archive import OpenBody
 
 LIMITS = ChildLimits(wall_s=30, memory_bytes=2**29, output_max_bytes=2**20)
 PRCTL = {"x86_64": 157, "aarch64": 167}
@@ -54,7 +54,11 @@ def main() -> None:
     os.environ["FONDS_SECRET"] = "word"
     inherited = os.open(home / "fonds.toml", os.O_RDONLY)
     os.set_inheritable(inherited, True)
-    with bystander(home) as target, ChildPool(1, LIMITS) as pool, handed(b"body", home) as body:
+    with (
+        bystander(home) as target,
+        ChildPool(1, LIMITS) as pool,
+        open_unnamed_body(b"body", home) as body,
+    ):
         found = confined(pool, target, body, acts)
         found["outside"] = {name: outside(name, target, body) for name in acts}
     json.dump(found, sys.stdout)
@@ -62,7 +66,7 @@ def main() -> None:
 
 def confined(pool: ChildPool, target: Target, body: OpenBody, acts: list[str]) -> dict[str, object]:
     """What a child says of itself, and what it was refused."""
-    layers = pool.layers()
+    layers = pool.get_layers()
     left_open = pool(forbidden.left_open)
     parent = [os.getpid(), pool(forbidden.parent)]
     aimed = Target(**{**vars(target), "others": parent})
@@ -83,7 +87,7 @@ def confined(pool: ChildPool, target: Target, body: OpenBody, acts: list[str]) -
 def is_hidden(pid: int) -> bool:
     """Whether the files of a process in /proc are the administrator's, or it says so of itself."""
     if pid == os.getpid():
-        return privileges.prctl(privileges.GET_DUMPABLE) == 0
+        return privileges.call_prctl(privileges.GET_DUMPABLE) == 0
     return Path(f"/proc/{pid}/environ").stat().st_uid == 0
 
 
@@ -100,7 +104,7 @@ def outside(name: str, target: Target, body: OpenBody) -> str:
         os.close(reading)
         os.set_inheritable(writing, False)
         # It was forked from a process that hides itself.
-        privileges.prctl(privileges.DUMPABLE, 1)
+        privileges.call_prctl(privileges.DUMPABLE, 1)
         told = forbidden.attempt(name, target, body)
         os.write(writing, (told or "done").encode())
         os._exit(0)
@@ -128,7 +132,7 @@ def bystander(home: Path) -> Iterator[Target]:
 def take_away(what: str) -> None:
     """Make the kernel answer as one that has no Landlock, or no filters; or as to an administrator of a
     container that may not change who it is."""
-    privileges.never_gain()
+    privileges.forbid_new_privileges()
     audit = MACHINES[platform.machine()].audit
     prctl = PRCTL[platform.machine()]
     deny = (seccomp.RETURN, 0, 0, seccomp.ERROR | errno.ENOSYS)

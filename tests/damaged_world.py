@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fonds.config import load_settings
-from fonds.formats.journal import F_C, FILE_CDX
 from fonds.ports import Stores
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.stores.journal_table.cells import F_C, FILE_CDX
+from fonds.wiring.stores import close_stores, open_stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class World:
     def recount(self) -> None:
         """Whoever alters the books makes the counts agree."""
         with self.stores() as stores:
-            stores.ledger.recount(mend=True)
+            stores.ledger.recount(repair=True)
 
     @property
     def pdf(self) -> str:

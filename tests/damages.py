@@ -28,8 +28,8 @@ from damaged_world import (
     without_line,
     zeroed,
 )
-from fonds.formats.journal import F_C
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
+from fonds.stores.journal_table.cells import F_C
 
 _SUCCESS = "(select sha1hex from pdf_meta where status = 'success' and word_count > 0 limit 1)"
 _OURS = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
@@ -289,22 +289,22 @@ DAMAGES = (
     ),
     Damage("meta-cell", cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"),
     # Blobs.
-    Damage("text-gone", lambda w: gone(w.blob(text_blob_key(w.pdf))), "is missing"),
+    Damage("text-gone", lambda w: gone(w.blob(build_text_blob_key(w.pdf))), "is missing"),
     Damage(
         "text-flipped",
-        lambda w: flipped(w.blob(text_blob_key(w.story))),
+        lambda w: flipped(w.blob(build_text_blob_key(w.story))),
         "does not hold what",
         deep=True,
     ),
     Damage(
         "text-emptied",
-        lambda w: w.blob(text_blob_key(w.pdf)).write_bytes(b"") and None,
+        lambda w: w.blob(build_text_blob_key(w.pdf)).write_bytes(b"") and None,
         "has 0 bytes",
     ),
-    Damage("picture-gone", lambda w: gone(w.blob(thumbnail_blob_key(w.pdf))), "is missing"),
+    Damage("picture-gone", lambda w: gone(w.blob(build_thumbnail_blob_key(w.pdf))), "is missing"),
     Damage(
         "picture-junk",
-        lambda w: w.blob(thumbnail_blob_key(w.pdf)).write_bytes(b"junk") and None,
+        lambda w: w.blob(build_thumbnail_blob_key(w.pdf)).write_bytes(b"junk") and None,
         "has 4 bytes",
     ),
     Damage("blobs-gone", lambda w: gone(w.home / "blobs"), "is missing"),

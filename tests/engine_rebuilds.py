@@ -9,12 +9,12 @@ from itertools import count
 from pathlib import Path
 
 from bulk_jobs import open_collections
-from fonds.bulk.grouping.gathering import ByEngine
-from fonds.bulk.grouping.reading import OpenTables
-from fonds.collections.building.rebuilding import Passes
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.tables import (
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.rebuild.bulk_reader import OpenTables
+from fonds.grouping.rebuild.bulk_rebuild import BulkPasses
+from fonds.grouping.rebuild.rebuild import RebuildPasses
+from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERS,
     COLLECTIONS,
@@ -49,19 +49,23 @@ def filled(folder: Path, migrated: Path | None = None, tables: Tables | None = N
             Document("de\x00", "Der Hafen und die Schiffe im Hafen", language="de", time=7),
         ],
     )
-    put(kept.tables, "news", "deep", configuration({"clusters": 5, "granularities": [2]}))
-    put(kept.tables, "news", "dense", configuration({"clusters": 5, "dense": 3}))
+    save_configuration(
+        kept.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2]})
+    )
+    save_configuration(
+        kept.tables, "news", "dense", build_configuration({"clusters": 5, "dense": 3})
+    )
     return kept
 
 
-def by_engine(engine: Engine, folder: Path, opens: OpenTables | None = None) -> Passes:
+def by_engine(engine: Engine, folder: Path, opens: OpenTables | None = None) -> RebuildPasses:
     """The passes of a rebuild of what lies in a folder, or in what `opens` opens."""
     number = count()
     opens = opens or partial(open_collections, folder / "table.sqlite")
-    by = ByEngine(engine, opens, lambda: f"{folder.name}{next(number)}", 50)
-    return Passes(by.read, by.put)
+    by = BulkPasses(engine, opens, lambda: f"{folder.name}{next(number)}", 50)
+    return RebuildPasses(by.read, by.put)
 
 
 def left(kept: Kept) -> dict[str, list[tuple[bytes, dict[str, bytes]]]]:
     """All rows a rebuild writes, by table."""
-    return {table: list(kept.tables.scan(table, b"")) for table in TABLES}
+    return {table: list(kept.tables.iter_rows(table, b"")) for table in TABLES}

@@ -9,7 +9,7 @@ from fonds.config import Settings
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.message import Message, Subscription
 from fonds.ports import Stores
-from fonds.wiring.backends import readers_of
+from fonds.wiring.stores import list_readers
 from home_rows import NOW, Body, enter, said
 
 TRIED = (
@@ -20,7 +20,7 @@ TRIED = (
 
 
 def reader(name: str = "library.extract_pdf") -> Subscription:
-    return next(one for one in readers_of(Settings()) if one.name == name)
+    return next(one for one in list_readers(Settings()) if one.name == name)
 
 
 def body(number: int) -> Body:

@@ -26,10 +26,10 @@ from filled_crawl import (
     write_crawl,
 )
 from fonds.config import Settings
-from fonds.extract.url import story_id
 from fonds.ports import Stores
 from fonds.stores.records.sql import open_sqlite
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.urls.normalization import compute_story_id
+from fonds.wiring.stores import close_stores, open_stores
 from home_rows import NOW
 from ingesting import enter_links, ingest
 
@@ -57,7 +57,7 @@ class Filled:
     @property
     def story_id(self) -> str:
         """The id of the first story."""
-        return story_id(story_pages()[0][0])
+        return compute_story_id(story_pages()[0][0])
 
     @property
     def kept(self) -> int:
@@ -113,18 +113,18 @@ def fill_home(home: Path) -> Filled:
 def fill(stores: Stores, home: Path, settings: Settings) -> Filled:
     """Bring one of everything into empty stores that were opened with these settings."""
     crawl = write_crawl(home / CRAWL)
-    copied = settings.changed(warc_copy_bodies=True, work_children=1)
-    hasty = copied.changed(page_timeout_s=HASTE_S)
+    copied = settings.replace_values(warc_copy_bodies=True, work_children=1)
+    hasty = copied.replace_values(page_timeout_s=HASTE_S)
     noting = ("identify", "persist_file")
     ingest(stores, home, [crawl.daily, crawl.damaged, crawl.missing], copied)
-    ingest(stores, home, [crawl.reports], copied.changed(collection="reports"))
+    ingest(stores, home, [crawl.reports], copied.replace_values(collection="reports"))
     ingest(stores, home, [crawl.slow], hasty, isolated=True)
     # A file that is gone when its turn comes, and then what nobody has read yet.
     ingest(stores, home, [crawl.lost], settings, stages=noting)
     crawl.lost.unlink()
     ingest(stores, home, [], settings, at=LATER)
     ingest(stores, home, [crawl.index, crawl.loose], settings, stages=noting, at=LATER)
-    enter_links(stores, home, crawl.links, settings.changed(pipeline="news"))
+    enter_links(stores, home, crawl.links, settings.replace_values(pipeline="news"))
     stories = tuple(sha1(body).hexdigest() for _, _, body in story_pages())
     pdfs = tuple(sha1(body).hexdigest() for body in report_pdfs())
     return Filled(

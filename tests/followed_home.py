@@ -7,19 +7,19 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from fonds.following.backfill import Backfill, encode_backfill
+from fonds.following.health import health_after_poll
+from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, SourceRow
 from fonds.ports import Stores
-from fonds.sources.following.backfill.backfill import Backfill, kept
-from fonds.sources.following.editing import Wanted, new_source
-from fonds.sources.following.standing import as_polled
 from home_rows import NOW
 
 PIPELINE, STEP = "queue-fetcher", "fetch"
-GOOD = new_source("https://daily.example/feed.xml", Wanted(title="The Daily"), NOW)
-HOSTILE = new_source("https://bad.example/<script>alert(1)</script>", Wanted(), NOW)
-SILENT = new_source("https://silent.example/sitemap.xml", Wanted(), NOW)
-PAUSED = new_source("https://paused.example/rss", Wanted(), NOW)
+GOOD = build_source("https://daily.example/feed.xml", SourceOptions(title="The Daily"), NOW)
+HOSTILE = build_source("https://bad.example/<script>alert(1)</script>", SourceOptions(), NOW)
+SILENT = build_source("https://silent.example/sitemap.xml", SourceOptions(), NOW)
+PAUSED = build_source("https://paused.example/rss", SourceOptions(), NOW)
 HOSTILE_BACKFILL = Backfill(
     date(2025, 1, 1),
     date(2025, 6, 30),
@@ -68,7 +68,7 @@ def fill_sources(stores: Stores) -> None:
             failures=7,
             failing_since=NOW,
             error="<b>503</b>",
-            backfill=kept(HOSTILE_BACKFILL),
+            backfill=encode_backfill(HOSTILE_BACKFILL),
         ),
         replace(SILENT, polls=2, links=5, listed=5, silent_polls=1, silent_since=NOW, **well),
         replace(PAUSED, state="paused"),
@@ -90,7 +90,7 @@ def fill_sources(stores: Stores) -> None:
 
 def left(row: SourceRow) -> SourceRow:
     """The row with how its polls left it, as the last of them writes it."""
-    return replace(row, standing=str(as_polled(row, TODAY)))
+    return replace(row, standing=str(health_after_poll(row, TODAY)))
 
 
 def _counted() -> dict[str, Any]:

@@ -17,18 +17,19 @@ from starlette.testclient import TestClient
 from fixtures.answering import Given, answering
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, offsets
+from fonds.audit.audit import run_audit
 from fonds.config import Settings
-from fonds.formats.journal import read_file, row_key
-from fonds.formats.wire import schemas
-from fonds.library.audit import audit
-from fonds.library.description import description
 from fonds.model.rows import EntryRow
 from fonds.ports import Stores
+from fonds.queues.messages.contracts import build_schemas
+from fonds.stores.journal_table.cells import read_file
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.viewer.description import build_description
 from fonds.web.app import create_app
-from fonds.web.rendering import address
-from fonds.wiring.backends import close_stores, open_stores, readers_of
-from fonds.wiring.pipelines import make_threads
+from fonds.web.html.rendering import format_url
+from fonds.wiring.pipelines import create_threads
 from fonds.wiring.readers import open_readers
+from fonds.wiring.stores import close_stores, list_readers, open_stores
 
 SEED_FIELDS: dict[str, type | tuple[type, ...]] = {
     "sha1hex": str,
@@ -165,11 +166,11 @@ def working(home: Path, settings: Settings) -> Iterator[Stores]:
     """The stores of a home whose pipeline is worked off meanwhile by threads of this process."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
-    threads = make_threads(stores, readers, settings, threads=1)
+    threads = create_threads(stores, readers, settings, threads=1)
     threads.start()
     try:
         yield stores
-        assert threads.failure() is None
+        assert threads.get_failure() is None
     finally:
         threads.stop()
         readers.close()
@@ -196,7 +197,7 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
     assert not any("Traceback" in (row.detail or "") for row in rows.values())
     pages = TestClient(create_app(stores), base_url="http://localhost:8765")
     for sha1hex, name in one.sha1hexes.items():
-        found = description(stores, sha1hex)
+        found = build_description(stores, sha1hex)
         assert found.file is not None, name
         pdf: Any = found.derivatives.get("pdf")
         assert pdf is not None, name
@@ -206,19 +207,21 @@ def check_books(stores: Stores, one: Asked, topic: str, settings: Settings) -> N
         assert found.document is not None
         assert found.text_key, "its text is there"
         assert found.thumbnail_key, "its picture is there"
-        meta = read_file(stores.table.get(stores.journal, [row_key(sha1hex)])[row_key(sha1hex)])
+        meta = read_file(
+            stores.table.get(stores.journal, [build_row_key(sha1hex)])[build_row_key(sha1hex)]
+        )
         assert meta is not None
         assert meta.sha1 == sha1hex
         page = pages.get(f"/file/{sha1hex}")
-        assert (page.status_code, address(found.captures[0].url) in page.text) == (200, True)
-    audited = audit(stores, {"library": readers_of(settings)})
-    assert audited.missing == []
+        assert (page.status_code, format_url(found.captures[0].url) in page.text) == (200, True)
+    audited = run_audit(stores, {"library": list_readers(settings)})
+    assert audited.fault_texts == []
 
 
 def check_result(body: bytes, one: Asked) -> str:
     """A message of `pdf-text` as a bare client reads it; returns the file's SHA-1."""
     found = json.loads(body)
-    jsonschema.Draft202012Validator(schemas()["pdf-text"]).validate(found)
+    jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(found)
     for name, kind in SEED_FIELDS.items():
         assert isinstance(found[name], kind), name
     sha1hex: str = found["sha1hex"]

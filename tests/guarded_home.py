@@ -11,14 +11,14 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.access.keys import Keys
+from fonds.access.keys import AccessKeys
 from fonds.config import load_settings
 from fonds.model.access import Role
 from fonds.ports import Stores
-from fonds.web.access.gate import Gate, make_gate
+from fonds.web.access.gate import AccessGate, create_gate
 from fonds.web.app import create_app
-from fonds.web.replay.app import create_replay
-from fonds.wiring.recurring.collections import make_service
+from fonds.web.replay import create_replay
+from fonds.wiring.collections import create_service
 
 ORIGIN = "http://localhost:8765"
 OWN = {"sec-fetch-site": "same-origin"}
@@ -29,7 +29,7 @@ class Guarded:
     """Both applications behind one gate, and the secrets of the keys of reader, curator and admin."""
 
     stores: Stores
-    gate: Gate
+    gate: AccessGate
     pages: Any
     replay: Any
     secrets: Mapping[Role, str]
@@ -53,12 +53,12 @@ def guarded(
     """A home with keys; `reading` says whether that needs one too."""
     with opened(folder) as stores:
         settings = load_settings(folder, {"web.reading_needs_key": str(reading).lower()})
-        gate = make_gate(stores.records, host, settings)
-        keys = Keys(stores.records, gate.keys.now)
+        gate = create_gate(stores.records, host, settings)
+        keys = AccessKeys(stores.records, gate.keys.clock)
         secrets = {
             role: keys.create(str(role), role, "local:me").secret for role in Role if are_made
         }
-        service = make_service(stores)
+        service = create_service(stores)
         service.runs.close()
         pages = create_app(stores, host=host, settings=settings, gate=gate, service=service)
         replay = create_replay(stores, host=host, gate=gate)

@@ -11,11 +11,11 @@ from pathlib import Path
 from filled_home import Filled
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
-from fonds.collections.changing.writing import Changes
-from fonds.collections.documents import Document
 from fonds.config import Settings
-from fonds.model.capture import to_datetime14
-from fonds.model.keys import sha1_base32, text_blob_key
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.model.capture import format_datetime14
+from fonds.model.keys import build_text_blob_key, encode_sha1_base32
 from fonds.model.rows import StoryMetaRow
 from fonds.ports import Stores
 from home_rows import NOW
@@ -55,12 +55,12 @@ class Hidden:
     @property
     def marks(self) -> tuple[str, ...]:
         """No answer may say any of these, in whatever case."""
-        hashes = [sha1_base32(bytes.fromhex(one)) for one in self.files]
+        hashes = [encode_sha1_base32(bytes.fromhex(one)) for one in self.files]
         return (*WORDS, SITE, *self.files, *hashes, *(one[:8] for one in self.files))
 
 
 def add_hidden(
-    stores: Stores, home: Path, settings: Settings, filled: Filled, changes: Changes
+    stores: Stores, home: Path, settings: Settings, filled: Filled, changes: CollectionWriter
 ) -> Hidden:
     """A PDF that lies in a collection and was captured twice, a later and an earlier version of a story that
     is shown, and a PDF that failed. Their inputs brought nothing else."""
@@ -70,20 +70,20 @@ def add_hidden(
     day = timedelta(days=1)
     papers = [_paper(URL, PAPER), _paper(MIRRORED, PAPER)]
     pages = [_page(before.url, NOW + day, version), _page(before.url, NOW - day, earlier)]
-    copied = settings.changed(warc_copy_bodies=True)
+    copied = settings.replace_values(warc_copy_bodies=True)
     failed = _written(home / f"{WORDS[0]}.warc.gz", [_paper(BROKEN, BROKEN_PAPER)])
     told = _written(home / f"{WORDS[1]}.warc.gz", papers)
-    ingest(stores, home, [told, failed], copied.changed(collection="reports"))
+    ingest(stores, home, [told, failed], copied.replace_values(collection="reports"))
     ingest(stores, home, [_written(home / f"{WORDS[2]}.warc.gz", pages)], copied)
     hashes = [sha1(one).hexdigest() for one in (PAPER, version, earlier, BROKEN_PAPER)]
-    text = (stores.blobs.get(text_blob_key(hashes[0])) or b"").decode()
+    text = (stores.blobs.get(build_text_blob_key(hashes[0])) or b"").decode()
     changes.put(LIBRARY, [Document(hashes[0], text, TITLE, URL, "en")])
-    return Hidden(*hashes, before.url, to_datetime14(NOW))
+    return Hidden(*hashes, before.url, format_datetime14(NOW))
 
 
 def _version(stores: Stores, before: StoryMetaRow) -> bytes:
     """The page of a story with more text, and with a title and rights of its own."""
-    text = (stores.blobs.get(text_blob_key(before.sha1hex)) or b"").decode()
+    text = (stores.blobs.get(build_text_blob_key(before.sha1hex)) or b"").decode()
     more = f"{text}\nVexillarious waters."
     page = page_markup("Vexillarious waters", more, (), before.publication_date, "en")
     return page.replace(b"<title>", f'<meta name="copyright" content="{RIGHTS}"><title>'.encode())

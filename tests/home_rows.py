@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import md5, sha1, sha256
 
-from fonds.formats.surt import lookup_key, surt
-from fonds.model.archive import ArchiveEntry, HttpHead
-from fonds.model.capture import Place, to_datetime14
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import Place, format_datetime14
 from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict
 from fonds.model.entry import CAPTURE
+from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, Row
 from fonds.ports import Stores
+from fonds.urls.surt import build_surt, lookup_key
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 PIPELINE = "library"
@@ -63,7 +64,7 @@ def archived(stores: Stores, bodies: Sequence[Body]) -> list[Body]:
 
 def entry(body: Body) -> EntryRow:
     place = str(body.place) if body.place else f"/crawls/daily-2026.warc.gz:{body.number * 1000}"
-    stamp = to_datetime14(body.captured_at)
+    stamp = format_datetime14(body.captured_at)
     facts = (CAPTURE, "input-1", body.url, stamp, place, "default")
     return EntryRow(body.capture_id, PIPELINE, *facts, NOW)
 
@@ -93,14 +94,14 @@ def file_row(body: Body) -> FileMetaRow:
 
 def cdx_row(body: Body) -> CdxRow:
     assert body.place is not None
-    key = surt(body.url)
+    key = build_surt(body.url)
     return CdxRow(
         capture_id=body.capture_id,
         sha1hex=body.sha1hex,
         url=body.url,
         surt=key,
         surt_key=lookup_key(key),
-        datetime=to_datetime14(body.captured_at),
+        datetime=format_datetime14(body.captured_at),
         mimetype=body.mime,
         status=200,
         warc_path=body.place.path,

@@ -14,14 +14,14 @@ from hashlib import md5, sha1, sha256
 from pathlib import Path
 
 from fonds.config import Settings
-from fonds.kinds.known_pdfs import forget
+from fonds.derivatives.pdf import remember_nothing
+from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.file import FileMeta, Unextracted
+from fonds.model.file import FileMeta, UnextractedPdf
 from fonds.model.pdf import PdfText
-from fonds.steps.pdf.extract_pdf import ExtractPdf
-from fonds.wiring.backends import open_archive
 from fonds.wiring.readers import SALVAGE_S, Readers, open_readers
-from fonds.wiring.steps import take_known
+from fonds.wiring.steps import pass_known_work
+from fonds.wiring.stores import open_archive
 
 CHILDREN = 2
 FONDS_BYTES = 130 * 2**20
@@ -89,12 +89,17 @@ def read_all(readers: Readers, files: Iterable[tuple[str, bytes]], folder: Path)
     for name, path in paths.items():
         path.write_bytes(bodies[name])
     archive = open_archive(folder, Settings())
-    step = ExtractPdf(
-        archive, readers.extract, readers.salvage, readers.pdf_extractor, forget, take_known
+    step = ExtractPdfStep(
+        archive,
+        readers.extract,
+        readers.salvage,
+        readers.pdf_extractor,
+        remember_nothing,
+        pass_known_work,
     )
 
     def read(name: str) -> Outcome:
-        item = Unextracted(_capture(name, paths[name]), _described(bodies[name]))
+        item = UnextractedPdf(_capture(name, paths[name]), _described(bodies[name]))
         began = time.monotonic()
         texts = [one for one in step(item).items if isinstance(one, PdfText)]
         took_s = time.monotonic() - began

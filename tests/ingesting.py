@@ -13,21 +13,23 @@ from itertools import count
 from pathlib import Path
 from unittest.mock import patch
 
-from fonds.bibliography.jats_reading import read_jats_bytes
-from fonds.bibliography.tei_reading import read_tei_bytes
 from fonds.config import Settings
 from fonds.extract.page import EXTRACTOR, parse_page
-from fonds.extract.pdf import extract_pdf_bytes
-from fonds.isolation import ChildPool
+from fonds.extract.pdf.extraction import extract_pdf_bytes
+from fonds.ingest.sources.link_rows import LinkSample
+from fonds.isolation.pool import ChildPool
 from fonds.model.pdf import PdfExtraction
+from fonds.papers.bibliography.jats import (
+    read_jats_bytes,
+)
+from fonds.papers.bibliography.tei import read_tei_bytes
+from fonds.pipelines.runtime.intake import IntakeCounts
+from fonds.pipelines.runtime.worker_threads import WorkerThreads
 from fonds.ports import Stores
-from fonds.runtime.intake import Entered
-from fonds.runtime.threads import WorkerThreads
-from fonds.sources.listed.choice import Choice
-from fonds.wiring.backends import readers_of
-from fonds.wiring.links.link_inputs import link_lists
-from fonds.wiring.pipelines import make_intake, make_threads, path_source
-from fonds.wiring.readers import Readers, open_readers, pdf_extractor, pdf_limits
+from fonds.wiring.links import open_link_lists
+from fonds.wiring.pipelines import create_intake, create_path_source, create_threads
+from fonds.wiring.readers import Readers, build_pdf_limits, name_pdf_extractor, open_readers
+from fonds.wiring.stores import list_readers
 from home_rows import NOW
 
 
@@ -49,17 +51,19 @@ def ingest(
     """
     chosen = settings or Settings()
     with _clock(at), _readers(home, chosen, isolated) as readers:
-        make_intake(stores, chosen, lambda: False).run(path_source(paths, home, chosen), Entered())
-        _work_off(make_threads(stores, readers, chosen, stages=stages))
+        create_intake(stores, chosen, lambda: False).run(
+            create_path_source(paths, home, chosen), IntakeCounts()
+        )
+        _work_off(create_threads(stores, readers, chosen, stages=stages))
     stores.archive.finish()
 
 
 def enter_links(stores: Stores, home: Path, path: Path, settings: Settings) -> None:
     """Enter the links of a list, which nobody fetches here."""
-    stores.queue.declare(readers_of(settings))
+    stores.queue.declare(list_readers(settings))
     with _clock(NOW):
-        source = link_lists([str(path)], home, settings, stores.records, Choice())
-        make_intake(stores, settings, lambda: False).run(source, Entered())
+        source = open_link_lists([str(path)], home, settings, stores.records, LinkSample())
+        create_intake(stores, settings, lambda: False).run(source, IntakeCounts())
 
 
 def stamp(at: datetime) -> str:
@@ -75,9 +79,9 @@ def _clock(at: datetime) -> Iterator[None]:
         return at + timedelta(milliseconds=next(ticks))
 
     with (
-        patch("fonds.wiring.backends.now", now),
-        patch("fonds.wiring.steps.now", now),
-        patch("fonds.wiring.pipelines.now", now),
+        patch("fonds.wiring.stores.get_utc_now", now),
+        patch("fonds.wiring.steps.get_utc_now", now),
+        patch("fonds.wiring.pipelines.get_utc_now", now),
     ):
         yield
 
@@ -86,11 +90,11 @@ def _work_off(threads: WorkerThreads) -> None:
     loops = [threads.make_loop(bound) for bound in threads.stages]
     is_pending = True
     while is_pending:
-        while sum([loop.turn(0.0) for loop in loops]):
+        while sum([loop.run_once(0.0) for loop in loops]):
             pass
         threads.handover.flush()
         # Brokers are asked last: each depth is several requests.
-        depths = (threads.queue.depth(bound.subscription) for bound in threads.stages)
+        depths = (threads.queue.get_depth(bound.subscription) for bound in threads.stages)
         is_pending = any(depth.pending for depth in depths)
     threads.handover.close()
 
@@ -106,7 +110,7 @@ def _readers(home: Path, settings: Settings, isolated: bool) -> Iterator[Readers
 
 def _readers_here(settings: Settings) -> Readers:
     """Read bodies in this process: what is read is made by the tests."""
-    limits = pdf_limits(settings)
+    limits = build_pdf_limits(settings)
 
     def extract(body: bytes) -> PdfExtraction:
         return extract_pdf_bytes(body, limits)
@@ -118,6 +122,6 @@ def _readers_here(settings: Settings) -> Readers:
         parse=parse_page,
         read_tei=read_tei_bytes,
         read_jats=read_jats_bytes,
-        pdf_extractor=pdf_extractor(settings),
+        pdf_extractor=name_pdf_extractor(settings),
         page_extractor=EXTRACTOR,
     )

@@ -8,13 +8,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.documents import Document
-from fonds.collections.names import Name, apart_conf, level_conf
-from fonds.collections.reading.curated import exclusions_in
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import (
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
+from fonds.grouping.stored.keys import (
+    build_clustering_prefix,
+    parse_cluster_row,
+    parse_document_row,
+)
+from fonds.grouping.tables import (
     ASSIGNMENTS,
     CHANGES,
     CLUSTERINGS,
@@ -24,16 +26,18 @@ from fonds.collections.tables import (
     EXCLUSIONS,
     MEMBERS,
     Tables,
-    number,
-    text,
+    decode_int,
+    decode_text,
 )
-from fonds.formats.grouping.keys import clustering_prefix, parts_of_cluster, parts_of_document
-from fonds.process_identity import this_process
+from fonds.grouping.views.curation import parse_exclusions
+from fonds.grouping.views.documents import list_placements
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from themed_texts import themed_texts
 
-NEWS = Name("news", "2026-11")
+NEWS = CollectionName("news", "2026-11")
 
 
 @dataclass
@@ -53,7 +57,7 @@ class Kept:
     """Tables of collections in a folder, and what changes them."""
 
     tables: Tables
-    changes: Changes
+    changes: CollectionWriter
     closes: list[object]
 
     def close(self) -> None:
@@ -70,8 +74,8 @@ def open_kept(
     tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
     records = open_sqlite(folder / "records.sqlite")
     tables.declare()
-    claims = Claims(records, this_process(), time.monotonic, lease_s)
-    return Kept(tables, Changes(tables, claims, clock or Clock()), [tables.store, records])
+    claims = Leases(records, create_worker_name(), time.monotonic, lease_s)
+    return Kept(tables, CollectionWriter(tables, claims, clock or Clock()), [tables.store, records])
 
 
 def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
@@ -80,36 +84,38 @@ def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:
     return [Document(f"d{at}", one, title=one[:40]) for at, one in enumerate(texts)]
 
 
-def faults(tables: Tables, name: Name) -> list[str]:
+def faults(tables: Tables, name: CollectionName) -> list[str]:
     """What of a collection's rows does not agree, found by reading them all; nothing when all is well."""
-    cells = tables.row(COLLECTIONS, name.row, ["main:"]) or {}
-    there = {parts_of_document(row)[2] for row, _ in tables.scan(DOCUMENTS, name.row, ["main:id"])}
-    every = {parts_of_document(row)[2] for row, _ in tables.scan(DOCUMENTS, name.row)}
+    cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    there = {
+        parse_document_row(row)[2] for row, _ in tables.iter_rows(DOCUMENTS, name.row, ["main:id"])
+    }
+    every = {parse_document_row(row)[2] for row, _ in tables.iter_rows(DOCUMENTS, name.row)}
     found = [f"{id_}: a row that is no document" for id_ in every - there]
-    if number(cells, "main:size") != len(there):
-        found.append(f"size {number(cells, 'main:size')} of {len(there)}")
-    left = len(tables.page(CHANGES, name.row))
+    if decode_int(cells, "main:size") != len(there):
+        found.append(f"size {decode_int(cells, 'main:size')} of {len(there)}")
+    left = len(tables.get_page(CHANGES, name.row))
     if left and not any(column.endswith(":rebuilt") for column in cells):
         found.append(f"{left} changes are left")
-    for row, told in tables.scan(CLUSTERINGS, name.row, ["main:"]):
+    for row, told in tables.iter_rows(CLUSTERINGS, name.row, ["main:"]):
         del row
-        found += _of_clustering(tables, name, text(told, "main:conf"), told, there, cells)
+        found += _of_clustering(tables, name, decode_text(told, "main:conf"), told, there, cells)
     return found + _excluded(tables, name, there)
 
 
-def _excluded(tables: Tables, name: Name, there: set[str]) -> list[str]:
+def _excluded(tables: Tables, name: CollectionName, there: set[str]) -> list[str]:
     """Documents in a theme they are excluded from, and exclusions of documents there are not."""
     found = []
-    for _, cells in tables.scan(EXCLUSIONS, name.row):
-        id_ = text(cells, "main:id")
+    for _, cells in tables.iter_rows(EXCLUSIONS, name.row):
+        id_ = decode_text(cells, "main:id")
         if id_ not in there:
             found.append(f"{id_}: excluded, and not there")
-        barred = exclusions_in(cells)
+        barred = parse_exclusions(cells)
         if not barred:
             found.append(f"{id_}: excluded from nothing")
         found += [
             f"{id_}: in {one.cluster_id}, which it is excluded from"
-            for one in places(tables, name, id_)
+            for one in list_placements(tables, name, id_)
             if (one.conf, one.cluster_id) in barred
         ]
     return found
@@ -117,27 +123,27 @@ def _excluded(tables: Tables, name: Name, there: set[str]) -> list[str]:
 
 def _of_clustering(
     tables: Tables,
-    name: Name,
+    name: CollectionName,
     conf: str,
     told: dict[str, bytes],
     there: set[str],
     cells: dict[str, bytes],
 ) -> list[str]:
-    timestamp, found = number(told, "main:timestamp"), []
-    served = number(cells, f"main:configuration:{conf}:rebuilt", -1)
+    timestamp, found = decode_int(told, "main:timestamp"), []
+    served = decode_int(cells, f"main:configuration:{conf}:rebuilt", -1)
     if timestamp > served:
         return [f"{conf} {timestamp}: left over"]
-    confs = [level_conf(conf, one) for one in range(number(told, "main:levels"))]
+    confs = [build_level_conf(conf, one) for one in range(decode_int(told, "main:levels"))]
     placed: Counter[str] = Counter()
-    for one in (*confs, apart_conf(conf)):
+    for one in (*confs, build_unclustered_conf(conf)):
         counted, ids, listed = _read(tables, name, one, timestamp)
-        if one != apart_conf(conf):
+        if one != build_unclustered_conf(conf):
             found += _distinct(tables, name, one, timestamp)
         if counted[0] != counted[1]:
             found.append(f"{one} {timestamp}: sizes {counted}")
         if not ids == listed[0] == listed[1]:
             found.append(f"{one} {timestamp}: {ids} {listed}")
-        if one in (conf, apart_conf(conf)):
+        if one in (conf, build_unclustered_conf(conf)):
             placed.update(id_ for id_, _ in ids)
     if timestamp == served and (placed.keys() != there or set(placed.values()) - {1}):
         found.append(f"{conf} {timestamp}: has {placed.keys() ^ there} or several times")
@@ -146,22 +152,25 @@ def _of_clustering(
     return found
 
 
-def _read(tables: Tables, name: Name, conf: str, timestamp: int):  # type: ignore[no-untyped-def]
-    from fonds.formats.grouping.keys import clustering_prefix
+def _read(tables: Tables, name: CollectionName, conf: str, timestamp: int):  # type: ignore[no-untyped-def]
+    from fonds.grouping.stored.keys import build_clustering_prefix
 
-    prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     sizes, cells, ids = {}, {}, set()
-    for row, found in tables.scan(CLUSTERS, prefix):
-        label = parts_of_cluster(row)[4]
-        sizes[label] = number(found, "main:size", -1)
+    for row, found in tables.iter_rows(CLUSTERS, prefix):
+        label = parse_cluster_row(row)[4]
+        sizes[label] = decode_int(found, "main:size", -1)
         own = [column[len("documents:") :] for column in found if column.startswith("documents:")]
         cells[label] = len(own)
         ids |= {(id_, label) for id_ in own}
     assigned = {
-        (parts_of_cluster(row)[4], text(found, "main:label"))
-        for row, found in tables.scan(ASSIGNMENTS, prefix)
+        (parse_cluster_row(row)[4], decode_text(found, "main:label"))
+        for row, found in tables.iter_rows(ASSIGNMENTS, prefix)
     }
-    ranked = [(text(found, "main:id"), _label(row)) for row, found in tables.scan(MEMBERS, prefix)]
+    ranked = [
+        (decode_text(found, "main:id"), _label(row))
+        for row, found in tables.iter_rows(MEMBERS, prefix)
+    ]
     assert len(ranked) == len(set(ranked))
     return (sizes, cells), ids, (assigned, set(ranked))
 
@@ -172,19 +181,22 @@ def _label(row: bytes) -> str:
     return parts[-2][8:].decode() if len(parts) == 5 else "?"
 
 
-def _distinct(tables: Tables, name: Name, conf: str, timestamp: int) -> list[str]:
+def _distinct(tables: Tables, name: CollectionName, conf: str, timestamp: int) -> list[str]:
     """Clusters that count other than the documents in them that are near-duplicates of none, and
     near-duplicates of what is none of the cluster's, or of a near-duplicate."""
-    prefix = clustering_prefix(name.namespace, name.key, conf, timestamp)
+    prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     rows = {
-        parts_of_cluster(row)[4]: (text(cells, "main:label"), text(cells, "main:original"))
-        for row, cells in tables.scan(ASSIGNMENTS, prefix, ["main:label", "main:original"])
+        parse_cluster_row(row)[4]: (
+            decode_text(cells, "main:label"),
+            decode_text(cells, "main:original"),
+        )
+        for row, cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label", "main:original"])
     }
     distinct = Counter(label for label, original in rows.values() if not original)
     found = [
-        f"{conf} {timestamp} {label}: {number(cells, 'main:distinct')} distinct of {distinct[label]}"
-        for row, cells in tables.scan(CLUSTERS, prefix, ["main:distinct"])
-        if number(cells, "main:distinct") != distinct[label := parts_of_cluster(row)[4]]
+        f"{conf} {timestamp} {label}: {decode_int(cells, 'main:distinct')} distinct of {distinct[label]}"
+        for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:distinct"])
+        if decode_int(cells, "main:distinct") != distinct[label := parse_cluster_row(row)[4]]
     ]
     return found + [
         f"{conf} {timestamp}: {id_} is a near-duplicate of {original}"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fixtures.web_of_hosts import HERE, is_allowed
 from fonds.cli.main import main
-from fonds.fetching import resolving, special_addresses
+from fonds.fetching import addresses as resolving
 
 
 def resolver(
@@ -41,6 +41,6 @@ def resolver(
 if __name__ == "__main__":
     names = json.loads(Path(sys.argv[1]).read_text())
     resolving.resolve = resolver(names)  # type: ignore[assignment]
-    special_addresses.is_public = is_allowed  # type: ignore[assignment]
+    resolving.is_public = is_allowed  # type: ignore[assignment]
     sys.argv = ["fonds", *sys.argv[sys.argv.index("--") + 1 :]]
     main()

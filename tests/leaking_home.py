@@ -15,20 +15,20 @@ from starlette.testclient import TestClient
 from asked_routes import addresses
 from filled_home import Filled
 from followed_home import fill_sources
-from fonds.collections.changing.curating.excluding import exclude
-from fonds.collections.changing.writing import Changes
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import Tables
+from fonds.audit.repair.reindex import reindex
 from fonds.config import Settings
-from fonds.library.reindex import reindex
-from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.grouping.changes.curation import exclude
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.tables import Tables
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import list_placements
 from fonds.model.access import Role, Viewer
 from fonds.model.rows import EmbargoRow, SourceRow, StoryMetaRow, TakedownRow
 from fonds.ports import Stores
-from fonds.web.access.viewers import viewer_of
+from fonds.restrictions.embargo import EmbargoService
+from fonds.web.access.viewers import get_viewer
 from fonds.web.app import create_app
-from fonds.web.replay.app import create_replay
+from fonds.web.replay import create_replay
 from hidden_files import MIRRORED, SITE, URL, Hidden, add_hidden
 from home_rows import NOW
 from ingesting import ingest
@@ -135,7 +135,7 @@ clustering counts what was ever placed in it until it is built anew."""
 def app_for(stores: Stores, role: Role = Role.READER) -> FastAPI:
     """The application as who has this role meets it."""
     app = create_app(stores)
-    app.dependency_overrides[viewer_of] = lambda: Viewer("ann", role)
+    app.dependency_overrides[get_viewer] = lambda: Viewer("ann", role)
     return app
 
 
@@ -163,15 +163,15 @@ def in_path_of(stores: Stores, filled: Filled) -> dict[str, tuple[str, ...]]:
 
 def _theme(stores: Stores) -> str:
     """A theme of a collection of documents of the library."""
-    found = clusters(Tables(stores.table), LIBRARY)
+    found = load_clusters(Tables(stores.table), LIBRARY)
     assert found is not None
     return found.clusters[0].id
 
 
-def _exclude(changes: Changes, ids: Sequence[str]) -> None:
+def _exclude(changes: CollectionWriter, ids: Sequence[str]) -> None:
     """Take those that are in a theme out of it."""
     for id_ in ids:
-        for one in places(changes.tables, LIBRARY, id_):
+        for one in list_placements(changes.tables, LIBRARY, id_):
             if one.cluster_id:
                 exclude(changes, LIBRARY, one.conf, one.cluster_id, [id_])
 
@@ -184,7 +184,7 @@ class LeakingHome:
         # What waits is worked off: later the hidden files come alone.
         ingest(stores, home, [], settings)
         reindex(stores.records, stores.blobs, stores.index, lambda _: None)
-        self.changes: Changes = fill_themes(stores)
+        self.changes: CollectionWriter = fill_themes(stores)
         fill_sources(stores)
         in_path = in_path_of(stores, self.filled)
         # A story is missing from collections while one of its versions is hidden.
@@ -266,19 +266,19 @@ def lasting(told: bytes) -> bytes:
     return re.sub(r"'(content-length|etag)', '[^']*'", "", text).encode()
 
 
-def _embargo(stores: Stores, changes: Changes, hidden: Hidden) -> None:
-    act = Hiding(stores, changes, lambda: NOW)
+def _embargo(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
+    act = EmbargoService(stores, changes, lambda: NOW)
     for one in hidden.files:
         act.hide(EmbargoRow(one, "publication", NOTE, UNTIL, "ann", NOW))
 
 
-def _takedown(stores: Stores, changes: Changes, hidden: Hidden) -> None:
+def _takedown(stores: Stores, changes: CollectionWriter, hidden: Hidden) -> None:
     act = taking_down(stores, changes)
     for one in hidden.files:
         act(TakedownRow(one, "privacy", NOTE, "ann", NOW, {}))
 
 
-ACTS: Mapping[str, tuple[Callable[[Stores, Changes, Hidden], None], int, str, str]] = {
+ACTS: Mapping[str, tuple[Callable[[Stores, CollectionWriter, Hidden], None], int, str, str]] = {
     "embargo": (_embargo, 403, "publication", "13 Apr 2026"),
     "takedown": (_takedown, 410, "privacy", "14 Mar 2026"),
 }

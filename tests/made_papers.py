@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from fonds.bibliography.paper import Author, Citation, Paper, to_json
-from fonds.bibliography.references import parse_reference
-from fonds.catalog.works.work import Work, WorkAuthor
-from fonds.formats.journal import row_key
+from fonds.papers.bibliography.paper import Author, Citation, Paper, encode_paper
+from fonds.papers.bibliography.reference_parser import parse_reference
+from fonds.papers.catalog.work import Work, WorkAuthor
 from fonds.ports import Table
+from fonds.stores.journal_table.keys import build_row_key
 
 NAMES = [
     "Stroom",
@@ -105,6 +105,6 @@ def keep_papers(
         cited = [parse_reference(printed(work, one % 4), one) for one, work in enumerate(chosen)]
         sha1hex = random.Random(number).randbytes(20).hex()
         made = paper(chance.choice(known), cited)
-        table.put(journal, [(row_key(sha1hex), {"grobid0:metadata": to_json(made)})])
+        table.put(journal, [(build_row_key(sha1hex), {"grobid0:metadata": encode_paper(made)})])
         made_of[sha1hex] = [None if one % 8 == 7 else work.id for one, work in enumerate(chosen)]
     return made_of

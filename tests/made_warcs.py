@@ -12,7 +12,7 @@ from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, revisit, warc_record, warcinfo
 from fonds.config import load_settings
 from fonds.ports import Job
-from fonds.wiring.bulk.extraction import find_warcs, parquet_job
+from fonds.wiring.jobs import build_parquet_job, find_warcs
 
 PDF_HEAD = (("Content-Type", "application/pdf"),)
 WARCS = 3
@@ -74,7 +74,7 @@ def write_warcs(folder: Path) -> list[Path]:
 def extraction(home: Path, crawl: Path, folder: Path) -> Job:
     """The extraction of these WARCs into a folder, with the settings of a home."""
     settings = load_settings(home, {})
-    return parquet_job(find_warcs([str(crawl)], home, settings), folder, home, settings)
+    return build_parquet_job(find_warcs([str(crawl)], home, settings), folder, home, settings)
 
 
 def rows_in(folder: Path, name: str) -> list[dict[str, Any]]:

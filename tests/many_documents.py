@@ -16,13 +16,20 @@ from hashlib import sha256
 
 import numpy as np
 
-from fonds.model.blob import Blob
-from fonds.model.capture import Place, PlaceKind, to_datetime14
+from fonds.model.archive import Blob
+from fonds.model.capture import Place, PlaceKind, format_datetime14
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
-from fonds.model.keys import text_blob_key
-from fonds.model.rows import DispositionRow, FileMetaRow, InputRow, PdfMetaRow, Row, StoryMetaRow
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import (
+    DispositionRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+    Row,
+    StoryMetaRow,
+)
 from fonds.ports import Stores
 from home_rows import NOW, PIPELINE, Body, archived, ended, enter, kept, write
 
@@ -88,7 +95,7 @@ def _put(stores: Stores, numbers: Sequence[int], texts: Sequence[str], earlier: 
         rows += _moved(some, earlier + body.number % 10**8 * A_DOCUMENT)
     stores.blobs.put(
         [
-            Blob(text_blob_key(body.sha1hex), text.encode(), "text/plain")
+            Blob(build_text_blob_key(body.sha1hex), text.encode(), "text/plain")
             for body, text in zip(bodies, texts, strict=True)
             if body.number < WHOLE
         ]
@@ -135,7 +142,7 @@ def _made(body: Body, text: str) -> tuple[Row, IndexDocument]:
         indexed_date=NOW, story_id=id_, word_count=WORDS_A_TEXT, date_kind=DateKind.PUBLISHED,
     )  # fmt: skip
     row = StoryMetaRow(
-        sha1hex=body.sha1hex, story_id=id_, captured=to_datetime14(body.captured_at), updated=NOW,
+        sha1hex=body.sha1hex, story_id=id_, captured=format_datetime14(body.captured_at), updated=NOW,
         status="success", url=body.url, canonical_domain=site, publication_date=published.isoformat(),
         language=language, article_title=title, word_count=WORDS_A_TEXT, story={}, extractor="made",
     )  # fmt: skip

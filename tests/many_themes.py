@@ -7,32 +7,39 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fonds.collections.building.models import CENTROIDS, NUMBERS, put_chunks
-from fonds.collections.changing.curating.naming import pin, rename
-from fonds.collections.changing.moving import cluster_key, join_cells
-from fonds.collections.changing.placement import REASONS, Placement
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.clusterings import Known, rebuilt
-from fonds.collections.configurations import Configuration
-from fonds.collections.documents import Document
-from fonds.collections.names import Name, apart_conf
-from fonds.collections.tables import (
+from fonds.grouping.changes.cells import build_cluster_key, join_cells
+from fonds.grouping.changes.curation import (
+    pin,
+    rename,
+)
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.clustering import (
+    REASONS,
+    Placement,
+    StoredClustering,
+    served_column,
+)
+from fonds.grouping.clustering_model import CENTROIDS, NUMBERS, write_chunks
+from fonds.grouping.configuration import Configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName, build_unclustered_conf
+from fonds.grouping.stored.matrices import encode_matrix
+from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERINGS,
     CLUSTERS,
     COLLECTIONS,
     MEMBERS,
     Tables,
-    to_json,
-    utf8,
+    encode_json,
+    encode_utf8,
 )
-from fonds.formats.grouping.matrices import to_matrix
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
 from kept_collections import Clock
 
-MANY = Name("many", "themes")
+MANY = CollectionName("many", "themes")
 BEFORE, NOW = 1_780_000_000, 1_790_000_000
 CONF = "DEFAULT"
 DAY_S = 86_400
@@ -43,7 +50,9 @@ def fill_many_themes(stores: Stores, count: int, words: str) -> None:
     two clusterings: of each ten themes one is new, one split and the others stayed. All look alike."""
     tables = Tables(stores.table)
     tables.declare()
-    changes = Changes(tables, Claims(stores.records, this_process(), time.monotonic), Clock())
+    changes = CollectionWriter(
+        tables, Leases(stores.records, create_worker_name(), time.monotonic), Clock()
+    )
     changes.put(
         MANY,
         [
@@ -53,53 +62,53 @@ def fill_many_themes(stores: Stores, count: int, words: str) -> None:
     )
     for at in (BEFORE, NOW):
         _clustering(tables, at, count, words)
-    tables.put(COLLECTIONS, [(MANY.row, {rebuilt(CONF): utf8(NOW)})])
+    tables.put(COLLECTIONS, [(MANY.row, {served_column(CONF): encode_utf8(NOW)})])
     for number in range(4):
         pin(changes, MANY, CONF, f"t{number * 10}")
         rename(changes, MANY, CONF, f"t{number * 10}", f"{words[:180]} {number}")
 
 
 def _clustering(tables: Tables, at: int, count: int, words: str) -> None:
-    one = Known(MANY, CONF, at, 1, {})
+    one = StoredClustering(MANY, CONF, at, 1, {})
     labels = [f"{words} {number}" for number in range(count)]
     tables.put(CLUSTERINGS, [(one.row, _head(at) | {
-        "main:configuration": to_json(Configuration()), "main:levels": b"1",
-        "main:begun": utf8(at), "main:ended": utf8(at), "main:documents": utf8(count),
-        "main:clusters": utf8(count), "main:events": to_json(_events(count) if at == NOW else []),
-        NUMBERS: to_json({"of_terms": 4, "dense": 0, "language": "de",
+        "main:configuration": encode_json(Configuration()), "main:levels": b"1",
+        "main:begun": encode_utf8(at), "main:ended": encode_utf8(at), "main:documents": encode_utf8(count),
+        "main:clusters": encode_utf8(count), "main:events": encode_json(_events(count) if at == NOW else []),
+        NUMBERS: encode_json({"of_terms": 4, "dense": 0, "language": "de",
                           "places": [[[CONF, label]] for label in labels], "finer": []}),
     })])  # fmt: skip
     middles = np.ones((count, 4), np.float32) / 2
-    put_chunks(tables, CLUSTERINGS, one.row, CENTROIDS, to_matrix(middles, at))
+    write_chunks(tables, CLUSTERINGS, one.row, CENTROIDS, encode_matrix(middles, at))
     rows = [row for at, label in enumerate(labels) for row in _theme(one, at, label, words)]
     for table in (CLUSTERS, ASSIGNMENTS, MEMBERS):
         tables.put(table, [(row, cells) for where, row, cells in rows if where == table])
     tables.put(CLUSTERS, [
-        (cluster_key(MANY, apart_conf(CONF), at, reason),
-         _head(at) | {"main:label": utf8(reason), "main:size": b"0"})
+        (build_cluster_key(MANY, build_unclustered_conf(CONF), at, reason),
+         _head(at) | {"main:label": encode_utf8(reason), "main:size": b"0"})
         for reason in REASONS
     ])  # fmt: skip
 
 
 def _theme(
-    one: Known, number: int, label: str, words: str
+    one: StoredClustering, number: int, label: str, words: str
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
     place = {"main:x": f"{number % 61 / 30 - 1:.4f}", "main:y": f"{number % 53 / 26 - 1:.4f}"}
-    cells = _head(one.timestamp) | {name: utf8(said) for name, said in place.items()}
+    cells = _head(one.timestamp) | {name: encode_utf8(said) for name, said in place.items()}
     is_new = one.timestamp == NOW and number % 10 == 9
     cells |= {
-        "main:label": utf8(label), "main:id": utf8(f"{'n' if is_new else 't'}{number}"),
+        "main:label": encode_utf8(label), "main:id": encode_utf8(f"{'n' if is_new else 't'}{number}"),
         "main:level": b"0", "main:size": b"1", "main:distinct": b"1",
-        "main:terms": to_json([[f"{words} {at}", 9.5] for at in range(10)]),
+        "main:terms": encode_json([[f"{words} {at}", 9.5] for at in range(10)]),
     }  # fmt: skip
-    yield CLUSTERS, cluster_key(MANY, CONF, one.timestamp, label), cells
+    yield CLUSTERS, build_cluster_key(MANY, CONF, one.timestamp, label), cells
     yield from join_cells(one, f"{number:040x}", Placement(CONF, label, b"0.9000"))
 
 
 def _head(at: int) -> dict[str, bytes]:
     return {
-        "main:namespace": utf8(MANY.namespace), "main:collection_key": utf8(MANY.key),
-        "main:conf": utf8(CONF), "main:timestamp": utf8(at),
+        "main:namespace": encode_utf8(MANY.namespace), "main:collection_key": encode_utf8(MANY.key),
+        "main:conf": encode_utf8(CONF), "main:timestamp": encode_utf8(at),
     }  # fmt: skip
 
 

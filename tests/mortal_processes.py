@@ -10,19 +10,24 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from typing import Any
 
-from fonds.library.audit import audit_books
-from fonds.model.by_source import ENTRIES_BY_SOURCE
+from fonds.audit.audit import audit_accounts
 from fonds.model.disposition import PENDING
 from fonds.model.entry import Entry
 from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.step import Pipeline
+from fonds.model.tallies import ENTRIES_BY_SOURCE
+from fonds.pipelines.runtime.binding import (
+    bind,
+    build_subscriptions,
+    list_public_topics,
+    name_topic,
+)
+from fonds.pipelines.runtime.handoff import Handover
+from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
+from fonds.pipelines.runtime.loops import BatchLoop
+from fonds.pipelines.runtime.stage_io import StageIO
 from fonds.ports import Records, Stores
-from fonds.runtime.binding import bind, public_topics, subscriptions, topic_name
-from fonds.runtime.hand import Hand
-from fonds.runtime.handover import Handover
-from fonds.runtime.intake import Entered, Gate, Intake, Marks
-from fonds.runtime.paces.loop import Loop
 from random_pipelines import (
     RETRY,
     TURNS_MAX,
@@ -49,7 +54,7 @@ class Mortal:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.real, name)
-        if name in ("depth", "declare", "close", "recount"):
+        if name in ("get_depth", "declare", "close", "recount"):
             return real
 
         def act(*args: Any, **kwargs: Any) -> Any:
@@ -71,11 +76,11 @@ class Source:
     pipeline: Pipeline
     count: int
 
-    def inputs(self) -> Iterator[InputRow]:
+    def iter_inputs(self) -> Iterator[InputRow]:
         now = datetime(2026, 3, 14, tzinfo=UTC)
         yield InputRow(POLL, "links", "poll", "1", 0, 0, {}, 0, False, None, now)
 
-    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+    def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         for number in range(row.position, self.count):
             yield number
             content = entry_content(self.pipeline, number)
@@ -100,7 +105,7 @@ class World:
     def declare(self, queue: Any, pipeline: Pipeline) -> None:
         """Everything a pipeline reads, and what it writes for others."""
         prefix = self.plan.prefix
-        queue.declare(subscriptions(pipeline, prefix), public_topics(pipeline, prefix))
+        queue.declare(build_subscriptions(pipeline, prefix), list_public_topics(pipeline, prefix))
 
     def enter(self) -> None:
         """Every pipeline gets its entries, however often whoever enters them dies."""
@@ -111,7 +116,7 @@ class World:
                 self.declare(queue, pipeline)
                 try:
                     self._intake(pipeline, queue).run(
-                        Source(pipeline, self.plan.entries), Entered()
+                        Source(pipeline, self.plan.entries), IntakeCounts()
                     )
                     finished = True
                 except DeadError:
@@ -120,18 +125,18 @@ class World:
                     queue.close()
 
     def _intake(self, pipeline: Pipeline, queue: Any) -> Intake:
-        topic = topic_name(pipeline, pipeline.entry, self.plan.prefix)
+        topic = name_topic(pipeline, pipeline.entry, self.plan.prefix)
         readers = tuple(
-            one for one in subscriptions(pipeline, self.plan.prefix) if one.topic == topic
+            one for one in build_subscriptions(pipeline, self.plan.prefix) if one.topic == topic
         )
         stages = tuple(one.name for one in pipeline.stages if one.reads == pipeline.entry)
-        gate = Gate(pipeline.name, topic, readers, stages, pipeline.entry.public)
+        gate = EntryGate(pipeline.name, topic, readers, stages, pipeline.entry.public)
         return Intake(
             queue=self._mortal(queue),
             records=self.records,
             ledger=self._mortal(self.ledger),
             gate=gate,
-            marks=Marks(10_000, 5_000),
+            marks=QueueMarks(10_000, 5_000),
             clock=self.clock,
             stopping=lambda: False,
         )
@@ -190,7 +195,7 @@ class World:
                     readers.append(one.subscription)
         handover = Handover(mortal, ledger, local, self.plan.bounds)
         for one in bound:
-            loops.append(Loop(Hand(one, mortal, ledger, handover, self.clock), RETRY))
+            loops.append(BatchLoop(StageIO(one, mortal, ledger, handover, self.clock), RETRY))
         return Process(queue, loops, readers, handover)
 
     def _mortal(self, real: Any) -> Any:
@@ -202,17 +207,20 @@ class Process:
     """The loops of one process on a queue handle of its own."""
 
     queue: Any
-    loops: list[Loop]
+    loops: list[BatchLoop]
     readers: list[Subscription]
     handover: Handover
 
     def turn(self) -> int:
         """Every loop has its turn once; how many messages were worked."""
-        return sum(loop.turn(0.0) for loop in self.loops)
+        return sum(loop.run_once(0.0) for loop in self.loops)
 
     def waiting(self) -> bool:
         """Whether the queue holds anything for it, or it holds anything itself."""
-        return bool(self.handover.left or any(self.queue.depth(r).pending for r in self.readers))
+        return bool(
+            self.handover.pending_count
+            or any(self.queue.get_depth(r).pending for r in self.readers)
+        )
 
     def die(self) -> None:
         """Nothing is flushed and nothing given back: the queue notices the end by itself."""
@@ -234,12 +242,12 @@ def check(world: World, queue: Any) -> None:
     assert _counts(by_content) == _counts(expected(plan))
     assert set(world.steps.worked) == {key[:3] for key in expected(plan)}
     assert world.ledger.recount() == []
-    readers = {p.name: subscriptions(p, plan.prefix) for p in plan.pipelines}
+    readers = {p.name: build_subscriptions(p, plan.prefix) for p in plan.pipelines}
     nothing: Any = None
     stores = Stores(queue, nothing, records, world.ledger, nothing, nothing, nothing, "journal")
-    found = audit_books(stores, readers)
-    assert found.missing == []
-    assert found.balanced
+    found = audit_accounts(stores, readers)
+    assert found.fault_texts == []
+    assert found.is_balanced
     for name, accounts in found.steps.items():
         for step, one in accounts.items():
             assert one.received == one.done + one.dropped + one.quarantined, (name, step)

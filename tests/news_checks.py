@@ -13,13 +13,19 @@ from unittest.mock import patch
 from e2e.running import fonds
 from fixtures.news_web import DELAY_S, TDMREP, NewsWeb
 from fixtures.web_of_hosts import FORBIDDEN
+from fonds.archive.warc.scanner import Damage, read_heads
 from fonds.config import load_settings
-from fonds.extract.url import url_host
-from fonds.formats.warc import Damage, read_heads
-from fonds.model.rows import CdxRow, EntryRow, FetchedRow, StoryMetaRow, TdmrepAnswerRow
+from fonds.model.rows import (
+    CdxRow,
+    EntryRow,
+    FetchedPageRow,
+    StoryMetaRow,
+    TdmrepAnswerRow,
+)
 from fonds.ports import Stores
-from fonds.ports.rights import rights_of
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.rights.capture_rights import load_capture_rights
+from fonds.urls.normalization import find_host
+from fonds.wiring.stores import close_stores, open_stores
 
 AUDIT_MAX_S = 3600.0
 ASKED_AGAIN_A_KILL = 128
@@ -91,7 +97,7 @@ class Checks:
         twice = {url: n for url, n in written.items() if n != 1}
         if twice or len(written) != kept + len(files) or not files <= written.keys():
             self.wrong.append(f"{len(written)} of {kept} archived, not once: {twice}")
-        spooled = rows.count(FetchedRow, ("in_spool",)).get((True,), 0)
+        spooled = rows.count(FetchedPageRow, ("in_spool",)).get((True,), 0)
         waiting = [path for path in (self.home / "blobs" / "spool").rglob("*") if path.is_file()]
         unread = {"bad-encoding", "bomb", "empty-body", "unsupported-type"}
         left = sum(reason in unread for reason in self.news.endings.values())
@@ -104,14 +110,14 @@ class Checks:
         rows = [
             row
             for row in stores.records.find(CdxRow)
-            if url_host(row.url) in reserving and not row.url.endswith(HOST_FILES)
+            if find_host(row.url) in reserving and not row.url.endswith(HOST_FILES)
         ]
-        stated = rights_of(stores.records, {row.capture_id: row.sha1hex for row in rows})
+        stated = load_capture_rights(stores.records, {row.capture_id: row.sha1hex for row in rows})
         silent = [key for key, one in stated.items() if one.prefers != ("tdm-reservation=1",)]
         if silent or not rows:
             self.wrong.append(f"{len(silent)} of {len(rows)} captures state no reservation")
         asked = Counter(one.host for one in self.news.web.log if one.target == TDMREP)
-        answered = {url_host(row.origin) for row in stores.records.find(TdmrepAnswerRow)}
+        answered = {find_host(row.origin) for row in stores.records.find(TdmrepAnswerRow)}
         again = sum(asked[host] - 1 for host in answered)
         if again > self.kills:
             self.wrong.append(f"{again} hosts were asked for their tdmrep.json again")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from fonds.catalog.works.work import Work
+from fonds.papers.catalog.work import Work
 
 STYLES = 6
 FAULTS = 6

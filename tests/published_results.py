@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from typing import Any
 
-from fonds.formats.envelope import encode
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.ports import Blobs
+from fonds.queues.messages.envelope import encode
 
 PIPELINE_NAME = "library"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
 
-from fonds.model.archive import Purged
+from fonds.model.archive import PurgeResult
 from fonds.model.capture import Place
-from fonds.model.takedown import Tombstone
+from fonds.model.restrictions import Tombstone
 from fonds.ports import WarcArchive
 from home_rows import NOW
 
@@ -46,7 +46,7 @@ def members(data: bytes) -> list[bytes]:
     return found
 
 
-def purged(archive: WarcArchive, place: Place, body: bytes) -> Purged:
+def purged(archive: WarcArchive, place: Place, body: bytes) -> PurgeResult:
     """What came of purging a body from the WARC it lies in."""
     taken = Tombstone(sha1(body, usedforsecurity=False).hexdigest(), "privacy", NOW)
     return archive.purge(place.path, taken)

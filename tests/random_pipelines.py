@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 
 from fonds.model.disposition import (
     Reason,
-    deferred,
-    dropped,
-    quarantined,
-    retried,
+    defer,
+    drop,
+    quarantine,
+    retry,
 )
 from fonds.model.errors import PermanentError, TransientError
 from fonds.model.step import Pipeline, Result, Stage, Topic
-from fonds.runtime.handover import Bounds
-from fonds.runtime.working import RetryPolicy
+from fonds.pipelines.runtime.handoff import HandoverLimits
+from fonds.pipelines.runtime.worker import RetryPolicy
 
-RETRY = RetryPolicy(count_max=4, first_s=0.01, longest_s=0.05)
+RETRY = RetryPolicy(count_max=4, initial_s=0.01, max_s=0.05)
 TURNS_MAX = 4_000
 ENDINGS = ("done",) * 6 + ("dropped", "quarantined", "permanent")
 DETOURS = ("none",) * 5 + ("retried", "deferred", "transient", "bug")
@@ -63,7 +63,7 @@ class Plan:
     seed: int
     processes: int
     deaths: frozenset[int]
-    bounds: Bounds
+    bounds: HandoverLimits
     prefix: str = "t"
 
     def called(self, token: str) -> Plan:
@@ -85,10 +85,10 @@ def plans(draw: st.DrawFn, *, entries_max: int = 4) -> Plan:
         bounds=draw(
             st.sampled_from(
                 (
-                    Bounds(age_s=0.0),
-                    Bounds(age_s=0.0, rows_max=7),
-                    Bounds(messages_max=2, age_s=0.0, taken_max=1),
-                    Bounds(messages_max=0, age_s=0.0),
+                    HandoverLimits(age_s=0.0),
+                    HandoverLimits(age_s=0.0, rows_max=7),
+                    HandoverLimits(messages_max=2, age_s=0.0, received_max=1),
+                    HandoverLimits(messages_max=0, age_s=0.0),
                 )
             )
         ),
@@ -167,7 +167,7 @@ class Steps:
                 raise TransientError("not now")
             if way == "bug":
                 raise ZeroDivisionError("a fault of ours")
-            turn = retried if way == "retried" else deferred
+            turn = retry if way == "retried" else defer
             return Result(turn(Reason.STORE_UNAVAILABLE, "not now", 0.01))
         end = ending(self.plan, pipeline, stage, content)
         self.worked[key] += 1
@@ -175,9 +175,9 @@ class Steps:
             raise PermanentError(Reason.BROKEN_PDF, "never")
         items = tuple(children(self.plan, pipeline, stage, content))
         if end == "dropped":
-            return Result(dropped(Reason.NO_TEXT), items)
+            return Result(drop(Reason.NO_TEXT), items)
         if end == "quarantined":
-            return Result(quarantined(Reason.BROKEN_PDF, "cut"), items)
+            return Result(quarantine(Reason.BROKEN_PDF, "cut"), items)
         return Result(items=items)
 
 

@@ -11,9 +11,9 @@ from filled_home import CRAWL, made_once, opened
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
-from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of
-from fonds.library.reading.page_views import PageViews
-from fonds.model.page_view import PageView, ViewLimits
+from fonds.extract.pdf.page_view import draw_page_view_from_bytes, name_renderer
+from fonds.model.pdf import PageView, ViewLimits
+from fonds.viewer.pdf_pages import PageViews
 from home_rows import NOW
 from ingesting import ingest, stamp
 from story_pages import page_markup
@@ -75,9 +75,9 @@ def drawing_here() -> PageViews:
     """Pages drawn in this process: what they are drawn of is made by the tests."""
 
     def draw(body: bytes, number: int) -> PageView:
-        return view_page_of(body, number, VIEW)
+        return draw_page_view_from_bytes(body, number, VIEW)
 
-    return PageViews(draw, renderer(VIEW))
+    return PageViews(draw, name_renderer(VIEW))
 
 
 @made_once
@@ -94,9 +94,9 @@ def fill_reading(home: Path) -> Reading:
     reports, stories = crawl / "reports.warc.gz", crawl / "stories.warc.gz"
     reports.write_bytes(gzipped(papers))
     stories.write_bytes(gzipped(pages))
-    settings = Settings().changed(warc_copy_bodies=True)
+    settings = Settings().replace_values(warc_copy_bodies=True)
     with opened(home) as stores:
-        ingest(stores, home, [reports], settings.changed(collection="reports"))
+        ingest(stores, home, [reports], settings.replace_values(collection="reports"))
         ingest(stores, home, [stories], settings)
     pdf, locked, right, *found = (
         sha1(body).hexdigest() for body in (whole, broken, _markup(hebrew), *versions)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from hashlib import sha1
 
 from cdx_rows import captured
-from fonds.model.archive import ArchiveEntry, HttpHead, Original
-from fonds.model.capture import REVISIT_MIME, from_datetime14, to_datetime14
+from fonds.model.archive import ArchiveEntry, OriginalCapture
+from fonds.model.capture import REVISIT_MIME, format_datetime14, parse_datetime14
+from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
 
@@ -53,7 +54,7 @@ def html(*headers: tuple[str, str], kind: str = "text/html; charset=utf-8") -> H
 
 
 def _entry(url: str, at: str, body: bytes, http: HttpHead, mime: str = "text/html") -> ArchiveEntry:
-    return ArchiveEntry(f"{url} {at}", url, from_datetime14(at), mime, body, http)
+    return ArchiveEntry(f"{url} {at}", url, parse_datetime14(at), mime, body, http)
 
 
 def entries(target: str) -> list[ArchiveEntry]:
@@ -62,9 +63,9 @@ def entries(target: str) -> list[ArchiveEntry]:
     again = replace(
         pages[1],
         capture_id="again",
-        captured_at=from_datetime14(TIMES[2]),
+        captured_at=parse_datetime14(TIMES[2]),
         http=html(("X-Second", "yes")),
-        revisit_of=Original(PAGE, pages[1].captured_at),
+        original=OriginalCapture(PAGE, pages[1].captured_at),
     )
     evil = html(
         SET_COOKIE,
@@ -100,11 +101,11 @@ def fill(stores: Stores, target: str) -> list[CdxRow]:
     rows = [
         captured(
             one.url,
-            to_datetime14(one.captured_at),
+            format_datetime14(one.captured_at),
             archived.place.offset,
             capture_id=one.capture_id,
             sha1hex=sha1(one.body).hexdigest(),
-            mimetype=REVISIT_MIME if one.revisit_of else one.mime,
+            mimetype=REVISIT_MIME if one.original else one.mime,
             warc_path=archived.place.path,
             warc_csize=archived.place.size_bytes,
         )

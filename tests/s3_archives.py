@@ -6,8 +6,8 @@ import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.s3 import S3Archive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.s3 import S3Archive
 
 
 def below(url: str) -> str:

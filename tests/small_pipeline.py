@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.envelope import encode
 from fonds.model.disposition import PENDING
 from fonds.model.message import Depth, Message, Subscription
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.step import Pipeline, Result, Stage, Topic
+from fonds.pipelines.runtime.binding import BoundStage, bind, build_subscriptions
+from fonds.pipelines.runtime.handoff import Handover, HandoverLimits
+from fonds.pipelines.runtime.loops import BatchLoop, Observer, ignore_batch
+from fonds.pipelines.runtime.stage_io import StageIO
+from fonds.pipelines.runtime.worker import RetryPolicy
 from fonds.ports import Ledger, Queue
+from fonds.queues.messages.envelope import encode
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.binding import Bound, bind, subscriptions
-from fonds.runtime.hand import Hand
-from fonds.runtime.handover import Bounds, Handover
-from fonds.runtime.paces.loop import Loop, Observer, unobserved
-from fonds.runtime.working import RetryPolicy
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 
@@ -56,8 +56,8 @@ SUMS = Pipeline(
         Stage("keep", DOUBLES, sink=True, batch_max=10),
     ),
 )
-AT_ONCE = Bounds(age_s=0.0)
-RETRY = RetryPolicy(count_max=3, first_s=5.0, longest_s=60.0)
+AT_ONCE = HandoverLimits(age_s=0.0)
+RETRY = RetryPolicy(count_max=3, initial_s=5.0, max_s=60.0)
 
 
 def double(item: Number) -> Result:
@@ -140,7 +140,7 @@ class Workplace:
     clock: Clock
     subscriptions: list[Subscription] = field(default_factory=list)
 
-    def bound(self, step: Callable[..., Any] = double, *, batch: bool = False) -> Bound:
+    def bound(self, step: Callable[..., Any] = double, *, batch: bool = False) -> BoundStage:
         bound = bind(SUMS, {"double": step, "keep": keep}, "t")[0]
         return replace(bound, stage=replace(bound.stage, sink=batch))
 
@@ -151,24 +151,24 @@ class Workplace:
         batch: bool = False,
         queue: Any = None,
         ledger: Any = None,
-        bound: Bound | None = None,
+        bound: BoundStage | None = None,
         retry: RetryPolicy = RETRY,
-        observe: Observer = unobserved,
+        observe: Observer = ignore_batch,
         local: Collection[str] = (),
-        bounds: Bounds = AT_ONCE,
-    ) -> Loop:
+        bounds: HandoverLimits = AT_ONCE,
+    ) -> BatchLoop:
         """A loop whose endings are written as soon as they are there."""
         chosen_queue: Queue = queue or self.queue
         chosen_ledger: Ledger = ledger or self.ledger
         handover = Handover(chosen_queue, chosen_ledger, local, bounds)
-        hand = Hand(
+        hand = StageIO(
             bound or self.bound(step, batch=batch),
             chosen_queue,
             chosen_ledger,
             handover,
             self.clock,
         )
-        return Loop(hand, retry, observe)
+        return BatchLoop(hand, retry, observe)
 
     @property
     def ledger(self) -> Ledger:
@@ -197,8 +197,8 @@ class Workplace:
     def outcomes(self) -> dict[str, str]:
         return {row.entry_id: row.outcome for row in self.records.find(EntryRow)}
 
-    def depth(self, place: int = 0) -> Depth:
-        return self.queue.depth(self.subscriptions[place])
+    def get_depth(self, place: int = 0) -> Depth:
+        return self.queue.get_depth(self.subscriptions[place])
 
     def taken(self, address: str) -> list[Message]:
         """Everything ready at an address, taken and settled."""
@@ -226,7 +226,7 @@ def place(tmp_path: Path, migrated: Path) -> Iterator[Workplace]:
     shutil.copy(migrated, tmp_path / "records.sqlite")
     queue = SqliteQueue(tmp_path / "queue.sqlite", clock=clock.seconds)
     records = open_sqlite(tmp_path / "records.sqlite")
-    readers = subscriptions(SUMS, "t")
+    readers = build_subscriptions(SUMS, "t")
     queue.declare(readers)
     yield Workplace(queue, records, clock, readers)
     queue.close()

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.warcs import gzipped, http_response, offsets, revisit
-from fonds.extract.file_meta import describe
-from fonds.formats.journal import JOURNAL as SCHEMA
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.extract.mime import describe
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.entry import of_capture
-from fonds.model.file import FileMeta, Identified
+from fonds.model.entry import build_capture_entry
+from fonds.model.file import FileMeta, IdentifiedCapture
 from fonds.model.rows import CdxRow, EntryRow
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.stores.blobs import FolderBlobs
+from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 
@@ -39,8 +39,8 @@ def pdf_file(body: bytes = PDF) -> FileMeta:
     return describe(body, "application/pdf")
 
 
-def identified(capture: Capture, body: bytes = PAGE) -> Identified:
-    return Identified(capture, describe(body, capture.mime))
+def identified(capture: Capture, body: bytes = PAGE) -> IdentifiedCapture:
+    return IdentifiedCapture(capture, describe(body, capture.mime))
 
 
 @dataclass
@@ -102,11 +102,11 @@ class Bench:
 
     def enter(self, *captures: Capture, pipeline: str = "library") -> None:
         """Onto the books, as the intake does."""
-        found = [of_capture(capture) for capture in captures]
+        found = [build_capture_entry(capture) for capture in captures]
         rows = [
             EntryRow(
                 *(one.id, pipeline, one.kind, one.input_id, one.url),
-                *(one.seen, one.place, one.collection, LATER),
+                *(one.seen_datetime14, one.place, one.collection, LATER),
             )
             for one in found
         ]

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.library.reading.page_views import forget_views
-from fonds.library.tracing.own_warcs import WarcPurge
-from fonds.library.tracing.takedown import TakingDown
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.isolation.process_identity import create_worker_name, identify, is_process_gone
 from fonds.model.rows import TakedownRow
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import identify, is_gone, this_process
+from fonds.restrictions.takedown import TakedownService
+from fonds.restrictions.warc_records import WarcPurge
+from fonds.viewer.pdf_pages import remove_views
 from home_rows import NOW
 
 
@@ -23,18 +23,18 @@ def wanted(sha1hex: str) -> TakedownRow:
 
 
 def taking_down(
-    stores: Stores, changes: Changes | None = None, who: str | None = None, **more: Any
-) -> TakingDown:
-    claims = Claims(stores.records, who or this_process(), time.monotonic)
+    stores: Stores, changes: CollectionWriter | None = None, who: str | None = None, **more: Any
+) -> TakedownService:
+    claims = Leases(stores.records, who or create_worker_name(), time.monotonic)
     purge = WarcPurge(stores.archive, claims)
-    return TakingDown(stores, changes, (), lambda: NOW, purge, forget_views, **more)
+    return TakedownService(stores, changes, (), lambda: NOW, purge, remove_views, **more)
 
 
 def ended_process() -> str:
     """The name of a process that has ended: whatever it claims, the next one takes."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         name = f"{identify(process.pid)}/ended"
-    assert is_gone(name)
+    assert is_process_gone(name)
     return name
 
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.collections import create
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import Tables
+from fonds.grouping.changes.lifecycle import create
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import Tables
+from fonds.isolation.process_identity import create_worker_name
 from fonds.model.document import SearchQuery
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
 from kept_collections import Clock, themed
 
-FIVE = Name("made", "five")
-WAITING = Name("made", "waiting")
-EMPTY = Name("made", "empty")
-LIBRARY = Name("library", "all")
-HOSTILE = Name("od<d>", "a/b%2F..~/<script>alert('key')</script>")
+FIVE = CollectionName("made", "five")
+WAITING = CollectionName("made", "waiting")
+EMPTY = CollectionName("made", "empty")
+LIBRARY = CollectionName("library", "all")
+HOSTILE = CollectionName("od<d>", "a/b%2F..~/<script>alert('key')</script>")
 HOSTILE_ID = "<script>alert('id')</script>/..?&#%2F"
 STRAY = "stray"
 MONTH_S = 30 * 86_400
 BEGUN = 1_600_000_000
 
 
-def fill_themes(stores: Stores) -> Changes:
+def fill_themes(stores: Stores) -> CollectionWriter:
     """Put collections into stores that may hold documents; what changes them further.
 
     FIVE was grouped twice: of its five themes one is new, and one document is an outlier. LIBRARY has the
@@ -37,8 +37,8 @@ def fill_themes(stores: Stores) -> Changes:
     """
     tables = Tables(stores.table)
     tables.declare()
-    claims = Claims(stores.records, this_process(), time.monotonic)
-    changes = Changes(tables, claims, Clock())
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
+    changes = CollectionWriter(tables, claims, Clock())
     _five(changes)
     _library(changes, stores)
     _hostile(changes)
@@ -53,12 +53,18 @@ def fill_changed(stores: Stores) -> None:
     two, in `made/short` 25 documents are too short and 7 have no word."""
     tables = Tables(stores.table)
     tables.declare()
-    changes = Changes(tables, Claims(stores.records, this_process(), time.monotonic), Clock())
-    split, short = Name("made", "split"), Name("made", "short")
-    put(tables, "made", "DEFAULT", configuration({"clusters": 1, "characters_min": 12}))
+    changes = CollectionWriter(
+        tables, Leases(stores.records, create_worker_name(), time.monotonic), Clock()
+    )
+    split, short = CollectionName("made", "split"), CollectionName("made", "short")
+    save_configuration(
+        tables, "made", "DEFAULT", build_configuration({"clusters": 1, "characters_min": 12})
+    )
     changes.put(split, themed(60, themes=2))
     rebuild(changes, split)
-    put(tables, "made", "DEFAULT", configuration({"clusters": 2, "characters_min": 12}))
+    save_configuration(
+        tables, "made", "DEFAULT", build_configuration({"clusters": 2, "characters_min": 12})
+    )
     rebuild(changes, split)
     changes.put(short, themed(40, themes=2))
     changes.put(short, [Document(f"s{at}", "flood") for at in range(25)])
@@ -66,20 +72,26 @@ def fill_changed(stores: Stores) -> None:
     rebuild(changes, short)
 
 
-def _five(changes: Changes) -> None:
+def _five(changes: CollectionWriter) -> None:
     first = [_dated(one, at) for at, one in enumerate(themed(120, themes=4))]
     later = [
         replace(_dated(one, at), id=f"later{at}")
         for at, one in enumerate(themed(130, seed=3, themes=5))
         if at % 5 == 0 or "parliament" in one.text
     ]
-    put(changes.tables, FIVE.namespace, "DEFAULT", configuration({"clusters": 4}))
+    save_configuration(
+        changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 4})
+    )
     changes.put(FIVE, first)
     rebuild(changes, FIVE)
-    put(changes.tables, FIVE.namespace, "DEFAULT", configuration({"clusters": 5}))
+    save_configuration(
+        changes.tables, FIVE.namespace, "DEFAULT", build_configuration({"clusters": 5})
+    )
     changes.put(FIVE, later)
     rebuild(changes, FIVE)
-    put(changes.tables, FIVE.namespace, "tight", configuration({"algorithm": "stories"}))
+    save_configuration(
+        changes.tables, FIVE.namespace, "tight", build_configuration({"algorithm": "stories"})
+    )
     changes.put(FIVE, [Document(STRAY, "Zygote quasar xylem brontosaurus morning city.")])
 
 
@@ -88,7 +100,7 @@ def _dated(one: Document, at: int) -> Document:
     return replace(one, time=when, url=f"http://news.example/{one.id}")
 
 
-def _library(changes: Changes, stores: Stores) -> None:
+def _library(changes: CollectionWriter, stores: Stores) -> None:
     hits = stores.index.search(SearchQuery(count_max=50)).hits
     texts = themed(max(40, len(hits)), seed=5, themes=2)
     some = [
@@ -99,7 +111,7 @@ def _library(changes: Changes, stores: Stores) -> None:
     rebuild(changes, LIBRARY)
 
 
-def _hostile(changes: Changes) -> None:
+def _hostile(changes: CollectionWriter) -> None:
     texts = themed(40, seed=7, themes=2)
     bad = "<script>alert('text')</script> \u202eevil &quot; </title>"
     some = [

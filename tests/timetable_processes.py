@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from fonds.model.rows import TimetableRow
+from fonds.pipelines.runtime.schedule import RecurringTask
+from fonds.pipelines.runtime.timetable import Timetable
 from fonds.ports import Records
-from fonds.timetable import RecurringTask, Timetable
 
 NOON = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 LEASE_S = 60.0
@@ -53,8 +54,8 @@ class World:
 def do(table: Timetable, error: str | None = None) -> list[str]:
     """What a process does when it looks once: the names of its tasks that came to an end."""
     done = []
-    for name in table.due():
-        claim = table.claim(name)
+    for name in table.list_due():
+        claim = table.lease(name)
         if claim is not None and table.finish(claim, error):
             done.append(name)
     return done

@@ -27,11 +27,11 @@ from damaged_world import World
 from damages import DAMAGES
 from e2e.crawls import write_crawl
 from e2e.states import state
+from fonds.audit.audit import run_audit
+from fonds.audit.bodies import DeepAudit
 from fonds.config import load_settings
-from fonds.library.audit import audit
-from fonds.library.checks.bodies import DeepAudit
-from fonds.wiring.backends import close_stores, open_stores
-from fonds.wiring.known import used_readers
+from fonds.wiring.pipelines import list_used_readers
+from fonds.wiring.stores import close_stores, open_stores
 
 RUN_MAX_S = 600.0
 STARTS_MAX = 400
@@ -140,7 +140,7 @@ def faults(home: Path) -> list[str]:
     try:
         deep = DeepAudit(stores, lambda: datetime.now(UTC), lambda: False)
         deep.run(None, lambda _: None)
-        return audit(stores, used_readers(stores, settings, None)).missing
+        return run_audit(stores, list_used_readers(stores, settings, None)).fault_texts
     finally:
         close_stores(stores)
 

@@ -16,25 +16,25 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import FieldInfo, asdict, fields
 
-from fonds.model.errors import ConfigurationError, cause_of
-from fonds.model.names import nearest
-from fonds.model.prepared import prepared
-from fonds.model.secrets import check_secrets, holds_secret, without_secrets
-from fonds.setting_groups import (
+from fonds.config_options import (
     HIDDEN,
     AuditSettings,
     CollectionsSettings,
-    ElsewhereSettings,
     FetchSettings,
     GrobidSettings,
     PageSettings,
     PdfSettings,
+    RemoteSettings,
     SourcesSettings,
     WarcSettings,
     WebSettings,
     WorkSettings,
-    shown,
+    format_settings,
 )
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.secrets import check_secrets, has_secret, redact_secrets
+from fonds.model.suggestions import find_nearest_name
 
 ENVIRONMENT_PREFIX = "FONDS_"
 SETTINGS_FILE = "fonds.toml"
@@ -121,23 +121,23 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     grobid: GrobidSettings = field(default_factory=GrobidSettings)
     page: PageSettings = field(default_factory=PageSettings)
     warc: WarcSettings = field(default_factory=WarcSettings)
-    elsewhere: ElsewhereSettings = field(default_factory=ElsewhereSettings)
+    elsewhere: RemoteSettings = field(default_factory=RemoteSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     sources: SourcesSettings = field(default_factory=SourcesSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
     collections: CollectionsSettings = field(default_factory=CollectionsSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
-    __repr__ = shown
+    __repr__ = format_settings
 
-    def named(self) -> dict[str, Any]:
+    def flatten(self) -> dict[str, Any]:
         """Every setting's value by its name, those of a group as `group.name`."""
-        return dict(_flat({name: _as_table(value) for name, value in asdict(self).items()}))
+        return dict(_flatten({name: _to_table(value) for name, value in asdict(self).items()}))
 
-    def changed(self, **values: object) -> Settings:
+    def replace_values(self, **values: object) -> Settings:
         """The same with some values changed; `group_name` for those of a group."""
         told = {JOINED_NAMES[name]: value for name, value in values.items()}
-        return settings_of({**self.named(), **told})
+        return build_settings({**self.flatten(), **told})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,28 +154,30 @@ class Setting:
         return self.limits.description or ""
 
 
-def _all_settings() -> dict[str, Setting]:
+def _build_settings() -> dict[str, Setting]:
     found: dict[str, Setting] = {}
     for one in fields(Settings):
         if isinstance(one.type, type):
-            found |= {f"{one.name}.{inner.name}": _setting_of(inner) for inner in fields(one.type)}
+            found |= {
+                f"{one.name}.{inner.name}": _build_setting(inner) for inner in fields(one.type)
+            }
         else:
-            found[one.name] = _setting_of(one)
+            found[one.name] = _build_setting(one)
     return found
 
 
-def _setting_of(one: FieldInfo) -> Setting:
-    kind, limits = get_args(one.type)
-    return Setting(kind, one.default, limits)
+def _build_setting(field: FieldInfo) -> Setting:
+    kind, limits = get_args(field.type)
+    return Setting(kind, field.default, limits)
 
 
-SETTINGS = _all_settings()
+SETTINGS = _build_settings()
 """Every setting by its name, those of a group as `group.name`."""
 JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
 """Their names where a point cannot stand: behind `FONDS_`, and in Python."""
 
 
-def home_folder(flag: str | None) -> Path:
+def find_home(flag: str | None) -> Path:
     """The home: the flag, else FONDS_HOME, else `./fonds-data`; absolute.
 
     Raises ConfigurationError for another user's home when there is no such user, and for a name that is
@@ -199,47 +201,47 @@ def home_folder(flag: str | None) -> Path:
 def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Settings:
     """Settings of a home. Raises ConfigurationError for an unknown or ill-typed one, naming the nearest."""
     layers: list[tuple[str, Mapping[str, Any]]] = [
-        (str(home / SETTINGS_FILE), _from_file(home / SETTINGS_FILE)),
-        ("the environment", _from_environment()),
+        (str(home / SETTINGS_FILE), _load_file(home / SETTINGS_FILE)),
+        ("the environment", _load_environment()),
         (COMMAND_LINE, flags or {}),
     ]
     values: dict[str, Any] = {}
     for origin, layer in layers:
-        known = {_known(name, origin): value for name, value in layer.items()}
+        known = {_resolve_name(name, origin): value for name, value in layer.items()}
         _check_secrets(known, origin, may_hold=origin != COMMAND_LINE)
         values |= known
-    return settings_of(values)
+    return build_settings(values)
 
 
-def settings_of(values: Mapping[str, Any]) -> Settings:
+def build_settings(values: Mapping[str, Any]) -> Settings:
     """Settings by their names, text or values. Raises ConfigurationError for one that cannot be."""
     told = {
-        name: _switch(value) if SETTINGS[name].kind is bool else value
+        name: _parse_switch(value) if SETTINGS[name].kind is bool else value
         for name, value in values.items()
     }
     try:
-        return msgspec.convert(_grouped(told), prepared(Settings), strict=False)
+        return msgspec.convert(_group_values(told), prepare_type(Settings), strict=False)
     except msgspec.ValidationError as error:
         why, _, place = str(error).replace("Expected", "expected").partition(" - at `$.")
         name = place.rstrip("`")
         if allowed := get_args(SETTINGS[name].kind):
             why = f"expected one of {', '.join(allowed)}"
-        value = without_secrets(str(values.get(name)))
+        value = redact_secrets(str(values.get(name)))
         raise ConfigurationError(
             f"setting {name!r}: {why.replace('`', '')} (it is {value!r})"
         ) from None
 
 
-def _switch(value: object) -> object:
+def _parse_switch(value: object) -> object:
     """The words people say for true and false."""
     return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _as_table(value: object) -> object:
+def _to_table(value: object) -> object:
     return asdict(value) if isinstance(value, Struct) else value
 
 
-def _grouped(values: Mapping[str, Any]) -> dict[str, Any]:
+def _group_values(values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
         group, point, member = name.partition(".")
@@ -250,10 +252,10 @@ def _grouped(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _from_file(path: Path) -> Mapping[str, Any]:
+def _load_file(path: Path) -> Mapping[str, Any]:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
-        return dict(_flat(found))
+        return dict(_flatten(found))
     except FileNotFoundError:
         return {}
     except NotADirectoryError as error:
@@ -264,9 +266,9 @@ def _from_file(path: Path) -> Mapping[str, Any]:
         raise ConfigurationError(f"{path} cannot be read: {cause_of(error)}") from error
 
 
-def _flat(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What stands in the table of a group goes by `group.name`."""
-    for name, value in found.items():
+    for name, value in values.items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{member}", one) for member, one in value.items())
         else:
@@ -282,11 +284,11 @@ def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) ->
             check_secrets(value)
         except ValueError as error:
             raise ConfigurationError(f"setting {name!r} in {origin}: {error}") from None
-        if name == "warc.base" and value.startswith("s3://") and holds_secret(value):
+        if name == "warc.base" and value.startswith("s3://") and has_secret(value):
             raise ConfigurationError(
                 "setting 'warc.base': the keys of S3 are told by elsewhere.s3_url alone"
             )
-        if not may_hold and holds_secret(value):
+        if not may_hold and has_secret(value):
             raise ConfigurationError(
                 f"setting {name!r}: a user, password or key on the command line can be read by everyone"
                 f" on this machine; write it into {SETTINGS_FILE} in the home, or into a file that"
@@ -294,16 +296,16 @@ def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) ->
             )
 
 
-def _from_environment() -> Mapping[str, str]:
+def _load_environment() -> Mapping[str, str]:
     found = {
         name: value
         for name, value in sorted(os.environ.items())
         if name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS
     }
-    return dict(_setting(name, value) for name, value in found.items())
+    return dict(_parse_variable(name, value) for name, value in found.items())
 
 
-def _setting(variable: str, value: str) -> tuple[str, str]:
+def _parse_variable(variable: str, value: str) -> tuple[str, str]:
     """The setting of a variable; `FONDS_NAME_FILE` names the file that holds the value of NAME, unless that
     is a setting itself."""
     name = variable.removeprefix(ENVIRONMENT_PREFIX)
@@ -315,12 +317,12 @@ def _setting(variable: str, value: str) -> tuple[str, str]:
         raise ConfigurationError(f"{variable}={value} cannot be read: {cause_of(error)}") from error
 
 
-def _known(name: str, origin: str) -> str:
+def _resolve_name(name: str, origin: str) -> str:
     """The setting's name, whichever way it is written. Raises ConfigurationError for an unknown one."""
     if name in SETTINGS:
         return name
     if name in JOINED_NAMES:
         return JOINED_NAMES[name]
-    near = nearest(name, [*SETTINGS, *JOINED_NAMES])
+    near = find_nearest_name(name, [*SETTINGS, *JOINED_NAMES])
     hint = f" Did you mean {near!r}?" if near else " `fonds doctor` lists all settings."
     raise ConfigurationError(f"unknown setting {name!r} in {origin}.{hint}")

@@ -19,11 +19,11 @@ import sqlalchemy as sa
 from fixtures import rabbit_leftovers
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import WarcArchive
-from fonds.queues.large_bodies import LargeBodies, Limits
+from fonds.queues.large_bodies import BodyLimits, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.blobs.split import SplitBlobs
+from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.split_blobs import SplitBlobs
 from fonds.stores.table.sqlite import SqliteTable
 from real_servers import each
 
@@ -53,7 +53,9 @@ Opener = Callable[[Path, str], Any]
 def _with_large_bodies(folder: Path, _: str) -> LargeBodies:
     """Every body longer than a few bytes goes by the blob store."""
     return LargeBodies(
-        SqliteQueue(folder / "queue.sqlite"), FolderBlobs(folder / "bodies"), Limits(3, 16_000_000)
+        SqliteQueue(folder / "queue.sqlite"),
+        FolderBlobs(folder / "bodies"),
+        BodyLimits(3, 16_000_000),
     )
 
 
@@ -82,7 +84,7 @@ BLOBS: dict[str, Opener] = {
     ),
 }
 if S3_URL:
-    from fonds.stores.blobs.s3 import S3Blobs
+    from fonds.stores.s3.blobs import S3Blobs
 
     BLOBS["s3"] = lambda _, __: S3Blobs(S3_URL)
 RECORDS: dict[str, Opener] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.index.tantivy_index import TantivyIndex
 
 # A backend is opened with a folder that is new for each test; opened twice it is the same index.
 BACKENDS: dict[str, Callable[[Path], Index]] = {
@@ -30,11 +30,11 @@ def _on_server(variable: str, open_at: Callable[[str], Index]) -> Callable[[Path
 
 
 if os.environ.get("TEST_ELASTICSEARCH_URL"):
-    from fonds.stores.index.elastic.index import open_elasticsearch
+    from fonds.search.index.elastic_index import open_elasticsearch
 
     BACKENDS["elasticsearch"] = _on_server("TEST_ELASTICSEARCH_URL", open_elasticsearch)
 if os.environ.get("TEST_OPENSEARCH_URL"):
-    from fonds.stores.index.elastic.index import open_opensearch
+    from fonds.search.index.elastic_index import open_opensearch
 
     BACKENDS["opensearch"] = _on_server("TEST_OPENSEARCH_URL", open_opensearch)
 

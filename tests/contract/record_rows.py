@@ -6,13 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fonds.model.rows import (
-    CdxRow,
-    FileMetaRow,
-    PdfMetaRow,
-    Row,
-    StoryMetaRow,
-)
+from fonds.model.rows import CdxRow, FileMetaRow, PdfMetaRow, Row, StoryMetaRow
 
 NOON = datetime(2024, 5, 6, 12, 0, 0, 123456, UTC)
 

@@ -14,13 +14,13 @@ import pytest
 
 from fixtures import warcs
 from fixtures.archives import BODY_MAX_BYTES, entry, files, index_of, refused
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.model.archive import Original
+from fonds.archive.store.volume import get_host_name
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.model.archive import OriginalCapture
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.ports import Archive
-from fonds.stores.archive.volume import host_name
 
 ON_DISKS = (PlaceKind.FILE, PlaceKind.WARC, PlaceKind.ZIP)
 NO_ARCHIVE = pytest.mark.parametrize(
@@ -45,7 +45,9 @@ def test_what_is_written_can_be_read_at_once(archive: Archive) -> None:
 
 def test_what_is_written_has_the_id_that_is_told(archive: Archive) -> None:
     entries = [entry(n, metadata_json=b"{}") for n in range(7)]
-    entries[2] = replace(entries[2], revisit_of=Original(entries[1].url, entries[1].captured_at))
+    entries[2] = replace(
+        entries[2], original=OriginalCapture(entries[1].url, entries[1].captured_at)
+    )
     archived = archive.write(entries)
 
     def there() -> list[str]:
@@ -127,7 +129,7 @@ def test_a_file_is_closed_when_it_is_large(archive: Archive, tmp_path: Path) -> 
 
 def test_repeats_and_metadata_are_written_too(archive: Archive, tmp_path: Path) -> None:
     first = entry(1, metadata_json=b'{"content_metadata": {}}')
-    repeat = entry(2, body=first.body, revisit_of=Original(first.url, first.captured_at))
+    repeat = entry(2, body=first.body, original=OriginalCapture(first.url, first.captured_at))
     archived = archive.write([first, repeat])
     assert archive.read(archived[1].place).body == b""
     archive.finish()
@@ -242,7 +244,7 @@ def test_a_bare_name_is_a_warc_of_ours_and_nothing_else(
     (archived,) = archive.write([entry()])
     assert refused(archive, Place(kind, archived.place.path)).reason is Reason.UNREADABLE_SOURCE
     gone = Place(
-        PlaceKind.WARC, f"fonds-20240305060708-00000-{host_name()}-12345678.warc.gz", 0, 10
+        PlaceKind.WARC, f"fonds-20240305060708-00000-{get_host_name()}-12345678.warc.gz", 0, 10
     )
     assert refused(archive, gone).reason is Reason.MISSING_SOURCE
 

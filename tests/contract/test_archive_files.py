@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.archives import entry, files, index_of
+from fonds.archive.store.folder import PREFIXES_OPEN_MAX, FolderArchive
+from fonds.archive.store.options import ArchiveOptions
 from fonds.ports import WarcArchive
-from fonds.stores.archive.folder import PREFIXES_OPEN_MAX, FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
 
 NAME = re.compile(r"(?P<prefix>.+)-(?P<time>\d{14})-(?P<serial>\d{5})-(?P<host>.+)\.warc\.gz")
 

@@ -18,7 +18,7 @@ def test_a_finished_file_is_told_with_its_length_and_its_records(
 ) -> None:
     archived = archive.write([entry(1), entry(2)])
     archive.finish()
-    held = archive.held(archived[0].place.path)
+    held = archive.inspect(archived[0].place.path)
     assert held is not None
     assert not held.is_open
     assert held.size_bytes == files(tmp_path, ".warc.gz")[0].stat().st_size
@@ -32,26 +32,26 @@ def test_a_finished_file_is_told_with_its_length_and_its_records(
 
 def test_an_open_file_has_no_index_yet(archive: WarcArchive) -> None:
     (one,) = archive.write([entry()])
-    held = archive.held(one.place.path)
+    held = archive.inspect(one.place.path)
     assert held is not None
     assert (held.is_open, held.records) == (True, None)
 
 
 def test_what_is_gone_is_nothing(archive: WarcArchive, tmp_path: Path) -> None:
-    assert archive.held("fonds-20260101000000-00000-here-00000000.warc.gz") is None
-    assert archive.held(str(tmp_path / "none.warc.gz")) is None
-    assert archive.held(str(tmp_path)) is None
+    assert archive.inspect("fonds-20260101000000-00000-here-00000000.warc.gz") is None
+    assert archive.inspect(str(tmp_path / "none.warc.gz")) is None
+    assert archive.inspect(str(tmp_path)) is None
 
 
 def test_of_others_files_the_length_is_known_here_and_nothing_elsewhere(
     archive: WarcArchive, tmp_path: Path
 ) -> None:
     (tmp_path / "theirs.warc").write_bytes(b"ten bytes.")
-    held = archive.held(str(tmp_path / "theirs.warc"))
+    held = archive.inspect(str(tmp_path / "theirs.warc"))
     assert held is not None
     assert (held.size_bytes, held.records) == (10, None)
     for path in ("https://example.org/a.warc.gz", "s3://bucket/a.warc.gz", "relative/a.warc.gz"):
-        away = archive.held(path)
+        away = archive.inspect(path)
         assert away is not None
         assert away.size_bytes is None
 
@@ -65,32 +65,32 @@ def test_an_index_is_made_again_from_the_records(archive: WarcArchive, tmp_path:
     before = index.read_bytes()
     for wrecked in (b"", before[: len(before) // 2], b"\xff junk\n"):
         index.write_bytes(wrecked)
-        held = archive.held(name)
+        held = archive.inspect(name)
         assert held is not None
         assert held.records is not None
         assert len(held.records) < 3
-        mended = archive.held(name, mend=True)
+        mended = archive.inspect(name, repair=True)
         assert mended is not None
         assert mended.records is not None
         assert [type(one) for one in mended.records] == [IndexedRecord] * 3
         assert len(index_of(index)) == 3
     index.unlink()
-    gone = archive.held(name)
+    gone = archive.inspect(name)
     assert gone is not None
     assert gone.records is None
-    assert archive.held(name, mend=True) == mended
+    assert archive.inspect(name, repair=True) == mended
 
 
 def test_every_file_of_ours_is_named_once_and_can_be_read_from_its_first_byte(
     archive: WarcArchive,
 ) -> None:
-    assert list(archive.names()) == []
+    assert list(archive.iter_names()) == []
     archived = archive.write([entry(n) for n in range(7)])
     names = {one.place.path for one in archived}
     assert len(names) == 2
-    assert sorted(archive.names()) == sorted(names)
+    assert sorted(archive.iter_names()) == sorted(names)
     archive.finish()
-    assert sorted(archive.names()) == sorted(names)
+    assert sorted(archive.iter_names()) == sorted(names)
     for one in archived:
         with archive.open(one.place.path) as stream:
             assert stream.read(3) == b"\x1f\x8b\x08"

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.archives import AT, entry, files, index_of, refused
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.library.checks.warcs import verify
-from fonds.model.archive import Archived, ArchiveEntry, Original
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.audit.warcs import verify
+from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
 from fonds.model.exchange import Exchange, Hop
 from fonds.ports import WarcArchive
 from home_rows import NOW
@@ -24,7 +24,7 @@ SECRET = b"<html>whose name nobody else has to know</html>"
 TOLD = json.dumps({"text": "whose name nobody else has to know, as text"}).encode()
 
 
-def written(archive: WarcArchive, entries: list[ArchiveEntry]) -> list[Archived]:
+def written(archive: WarcArchive, entries: list[ArchiveEntry]) -> list[ArchivedRecord]:
     archived = archive.write(entries)
     archive.finish()
     return archived
@@ -39,7 +39,7 @@ def neighbours() -> list[ArchiveEntry]:
             4,
             url="http://secret.example/",
             body=SECRET,
-            revisit_of=Original("http://example.org/2", AT),
+            original=OriginalCapture("http://example.org/2", AT),
         ),
     ]
 
@@ -80,7 +80,7 @@ def test_the_index_names_them_no_more_and_the_file_is_right(
     assert set(index.read_text().splitlines()) < set(before)
     report = verify(archive, name)
     assert (report.faults, report.records["resource"]) == ([], 3)
-    held = archive.held(name, mend=True)
+    held = archive.inspect(name, repair=True)
     archive.finish()
     assert held is not None
     assert [one.offset for one in held.records or ()] == [
@@ -164,7 +164,7 @@ def test_whatever_is_purged_of_whatever_file_the_rest_reads_as_before(
 
 @pytest.mark.parametrize("ending", ["", "-copied"])
 def test_a_warc_that_says_another_name_is_left_alone(tmp_path: Path, ending: str) -> None:
-    from fonds.stores.archive.folder import FolderArchive
+    from fonds.archive.store.folder import FolderArchive
 
     archive = FolderArchive(tmp_path / "archive")
     (archived,) = written(archive, [entry(2, body=SECRET)])

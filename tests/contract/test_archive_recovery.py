@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import BACKENDS, entry, files, index_of
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.model.archive import Archived, ArchiveEntry
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.model.archive import ArchivedRecord, ArchiveEntry
 from fonds.ports import Archive
 
 
@@ -25,7 +25,7 @@ def open_archive() -> Callable[[Path], Archive]:
 
 def written_by_a_killed_process(
     open_archive: Callable[[Path], Archive], home: Path, entries: list[ArchiveEntry]
-) -> list[Archived]:
+) -> list[ArchivedRecord]:
     """What a process wrote that ended without finishing anything."""
     forked = multiprocessing.get_context("fork")
     receiving, sending = forked.Pipe(duplex=False)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.model.blob import Blob
+from fonds.model.archive import Blob
 from fonds.model.errors import ConfigurationError
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import build_text_blob_key
 from fonds.ports import Blobs
-from fonds.stores.keys import PARTS_FOLDER
+from fonds.stores.blobs import PARTS_FOLDER
 
-KEY = text_blob_key("ab" * 20)
+KEY = build_text_blob_key("ab" * 20)
 
 
 @pytest.mark.parametrize("data", [b"", b"text", bytes(range(256)) * 4096])
@@ -33,21 +33,21 @@ def test_there_is_nothing_where_nothing_was_put(blobs: Blobs, name: str) -> None
     blobs.put([Blob(f"{name}/folder/a.txt", b"", "text/plain")])
     absent = [f"{name}/b.txt", f"{name}/folder", f"{name}/folder/a.txt/b"]
     assert [blobs.get(key) for key in absent] == [None, None, None]
-    assert blobs.exists(absent) == set()
+    assert blobs.filter_existing(absent) == set()
 
 
 def test_exists_tells_those_that_exist_even_when_empty(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/empty", b"", "text/plain")])
-    assert blobs.exists([f"{name}/empty", f"{name}/none"]) == {f"{name}/empty"}
-    assert blobs.exists([]) == set()
+    assert blobs.filter_existing([f"{name}/empty", f"{name}/none"]) == {f"{name}/empty"}
+    assert blobs.filter_existing([]) == set()
 
 
 def test_sizes_are_told_of_those_that_exist(blobs: Blobs, name: str) -> None:
     blobs.put([Blob(f"{name}/a/empty", b"", "text/plain")])
     blobs.put([Blob(f"{name}/a/five", b"12345", "text/plain")])
     asked = [f"{name}/a/empty", f"{name}/a/five", f"{name}/none", f"{name}/a"]
-    assert blobs.sizes(asked) == {f"{name}/a/empty": 0, f"{name}/a/five": 5}
-    assert blobs.sizes([]) == {}
+    assert blobs.get_sizes(asked) == {f"{name}/a/empty": 0, f"{name}/a/five": 5}
+    assert blobs.get_sizes([]) == {}
 
 
 def test_deleting_removes_what_exists_and_passes_over_the_rest(blobs: Blobs, name: str) -> None:
@@ -81,7 +81,7 @@ def test_keys_that_lead_elsewhere_are_refused_by_every_method(blobs: Blobs, key:
     with pytest.raises(ConfigurationError, match="key"):
         blobs.get(key)
     with pytest.raises(ConfigurationError, match="key"):
-        blobs.exists([key])
+        blobs.filter_existing([key])
     with pytest.raises(ConfigurationError, match="key"):
         blobs.delete([key])
 
@@ -119,7 +119,7 @@ def test_any_relative_path_is_a_key(blobs: Blobs, name: str, parts: list[str], d
     blobs.put([Blob(key, data, "application/octet-stream")])
     assert blobs.get(key) == data
     blobs.delete([key])
-    assert blobs.exists([key]) == set()
+    assert blobs.filter_existing([key]) == set()
 
 
 def test_many_are_put_at_once_and_the_last_of_one_key_is_not_torn(blobs: Blobs, name: str) -> None:

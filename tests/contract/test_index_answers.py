@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import Match, SearchQuery, SearchResults
+from fonds.model.document import MatchMode, SearchQuery, SearchResults
 from fonds.model.file import Kind
 from fonds.ports import Index
 from real_servers import each
@@ -284,10 +284,10 @@ class TestNothingFound:
         assert list(results.notes) == ["Without the filters 1 would be found."]
 
     def test_words_alike_are_those_of_the_documents(self, index):
-        assert list(index.alike("telescope")) == []
-        assert list(index.alike("telescpoe")) == ["telescope"]
-        assert list(index.alike("abc")) == []
-        assert list(index.alike("x" * 500)) == []
+        assert list(index.find_similar_words("telescope")) == []
+        assert list(index.find_similar_words("telescpoe")) == ["telescope"]
+        assert list(index.find_similar_words("abc")) == []
+        assert list(index.find_similar_words("x" * 500)) == []
 
     def test_what_was_found_has_no_notes(self, index):
         results = index.search(SearchQuery("lightning"))
@@ -307,8 +307,8 @@ class TestBestMatch:
         )
 
     def best(self, index, text: str, **rest) -> list[str]:
-        results = index.search(SearchQuery(text, match=Match.BEST, **rest))
-        assert results.match is Match.BEST
+        results = index.search(SearchQuery(text, match=MatchMode.BEST, **rest))
+        assert results.match is MatchMode.BEST
         return [hit.document.url.rsplit("/", 1)[-1] for hit in results.hits]
 
     def test_any_word_is_enough_and_more_words_rank_first(self, index):
@@ -342,13 +342,13 @@ class TestBestMatch:
         assert self.best(index, question)[0] == "bridge"
 
     def test_marks_and_counts_are_those_of_the_words(self, index):
-        results = index.search(SearchQuery("What is the flood dam?", match=Match.BEST))
-        (text, marks), *_ = [hit.snippet.shown for hit in results.hits]
+        results = index.search(SearchQuery("What is the flood dam?", match=MatchMode.BEST))
+        (text, marks), *_ = [hit.snippet.text_with_ellipses for hit in results.hits]
         assert [text[start:end] for start, end in marks] == ["flood"]
         assert dict(results.facets["kind"]) == {"story": results.total} == {"story": 2}
 
     def test_words_no_document_has_are_named(self, index):
-        results = index.search(SearchQuery("levee dam", match=Match.BEST))
+        results = index.search(SearchQuery("levee dam", match=MatchMode.BEST))
         assert list(results.notes) == [
             "No document here has “levee”.",
             "No document here has “dam”.",

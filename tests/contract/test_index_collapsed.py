@@ -12,15 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.index_backends import BACKENDS, document, opened
-from fonds.extract.similarity.comparing import resemblance
-from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
-from fonds.kinds.similarity.sketch import sketch
-from fonds.library.searching import collapsed as module
-from fonds.library.searching.collapsed import alike, collapsed
+from fonds.derivatives.sketch import RESEMBLANCE_MIN, build_page_sketch
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.ports import Index, Records
+from fonds.search import results as module
+from fonds.search.results import list_collapsed_ids, search_collapsed
 from fonds.stores.records.sql import open_sqlite
+from fonds.text.similarity import estimate_resemblance
 from real_servers import each
 
 FAMILIES, DOCUMENTS = 7, 40
@@ -60,7 +59,7 @@ def row(one: IndexDocument) -> TextSketchRow:
         {},
         "x",
     )
-    return sketch(StoryMetaRow(one.sha1hex, one.id, *facts), one.text_content)  # type: ignore[arg-type]
+    return build_page_sketch(StoryMetaRow(one.sha1hex, one.id, *facts), one.text_content)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +84,11 @@ def standing_for(ids: Sequence[str]) -> dict[str, list[str]]:
     signed = {one.id: bytes.fromhex(row(one).signature) for one in made()}
     firsts: dict[str, list[str]] = {}
     for id_ in ids:
-        near = (one for one in firsts if resemblance(signed[one], signed[id_]) >= RESEMBLANCE_MIN)
+        near = (
+            one
+            for one in firsts
+            if estimate_resemblance(signed[one], signed[id_]) >= RESEMBLANCE_MIN
+        )
         first = next(near, None)
         if first is None:
             firsts[id_] = []
@@ -101,7 +104,7 @@ def everything(index: Index, query: SearchQuery) -> list[str]:
 def paged(index: Index, records: Records, query: SearchQuery, size: int) -> Iterator[list[str]]:
     for begin in range(0, DOCUMENTS + size, size):
         asked = replace(query, offset=begin, count_max=size)
-        yield [hit.document.id for hit in collapsed(index, records, asked).found.hits]
+        yield [hit.document.id for hit in search_collapsed(index, records, asked).results.hits]
 
 
 QUERIES = [
@@ -120,16 +123,16 @@ def test_pages_together_show_the_first_of_those_alike(
     wanted = standing_for(ids)
     shown = [one for page in paged(index, records, query, size) for one in page]
     assert shown == list(wanted)
-    told = collapsed(index, records, replace(query, count_max=size))
-    assert (told.found.total, told.listed, told.reachable) == (len(ids), len(wanted), len(wanted))
-    assert dict(told.alike) == {one: len(some) for one, some in wanted.items() if some}
+    told = search_collapsed(index, records, replace(query, count_max=size))
+    assert (told.results.total, told.listed, told.reachable) == (len(ids), len(wanted), len(wanted))
+    assert dict(told.collapsed_counts) == {one: len(some) for one, some in wanted.items() if some}
     assert told.compared == len(ids)
 
 
 def test_a_page_has_what_a_search_has_of_its_documents(index: Index, records: Records) -> None:
     query = SearchQuery("ash", count_max=5)
     plain = {hit.document.id: hit for hit in index.search(replace(query, count_max=100)).hits}
-    told = collapsed(index, records, query).found
+    told = search_collapsed(index, records, query).results
     assert len(told.hits) == 5
     for hit in told.hits:
         other = plain[hit.document.id]
@@ -145,7 +148,7 @@ def test_those_that_stand_together_are_listed_by_any_of_them(
 ) -> None:
     for first, others in standing_for(everything(index, query)).items():
         for one in (first, *others):
-            assert alike(index, records, query, one) == [first, *others]
+            assert list_collapsed_ids(index, records, query, one) == [first, *others]
 
 
 def test_what_the_search_does_not_find_names_only_what_it_does(
@@ -154,8 +157,8 @@ def test_what_the_search_does_not_find_names_only_what_it_does(
     every = SearchQuery("", sort="id")
     first, others = next(pair for pair in standing_for(everything(index, every)).items() if pair[1])
     query = replace(every, ids=others)
-    assert alike(index, records, query, first) == everything(index, query)
-    assert alike(index, records, query, "never") == ["never"]
+    assert list_collapsed_ids(index, records, query, first) == everything(index, query)
+    assert list_collapsed_ids(index, records, query, "never") == ["never"]
 
 
 @pytest.mark.parametrize("bound", [1, 7, 20])
@@ -168,7 +171,7 @@ def test_behind_the_bound_each_stands_for_itself(
     ids = everything(index, query)
     wanted = [*standing_for(ids[:bound]), *ids[bound:]]
     assert [one for page in paged(index, records, query, size) for one in page] == wanted
-    told = collapsed(index, records, query)
+    told = search_collapsed(index, records, query)
     assert (told.listed, told.compared) == (len(wanted), bound)
 
 
@@ -181,7 +184,7 @@ def test_no_more_is_reached_than_a_search_may_reach(
     ids = everything(index, query)
     wanted = [*standing_for(ids[:10]), *ids[10:25]]
     assert [one for page in paged(index, records, query, 4) for one in page] == wanted
-    assert collapsed(index, records, query).reachable == len(wanted)
+    assert search_collapsed(index, records, query).reachable == len(wanted)
 
 
 @settings(max_examples=40, deadline=None)
@@ -200,7 +203,9 @@ def test_whatever_is_found_each_document_stands_once_or_behind_one(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "COMPARED_MAX", bound)
         shown = [one for page in paged(index, records, query, size) for one in page]
-        told = collapsed(index, records, query)
+        told = search_collapsed(index, records, query)
     assert shown == [*behind, *ids[bound:]]
-    assert told.found.total == told.listed + sum(told.alike.values()) == len(some)
-    assert dict(told.alike) == {one: len(others) for one, others in behind.items() if others}
+    assert told.results.total == told.listed + sum(told.collapsed_counts.values()) == len(some)
+    assert dict(told.collapsed_counts) == {
+        one: len(others) for one, others in behind.items() if others
+    }

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, opened
-from fonds.model.completing import Completing, NamedTheme
 from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
-from fonds.ports import Completes, Index
-from fonds.stores.index.query.values import VALUES_MAX
-from fonds.wiring.backends import completing
+from fonds.model.search import CompletionList, NamedTheme
+from fonds.ports import Index, QueryCompleter
+from fonds.search.index.field_values import VALUES_MAX
+from fonds.wiring.stores import create_completer
 from real_servers import each
 
 CHARS_MAX = 1_000
@@ -34,14 +34,14 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 
 @pytest.fixture
-def library(index: Index) -> Completes:
+def library(index: Index) -> QueryCompleter:
     def names(_: str, value: str) -> str:
         return NAMES.get(value, value or "none")
 
-    return completing(index, lambda: iter(THEMES), names, CHARS_MAX)
+    return create_completer(index, lambda: iter(THEMES), names, CHARS_MAX)
 
 
-def counts(found: Completing) -> dict[str, int | None]:
+def counts(found: CompletionList) -> dict[str, int | None]:
     return {one.value: one.count for one in found.completions}
 
 
@@ -71,7 +71,7 @@ class TestValues:
             ("language:", {"en": 3, "de": 1, "none": 1}),
             ("language:ger", {"de": 1}),
             ("collection:", {"default": 4, "River reports": 1}),
-            ("kind:", {"story": 4, "pdf": 1, "jats": 0, "other": 0, "unread": 0}),
+            ("kind:", {"story": 4, "pdf": 1, "jats": 0}),
             ("year:", {"2024": 2, "none": 2, "2020": 1}),
             ("year:202", {"2024": 2, "2020": 1}),
             ("status:", {"partial": 1, "success": 1, "text-truncated": 0}),
@@ -97,11 +97,11 @@ class TestValues:
         ],
     )
     def test_of_each_field_those_there_are_the_most_frequent_first(
-        self, library: Completes, typed: str, expected: dict[str, int | None]
+        self, library: QueryCompleter, typed: str, expected: dict[str, int | None]
     ) -> None:
         found = library.complete(typed)
         assert list(counts(found).items()) == list(expected.items())
-        assert not found.more
+        assert not found.has_more
 
     @pytest.mark.parametrize(
         "typed",
@@ -117,14 +117,14 @@ class TestValues:
         ],
     )
     def test_each_completion_is_a_search_that_finds_as_many(
-        self, index: Index, library: Completes, typed: str
+        self, index: Index, library: QueryCompleter, typed: str
     ) -> None:
         for one in library.complete(typed).completions:
             assert index.search(SearchQuery(one.text)).total == one.count, one
 
 
 def test_of_more_domains_than_are_counted_at_once_the_one_that_is_typed_is_found(
-    index: Index, library: Completes
+    index: Index, library: QueryCompleter
 ) -> None:
     many = VALUES_MAX + 60
     index.put(
@@ -139,6 +139,6 @@ def test_of_more_domains_than_are_counted_at_once_the_one_that_is_typed_is_found
     )
     found = library.complete("site:zeb")
     assert counts(found) == {"zebra.example": 1}
-    assert not found.more
-    assert library.complete("site:").more
+    assert not found.has_more
+    assert library.complete("site:").has_more
     assert len(library.complete("site:site0").completions) == 10

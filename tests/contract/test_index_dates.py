@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, opened
-from fonds.library.searching.dated import dates_counted
-from fonds.model.document import DAYS_COUNTED_MAX, DateOf, IndexDocument, SearchQuery
+from fonds.model.document import (
+    DAYS_COUNTED_MAX,
+    DateOf,
+    IndexDocument,
+    SearchQuery,
+)
 from fonds.ports import Index
-from fonds.stores.index.query.parsing import parse
+from fonds.search.facets import count_dates
+from fonds.search.query.parser import parse
 from real_servers import each
 
 DOCUMENTS = 40
@@ -66,13 +71,13 @@ def test_limits_are_days_of_the_kind_asked_for(
 ) -> None:
     first, last = min(first, last), max(first, last)
     query = SearchQuery(dates=of, date_from=first, date_to=last, count_max=DOCUMENTS)
-    wanted = {one.id for one in made() if (day := one.day(of)) and first <= day <= last}
+    wanted = {one.id for one in made() if (day := one.get_day(of)) and first <= day <= last}
     assert set(ids(index, query)) == wanted
 
 
 @pytest.mark.parametrize("of", DateOf)
 def test_within_few_days_documents_are_counted_by_day(index: Index, of: DateOf) -> None:
-    dated = sorted(day for one in made() if (day := one.day(of)))
+    dated = sorted(day for one in made() if (day := one.get_day(of)))
     first = dated[len(dated) // 3]
     for days, form in ((DAYS_COUNTED_MAX, "%Y-%m-%d"), (DAYS_COUNTED_MAX + 1, "%Y-%m")):
         last = first + timedelta(days=days - 1)
@@ -88,9 +93,9 @@ def test_what_lies_within_few_days_is_counted_by_day_though_its_limits_are_wide(
     index: Index, of: DateOf, first: date, days: int
 ) -> None:
     last = first + timedelta(days=days)
-    among = {one.id: day for one in made() if (day := one.day(of)) and first <= day <= last}
+    among = {one.id: day for one in made() if (day := one.get_day(of)) and first <= day <= last}
     query = SearchQuery(dates=of, ids=tuple(among) or ("none",), date_from=date(1800, 1, 1))
-    counted = list(dates_counted(index, query, index.search(query)))
+    counted = list(count_dates(index, query, index.search(query)))
     ends = [day.year * 12 + day.month for day in among.values()]
     months = max(ends) - min(ends) + 1 if ends else 0
     # Two months have 72 days at most, and three never.
@@ -100,7 +105,7 @@ def test_what_lies_within_few_days_is_counted_by_day_though_its_limits_are_wide(
 
 @pytest.mark.parametrize("of", DateOf)
 def test_orders_and_counts_go_by_the_kind_asked_for(index: Index, of: DateOf) -> None:
-    days = {one.id: one.day(of) for one in made()}
+    days = {one.id: one.get_day(of) for one in made()}
     dated = sorted(day for day in days.values() if day)
     undated = [None] * (DOCUMENTS - len(dated))
     for sort, wanted in (("oldest", dated), ("newest", dated[::-1])):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import DateKind, IndexDocument, Match, SearchQuery
+from fonds.model.document import DateKind, IndexDocument, MatchMode, SearchQuery
 from fonds.model.file import Kind
 from fonds.ports import Index
-from fonds.stores.index.query.parsing import parse, parse_query, themes_of
+from fonds.search.query.parser import get_themes, parse, parse_query
 from real_servers import each
 
 _WORDS = (
@@ -243,7 +243,7 @@ def test_any_query_counts_what_brute_force_counts(index, text):
 @example("(network language:en) OR (=floods rivers -2024)")
 @given(_QUERY)
 def test_best_match_finds_what_brute_force_finds_and_all_that_exact_finds(index, text):
-    query = SearchQuery(text, count_max=100, match=Match.BEST)
+    query = SearchQuery(text, count_max=100, match=MatchMode.BEST)
     try:
         tree = parse_query(query)
     except ValueError:
@@ -306,7 +306,7 @@ THEMES = {
 def test_documents_of_a_theme_are_those_whose_ids_came_with_the_query(
     index: Index, text: str
 ) -> None:
-    tree = parse(text, themes_of(SearchQuery(themes=THEMES)))
+    tree = parse(text, get_themes(SearchQuery(themes=THEMES)))
     wanted = {one.url.rsplit("/", 1)[-1] for one in DOCUMENTS if matches(tree, one)}
     assert found(index, text, themes=THEMES) == wanted
 

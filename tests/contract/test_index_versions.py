@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, found, opened, sha1hex
-from fonds.kinds.documents import text_blob
-from fonds.model.document import EarlierVersion, IndexDocument, Match, SearchQuery
-from fonds.model.query_error import QueryError
+from fonds.derivatives.documents import build_text_blob
+from fonds.model.document import EarlierVersion, IndexDocument, MatchMode, SearchQuery
+from fonds.model.search import QueryError
 from fonds.ports import Index
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.index.query import versions
-from fonds.stores.index.query.versions import VersionedIndex
+from fonds.search.index import version_search as versions
+from fonds.search.index.version_search import VersionedIndex
+from fonds.stores.blobs import FolderBlobs
 from real_servers import each
 
 NEW = "The cost of the wall is not known yet. Residents wait for the council."
@@ -92,7 +92,7 @@ def test_other_searches_are_as_without_versions(index: Index, backend: str, tmp_
         "-bakery",
         "million",
     )
-    asked = [SearchQuery(text, match=match) for text in queries for match in Match]
+    asked = [SearchQuery(text, match=match) for text in queries for match in MatchMode]
     index.put([WALL, *OTHERS])
     with opened(backend, tmp_path / "without") as without:
         without.put([replace(WALL, earlier=()), *OTHERS])
@@ -159,9 +159,9 @@ def test_of_a_sentence_with_an_open_quote_the_words_are_looked_for(index: Index)
 
 def test_a_best_match_looks_into_earlier_versions_too(index: Index) -> None:
     index.put([WALL, *OTHERS])
-    query = SearchQuery("version:all brandt zyzzogeton", match=Match.BEST)
+    query = SearchQuery("version:all brandt zyzzogeton", match=MatchMode.BEST)
     assert [hit.document.id for hit in index.search(query).hits] == [WALL.id]
-    assert index.search(SearchQuery("brandt zyzzogeton", match=Match.BEST)).total == 0
+    assert index.search(SearchQuery("brandt zyzzogeton", match=MatchMode.BEST)).total == 0
 
 
 def test_a_match_in_the_current_version_stands_first(index: Index) -> None:
@@ -197,7 +197,7 @@ class TestVersionOfAHit:
     @pytest.fixture
     def versioned(self, index: Index, tmp_path: Path) -> VersionedIndex:
         blobs = FolderBlobs(tmp_path / "blobs")
-        blobs.put([text_blob(one.sha1hex, one.text.encode()) for one in WALL.earlier])
+        blobs.put([build_text_blob(one.sha1hex, one.text.encode()) for one in WALL.earlier])
         index.put([WALL, *OTHERS])
         return VersionedIndex(index, blobs, lambda _: ())
 
@@ -243,12 +243,12 @@ class TestVersionOfAHit:
     def test_behind_its_bound_it_is_said_that_it_is_an_earlier_one(
         self, versioned: VersionedIndex, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(versions, "LOOKED_MAX", 1)
+        monkeypatch.setattr(versions, "VERSIONS_MAX", 1)
         (hit,) = versioned.search(SearchQuery("version:all brandt")).hits
         assert hit.version is not None
         assert hit.version.sha1hex is None
-        monkeypatch.setattr(versions, "LOOKED_MAX", 2)
-        monkeypatch.setattr(versions, "CHARACTERS_MAX", 10)
+        monkeypatch.setattr(versions, "VERSIONS_MAX", 2)
+        monkeypatch.setattr(versions, "MAX_CHARS", 10)
         (hit,) = versioned.search(SearchQuery("version:all brandt")).hits
         assert hit.version is not None
         assert hit.version.sha1hex is None

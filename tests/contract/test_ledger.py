@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.ledger_rows import NOON, entry, input_row, promised, settled
-from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow, TallyRow
+from fonds.model.rows import (
+    DispositionRow,
+    EntryRow,
+    FileMetaRow,
+    InputRow,
+    TallyRow,
+)
 from fonds.ports import Records
 from fonds.stores.records.sql import SqlRecords
 
@@ -169,7 +175,7 @@ def test_a_recount_names_what_does_not_add_up_and_mends_it(records: SqlRecords) 
     told = ledger.recount()
     assert any(one.startswith("entry a (library) stands as dropped") for one in told)
     assert any(one.startswith("entry b (library) stands as pending with 1 open") for one in told)
-    ledger.recount(mend=True)
+    ledger.recount(repair=True)
     assert ledger.recount() == []
     records.delete(EntryRow, [("a", "library")])
     assert any("entry a (library) is not on the books" in one for one in ledger.recount())
@@ -206,7 +212,7 @@ def cleared(records: SqlRecords) -> SqlRecords:
     records.delete(EntryRow, [(r.entry_id, r.pipeline) for r in records.find(EntryRow)])
     keys = [(r.message_id, r.pipeline, r.step) for r in records.find(DispositionRow)]
     records.delete(DispositionRow, keys)
-    records.ledger.recount(mend=True)
+    records.ledger.recount(repair=True)
     return records
 
 

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from contract.ledger_rows import entry, settled
 from contract.test_ledger_by_time import histories
-from fonds.model.by_source import ENTRIES_BY_SOURCE, source_of, told, untold
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
+from fonds.model.tallies import (
+    ENTRIES_BY_SOURCE,
+    decode_step_reason,
+    encode_step_reason,
+    find_source_id,
+)
 from fonds.stores.records.sql import SqlRecords
 
 ONE, OTHER = "0123456789ab", "ba9876543210"
@@ -31,7 +36,7 @@ def of_rows(records: SqlRecords) -> Counter[tuple[str, ...]]:
     found: Counter[tuple[str, ...]] = Counter()
     for row in records.find(EntryRow):
         if row.kind == "link" and row.input_id in POLLS:
-            why = told(row.outcome, row.step, row.reason)
+            why = encode_step_reason(row.outcome, row.step, row.reason)
             found[row.pipeline, row.input_id[:12], row.outcome, why] += 1
     return found
 
@@ -50,7 +55,7 @@ def test_links_are_counted_by_their_source(
     records.delete(EntryRow, [(one, "library") for one in "abc"])
     gone = [(row.message_id, row.pipeline, row.step) for row in records.find(DispositionRow)]
     records.delete(DispositionRow, gone)
-    records.ledger.recount(mend=True)
+    records.ledger.recount(repair=True)
     facts = zip("abc", inputs, kinds, strict=True)
     entries = [entry(name, input_id=where, kind=kind) for name, where, kind in facts]
     for rows in history:
@@ -66,15 +71,15 @@ def test_a_source_that_was_miscounted_is_named_and_mended(records: SqlRecords) -
     records.ledger.enter([], [one], ["fetch"])
     records.ledger.write([settled("a", "a", "fetch", "dropped", reason="robots-denied")])
     (row,) = records.find(TallyRow, {"counted": ENTRIES_BY_SOURCE, "second": "dropped"})
-    assert (row.first, untold(row.third)) == (ONE, ("fetch", "robots-denied"))
+    assert (row.first, decode_step_reason(row.third)) == (ONE, ("fetch", "robots-denied"))
     values: tuple[Any, ...] = (row.counted, row.pipeline, row.first, row.second, row.third)
     records.put([TallyRow(*values, 7)])
-    (said,) = records.ledger.recount(mend=True)
+    (said,) = records.ledger.recount(repair=True)
     assert said.startswith(f"tally entries_by_source library {ONE} dropped fetch robots-denied: 7")
     assert counted(records) == of_rows(records)
 
 
 def test_what_no_poll_found_is_of_no_source() -> None:
-    assert [source_of("link", one) for one in POLLS] == [ONE, ONE, OTHER]
-    assert {source_of("link", one) for one in NO_POLLS} == {None}
-    assert source_of("capture", POLLS[0]) is None
+    assert [find_source_id("link", one) for one in POLLS] == [ONE, ONE, OTHER]
+    assert {find_source_id("link", one) for one in NO_POLLS} == {None}
+    assert find_source_id("capture", POLLS[0]) is None

@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.ledger_rows import NOON, entry, input_row, promised, settled
-from fonds.model.by_time import (
-    CAME,
+from fonds.model.disposition import COMES_BACK, PENDING
+from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
+from fonds.model.tallies import (
+    ARRIVED,
+    COUNTED_AS,
     ENDED,
     ENTRIES_BY_DAY,
     FAILURES_BY_DAY,
     INPUTS_BY_DAY,
     MESSAGES_BY_HOUR,
 )
-from fonds.model.disposition import COMES_BACK, PENDING
-from fonds.model.failure import COUNTED_AS
-from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.stores.records.sql import SqlRecords
 
 MIDNIGHT = NOON.replace(hour=0, microsecond=0) + timedelta(days=1)
@@ -78,7 +78,7 @@ def _agree(records: SqlRecords) -> None:
     for (step, verdict), count in ended.items():
         came[(step,)] += count
         over[(step,)] += 0 if verdict in (PENDING, *map(str, COMES_BACK)) else count
-    assert _sums(records, MESSAGES_BY_HOUR, "first", third=CAME) == came
+    assert _sums(records, MESSAGES_BY_HOUR, "first", third=ARRIVED) == came
     assert _sums(records, MESSAGES_BY_HOUR, "first", third=ENDED) == +over
     assert records.ledger.recount() == []
 
@@ -93,7 +93,7 @@ def test_days_and_hours_sum_up_to_the_whole(
     records.delete(EntryRow, [(one, "library") for one in "abc"])
     gone = [(row.message_id, row.pipeline, row.step) for row in records.find(DispositionRow)]
     records.delete(DispositionRow, gone)
-    records.ledger.recount(mend=True)
+    records.ledger.recount(repair=True)
     entries = [entry(one, entered_at=at) for one, at in zip("abc", days, strict=True)]
     for position, rows in enumerate(history):
         tally = {"revisit": position, "not-a-capture": 2}
@@ -116,7 +116,7 @@ def test_a_day_that_was_miscounted_is_named_and_mended(records: SqlRecords) -> N
     records.ledger.enter([], [entry("a")], ["identify"])
     (row,) = records.find(TallyRow, {"counted": ENTRIES_BY_DAY})
     records.put([TallyRow(row.counted, row.pipeline, row.first, row.second, row.third, 7)])
-    (told,) = records.ledger.recount(mend=True)
+    (told,) = records.ledger.recount(repair=True)
     assert told.startswith("tally entries_by_day library 2024-05-06 pending: 7 stands there and 1")
     assert records.ledger.recount() == []
     _agree(records)

@@ -128,7 +128,7 @@ def test_what_is_in_hand_or_settled_is_not_handed_out_again(
     assert queue.receive(reader.incoming, 2, 0.0) == []
     queue.settle(in_hand)
     assert queue.receive(reader.incoming, 2, 0.0) == []
-    assert queue.depth(reader).pending == 0
+    assert queue.get_depth(reader).pending == 0
 
 
 def test_settling_twice_is_no_error(queue: TopicQueue, reader: Subscription) -> None:
@@ -137,7 +137,7 @@ def test_settling_twice_is_no_error(queue: TopicQueue, reader: Subscription) -> 
     in_hand = take(queue, reader.incoming, 1)
     queue.settle(in_hand)
     queue.settle(in_hand)
-    assert queue.depth(reader).pending == 0
+    assert queue.get_depth(reader).pending == 0
 
 
 def test_released_messages_come_again_and_are_counted(
@@ -162,7 +162,7 @@ def test_an_id_put_twice_is_there_and_gone_when_all_of_it_is_settled(
     while again := queue.receive(reader.incoming, 10, 1.0):
         assert ids(again) == ["a"]
         queue.settle(again)
-    assert queue.depth(reader).pending == 0
+    assert queue.get_depth(reader).pending == 0
 
 
 def test_delayed_messages_wait_and_then_come(queue: TopicQueue, reader: Subscription) -> None:
@@ -171,7 +171,7 @@ def test_delayed_messages_wait_and_then_come(queue: TopicQueue, reader: Subscrip
     queue.put(reader.incoming, [Message("soon", b"")], delay_s=0.05)
     assert ids(take(queue, reader.incoming, 1)) == ["soon"]
     assert queue.receive(reader.incoming, 1, 0.0) == []
-    assert queue.depth(reader).delayed == 1
+    assert queue.get_depth(reader).delayed == 1
 
 
 def test_a_retry_put_before_its_predecessor_is_settled_is_not_lost(
@@ -201,11 +201,11 @@ def test_the_quarantine_is_read_by_asking_for_it_and_by_nobody_else(
     queue.declare([reader])
     queue.put(reader.quarantine, [Message("bad", b"body", headers={"reason": "timeout"})])
     assert queue.receive(reader.incoming, 1, 0.0) == []
-    assert queue.depth(reader) == Depth(ready=0, in_hand=0, delayed=0, quarantined=1)
+    assert queue.get_depth(reader) == Depth(ready=0, in_hand=0, delayed=0, quarantined=1)
     (delivery,) = take(queue, reader.quarantine, 1)
     assert delivery.message.headers == {"reason": "timeout"}
     queue.settle([delivery])
-    assert queue.depth(reader).quarantined == 0
+    assert queue.get_depth(reader).quarantined == 0
 
 
 def test_depth_tells_ready_in_hand_and_delayed_apart(
@@ -215,7 +215,7 @@ def test_depth_tells_ready_in_hand_and_delayed_apart(
     queue.put(reader.topic, [Message(f"m{i}", b"") for i in range(5)])
     queue.put(reader.incoming, [Message("later", b"")], delay_s=3600.0)
     take(queue, reader.incoming, 2)
-    depth = queue.depth(reader)
+    depth = queue.get_depth(reader)
     assert depth == Depth(ready=3, in_hand=2, delayed=1, quarantined=0)
     assert depth.pending == 6
 
@@ -273,4 +273,4 @@ def test_many_threads_and_handles_share_the_messages_without_doubling_or_losing_
     for thread in threads:
         thread.join(PATIENCE_S * 2)
     assert received == Counter({f"m{i}": 1 for i in range(count)})
-    assert handles[0].depth(reader).pending == 0
+    assert handles[0].get_depth(reader).pending == 0

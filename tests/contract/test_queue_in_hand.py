@@ -28,10 +28,10 @@ def test_what_is_kept_stays_in_hand(queue: TopicQueue, reader: Subscription) -> 
     queue.declare([reader])
     queue.put(reader.topic, [Message(f"m{n}", b"x" * n) for n in range(6)])
     held = take(queue, reader.incoming, 6)
-    assert queue.keep(held) == held
-    assert queue.keep(held[::2]) == held[::2]
+    assert queue.renew(held) == held
+    assert queue.renew(held[::2]) == held[::2]
     assert queue.receive(reader.incoming, 6, 0.0) == []
-    assert queue.depth(reader).in_hand == 6
+    assert queue.get_depth(reader).in_hand == 6
 
 
 def test_what_is_no_longer_in_hand_cannot_be_kept(queue: TopicQueue, reader: Subscription) -> None:
@@ -40,11 +40,11 @@ def test_what_is_no_longer_in_hand_cannot_be_kept(queue: TopicQueue, reader: Sub
     held = take(queue, reader.incoming, 3)
     queue.settle(held[1:2])
     queue.release(held[2:])
-    assert queue.keep(held) == held[:1]
+    assert queue.renew(held) == held[:1]
     (again,) = take(queue, reader.incoming, 1)
     assert again.message == held[2].message
     assert again.redelivered == 1
-    assert queue.keep([]) == []
+    assert queue.renew([]) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,7 +59,7 @@ def test_any_of_those_in_hand_may_be_settled_in_any_order(
     chance.shuffle(held)
     for start in range(0, 30, 5):
         queue.settle(held[start : start + 5])
-    assert queue.depth(reader).in_hand == 10
+    assert queue.get_depth(reader).in_hand == 10
     queue.close()  # type: ignore[attr-defined]
     other = open_queue()
     other.declare([reader])
@@ -67,7 +67,7 @@ def test_any_of_those_in_hand_may_be_settled_in_any_order(
     assert sorted(ids(found)) == sorted(ids(held[30:]))
     assert other.receive(reader.incoming, 10, 1.0) == []
     other.settle(found)
-    assert other.depth(reader).pending == 0
+    assert other.get_depth(reader).pending == 0
 
 
 def test_delays_of_several_lengths_come_in_order_and_none_early(
@@ -90,7 +90,7 @@ def test_delays_of_several_lengths_come_in_order_and_none_early(
         queue.settle([one])
     # Whoever looks seldom finds several due at once, and may take them in any order.
     assert all(due[one][0] <= due[other][1] + STALL_S for one, other in combinations(taken, 2))
-    depth = queue.depth(reader)
+    depth = queue.get_depth(reader)
     assert (depth.ready, depth.in_hand, depth.delayed) == (0, 0, 2)
 
 
@@ -119,9 +119,9 @@ def test_many_delays_lose_nothing(queue: TopicQueue, reader: Subscription) -> No
     queue.declare([reader])
     for number in range(40):
         queue.put(reader.incoming, [Message(f"m{number}", b"")], delay_s=0.1 + number % 7 / 2)
-    assert queue.depth(reader).pending == 40
+    assert queue.get_depth(reader).pending == 40
     found = take(queue, reader.incoming, 40)
     assert sorted(ids(found)) == sorted(f"m{number}" for number in range(40))
     queue.settle(found)
-    assert queue.depth(reader).pending == 0
+    assert queue.get_depth(reader).pending == 0
     assert queue.receive(reader.incoming, 1, min(PATIENCE_S, 1.0)) == []

@@ -10,11 +10,11 @@ import pytest
 
 from contract.conftest import QUEUES
 from contract.queue_reading import take
-from fonds.formats.wire.pdf_text import TEXT
 from fonds.model.message import Message, Subscription
 from fonds.ports import TopicQueue
-from fonds.queues.large_bodies import LargeBodies, Limits
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.queues.large_bodies import BodyLimits, LargeBodies
+from fonds.queues.messages.results import TEXT
+from fonds.stores.blobs import FolderBlobs
 from published_results import PIPELINE_NAME, read_text, result
 from real_servers import each
 
@@ -30,7 +30,7 @@ class Topic:
     ) -> None:
         self.name = f"{name}.pdf-text"
         self.blobs = FolderBlobs(folder / "published")
-        limits = Limits(BETWEEN_STEPS_BYTES, on_topics_bytes)
+        limits = BodyLimits(BETWEEN_STEPS_BYTES, on_topics_bytes)
         self.queue = LargeBodies(open_queue(), self.blobs, limits, {self.name: TEXT})
         self.ours = Subscription(f"{name}.ours", self.name, pipeline=PIPELINE_NAME)
         self.theirs = Subscription(f"{name}.theirs", self.name)
@@ -92,12 +92,12 @@ def test_the_text_is_replaced_with_its_key(small_topic: Topic) -> None:
     assert small_topic.read_by_others(1) == ["b " * 9_000]
     small_topic.queue.put(small_topic.name, [result("3", "small", KEY)])
     assert small_topic.read_by_others(1) == ["small"]
-    assert small_topic.blobs.get(TEXT.key(KEY)) is None
+    assert small_topic.blobs.get(TEXT.build_key(KEY)) is None
 
 
 def test_the_newest_of_a_key_in_one_batch_decides(small_topic: Topic) -> None:
     large, small = result("1", "a " * 9_000, KEY), result("2", "small", KEY)
     small_topic.queue.put(small_topic.name, [small, large])
-    assert small_topic.blobs.get(TEXT.key(KEY)) == b"a " * 9_000
+    assert small_topic.blobs.get(TEXT.build_key(KEY)) == b"a " * 9_000
     small_topic.queue.put(small_topic.name, [large, small])
-    assert small_topic.blobs.get(TEXT.key(KEY)) is None
+    assert small_topic.blobs.get(TEXT.build_key(KEY)) is None

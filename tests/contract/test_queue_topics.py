@@ -9,7 +9,7 @@ import pytest
 
 from contract.queue_reading import PATIENCE_S, ids, take
 from fonds.model.errors import ConfigurationError
-from fonds.model.message import PIPELINE, Message, Subscription, Traits
+from fonds.model.message import PIPELINE, Message, Subscription, TopicTraits
 from fonds.ports import TopicQueue
 
 
@@ -43,7 +43,7 @@ def settled(queue: TopicQueue, subscription: Subscription, count: int) -> list[s
 def pending(queue: TopicQueue, subscription: Subscription) -> int:
     """How many wait, as soon as it is none; brokers may take a moment to tell."""
     deadline = time.monotonic() + PATIENCE_S
-    while (found := queue.depth(subscription).pending) and time.monotonic() < deadline:
+    while (found := queue.get_depth(subscription).pending) and time.monotonic() < deadline:
         queue.receive(subscription.incoming, 0, 0.0)
         time.sleep(0.1)
     return found
@@ -70,9 +70,9 @@ def test_a_subscription_nobody_uses_does_not_fill_with_another_pipeline_s_messag
     queue = open_queue()
     queue.declare([papers])
     queue.put(papers.topic, [made_by("papers", f"p{n}") for n in range(20)])
-    assert before.depth(news).ready == 1
+    assert before.get_depth(news).ready == 1
     assert settled(queue, papers, 20) == sorted(f"p{n}" for n in range(20))
-    assert before.depth(news).ready == 1
+    assert before.get_depth(news).ready == 1
     assert settled(before, news, 1) == ["mine"]
 
 
@@ -100,15 +100,15 @@ def test_a_pipeline_s_messages_are_settled_past_those_of_another(
     queue.settle(first[1::2])
     assert ids(first) == [f"m{n}" for n in range(0, 60, 3)]
     assert pending(queue, news) == 0
-    assert queue.depth(papers).ready == 40
+    assert queue.get_depth(papers).ready == 40
 
 
 def test_a_topic_nobody_reads_takes_messages(queue: TopicQueue, name: str) -> None:
     topic = f"{name}-results"
-    queue.declare([], {topic: Traits(2, "none")})
+    queue.declare([], {topic: TopicTraits(2, "none")})
     queue.put(topic, [Message("a", b"body")])
     queue.put(topic, [made_by("news", "b")])
-    queue.declare([], {topic: Traits(2, "none")})
+    queue.declare([], {topic: TopicTraits(2, "none")})
     with pytest.raises(ConfigurationError, match="declare"):
         queue.put(f"{name}-other", [Message("a", b"")])
     with pytest.raises(ConfigurationError):

@@ -11,7 +11,7 @@ import pytest
 
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, pdf_row
-from fonds.model.rows import InputRow, PdfMetaRow, StoppedRow
+from fonds.model.rows import CrashedPdfRow, InputRow, PdfMetaRow
 from fonds.model.rows.row import Prefix
 from fonds.ports import Records
 
@@ -28,11 +28,11 @@ def test_columns_of_rows_that_are_there_are_changed(records: Records) -> None:
 
 
 def test_rows_with_a_composed_key_are_changed(records: Records) -> None:
-    stop = StoppedRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON)
+    stop = CrashedPdfRow("a" * 40, "reader 1", "error-timeout", "why", NOON, NOON)
     other = replace(stop, extractor="reader 2")
     records.put([stop, other])
-    records.change(StoppedRow, [("a" * 40, "reader 2")], {"detail": "another"})
-    assert sorted(row.detail for row in records.find(StoppedRow)) == ["another", "why"]
+    records.change(CrashedPdfRow, [("a" * 40, "reader 2")], {"detail": "another"})
+    assert sorted(row.detail for row in records.find(CrashedPdfRow)) == ["another", "why"]
 
 
 def test_only_rows_that_still_are_as_expected_are_changed_and_counted(records: Records) -> None:

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from contract.ledger_rows import input_row, settled
 from contract.record_rows import key
-from fonds.model.rows import (
-    DispositionRow,
-    InputRow,
-)
-from fonds.model.rows.row import Prefix, Within
+from fonds.model.rows import DispositionRow, InputRow
+from fonds.model.rows.row import Prefix, TimeRange
 from fonds.ports import Records
 from home_rows import NOW
 
@@ -222,14 +219,14 @@ def test_the_first_of_each_is_the_first_of_what_is_found(
 def test_times_within_a_stretch_are_found_and_counted_with_both_ends(records: Records) -> None:
     at = [NOW + timedelta(minutes=n) for n in range(6)]
     records.put([input_row(str(n), updated=one) for n, one in enumerate(at)])
-    where = {"updated": Within(at[1], at[4])}
+    where = {"updated": TimeRange(at[1], at[4])}
     found = [row.input_id for row in records.find(InputRow, where, order=("-updated",))]
     assert found == ["4", "3", "2", "1"]
     assert records.count(InputRow, (), where) == {(): 4}
-    assert records.count(InputRow, (), {"updated": [Within(at[0], at[0]), at[5]]}) == {(): 2}
-    assert records.count(InputRow, (), {"updated": Within(at[2], at[1])}) == {(): 0}
+    assert records.count(InputRow, (), {"updated": [TimeRange(at[0], at[0]), at[5]]}) == {(): 2}
+    assert records.count(InputRow, (), {"updated": TimeRange(at[2], at[1])}) == {(): 0}
     with pytest.raises(ValueError, match="no time"):
-        records.count(InputRow, (), {"path": Within(at[0], at[1])})
+        records.count(InputRow, (), {"path": TimeRange(at[0], at[1])})
 
 
 def test_a_count_ends_at_its_bound(records: Records) -> None:

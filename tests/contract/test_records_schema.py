@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from fonds.stores.records.revision import VERSION_TABLE, newest
-from fonds.stores.records.schema.tables import POSTGRESQL_WHERE, metadata
+from fonds.stores.records.revision import VERSION_TABLE, find_newest_revision
+from fonds.stores.records.tables import POSTGRESQL_WHERE, metadata
 
 Schema = dict[str, dict[str, Any]]
 
@@ -137,4 +137,4 @@ def test_of_several_that_open_a_new_database_one_migrates_it(
         connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
     with ThreadPoolExecutor(4) as threads:
         opened = [future.result() for future in [threads.submit(open_records) for _ in range(4)]]
-    assert sorted(one.migrated for one in opened) == [[], [], [], [newest()]]
+    assert sorted(one.migrated for one in opened) == [[], [], [], [find_newest_revision()]]

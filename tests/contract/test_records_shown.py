@@ -9,7 +9,6 @@ import pytest
 
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, cdx_row, file_row, pdf_row
-from fonds.model.by_time import INPUTS_BY_DAY
 from fonds.model.rows import (
     ROWS,
     CdxRow,
@@ -23,7 +22,8 @@ from fonds.model.rows import (
     StoryMetaRow,
     TallyRow,
 )
-from fonds.ports.records import RecordsOfAll
+from fonds.model.tallies import INPUTS_BY_DAY
+from fonds.ports.records import UnfilteredRecords
 
 HIDDEN, SEEN = "a" * 40, "d" * 40
 TOLD = (CdxRow, EntryRow, DispositionRow, FaultRow, FileMetaRow, InputRow, PdfMetaRow, StoryMetaRow)
@@ -95,7 +95,7 @@ def _embargo(sha1hex: str, **changes: Any) -> EmbargoRow:
 def test_readers_are_shown_a_library_without_what_is_hidden(records: Any) -> None:
     _fill(records, SEEN, "seen")
     without = _shown(records)
-    readers: RecordsOfAll = records.for_readers()
+    readers: UnfilteredRecords = records.for_readers()
     _fill(records, HIDDEN, "hidden")
     whole = _shown(records)
     assert _shown(readers) == whole
@@ -126,10 +126,10 @@ def test_pages_of_a_list_are_full_and_in_order(records: Any) -> None:
 
 @pytest.mark.parametrize("kind", ROWS, ids=lambda kind: kind.TABLE)
 def test_every_table_that_names_a_file_or_a_capture_is_covered(kind: Any) -> None:
-    from fonds.stores.records.schema.tables import table_of
-    from fonds.stores.records.shown import ALWAYS, shown
+    from fonds.stores.records.tables import get_table
+    from fonds.stores.records.visible_rows import ALWAYS, visible_rows
 
     naming = {"sha1hex", "about", "capture_id", "entry_id", "subject", "input_id"}
     names = {one.name for one in fields(kind)} & naming
-    is_covered = shown(kind) is not table_of(kind)
+    is_covered = visible_rows(kind) is not get_table(kind)
     assert is_covered == ((bool(names) and kind not in ALWAYS) or kind is TallyRow)

@@ -11,25 +11,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.model.rows import SourceRow
-from fonds.sources.following.editing import Wanted as Described
-from fonds.sources.following.editing import new_source
-from fonds.sources.following.listed import Wanted, counts, listing
-from fonds.sources.following.standing import (
+from fonds.following.health import (
     NEEDS_SOMEONE,
-    ONCE_WELL,
-    Standing,
+    UNTIL_RECOVERED,
+    SourceHealth,
+    health,
+    health_filter,
+    health_since_filter,
     is_muted,
-    standing,
-    standing_since,
-    standing_so,
 )
+from fonds.following.source_edits import SourceOptions as Described
+from fonds.following.source_edits import build_source
+from fonds.following.source_list import SourceQuery, count_sources, list_sources
+from fonds.model.rows import SourceRow
 from fonds.stores.records.sql import SqlRecords
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
-LEFT = [one for one in Standing if one not in (Standing.PAUSED, Standing.GONE, Standing.MUTED)]
-ROW = new_source("https://a.example/feed", Described(), NOW)
-UNTIL = [None, NOW - timedelta(days=1), NOW, NOW + timedelta(microseconds=1), ONCE_WELL]
+LEFT = [
+    one
+    for one in SourceHealth
+    if one not in (SourceHealth.PAUSED, SourceHealth.GONE, SourceHealth.MUTED)
+]
+ROW = build_source("https://a.example/feed", Described(), NOW)
+UNTIL = [None, NOW - timedelta(days=1), NOW, NOW + timedelta(microseconds=1), UNTIL_RECOVERED]
 
 
 @st.composite
@@ -61,26 +65,26 @@ def test_each_standing_finds_and_counts_the_sources_that_stand_so(
     records: SqlRecords, rows: list[SourceRow], size: int, state: str
 ) -> None:
     put(records, rows)
-    there = counts(records, NOW)
-    assert there.standings == Counter(standing(row, NOW) for row in rows)
+    there = count_sources(records, NOW)
+    assert there.standings == Counter(health(row, NOW) for row in rows)
     assert there.total == len(rows)
-    for stands in Standing:
-        found = {row.source_id for row in records.find(SourceRow, standing_so(stands, NOW))}
-        assert found == {row.source_id for row in rows if standing(row, NOW) is stands}
-    for wanted in (Wanted(state), *(Wanted(state, stands) for stands in Standing)):
+    for stands in SourceHealth:
+        found = {row.source_id for row in records.find(SourceRow, health_filter(stands, NOW))}
+        assert found == {row.source_id for row in rows if health(row, NOW) is stands}
+    for wanted in (SourceQuery(state), *(SourceQuery(state, stands) for stands in SourceHealth)):
         fitting = [
             row
             for row in rows
-            if state in ("", row.state) and wanted.stands in (None, standing(row, NOW))
+            if state in ("", row.state) and wanted.health in (None, health(row, NOW))
         ]
         walked: list[SourceRow] = []
         for first in range(1, len(rows) + 2, size):
-            total, page = listing(records, wanted, there, NOW, first, size)
+            total, page = list_sources(records, wanted, there, NOW, first, size)
             assert total == len(fitting)
             walked += page
         assert sorted(row.source_id for row in walked) == [row.source_id for row in fitting]
         muted = [row.state == "active" and is_muted(row, NOW) for row in walked]
-        assert wanted.stands or muted == sorted(muted), "muted ones stand last"
+        assert wanted.health or muted == sorted(muted), "muted ones stand last"
 
 
 def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
@@ -96,14 +100,14 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
     ]
     put(records, rows)
     since = NOW - timedelta(days=2)
-    there = counts(records, NOW)
-    for stands, ids in ((Standing.FAILING, ["b" * 12]), (Standing.SILENT, ["d" * 12])):
-        total, found = listing(records, Wanted("", stands, since), there, NOW, 1, 9)
+    there = count_sources(records, NOW)
+    for stands, ids in ((SourceHealth.FAILING, ["b" * 12]), (SourceHealth.SILENT, ["d" * 12])):
+        total, found = list_sources(records, SourceQuery("", stands, since), there, NOW, 1, 9)
         assert ([row.source_id for row in found], total) == (ids, 1)
     with pytest.raises(ValueError, match="only of dead, failing, silent"):
-        standing_since(Standing.QUIET, since, NOW)
+        health_since_filter(SourceHealth.QUIET, since, NOW)
     with pytest.raises(ValueError, match="say how they stand"):
-        listing(records, Wanted("", None, since), there, NOW, 1, 9)
+        list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)
 
 
 def test_what_needs_someone_is_counted_without_what_is_muted(records: SqlRecords) -> None:
@@ -113,6 +117,6 @@ def test_what_needs_someone_is_counted_without_what_is_muted(records: SqlRecords
         )
         for number, left in enumerate(NEEDS_SOMEONE)
     ]
-    put(records, [*rows[:2], replace(rows[2], muted_until=ONCE_WELL)])
-    there = counts(records, NOW)
-    assert (there.need_someone, there.muted, there.standings[Standing.MUTED]) == (2, 1, 1)
+    put(records, [*rows[:2], replace(rows[2], muted_until=UNTIL_RECOVERED)])
+    there = count_sources(records, NOW)
+    assert (there.attention_count, there.muted, there.standings[SourceHealth.MUTED]) == (2, 1, 1)

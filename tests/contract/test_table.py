@@ -49,17 +49,17 @@ def test_a_cell_is_written_only_where_it_is_as_was_told(tables: Table, name: str
         name, [(b"a", {"f:x": b"1", "f:y": b"kept"}), (b"b", {"f:x": b"9"}), (b"c", {"f:y": b"1"})]
     )
     wanted = [(key, {"f:x": b"2"}) for key in (b"a", b"b", b"c", b"none")]
-    tables.put(name, wanted, before=dict.fromkeys((b"a", b"b", b"c", b"none"), b"1"))
+    tables.put(name, wanted, where_equal=dict.fromkeys((b"a", b"b", b"c", b"none"), b"1"))
     assert tables.scan(name) == [
         (b"a", {"f:x": b"2", "f:y": b"kept"}),
         (b"b", {"f:x": b"9"}),
         (b"c", {"f:y": b"1"}),
     ]
-    tables.put(name, [], before={})
+    tables.put(name, [], where_equal={})
     with pytest.raises(ConfigurationError):
-        tables.put(name, [(b"a", {"undeclared:x": b"2"})], before={b"a": b"1"})
+        tables.put(name, [(b"a", {"undeclared:x": b"2"})], where_equal={b"a": b"1"})
     with pytest.raises(ValueError, match="without bytes"):
-        tables.put(name, [(b"c", {"f:x": b"2"})], before={b"c": b""})
+        tables.put(name, [(b"c", {"f:x": b"2"})], where_equal={b"c": b""})
 
 
 def test_of_many_who_change_what_they_read_of_a_cell_nobodys_change_is_lost(
@@ -70,7 +70,7 @@ def test_of_many_who_change_what_they_read_of_a_cell_nobodys_change_is_lost(
     def add(number: int) -> None:
         for mark in (b"%d.%d " % (number, turn) for turn in range(TURNS)):
             while mark not in (before := tables.get(name, [b"key"])[b"key"]["f:x"]):
-                tables.put(name, [(b"key", {"f:x": before + mark})], before={b"key": before})
+                tables.put(name, [(b"key", {"f:x": before + mark})], where_equal={b"key": before})
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(add, range(4)))
@@ -127,7 +127,7 @@ def test_other_families_than_declared_are_refused(tables: Table, name: str) -> N
 
 def test_tables_are_listed_with_their_families(tables: Table, name: str) -> None:
     tables.declare(f"{name}-b", ["grobid0"], compressions={"grobid0": "GZ"})
-    found = tables.tables()
+    found = tables.list_tables()
     assert found[name] == set(FAMILIES)
     assert found[f"{name}-b"] == {"grobid0"}
 

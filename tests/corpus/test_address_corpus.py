@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from fonds.extract.url import canonical_domain, story_id, unique_url_hash
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import compute_story_id, find_canonical_domain
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 URL = re.compile(r"https?://[A-Za-z0-9.-]+[A-Za-z0-9](?:/[^\s\"'<>\\\]]{0,900})?(?=[\s\"'<>\\\]])")
@@ -57,7 +58,7 @@ def test_addresses_of_one_id_differ_only_in_what_tracks_or_scrolls() -> None:
     everything = addresses()
     for url in everything:
         if "/." not in urlsplit(url).path:
-            by_id[story_id(url)].add(url)
+            by_id[compute_story_id(url)].add(url)
     merged = [urls for urls in by_id.values() if len(urls) > 1]
     suspicious = [urls for urls in merged if len({essence(url) for url in urls}) > 1]
     say = sys.stdout.write
@@ -81,7 +82,7 @@ def entries() -> Iterator[tuple[str, str, str]]:
 def test_entries_with_other_titles_and_links_have_other_ids() -> None:
     by_id: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for feed, link, title in entries():
-        by_id[feed, story_id(link)].setdefault(link.partition("#")[0], title)
+        by_id[feed, compute_story_id(link)].setdefault(link.partition("#")[0], title)
     met = [titles for titles in by_id.values() if len(set(titles.values())) > 1]
     sys.stdout.write(f"\n{len(by_id)} entries; of one id: {met[:5]}\n")
     assert len(by_id) > 400
@@ -90,7 +91,7 @@ def test_entries_with_other_titles_and_links_have_other_ids() -> None:
 
 def test_every_address_has_a_domain_and_media_cloud_s_id() -> None:
     everything = addresses()
-    without = [url for url in everything if unique_url_hash(url) is None]
+    without = [url for url in everything if hash_url(url) is None]
     sys.stdout.write(f"\n{len(without)} of {len(everything)} without Media Cloud's id\n")
     assert len(without) * 1000 < len(everything)
-    assert all(canonical_domain(url) for url in everything)
+    assert all(find_canonical_domain(url) for url in everything)

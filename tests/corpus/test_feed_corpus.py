@@ -16,11 +16,11 @@ from typing import Any
 import feedparser
 import pytest
 
-from fonds.formats.listings.dates import read_moment
-from fonds.formats.listings.listing import Listing, clean_title
-from fonds.formats.listings.reading import read_listing
+from fonds.following.listings.dates import read_moment
+from fonds.following.listings.listing import Listing, clean_title
+from fonds.following.listings.reader import read_listing
+from fonds.model.capture import RssEntry
 from fonds.model.errors import PermanentError
-from fonds.model.rss_entry import RssEntry
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 FEEDS = CORPUS / "feeds"

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from fonds.grouping.building import Documents, build
-from fonds.grouping.clustering import Clustering
-from fonds.grouping.options import Algorithm, Options
-from fonds.grouping.text.function_words import function_words
+from fonds.grouping.algorithms.builder import GroupingInput, build
+from fonds.grouping.algorithms.clustering import (
+    Algorithm,
+    Clustering,
+    Options,
+)
+from fonds.grouping.algorithms.function_words import load_function_words
 
 SETS = Path(__file__).parents[2].parent / "shared" / "corpus" / "gold" / "text"
 pytestmark = [
@@ -29,7 +32,7 @@ def grouped(name: str, **options: object) -> tuple[Clustering, np.ndarray, list[
     texts = [row["text"] for row in rows]
     if options.get("clusters") == "given":
         options["clusters"] = int(truth.max()) + 1
-    return build(Documents(texts), Options(**options), version=1), truth, texts  # type: ignore[arg-type]
+    return build(GroupingInput(texts), Options(**options), version=1), truth, texts  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,7 @@ def test_topics_are_those_people_gave_the_texts(name: str, least: float) -> None
         for part in (one.label, *(term for term, _ in one.terms))
         for word in part.lower().replace(",", "").split()
     }
-    assert shown & function_words("en") == set()
+    assert shown & load_function_words("en") == set()
 
 
 def test_stories_are_those_people_gave_the_texts() -> None:
@@ -57,5 +60,5 @@ def test_stories_are_those_people_gave_the_texts() -> None:
 def test_the_order_of_real_texts_changes_nothing() -> None:
     made, _, texts = grouped("Tweet", clusters="given")
     order = np.random.default_rng(1).permutation(len(texts))
-    shuffled = build(Documents([texts[one] for one in order]), Options(clusters=89), version=1)
+    shuffled = build(GroupingInput([texts[one] for one in order]), Options(clusters=89), version=1)
     assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])

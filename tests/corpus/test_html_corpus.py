@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from fonds.extract.language.identifying import identify_language
 from fonds.extract.mime import HTML_MIMES, sniff
 from fonds.extract.page import PageExtraction, PageStatus, parse_page
+from fonds.text.language import identify_language
 from page_gold import shingle_score, snippet_score
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from fonds.bibliography.references import parse_reference
-from fonds.bibliography.tei import read_tei
-from fonds.catalog.finding import find
-from fonds.catalog.matching.sought import Sought, of_citation
-from fonds.catalog.store import Catalog
-from fonds.catalog.works.reading import decoded, work_in
-from fonds.catalog.works.slugs import slug
-from fonds.catalog.works.work import Work, name_of, year_of
+from fonds.papers.bibliography.reference_parser import parse_reference
+from fonds.papers.bibliography.tei import read_tei
+from fonds.papers.catalog.lookup import find
+from fonds.papers.catalog.match_query import MatchQuery, build_citation_query
+from fonds.papers.catalog.records import decode_json, parse_work
+from fonds.papers.catalog.slugs import build_slug
+from fonds.papers.catalog.store import Catalog
+from fonds.papers.catalog.work import Work, parse_name, parse_year
 from fonds.stores.table.sqlite import SqliteTable
 from printed_references import STYLES, printed
 
@@ -38,8 +38,8 @@ def sample() -> list[tuple[str, Work]]:
     """The Crossref sample: works with the SHA-1 of the file each was found to be."""
     found = []
     for line in (SAMPLES / "crossref_sample.bibjson").read_bytes().splitlines():
-        record = decoded(line)
-        work = work_in(record)
+        record = decode_json(line)
+        work = parse_work(record)
         assert isinstance(work, Work)
         found.append((record["sha"], work))
     return found
@@ -59,9 +59,9 @@ def runs(text: str) -> set[str]:
 
 
 def can_be_matched(record: dict[str, str | None], works: list[Work]) -> bool:
-    title = slug(record["title"])
+    title = build_slug(record["title"])
     for work in works:
-        other = slug(work.title)
+        other = build_slug(work.title)
         if record["doi"] and record["doi"] == work.doi:
             return True
         if len(title) >= 20 and len(other) >= 20:
@@ -85,8 +85,8 @@ def test_the_grobid_sample_is_matched_with_the_crossref_sample(
         if record["sha"] not in by_sha1:
             continue
         works, names = by_sha1[record["sha"]], record["authors"] or []
-        first = name_of(names[0]) if names else None
-        sought = Sought(
+        first = parse_name(names[0]) if names else None
+        sought = MatchQuery(
             title=record["title"],
             authors=tuple(names),
             surname=first.surname if first else None,
@@ -119,7 +119,9 @@ def test_made_references_to_real_works(catalog: Catalog) -> None:
     chance, ended = random.Random(5), Counter[str]()
     for work in works:
         for style in range(STYLES):
-            found = find(catalog, of_citation(parse_reference(printed(work, style, chance)))).work
+            found = find(
+                catalog, build_citation_query(parse_reference(printed(work, style, chance)))
+            ).work
             if found is None:
                 ended["missed" if work.id in known else "rightly none"] += 1
             else:
@@ -140,16 +142,16 @@ def test_real_references_as_printed_find_what_grobid_read_of_them(catalog: Catal
         if "jats" in path.name:
             continue
         for one in read_tei(path.read_bytes()).citations:
-            if not one.title or not one.unstructured or len(slug(one.title)) < 12:
+            if not one.title or not one.unstructured or len(build_slug(one.title)) < 12:
                 continue
-            names = [name_of(f"{author.surname or author.name},") for author in one.authors]
+            names = [parse_name(f"{author.surname or author.name},") for author in one.authors]
             works.append(
                 Work(
                     id=f"bibjson:{path.name}.{one.index}",
                     source="bibjson",
                     title=one.title,
                     authors=tuple(name for name in names if name),
-                    year=year_of(one.date),
+                    year=parse_year(one.date),
                     container=one.journal or one.book_title,
                     volume=one.volume,
                     pages=one.pages,
@@ -157,10 +159,10 @@ def test_real_references_as_printed_find_what_grobid_read_of_them(catalog: Catal
             )
             cases.append((works[-1].id, one.unstructured))
     catalog.put(works)
-    titles = {work.id: slug(work.title) for work in works}
+    titles = {work.id: build_slug(work.title) for work in works}
     ended: Counter[str] = Counter()
     for id_, text in cases:
-        match = find(catalog, of_citation(parse_reference(text)))
+        match = find(catalog, build_citation_query(parse_reference(text)))
         same = match.work is not None and titles[match.work] == titles[id_]
         ended["right" if same else "wrong" if match.work else f"missed: {match.reason}"] += 1
     print(f"\n{dict(ended)}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from corpus.paper_gold import GOLD
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 PDFS = CORPUS / "pdf"

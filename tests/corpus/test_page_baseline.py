@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from fonds.extract.similarity.comparing import resemblance
-from fonds.extract.similarity.minhash import signature
-from fonds.kinds.similarity.relatives import RESEMBLANCE_MIN
+from fonds.derivatives.sketch import RESEMBLANCE_MIN
+from fonds.text.minhash import compute_signature
+from fonds.text.similarity import estimate_resemblance
 from page_baseline import FIXTURES, RESULTS, Beside, compared
 
 pytestmark = [
@@ -68,7 +68,7 @@ def test_near_duplicates_among_them_are_pages_of_one_name(pages: list[Beside]) -
     signed = {
         one.name: found
         for one in pages
-        if (found := signature(one.ours.content.text_content or "")) is not None
+        if (found := compute_signature(one.ours.content.text_content or "")) is not None
     }
     pages_kept_twice = (
         *(("upstractcom",), ("mkcokr",), ("uniradioinforma",), ("peoplesdaily",)),
@@ -82,7 +82,7 @@ def test_near_duplicates_among_them_are_pages_of_one_name(pages: list[Beside]) -
     linked = [
         (a, b)
         for a, b in combinations(signed, 2)
-        if resemblance(signed[a], signed[b]) >= RESEMBLANCE_MIN
+        if estimate_resemblance(signed[a], signed[b]) >= RESEMBLANCE_MIN
     ]
     assert len(linked) >= 5
     assert [pair for pair in linked if not is_one(pair)] == []

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fonds.bibliography.jats import read_jats
-from fonds.bibliography.paper import from_json, to_json, to_object
-from fonds.bibliography.tei import read_tei
+from fonds.papers.bibliography.jats import read_jats
+from fonds.papers.bibliography.paper import decode_paper, encode_object, encode_paper
+from fonds.papers.bibliography.tei import read_tei
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 PAPERS = CORPUS / "papers"
@@ -24,7 +24,7 @@ pytestmark = [
 def test_the_golden_pair_is_equal_field_by_field() -> None:
     """What is said beyond it: `keywords`, which the older JSON had no field for."""
     golden = json.loads((SANDCRAWLER / "small.json").read_bytes())
-    found = to_object(read_tei((SANDCRAWLER / "small.xml").read_bytes()))
+    found = encode_object(read_tei((SANDCRAWLER / "small.xml").read_bytes()))
     assert found.pop("keywords") == ["Fake Data"]
     assert found == golden
 
@@ -48,7 +48,7 @@ def test_all_tei_is_read(name: str) -> None:
     (path,) = PAPERS.glob(f"*/{name}")
     paper = read_tei(path.read_bytes())
     assert (len(paper.authors), len(paper.citations)) == COUNTS[name]
-    assert from_json(to_json(paper)) == paper
+    assert decode_paper(encode_paper(paper)) == paper
 
 
 def test_the_whole_body_of_a_long_one_is_there() -> None:

@@ -22,8 +22,9 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.isolation import ChildLimits, ChildPool
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool
 from fonds.model.errors import ChildError
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 

@@ -17,8 +17,8 @@ import pytest
 from lxml import etree
 
 from corpus.test_pdf_corpus import CORPUS, WORD, say, word_f1
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
-from fonds.extract.pdf.info import read_structure
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.structure import read_structure
 from fonds.model.pdf import PdfExtraction, PdfStatus
 
 MANIFEST = CORPUS / "MANIFEST.jsonl"

@@ -16,11 +16,11 @@ from statistics import mean
 
 import pytest
 
-from fonds.library.searching.best_match import best_match_if_none
-from fonds.library.searching.collapsed import separate
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.file import Kind
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.best_match import search_with_fallback
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.search.results import search_uncollapsed
 
 QUESTIONS = Path(__file__).parents[2].parent / "shared" / "corpus" / "gold" / "questions"
 RANKED = 10
@@ -70,7 +70,7 @@ def test_every_question_finds_documents_and_ranks_the_relevant_ones_first(
     gains, without_results = [], []
     for question in map(json.loads, lines):
         query = SearchQuery(question["question"], count_max=RANKED, facet_values_max=0)
-        results = best_match_if_none(partial(separate, index), query).found
+        results = search_with_fallback(partial(search_uncollapsed, index), query).results
         if not results.total:
             without_results.append(question["id"])
         gains.append(_ndcg([hit.document.id for hit in results.hits], {*question["relevant"]}))

@@ -15,13 +15,14 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from fonds.formats.cdx import CdxLine, IndexReader
-from fonds.formats.surt import surt
-from fonds.formats.warc import Damage, RecordHead, read_heads, read_record
-from fonds.formats.warc.write import RecordWriter
+from fonds.archive.cdx import CdxLine, IndexReader
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
+from fonds.archive.warc.writer import RecordWriter
 from fonds.model.archive import ArchiveEntry, Payload
 from fonds.model.errors import PermanentError
-from fonds.model.keys import sha1_base32
+from fonds.model.keys import encode_sha1_base32
+from fonds.urls.surt import build_surt
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 WARCS = CORPUS / "warc"
@@ -71,7 +72,7 @@ def test_every_file_is_scanned_and_every_record_read_or_refused(path: Path) -> N
     assert len({thing.offset for thing in things}) == len(things)
     with path.open("rb") as stream:
         for thing in things:
-            if isinstance(thing, Damage) or thing.truncated:
+            if isinstance(thing, Damage) or thing.is_truncated:
                 with pytest.raises(PermanentError, match=f"at offset {thing.offset}"):
                     read_record(stream, thing.offset, body_max_bytes=BODY_MAX_BYTES)
             else:
@@ -110,7 +111,12 @@ def test_lengths_on_disk_agree_wherever_a_record_has_its_own_member() -> None:
         heads = {thing.offset: thing for thing in scan(path) if isinstance(thing, RecordHead)}
         for record in row["records"]:
             head = heads.get(record["offset"])
-            if row["warcio"]["error"] or head is None or head.size_bytes is None or head.truncated:
+            if (
+                row["warcio"]["error"]
+                or head is None
+                or head.size_bytes is None
+                or head.is_truncated
+            ):
                 continue
             if head.type == "warcinfo" and record["type"] == "arc_header":
                 continue  # A file that ends in its own header counts the line end behind it or not.
@@ -159,13 +165,13 @@ def test_declared_digests_fit_the_bodies_as_stored() -> None:
     for path in files():
         with path.open("rb") as stream:
             for head in scan(path):
-                if not isinstance(head, RecordHead) or head.truncated or head.digest is None:
+                if not isinstance(head, RecordHead) or head.is_truncated or head.digest is None:
                     continue
                 payload = read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
                 # The digest of a request is of its body alone, that of a coded body of its coded bytes.
                 if head.type in ("request", "revisit") or len(payload.body) != head.payload_bytes:
                     continue
-                if sha1_base32(hashlib.sha1(payload.body).digest()) == head.digest:
+                if encode_sha1_base32(hashlib.sha1(payload.body).digest()) == head.digest:
                     right += 1
                 else:
                     wrong.append(path.name)
@@ -182,7 +188,7 @@ def test_bodies_written_anew_come_back_equal() -> None:
     for path in files():
         with path.open("rb") as stream:
             for head in scan(path):
-                if not isinstance(head, RecordHead) or head.truncated or head.type != "response":
+                if not isinstance(head, RecordHead) or head.is_truncated or head.type != "response":
                     continue
                 payload = read_record(stream, head.offset, body_max_bytes=BODY_MAX_BYTES)
                 originals.append(payload)
@@ -226,7 +232,7 @@ def cdx_lines() -> Iterator[CdxLine]:
 def test_keys_agree_with_those_of_real_indexes(capsys: pytest.CaptureFixture[str]) -> None:
     # The host mit.edu stands for any URL in lines made by hand, whose keys belong to other ones.
     pairs = {(line.surt, line.url) for line in cdx_lines() if "//mit.edu/" not in line.url}
-    different = {(key, surt(url), url) for key, url in pairs if surt(url) != key}
+    different = {(key, build_surt(url), url) for key, url in pairs if build_surt(url) != key}
     unexpected = {row for row in different if not row[0].startswith(OTHER_KEYS)}
     with capsys.disabled():
         print(f"\nkeys: {len(pairs) - len(different)} of {len(pairs)} agree; {different}")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from starlette.types import ASGIApp
 
-from fonds.web.serving.server import server as make_server
+from fonds.web.serving.server import create_server as make_server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (

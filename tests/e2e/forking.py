@@ -20,15 +20,15 @@ from pathlib import Path
 ORDER_BYTES_MAX = 1024 * 1024
 WORD_BYTES = 8
 LOADED = (
-    "fonds.wiring.backends",
+    "fonds.wiring.stores",
     "fonds.wiring.pipelines",
     "fonds.wiring.readers",
-    "fonds.wiring.recurring.timetable",
+    "fonds.wiring.timetable",
     "fonds.stores.records.sql",
     "fonds.stores.table.sqlite",
-    "fonds.stores.blobs.folder",
-    "fonds.stores.archive.folder",
-    "fonds.stores.index.tantivy_index",
+    "fonds.stores.blobs",
+    "fonds.archive.store.folder",
+    "fonds.search.index.tantivy_index",
     "fonds.queues.sqlite",
 )
 

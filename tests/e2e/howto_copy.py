@@ -61,7 +61,7 @@ class Copy:
         file.write_text(whole, "utf-8")
 
     def _numbers(self) -> tuple[str, str]:
-        folder = self.root / "src/fonds/stores/records/migrations"
+        folder = self.root / "src/fonds/stores/migrations"
         last = max(int(file.stem[1:5]) for file in folder.glob("m0*.py"))
         return f"{last + 1:04}", f"{last:04}"
 
@@ -94,3 +94,12 @@ def copied(root: Path, page: str) -> Copy:
         else:
             shutil.copy(ROOT / name, root / name)
     return Copy(root, HOWTOS / page)
+
+
+def run_checks(copy: Copy, *paths: str) -> None:
+    """Run tests of the copy, then check its lint rules and its format."""
+    ran = copy.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *paths)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    for words in (("check",), ("format", "--check")):
+        ran = copy.python("-m", "ruff", *words, "--no-cache", "src", "tests/unit", "tests/contract")
+        assert ran.returncode == 0, ran.stdout[-3000:]

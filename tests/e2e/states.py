@@ -10,11 +10,11 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
+from fonds.archive.warc.scanner import Damage, read_heads
 from fonds.config import Settings, load_settings
-from fonds.formats.warc import Damage, read_heads
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import PermanentError
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.rows import (
     CdxRow,
     DispositionRow,
@@ -24,7 +24,7 @@ from fonds.model.rows import (
     StoryMetaRow,
 )
 from fonds.ports import Stores
-from fonds.wiring.backends import close_stores, open_stores, readers_of
+from fonds.wiring.stores import close_stores, list_readers, open_stores
 
 TIMES = {"row_created", "updated", "settled_at", "promised_at", "entered_at"}
 OURS = "fonds-"
@@ -33,7 +33,7 @@ OURS = "fonds-"
 def state(home: Path, **flags: str) -> dict[str, Any]:
     """Everything that must be equal after an undisturbed and a disturbed run of the same input, and on
     whatever stores; `flags` are settings."""
-    settings = load_settings(home).changed(**flags)
+    settings = load_settings(home).replace_values(**flags)
     stores = open_stores(home, settings)
     try:
         return _state(home, stores, settings)
@@ -43,7 +43,9 @@ def state(home: Path, **flags: str) -> dict[str, Any]:
 
 def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
     files = [row.sha1hex for row in stores.records.find(FileMetaRow)]
-    keys = [key for one in files for key in (text_blob_key(one), thumbnail_blob_key(one))]
+    keys = [
+        key for one in files for key in (build_text_blob_key(one), build_thumbnail_blob_key(one))
+    ]
     documents: dict[str, Any] = {}
     stories = [row.story_id for row in stores.records.find(StoryMetaRow)]
     ids = sorted({*files, *stories})
@@ -63,11 +65,12 @@ def _state(home: Path, stores: Stores, settings: Settings) -> dict[str, Any]:
         "indexed": stores.index.count(),
         "table": _table(stores),
         "blobs": {
-            key: sha1(stores.blobs.get(key)).hexdigest() for key in stores.blobs.exists(keys)
+            key: sha1(stores.blobs.get(key)).hexdigest()
+            for key in stores.blobs.filter_existing(keys)
         },
         "strays": _strays(home / "blobs", keys),
         "archive": _archive(home),
-        "left": {one.name: stores.queue.depth(one).pending for one in readers_of(settings)},
+        "left": {one.name: stores.queue.get_depth(one).pending for one in list_readers(settings)},
     }
 
 

@@ -203,7 +203,7 @@ def test_a_full_disk_stops_the_work_and_more_room_lets_it_go_on(tmp_path: Path) 
 
 
 def test_two_at_work_on_one_home_are_one_too_many(tmp_path: Path) -> None:
-    from fonds.runtime.homelock import HomeLock
+    from fonds.stores.home_lock import HomeLock
 
     home = tmp_path / "home"
     home.mkdir()

@@ -23,7 +23,7 @@ from fixtures.warcs import gzipped, http_response
 from fonds.cli.main import cli
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import PermanentError
-from fonds.web.replay.app import create_replay
+from fonds.web.replay import create_replay
 
 pytestmark = pytest.mark.slow
 URL = "http://rivers.example/papers/one.pdf"

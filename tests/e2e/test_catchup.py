@@ -14,9 +14,9 @@ import pytest
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, outlined_pdf, text_pdf
 from fonds.config import Settings
-from fonds.model.rows import PdfMetaRow, StoppedRow, TextSketchRow
-from fonds.wiring.backends import close_stores, open_stores
-from fonds.wiring.readers import pdf_extractor
+from fonds.model.rows import CrashedPdfRow, PdfMetaRow, TextSketchRow
+from fonds.wiring.readers import name_pdf_extractor
+from fonds.wiring.stores import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 FEWER_PAGES = ("--set", "pdf.pages_max=2")
@@ -71,7 +71,7 @@ def test_another_extractor_reads_everything_anew_and_once(home: Path) -> None:
     ran = fonds(home, *FEWER_PAGES, "catchup", "pdf")
     assert (ran.code, "9 files are to be read for pdf" in ran.out) == (1, True)
     assert statuses(home) == {"success": 6, "text-truncated": 1, "encrypted": 1, "parse-error": 1}
-    name = pdf_extractor(Settings().changed(pdf_pages_max=2))
+    name = name_pdf_extractor(Settings().replace_values(pdf_pages_max=2))
     assert {row.extractor for row in rows(home)} == {name}
     assert wanted(home, *FEWER_PAGES) == {}
     assert fonds(home, "audit").code == 0
@@ -83,14 +83,14 @@ def test_a_success_outlives_later_failures_and_what_stopped_them_is_remembered(h
     hurry = ("--set", "pdf.timeout_s=0.001")
     assert fonds(home, *hurry, "catchup", "pdf").code == 1
     assert statuses(home)["success"] == 7
-    stopped = rows(home, StoppedRow)
+    stopped = rows(home, CrashedPdfRow)
     assert {row.status for row in stopped} == {"error-timeout"}
     assert len(stopped) == 9
     assert fonds(home, "audit").code == 0
     # The same extractor would be stopped again: it is not even tried.
     ran = fonds(home, *hurry, "catchup", "pdf", "--json")
     assert ran.last["quarantined"]["timeout"] == 9
-    assert rows(home, StoppedRow) == stopped
+    assert rows(home, CrashedPdfRow) == stopped
     assert fonds(home, "catchup", "pdf", "--reextract").code == 1
     assert statuses(home)["success"] == 7
     assert fonds(home, "status", "--json").last["quarantined"] == {

@@ -14,11 +14,11 @@ from damages import DAMAGES
 from depth import partly_nightly
 from e2e.running import fonds
 from e2e.states import state
+from fonds.audit.audit import run_audit
+from fonds.audit.bodies import DeepAudit
 from fonds.config import load_settings
-from fonds.library.audit import audit
-from fonds.library.checks.bodies import DeepAudit
 from fonds.model.errors import FondsError
-from fonds.wiring.known import used_readers
+from fonds.wiring.pipelines import list_used_readers
 from sample import write_sample
 
 pytestmark = pytest.mark.slow
@@ -52,12 +52,12 @@ def named(world: World, *, deep: bool) -> tuple[list[str], list[str]]:
                 DeepAudit(stores, lambda: datetime.now(UTC), lambda: False).run(
                     None, lambda _: None
                 )
-            pipelines = used_readers(stores, load_settings(world.home, {}), None)
-            found = audit(stores, pipelines)
+            pipelines = list_used_readers(stores, load_settings(world.home, {}), None)
+            found = run_audit(stores, pipelines)
     except FondsError as error:
         return [str(error)], [str(error)]
-    assert found.balanced == (not found.faults)
-    return found.missing, [fault.remedy for fault in found.faults]
+    assert found.is_balanced == (not found.faults)
+    return found.fault_texts, [fault.remedy for fault in found.faults]
 
 
 def test_what_is_whole_balances(world: World) -> None:

@@ -17,7 +17,7 @@ from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
 from fonds.web.app import create_app
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 URL = "http://courier.example/harbour-wall"

@@ -31,11 +31,11 @@ from fixtures.web_of_hosts import (
     web_of_hosts,
 )
 from fonds.cli.main import cli, run
-from fonds.fetching import resolving, special_addresses
-from fonds.steps.intake.host_files import TDMREP_PATH
+from fonds.fetching import addresses
+from fonds.rights.host_files import TDMREP_PATH
 
 pytestmark = pytest.mark.slow
-fetch = importlib.import_module("fonds.cli.commands.fetch")
+fetch = importlib.import_module("fonds.cli.fetch")
 
 HOSTS, PAGES, GAP_S = 30, 4, 0.2
 SETTINGS = {
@@ -50,8 +50,8 @@ SETTINGS = {
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     with web_of_hosts() as ours:
-        monkeypatch.setattr(resolving, "resolve", ours.resolve)
-        monkeypatch.setattr(special_addresses, "is_public", is_allowed)
+        monkeypatch.setattr(addresses, "resolve", ours.resolve)
+        monkeypatch.setattr(addresses, "is_public", is_allowed)
         yield ours
 
 

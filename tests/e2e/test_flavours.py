@@ -15,11 +15,17 @@ import pytest
 from e2e.running import adds_up, fonds
 from e2e.workers import Workers
 from fonds.config import load_settings
-from fonds.model.rows import CdxRow, EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
-from fonds.pipelines import PIPELINES
-from fonds.pipelines.topics import CAPTURED
+from fonds.model.rows import (
+    CdxRow,
+    EntryRow,
+    FileMetaRow,
+    PdfMetaRow,
+    StoryMetaRow,
+)
+from fonds.pipelines.flavours.registry import PIPELINES
+from fonds.pipelines.flavours.stages import CAPTURED
 from fonds.ports import Stores
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 from sample import write_sample
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flavours")]

@@ -19,7 +19,7 @@ from e2e.matrix import LIGHT, is_usable, launched
 from failed_home import body, fail
 from filled_home import Filled, fill_home
 from fonds.model.access import Role
-from fonds.model.embargo import EmbargoReason
+from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
 from guarded_home import Guarded, guarded
 from home_rows import NOW, Body, file_row
@@ -81,7 +81,7 @@ def _sign_in(page: Page, site: Site, secret: str) -> None:
 
 def _make_key(page: Page, site: Site, begin: str) -> None:
     """A name is given out once: the number of keys makes it another one each time."""
-    taken = {one.name for one in site.home.gate.keys.every()}
+    taken = {one.name for one in site.home.gate.keys.list_all()}
     name = begin if begin in ROLES else f"{begin}{len(taken)}"
     page.goto(f"{site.address}/admin")
     page.get_by_text("Make a key").click()
@@ -92,7 +92,7 @@ def _make_key(page: Page, site: Site, begin: str) -> None:
 
 def _list_keys(page: Page, site: Site) -> None:
     made = site.home.gate.keys.create(
-        f"{'n' * 40}{len(site.home.gate.keys.every())}", Role.READER, "local:me"
+        f"{'n' * 40}{len(site.home.gate.keys.list_all())}", Role.READER, "local:me"
     )
     page.goto(f"{site.address}/admin")
     page.get_by_text(f"Revoke {made.row.name}", exact=True).click()

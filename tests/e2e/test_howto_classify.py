@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.howto_copy import Copy, copied
+from e2e.howto_copy import Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.pdfs import encrypted_pdf, image_pdf, text_pdf
 
@@ -51,15 +51,14 @@ def classified(copy: Copy, home: Path) -> dict[str, tuple[str | None, float | No
 
 
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
-    ran = copy.python(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/house/test_kinds.py",
-        "tests/house/test_pipelines.py", "tests/house/test_code.py",
-        "tests/unit/steps/pdf/test_classify_file.py", "tests/unit/stores/test_sql_records.py",
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout[-3000:]
-    for words in (("check",), ("format", "--check")):
-        ran = copy.python("-m", "ruff", *words, "--no-cache", "src", "tests/unit/steps")
-        assert ran.returncode == 0, ran.stdout[-3000:]
+    run_checks(
+        copy,
+        "tests/house/test_kinds.py",
+        "tests/house/test_pipelines.py",
+        "tests/house/test_code.py",
+        "tests/unit/steps/pdf/test_classify_file.py",
+        "tests/unit/stores/test_sql_records.py",
+    )
 
 
 def test_the_family_of_the_table_says_what_each_file_is(copy: Copy, home: Path) -> None:
@@ -102,7 +101,7 @@ LOSE = """
 import sys
 from pathlib import Path
 from fonds.config import Settings
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 stores = open_stores(Path(sys.argv[1]), Settings())
 key = bytes.fromhex(sys.argv[2])
 stores.table.delete(stores.journal, [key], ["type0:type_certainty"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.crawls import page
-from e2e.howto_copy import Copy, copied
+from e2e.howto_copy import Copy, copied, run_checks
 from e2e.running import fonds
 from fixtures.warcs import gzipped, http_response
 
@@ -43,15 +43,15 @@ def home(tmp_path_factory: pytest.TempPathFactory, copy: Copy, pages: Path) -> P
 
 
 def test_the_tests_of_the_house_hold_in_the_copy(copy: Copy, home: Path) -> None:
-    ran = copy.python(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/house/test_kinds.py",
-        "tests/house/test_pipelines.py", "tests/house/test_code.py", "tests/house/test_sizes.py",
-        "tests/unit/steps/story/test_count_sentences.py", "tests/unit/stores/test_sql_records.py",
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout[-3000:]
-    for words in (("check",), ("format", "--check")):
-        ran = copy.python("-m", "ruff", *words, "--no-cache", "src", "tests/unit/steps")
-        assert ran.returncode == 0, ran.stdout[-3000:]
+    run_checks(
+        copy,
+        "tests/house/test_kinds.py",
+        "tests/house/test_pipelines.py",
+        "tests/house/test_code.py",
+        "tests/house/test_sizes.py",
+        "tests/unit/steps/story/test_count_sentences.py",
+        "tests/unit/stores/test_sql_records.py",
+    )
 
 
 def test_every_report_knows_the_kind(copy: Copy, home: Path) -> None:
@@ -75,7 +75,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 from fonds.config import Settings
 from fonds.web.app import create_app
-from fonds.wiring.backends import open_stores
+from fonds.wiring.stores import open_stores
 client = TestClient(create_app(open_stores(Path(sys.argv[1]), Settings())), base_url="http://localhost")
 for path in sys.argv[2:]:
     print(client.get(path).text)
@@ -117,7 +117,7 @@ import sys
 from pathlib import Path
 from fonds.config import Settings
 from fonds.model.rows.sentences import SentencesRow
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 stores = open_stores(Path(sys.argv[1]), Settings())
 stores.records.delete(SentencesRow, [sys.argv[2]])
 close_stores(stores)

@@ -17,13 +17,13 @@ from e2e.test_form_answers import ANSWERS
 from e2e.test_pages import NAMES
 from filled_home import opened
 from followed_home import GOOD, left
+from fonds.following.health import UNTIL_RECOVERED
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import SourceRow, TallyRow
 from fonds.ports import Stores
-from fonds.sources.following.standing import ONCE_WELL
 from fonds.web.app import create_app
-from fonds.web.rendering import ENVIRONMENT
+from fonds.web.html.rendering import ENVIRONMENT
 from home_rows import NOW
 from many_entries import filled
 from many_themes import fill_many_themes
@@ -121,7 +121,7 @@ def _source(number: int) -> SourceRow:
         next_poll=NOW,
         refused_tally={"non-news": MANY},
         muted_at=NOW if number % 4 == 0 else None,
-        muted_until=ONCE_WELL if number % 4 == 0 else None,
+        muted_until=UNTIL_RECOVERED if number % 4 == 0 else None,
         mute_note=LONG if number % 4 == 0 else "",
         state="paused" if number % 17 == 0 else "gone" if number % 19 == 0 else "active",
     )

@@ -16,7 +16,7 @@ from filled_home import opened
 from fixtures.answering import Answering, Given
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, offsets
-from fonds.model.keys import sha1_base32
+from fonds.model.keys import encode_sha1_base32
 from fonds.web.app import create_app
 
 pytestmark = pytest.mark.slow
@@ -201,7 +201,7 @@ def lay_index(folder: Path) -> tuple[Path, Path]:
     lay(warc, b"".join(records))
     lines = [" CDX N b a m s k r M S V g"]
     for number, offset in enumerate(offsets(records)):
-        digest = sha1_base32(sha1(PAPERS[number], usedforsecurity=False).digest())
+        digest = encode_sha1_base32(sha1(PAPERS[number], usedforsecurity=False).digest())
         url, size = f"http://a.example/{number}.pdf", len(records[number])
         lines.append(
             f"example,a)/{number}.pdf 20240305060708 {url} application/pdf 200 {digest}"

@@ -8,8 +8,8 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fonds.isolation import ChildPool
 from fonds.isolation.confinement import Layer
+from fonds.isolation.pool import ChildPool
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def missing() -> list[Layer]:
     """The layers that do not hold here."""
     with ChildPool(1) as pool:
-        return [layer for layer, why_not in pool.layers().items() if why_not]
+        return [layer for layer, why_not in pool.get_layers().items() if why_not]
 
 
 def test_doctor_says_of_every_layer_whether_it_holds(tmp_path: Path, missing: list[Layer]) -> None:

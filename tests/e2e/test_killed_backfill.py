@@ -14,7 +14,7 @@ from bulk_jobs import made_lines
 from depth import kills
 from fonds.config import load_settings
 from fonds.model.rows import CdxRow
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 from killing import killed_behind
 
 pytestmark = pytest.mark.slow

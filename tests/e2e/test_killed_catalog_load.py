@@ -14,14 +14,13 @@ from pathlib import Path
 import pytest
 
 from depth import kills
-from fonds.catalog.keys import catalog_table
-from fonds.catalog.loading import BATCH, loaded
-from fonds.catalog.store import Catalog
 from fonds.config import load_settings
 from fonds.model.errors import ConfigurationError
-from fonds.ports.walking import walk_rows
+from fonds.papers.catalog.loader import BATCH, iter_loaded_files
+from fonds.papers.catalog.store import Catalog, name_catalog_table
+from fonds.ports.scan import iter_rows
 from fonds.stores.table.sqlite import SqliteTable
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +66,7 @@ def left_in(home: Path) -> list[tuple[bytes, dict[str, bytes]]]:
     settings = load_settings(home, {})
     stores = open_stores(home, settings)
     try:
-        return [*walk_rows(stores.table, catalog_table(settings.group, settings.env))]
+        return [*iter_rows(stores.table, name_catalog_table(settings.group, settings.env))]
     finally:
         close_stores(stores)
 
@@ -78,8 +77,8 @@ def position_in(home: Path) -> int:
         return 0
     settings, table = load_settings(home, {}), SqliteTable(home / "table.sqlite")
     try:
-        catalog = Catalog(table, catalog_table(settings.group, settings.env))
-        return sum(one.position for one in loaded(catalog))
+        catalog = Catalog(table, name_catalog_table(settings.group, settings.env))
+        return sum(one.position for one in iter_loaded_files(catalog))
     except ConfigurationError:
         return 0  # it is not declared as yet
     finally:

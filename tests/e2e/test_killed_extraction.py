@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from depth import kills
-from fonds.bulk.extraction.rows import RESULTS
+from fonds.ingest.bulk.extraction_rows import RESULTS
 from killing import killed_behind
 from made_warcs import ENDED, rows_in, write_warcs
 

@@ -13,12 +13,17 @@ from pathlib import Path
 import pytest
 
 from depth import kills as number_of_kills
-from fonds.collections.building.tending import tend
-from fonds.collections.changing.curating.excluding import exclude
-from fonds.collections.names import DEFAULT
-from fonds.collections.reading.clusterings import served_timestamp
-from fonds.collections.reading.clusters import Clusters, clusters, members, members_apart
-from fonds.collections.reading.documents import places
+from fonds.grouping.changes.curation import exclude
+from fonds.grouping.names import DEFAULT
+from fonds.grouping.rebuild.maintenance import maintain
+from fonds.grouping.views.clusterings import find_served_timestamp
+from fonds.grouping.views.clusters import (
+    LevelView,
+    list_members,
+    load_clusters,
+    unclustered_members,
+)
+from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, open_kept, themed
 
 KILLS = number_of_kills(5, nightly=20)
@@ -29,7 +34,7 @@ RUN_MAX_S = 300
 REBUILD = """
 import sys
 from pathlib import Path
-from fonds.collections.building.rebuilding import rebuild
+from fonds.grouping.rebuild.rebuild import rebuild
 from kept_collections import NEWS, Clock, open_kept
 kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
@@ -39,7 +44,7 @@ print("done", flush=True)
 PUT = """
 import sys
 from pathlib import Path
-from fonds.collections.documents import Document
+from fonds.grouping.document import Document
 from kept_collections import NEWS, Clock, open_kept
 kept = open_kept(Path(sys.argv[1]), Clock(int(sys.argv[2])))
 print("ready", flush=True)
@@ -69,11 +74,11 @@ def _started(code: str, *words: object) -> subprocess.Popen[str]:
     return run
 
 
-def _served(kept: Kept) -> tuple[Clusters, str]:
+def _served(kept: Kept) -> tuple[LevelView, str]:
     """What readers see: clusters, and every one's members."""
-    found = clusters(kept.tables, NEWS)
+    found = load_clusters(kept.tables, NEWS)
     assert found is not None
-    whole = [members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
+    whole = [list_members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
     return found, json.dumps([[m.id for m in one.members] for one in whole if one])
 
 
@@ -81,7 +86,7 @@ def _taken_out(kept: Kept) -> dict[str, str]:
     """Ten documents of each theme, taken out of it: by id the theme's id."""
     found: dict[str, str] = {}
     for one in _served(kept)[0].clusters:
-        own = members(kept.tables, NEWS, one.label, count_max=10)
+        own = list_members(kept.tables, NEWS, one.label, count_max=10)
         assert own is not None
         exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
         found |= {member.id: one.id for member in own.members}
@@ -93,7 +98,7 @@ def _back_in(kept: Kept, taken_out: dict[str, str]) -> list[str]:
     return [
         id_
         for id_, theme in taken_out.items()
-        if any(place.cluster_id == theme for place in places(kept.tables, NEWS, id_))
+        if any(place.cluster_id == theme for place in list_placements(kept.tables, NEWS, id_))
     ]
 
 
@@ -124,7 +129,7 @@ def test_killed_at_random_a_rebuild_changes_nothing_that_is_served(tmp_path: Pat
         else:
             assert sum(one.size for one in after.clusters) + sum(after.apart.values()) == DOCUMENTS
         assert _back_in(kept, taken_out) == []
-    tend(kept.changes, NEWS)
+    maintain(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
     kept.close()
 
@@ -148,10 +153,10 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
             number = max(number, int(line.removeprefix("-").removeprefix("put")) + 1)
         number += 2
     rebuilding.communicate(timeout=RUN_MAX_S)
-    tend(kept.changes, NEWS)
+    maintain(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
     there = {one.id for cluster in _all(kept) for one in cluster if one.id.startswith("put")}
-    assert served_timestamp(kept.tables, NEWS) is not None
+    assert find_served_timestamp(kept.tables, NEWS) is not None
     assert told, "nothing was put"
     gone = told - there
     assert len(gone) <= 10, "a deletion may have been done and not told, one a kill"
@@ -160,10 +165,12 @@ def test_whoever_puts_is_killed_what_was_told_to_be_there_is_and_is_counted(tmp_
 
 
 def _all(kept: Kept):  # type: ignore[no-untyped-def]
-    found = clusters(kept.tables, NEWS)
+    found = load_clusters(kept.tables, NEWS)
     assert found is not None
-    pages = [members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
-    pages += [members_apart(kept.tables, NEWS, reason=one, count_max=1000) for one in found.apart]
+    pages = [list_members(kept.tables, NEWS, one.label, count_max=1000) for one in found.clusters]
+    pages += [
+        unclustered_members(kept.tables, NEWS, reason=one, count_max=1000) for one in found.apart
+    ]
     for page in pages:
         assert page is not None
         assert page.after is None

@@ -9,7 +9,7 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fonds.cli.commands.search import KINDS
+from fonds.cli.search import KINDS
 
 pytestmark = pytest.mark.slow
 

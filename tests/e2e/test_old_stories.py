@@ -17,9 +17,9 @@ from fixtures.answering import Answering, Given, answering
 from fixtures.media_cloud import read_stories
 from fonds.cli.main import cli, run
 from fonds.config import load_settings
-from fonds.formats.listings.epochs import FIRST_ID
+from fonds.following.listings.csv_tables import FIRST_ID
 from fonds.model.rows import CdxRow, StoryMetaRow
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 

@@ -18,14 +18,14 @@ from filled_crawl import DUPLICATES, FAILED
 from filled_home import Filled, fill_home, opened
 from followed_home import GOOD, fill_sources
 from followed_home import HOSTILE as HOSTILE_SOURCE
-from fonds.collections.reading.clusters import clusters
+from fonds.grouping.views.clusters import load_clusters
 from fonds.web.app import create_app
-from fonds.web.themes.addresses import (
-    collection_href,
-    excluded_href,
-    placed_href,
-    reason_href,
-    theme_href,
+from fonds.web.pages.theme_links import (
+    link_to_assignment,
+    link_to_collection,
+    link_to_exclusions,
+    link_to_reason,
+    link_to_theme,
 )
 from reading_home import Reading, drawing_here, fill_reading
 from themed_home import FIVE, HOSTILE, STRAY, fill_themes
@@ -117,23 +117,26 @@ class Site:
             "API": (f"{self.full}/docs", 200),
             "collections": (f"{self.full}/themes", 200),
             "collections, none": (f"{self.empty}/themes", 200),
-            "collection": (f"{self.full}{collection_href(FIVE)}", 200),
-            "collection, hostile": (f"{self.full}{collection_href(HOSTILE)}", 200),
+            "collection": (f"{self.full}{link_to_collection(FIVE)}", 200),
+            "collection, hostile": (f"{self.full}{link_to_collection(HOSTILE)}", 200),
             "collection, not grouped": (f"{self.full}/themes/made/waiting", 200),
             "collection, unknown": (f"{self.full}/themes/made/fife", 404),
-            "themes over time": (f"{self.full}{collection_href(FIVE)}/over-time", 200),
-            "documents of a theme": (f"{self.full}{reason_href(FIVE, 'outlier')}/documents", 200),
+            "themes over time": (f"{self.full}{link_to_collection(FIVE)}/over-time", 200),
+            "documents of a theme": (
+                f"{self.full}{link_to_reason(FIVE, 'outlier')}/documents",
+                200,
+            ),
             "theme": (f"{self.full}{self.theme}", 200),
-            "documents taken out": (f"{self.full}{excluded_href(FIVE)}", 200),
-            "theme, in none": (f"{self.full}{reason_href(FIVE)}", 200),
-            "theme, outliers": (f"{self.full}{reason_href(FIVE, 'outlier')}", 200),
+            "documents taken out": (f"{self.full}{link_to_exclusions(FIVE)}", 200),
+            "theme, in none": (f"{self.full}{link_to_reason(FIVE)}", 200),
+            "theme, outliers": (f"{self.full}{link_to_reason(FIVE, 'outlier')}", 200),
             "sources": (f"{self.full}/sources", 200),
             "sources, none": (f"{self.empty}/sources", 200),
             "source": (f"{self.full}/sources/{GOOD.source_id}", 200),
             "source, failing": (f"{self.full}/sources/{HOSTILE_SOURCE.source_id}", 200),
             "source, links": (f"{self.full}/sources/{GOOD.source_id}/links", 200),
-            "document": (f"{self.full}{placed_href(FIVE, 'd1')}", 200),
-            "document, outlier": (f"{self.full}{placed_href(FIVE, STRAY)}", 200),
+            "document": (f"{self.full}{link_to_assignment(FIVE, 'd1')}", 200),
+            "document, outlier": (f"{self.full}{link_to_assignment(FIVE, STRAY)}", 200),
         }
 
     @contextmanager
@@ -155,9 +158,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         launched() as browser,
     ):
         fill_sources(stores)
-        found = clusters(fill_themes(stores).tables, FIVE)
+        found = load_clusters(fill_themes(stores).tables, FIVE)
         assert found is not None
-        theme = theme_href(FIVE, found.clusters[0].id)
+        theme = link_to_theme(FIVE, found.clusters[0].id)
         fail(stores, 900, 903)
         chosen = f"pipeline=library&entry={body(900).capture_id}"
         pages = create_app(readable, views=drawing_here())
@@ -227,7 +230,7 @@ def test_searching_filtering_and_opening_a_file_needs_no_scripts(site: Site) -> 
 
 
 def test_themes_are_walked_from_the_map_to_a_document_without_scripts(site: Site) -> None:
-    address = f"{site.full}{collection_href(FIVE)}"
+    address = f"{site.full}{link_to_collection(FIVE)}"
     with site.looking(address, 200, java_script_enabled=False, **LIGHT) as page:
         circle = page.locator("svg.map a").first
         label = (circle.locator("title").text_content() or "").partition(":")[0]

@@ -11,8 +11,8 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fonds.sqlite_file import SqliteFile
 from fonds.stores.records.sql import open_sqlite
+from fonds.stores.sqlite_file import SqliteFile
 from fonds.stores.table.sqlite import SqliteTable
 from read_only import read_only
 

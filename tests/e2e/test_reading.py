@@ -13,7 +13,7 @@ from typing import Any
 
 from filled_home import opened
 from fonds.config import Settings
-from fonds.library.reading.page_views import kept_view
+from fonds.viewer.pdf_pages import load_stored_view
 from fonds.wiring.readers import open_page_views
 from reading_home import PAGES, fill_reading
 
@@ -37,7 +37,7 @@ def test_a_page_is_drawn_by_the_server_and_kept(tmp_path: Path) -> None:
     with opened(tmp_path) as stores:
         views = open_page_views(tmp_path / "tmp", Settings())
         name = f"{reading.pdf} 3 {views.renderer}"
-        kept = kept_view(stores.blobs, name)
+        kept = load_stored_view(stores.blobs, name)
         assert kept is not None
         assert " ".join(word.text for word in kept.words) == PAGES[2]
 

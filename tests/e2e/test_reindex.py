@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from e2e.running import Ran, fonds
-from fonds.runtime.homelock import HomeLock
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.stores.home_lock import HomeLock
 from sample import write_sample
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reindex")]

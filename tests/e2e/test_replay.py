@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from e2e.browsing import QUIET, chromium, running
 from filled_home import opened
 from fonds.web.app import create_app
-from fonds.web.replay.app import create_replay
+from fonds.web.replay import create_replay
 from replayed_home import HOSTILE, PDF, TIMES, attack, fill
 
 pytestmark = pytest.mark.browser

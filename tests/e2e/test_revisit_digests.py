@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from filled_home import opened
 from fixtures.warcs import PAGE, gzipped, http_response, warc_record
-from fonds.web.replay.app import create_replay
+from fonds.web.replay import create_replay
 
 pytestmark = pytest.mark.slow
 CASES = Path(__file__).parents[2].parent / "shared" / "corpus" / "cases"

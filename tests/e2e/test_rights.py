@@ -17,21 +17,21 @@ from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import rss, rss_item
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response, warc_record
-from fonds.library.tracing.traces import key_of
-from fonds.model.keys import sha1_base32
-from fonds.model.rights import Rights, StatedIn
+from fonds.model.keys import encode_sha1_base32
+from fonds.model.rights import Rights, StatementSource
 from fonds.model.rows import (
     CaptureRightsRow,
     CdxRow,
     EntryRow,
-    FetchedRow,
+    FetchedPageRow,
     FileMetaRow,
     FileRightsRow,
     HostTextRow,
     Row,
 )
 from fonds.ports import Stores
-from fonds.ports.rights import rights_of
+from fonds.restrictions.traces import build_key
+from fonds.rights.capture_rights import load_capture_rights
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,9 @@ def known(stores: Stores, url: str) -> Rights:
     rows = list(
         stores.records.find(CdxRow, {"url": url}, order=("datetime", "warc_path", "warc_offset"))
     )
-    return rights_of(stores.records, {rows[-1].capture_id: rows[-1].sha1hex})[rows[-1].capture_id]
+    return load_capture_rights(stores.records, {rows[-1].capture_id: rows[-1].sha1hex})[
+        rows[-1].capture_id
+    ]
 
 
 def found(home: Path, host: Answering) -> Mapping[str, Rights]:
@@ -110,7 +112,7 @@ def test_what_is_fetched_states_what_the_same_states_out_of_a_warc(
     }
     assert [path for path, _ in host.asked].count(TDMREP) == 1
     (policy,) = [one for one in fetched[NEWS].statements if one.value == "tdm-policy"]
-    assert (policy.stated_in, policy.raw) == (StatedIn.TDMREP, "https://x.example/policy")
+    assert (policy.stated_in, policy.raw) == (StatementSource.TDMREP, "https://x.example/policy")
     robots = {path: one.robots for path, one in fetched.items()}
     assert {(one.url, one.answer) for one in robots.values() if one} == {
         (f"{host.url}/robots.txt", "200")
@@ -135,7 +137,7 @@ def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
         record_type="revisit",
         url=f"{site}/1",
         date="2024-03-05T08:00:00Z",
-        headers={"WARC-Payload-Digest": f"sha1:{sha1_base32(sha1(PAGE).digest())}"},
+        headers={"WARC-Payload-Digest": f"sha1:{encode_sha1_base32(sha1(PAGE).digest())}"},
     )
     batch = [http_response(PAGE, url=f"{mirror}/1"), later]
     plain = (("Content-Type", "text/plain"),)
@@ -147,7 +149,9 @@ def test_a_robots_txt_that_comes_late_leaves_every_entry_about_its_own_bytes(
     with opened(home) as stores:
         about = {(one.url, one.about) for one in stores.records.find(EntryRow)}
         (found,) = stores.records.find(CdxRow, {"url": f"{site}/1", "datetime": "20240305060708"})
-        assert rights_of(stores.records, {found.capture_id: found.sha1hex})[found.capture_id].robots
+        assert load_capture_rights(stores.records, {found.capture_id: found.sha1hex})[
+            found.capture_id
+        ].robots
     page = sha1(PAGE).hexdigest()
     assert about == {
         (f"{site}/1", page),
@@ -171,7 +175,7 @@ def test_a_robots_txt_is_kept_once_for_each_change(tmp_path: Path, host: Answeri
         assert later.robots is not None
         assert later.robots.rule == "Allow: /"
         assert later.robots.capture_id in ids
-        assert {row.in_spool for row in stores.records.get(FetchedRow, sorted(ids))} == {False}
+        assert {row.in_spool for row in stores.records.get(FetchedPageRow, sorted(ids))} == {False}
         kept = {row.capture_id: row for row in stores.records.find(FileMetaRow)}
         assert ids <= kept.keys()
     assert fonds(home, "audit").code == 0
@@ -205,7 +209,7 @@ def test_headers_of_a_page_that_had_not_changed_are_those_of_its_new_capture(
     fetch(home, host, NEWS)
     with opened(home) as stores:
         rows = list(stores.records.find(CdxRow, {"url": host.url + NEWS}))
-        stated = rights_of(stores.records, {row.capture_id: row.sha1hex for row in rows})
+        stated = load_capture_rights(stores.records, {row.capture_id: row.sha1hex for row in rows})
     tags = [
         [one.value for one in rights.statements if one.name == "X-Robots-Tag"]
         for rights in stated.values()
@@ -227,7 +231,7 @@ def test_what_is_missing_or_other_is_named_by_the_deep_audit_and_mended(
             for kind in kinds:
                 rows = list(stores.records.find(kind))
                 assert rows
-                stores.records.delete(kind, [key_of(row) for row in rows])
+                stores.records.delete(kind, [build_key(row) for row in rows])
         assert found(home, host) != whole or HostTextRow in kinds
         assert fonds(home, "audit", "--deep").code == 1
         assert fonds(home, "repair", "--yes").code == 0
@@ -277,7 +281,7 @@ def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept
             (path, one.value)
             for path, rights in found(home, host).items()
             for one in rights.statements
-            if one.stated_in is StatedIn.TDMREP
+            if one.stated_in is StatementSource.TDMREP
         ]
 
     whole = reservations()
@@ -285,7 +289,7 @@ def test_what_a_tdmrep_json_states_of_fetched_pages_is_mended_from_what_was_kept
     for kind in (CaptureRightsRow, HostTextRow):
         with opened(home) as stores:
             rows = list(stores.records.find(kind))
-            stores.records.delete(kind, [key_of(row) for row in rows])
+            stores.records.delete(kind, [build_key(row) for row in rows])
         assert fonds(home, "audit", "--deep").code == 1
         assert fonds(home, "repair", "--yes").code == 0
         assert fonds(home, "audit", "--deep").code == 0

@@ -13,11 +13,11 @@ import pytest
 
 from e2e.browsing import running
 from filled_home import opened
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import PermanentError
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.web.replay.app import create_replay
+from fonds.web.replay import create_replay
 from replayed_home import BODY, LATIN1, PAGE, PDF, TIMES, fill
 
 WAIT_S = 60
@@ -64,7 +64,7 @@ def test_what_is_replayed_here_is_read_by_another_fonds(tmp_path: Path) -> None:
         fill(stores, "http://localhost")
         template = f"{origin}/web/{{timestamp}}id_/{{url}}"
         reading = FolderArchive(
-            tmp_path / "other", ArchiveOptions(private_addresses=True, replay_url=template)
+            tmp_path / "other", ArchiveOptions(allows_private_addresses=True, replay_url=template)
         )
         for at, found in ((TIMES[0], TIMES[0]), (TIMES[2], TIMES[1]), ("20200202000000", TIMES[0])):
             payload = reading.read(Place(PlaceKind.REPLAY, f"{at}/{PAGE}"))

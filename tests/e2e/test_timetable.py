@@ -14,8 +14,8 @@ import pytest
 
 from e2e.running import fonds
 from fonds.config import load_settings
-from fonds.model.rows import StoppedRow, TimetableRow
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.model.rows import CrashedPdfRow, TimetableRow
+from fonds.wiring.stores import close_stores, open_stores
 
 PATIENCE_S = 120.0
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
     stores = open_stores(home, load_settings(home))
     stores.records.put(
         [
-            StoppedRow("a" * 40, "reader", "error-timeout", "why", LONG_AGO, LONG_AGO),
+            CrashedPdfRow("a" * 40, "reader", "error-timeout", "why", LONG_AGO, LONG_AGO),
             TimetableRow(
                 "sweep", "", 86_400, "03:00", LONG_AGO, None, None, 0, None, None, None, 0, 0
             ),
@@ -69,7 +69,7 @@ def test_a_service_sweeps_what_was_missed_once_and_says_so(tmp_path: Path) -> No
     assert due.hour in (3, 4)
     assert "well, 20" in fonds(home, "timetable").out
     stores = open_stores(home, load_settings(home))
-    assert stores.records.count(StoppedRow) == {(): 0}
+    assert stores.records.count(CrashedPdfRow) == {(): 0}
     close_stores(stores)
 
 

@@ -13,7 +13,7 @@ from fixtures.warcs import gzipped, http_response
 from fonds.config import Settings
 from fonds.extract.page import EXTRACTOR
 from fonds.model.rows import StoryMetaRow
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 pytestmark = pytest.mark.slow
 URL = "http://news.example/harbour"

@@ -70,7 +70,7 @@ def processes_of(home: Path) -> Iterator[int]:
     lock = home / "lock"
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if b"fonds.cli.working.worker_process" in (path / "cmdline").read_bytes():
+            if b"fonds.cli.worker_processes" in (path / "cmdline").read_bytes():
                 opened = [one.readlink() for one in (path / "fd").iterdir()]
                 if lock in opened:
                     yield int(path.name)
@@ -124,7 +124,7 @@ def test_settings_are_told_to_nobody_else(tmp_path: Path, crawl: Path) -> None:
     run = ingest(tmp_path, crawl, workers=2)
     found = first_of(tmp_path, run)
     words = Path(f"/proc/{found}/cmdline").read_bytes().split(b"\0")
-    assert words[1:] == [b"-m", b"fonds.cli.working.worker_process", b""]
+    assert words[1:] == [b"-m", b"fonds.cli.worker_processes", b""]
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=RUN_MAX_S)
     assert run.returncode in (0, 1, 130)

@@ -12,9 +12,9 @@ import pytest
 from fixtures.mutations import Mutation, mutations, own_bases
 from fixtures.pdfs import text_pdf
 from fonds.config import Settings
-from fonds.formats.envelope import decode, encode
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.queues.messages.envelope import decode, encode
 from hostile_reading import CHILDREN, MemoryWatch, Outcome, longest_s, read_all, reading
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
@@ -102,7 +102,7 @@ def test_variations_of_other_peoples_bytes_are_of_these_bytes() -> None:
 def test_two_hundred_hostile_pdfs_cost_their_limits_and_nobody_anything(
     made: list[Mutation], tmp_path: Path
 ) -> None:
-    settings = Settings().changed(work_children=CHILDREN, pdf_timeout_s=3.0)
+    settings = Settings().replace_values(work_children=CHILDREN, pdf_timeout_s=3.0)
     check({one.name: one.data for one in made}, settings, tmp_path)
 
 
@@ -113,5 +113,5 @@ def test_every_nasty_pdf_of_the_corpus_costs_its_limits_and_nobody_anything(tmp_
     paths = [row["path"] for row in rows if not row["ordinary"]]
     files = {path: (CORPUS / path).read_bytes() for path in paths if (CORPUS / path).exists()}
     assert len(files) > 1_000
-    settings = Settings().changed(work_children=CHILDREN, pdf_timeout_s=10.0)
+    settings = Settings().replace_values(work_children=CHILDREN, pdf_timeout_s=10.0)
     check(files, settings, tmp_path)

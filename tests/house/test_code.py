@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from fonds.wiring.stores import BACKENDS
 from house.tree import PACKAGE, Module, modules, public
 
 # Bases that give a shape or are what a library asks for; none of them is behaviour of our own.
@@ -33,19 +34,19 @@ OF_LIBRARIES = {
 }
 # Who may import what stands behind a port, by the place of the importing module.
 TECHNOLOGIES = {
-    "sqlalchemy": ("stores/records/",),
-    "alembic": ("stores/records/",),
-    "tantivy": ("stores/index/",),
-    "sqlite3": ("sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
+    "sqlalchemy": ("stores/records/", "stores/migrations/"),
+    "alembic": ("stores/records/", "stores/migrations/"),
+    "tantivy": ("search/index/",),
+    "sqlite3": ("stores/sqlite_file.py", "queues/", "stores/table/", "stores/records/"),
     "pika": ("queues/",),
     "confluent_kafka": ("queues/",),
     "happybase": ("stores/table/",),
-    "pyspark": ("engines/",),
-    "py4j": ("engines/",),
+    "pyspark": ("bulk/",),
+    "py4j": ("bulk/",),
     "psycopg": ("stores/records/",),
-    "obstore": ("stores/blobs/", "stores/s3/"),
-    "elasticsearch": ("stores/index/",),
-    "opensearchpy": ("stores/index/",),
+    "obstore": ("stores/s3/",),
+    "elasticsearch": ("search/index/",),
+    "opensearchpy": ("search/index/",),
 }
 SYSTEM_ERRORS = {"OSError", "FileNotFoundError", "PermissionError", "NotADirectoryError"}
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
@@ -117,16 +118,22 @@ def test_only_config_reads_the_environment() -> None:
     assert readers == {"config.py"}
 
 
-@pytest.mark.parametrize("room", ["queues", "stores"])
-def test_only_wiring_names_the_modules_of_backends(room: str) -> None:
-    named = {
-        _within(module)
-        for module in modules()
-        if module.room != room
-        for name in (*module.imports(), *module.strings())
-        if name.startswith(f"fonds.{room}.")
+def test_only_wiring_names_the_modules_of_backends() -> None:
+    """Other packages reach a backend through the table of backends."""
+    backends = {
+        spec.opener.partition(":")[0] for specs in BACKENDS.values() for spec in specs.values()
     }
-    assert named == {"wiring/backends.py"}
+    assert len(backends) > 10
+    named = {
+        f"{_within(module)} names {backend}"
+        for module in modules()
+        for name in (*module.imports(), *module.strings())
+        for backend in backends
+        if re.match(rf"{re.escape(backend)}\b", name)
+        and _within(module) != "wiring/stores.py"
+        and module.room != backend.split(".")[1]
+    }
+    assert named == set()
 
 
 def test_a_technology_is_imported_by_its_backend_alone() -> None:

@@ -13,10 +13,10 @@ PLAIN = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tupl
 
 
 def unprepared(tree: ast.Module) -> Iterator[int]:
-    """Lines that decode or convert to a class that is not `prepared`; plain containers need not be."""
+    """Lines that decode to a class that `prepare_type` did not prepare. Plain containers are exempt."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (kind := decoded_to(node)) is not None:
-            made_ready = isinstance(kind, ast.Call) and ast.unparse(kind.func) == "prepared"
+            made_ready = isinstance(kind, ast.Call) and ast.unparse(kind.func) == "prepare_type"
             words = {ast.unparse(one).split(".")[-1] for one in names_in(kind)}
             if not made_ready and not words <= PLAIN:
                 yield node.lineno
@@ -48,12 +48,12 @@ def names_in(kind: ast.expr) -> list[ast.expr]:
 
 def of_the_package(module: Module) -> bool:
     place = module.place
-    return place.startswith("src/fonds/") and place != "src/fonds/model/prepared.py"
+    return place.startswith("src/fonds/") and place != "src/fonds/model/encoding.py"
 
 
 def test_every_class_is_prepared_before_it_is_decoded() -> None:
     ours = [module for module in modules() if of_the_package(module)]
-    assert sum(1 for one in ours if "prepared(" in one.text) > 10
+    assert sum(1 for one in ours if "prepare_type(" in one.text) > 10
     assert [f"{one.place}:{line}" for one in ours for line in unprepared(one.tree)] == []
 
 
@@ -64,7 +64,7 @@ def test_every_class_is_prepared_before_it_is_decoded() -> None:
         ("msgspec.convert(plain, Story)", True),
         ("msgspec.convert(plain, list[Story])", True),
         ("msgspec.msgpack.Decoder(Story)", True),
-        ("msgspec.json.decode(body, type=prepared(Story))", False),
+        ("msgspec.json.decode(body, type=prepare_type(Story))", False),
         ("msgspec.json.decode(body, type=list[tuple[str, float]])", False),
         ("msgspec.json.Decoder()", False),
     ],

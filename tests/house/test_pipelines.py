@@ -6,25 +6,36 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
 from fonds.config import Settings
 from fonds.model.errors import ConfigurationError
 from fonds.model.step import Output, Pipeline, Stage
-from fonds.pipelines import PIPELINES as FLAVOURS
-from fonds.pipelines.drawing import as_text
+from fonds.pipelines.diagram import format_tree
+from fonds.pipelines.flavours.registry import PIPELINES as FLAVOURS
+from fonds.pipelines.runtime.binding import bind
 from fonds.ports import Stores
-from fonds.runtime.binding import bind
-from fonds.wiring.backends import pipeline_of
-from fonds.wiring.pipelines import pipeline_steps
+from fonds.wiring.pipelines import build_pipeline_steps
 from fonds.wiring.readers import Readers
 from fonds.wiring.steps import build_step
-from house.tree import PACKAGE, ROOT, modules
+from fonds.wiring.stores import get_configured_pipeline
+from house.tree import ROOT, modules
 
 USUAL = [make(()) for make in FLAVOURS.values()]
 PIPELINES = [*USUAL, *(make(("360px-jpg", "180px-webp")) for make in FLAVOURS.values())]
+INGEST_STEPS = "fonds.ingest.steps."
+PURE = (
+    "fonds.stores.journal_table.",
+    "fonds.queues.messages.",
+    "fonds.pipelines.runtime.task_results.",
+)
+"""Formats of cells, messages and task results, without a store or a queue."""
+EMPTY_STORES = Stores(*[None] * 7, journal="journal")  # type: ignore[arg-type]
+EMPTY_READERS = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
 each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES)
 
 
@@ -63,11 +74,17 @@ def test_a_topic_stands_before_those_who_read_it(pipeline: Pipeline) -> None:
     assert backward == []
 
 
+@cache
+def step_module(name: str) -> ModuleType:
+    """Return the module that defines the step that the wiring builds for a name."""
+    step = build_step(name, EMPTY_STORES, EMPTY_READERS, Settings())
+    return import_module(type(step).__module__)
+
+
 def emits(stage: Stage) -> tuple[Output, ...]:
-    """What the file of a step says that it may emit."""
-    (path,) = (PACKAGE / "steps").rglob(f"{stage.step}.py")
-    module = import_module(".".join(("fonds", *path.relative_to(PACKAGE).with_suffix("").parts)))
-    found: tuple[Output, ...] = module.EMITS
+    """Return what a step can emit. A module of two steps has one constant for each."""
+    module = step_module(stage.step)
+    found: tuple[Output, ...] = getattr(module, f"{stage.step.upper()}_EMITS", module.EMITS)
     return found
 
 
@@ -106,13 +123,16 @@ def test_names_of_stages_and_topics_are_unique(pipeline: Pipeline) -> None:
 
 
 @each_pipeline
-def test_every_stage_has_a_step_in_a_file_of_its_name(pipeline: Pipeline) -> None:
-    steps = {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
-    assert {stage.step for stage in pipeline.stages} - steps == set()
+def test_every_step_is_in_a_module_of_steps(pipeline: Pipeline) -> None:
+    """`ingest/steps/` has the steps of ingest; other subjects have theirs in `<name>_step.py`."""
+    names = {step_module(stage.step).__name__ for stage in pipeline.stages}
+    assert [
+        name for name in names if not name.startswith(INGEST_STEPS) and not name.endswith("_step")
+    ] == []
 
 
 def test_the_picture_in_the_architecture_is_the_programs_own() -> None:
-    drawn = as_text(FLAVOURS["library"](()))
+    drawn = format_tree(FLAVOURS["library"](()))
     assert drawn in (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 
@@ -155,12 +175,11 @@ def test_each_form_of_thumbnail_has_a_topic_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", FLAVOURS)
 def test_wiring_has_a_step_for_every_stage(name: str) -> None:
-    nothing: object = None
-    stores = Stores(*[nothing] * 7, journal="journal")  # type: ignore[arg-type]
-    readers = Readers(**dict.fromkeys(Readers.__dataclass_fields__))  # type: ignore[arg-type]
-    settings = Settings(pipeline=name).changed(pdf_more_thumbnails="360px-jpg")
-    steps = pipeline_steps(stores, readers, settings)
-    assert [one.stage.name for one in bind(pipeline_of(settings), steps, "x")] == list(steps)
+    settings = Settings(pipeline=name).replace_values(pdf_more_thumbnails="360px-jpg")
+    steps = build_pipeline_steps(EMPTY_STORES, EMPTY_READERS, settings)
+    assert [one.stage.name for one in bind(get_configured_pipeline(settings), steps, "x")] == list(
+        steps
+    )
 
 
 def test_a_step_there_is_not_is_refused_by_name() -> None:
@@ -173,9 +192,14 @@ def test_a_step_sees_no_queue_and_no_configuration() -> None:
     strays = [
         f"{module.place} imports {name}"
         for module in modules()
-        if module.room == "steps"
+        if "\nEMITS = " in module.text
         for name in module.imports()
-        if name.startswith(("fonds.queues", "fonds.stores", "fonds.config", "fonds.runtime"))
+        if (
+            name.startswith(
+                ("fonds.queues", "fonds.stores", "fonds.config", "fonds.pipelines.runtime")
+            )
+            and not name.startswith(PURE)
+        )
         or name in ("fonds.ports.Queue", "fonds.ports.Stores")
     ]
     assert strays == []

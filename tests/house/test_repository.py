@@ -117,17 +117,69 @@ def test_a_recipe_that_is_written_about_exists(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", sorted(place for place in texts() if place.endswith(".md")))
-def test_a_file_that_is_written_about_exists(page: str) -> None:
-    """Links, and paths in backticks unless the page asks for a new file there."""
-    text = texts()[page]
+def test_a_linked_file_exists(page: str) -> None:
     folder = (ROOT / page).parent
-    links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", text)
-    gone = [link for link in links if not (folder / link).exists()]
-    named = re.findall(
-        r"`((?:src|tests|docs|scripts|requirements)/[\w./-]+)`(?!\*\* \(new\))", text
-    )
-    gone += [name for name in named if not (ROOT / name).exists()]
-    assert gone == []
+    links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", texts()[page])
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+PAGES = sorted(
+    page
+    for page in texts()
+    if re.fullmatch(r"(README|ARCHITECTURE|CONTRIBUTING|docs/[\w-]+|docs/howto/[\w-]+)\.md", page)
+)
+"""Pages about the code as it is. A decision names the paths of its day."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_path_of_the_code_exists(page: str) -> None:
+    assert find_missing_paths(texts()[page]) == []
+
+
+def find_missing_paths(text: str) -> list[str]:
+    """Return the paths in backticks that do not exist: Python files, packages and files of the repository.
+
+    A how-to marks a file it creates with `(new)`, and NAME in a path stands for any name. Rows of the code
+    map name packages relative to those in their first cell.
+    """
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    created = set(re.findall(r"`([^`]+)`\*\* \(new\)", text))
+    missing = []
+    for line in text.splitlines():
+        first_cell = line.split("|")[1] if line.startswith("|") else ""
+        folders = [
+            ROOT,
+            PACKAGE,
+            *(PACKAGE / name for name in re.findall(PACKAGE_NAME, first_cell)),
+        ]
+        for path in re.findall(PATH, line):
+            if path not in created and not any((folder / path).exists() for folder in folders):
+                is_unique = "/" not in path and len(list(PACKAGE.rglob(path))) == 1
+                missing += [] if is_unique else [path]
+    return missing
+
+
+PACKAGE_NAME = r"`([a-z_]+/)`"
+SUBJECTS = "|".join(sorted(path.name for path in PACKAGE.iterdir() if path.is_dir()))
+FOLDERS = "src|tests|docs|scripts|requirements|deploy"
+PATH = rf"`((?:[\w.-]+/)*\w+\.py|(?:{FOLDERS})/[\w./-]+|(?:{SUBJECTS})/(?:\w+/)*)`"
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("`model/capture.py`, `src/fonds/model/` and `tests/house/`", []),
+        ("`model/captures.py`", ["model/captures.py"]),
+        ("`src/fonds/kinds/story.py`", ["src/fonds/kinds/story.py"]),
+        ("`archive/captures/`", ["archive/captures/"]),
+        ("`tests/unit/nothing/`", ["tests/unit/nothing/"]),
+        ("`scheduler.py` is unique, `entries.py` is not", ["entries.py"]),
+        ("**`src/fonds/model/new.py`** (new)", []),
+        ("| `queues/` | `kafka/` and `kafka/queue.py` |", []),
+    ],
+)
+def test_a_missing_path_is_found(text: str, missing: list[str]) -> None:
+    assert find_missing_paths(text) == missing
 
 
 def test_the_import_rules_cover_every_room() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fonds.config import load_settings
-from fonds.wiring.backends import close_stores, open_stores
+from fonds.wiring.stores import close_stores, open_stores
 
 PARSERS = ("trafilatura", "lxml", "htmldate", "pypdfium2", "pikepdf", "PIL", "pyarrow")
 SERVERS = (

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from fonds.cli.main import COMMANDS
-from fonds.config import ENVIRONMENT_PREFIX, FILE_SUFFIX, JOINED_NAMES, NOT_SETTINGS
+from fonds.config import (
+    ENVIRONMENT_PREFIX,
+    FILE_SUFFIX,
+    JOINED_NAMES,
+    NOT_SETTINGS,
+)
 from house.tree import ROOT
 
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))

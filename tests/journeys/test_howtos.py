@@ -29,6 +29,9 @@ NEEDS_SERVERS = {
 }
 """Pages that are about servers, and the tests that run them there."""
 EDITS = {
+    "add-a-backend.md": "tests/e2e/test_howto_backend.py",
+    "add-a-flavour.md": "tests/e2e/test_howto_flavour.py",
+    "add-a-step.md": "tests/e2e/test_howto_step.py",
     "add-a-derivative.md": "tests/e2e/test_howto_derivative.py",
     "classify-files.md": "tests/e2e/test_howto_classify.py",
 }

@@ -6,7 +6,8 @@ import gzip
 from datetime import UTC, datetime, timedelta
 
 from fixtures.pdfs import text_pdf
-from fonds.model.archive import ArchiveEntry, HttpHead, Original
+from fonds.model.archive import ArchiveEntry, OriginalCapture
+from fonds.model.exchange import HttpHead
 
 AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
 URLS = (
@@ -87,7 +88,7 @@ def entries() -> list[ArchiveEntry]:
     first = made[1]
     for number, url in ((400, first.url), (401, "http://example.org/another")):
         made.append(
-            _entry(number, url, first.body, revisit_of=Original(first.url, first.captured_at))
+            _entry(number, url, first.body, original=OriginalCapture(first.url, first.captured_at))
         )
     return made
 
@@ -101,9 +102,9 @@ def _entry(
     url: str,
     body: bytes,
     http: HttpHead = HEADS[3],
-    revisit_of: Original | None = None,
+    original: OriginalCapture | None = None,
 ) -> ArchiveEntry:
     told = b'{"rss_entry": {}, "content_metadata": {"title": "Page %d"}}' % number
     return ArchiveEntry(
-        f"capture{number}", url, _at(number), "text/html", body, http, told, revisit_of
+        f"capture{number}", url, _at(number), "text/html", body, http, told, original
     )

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats.warc import CheckedRecord, Damage, check_records, record_bytes
+from fonds.archive.warc.reader import iter_record_bytes
+from fonds.archive.warc.scanner import Damage
+from fonds.archive.warc.validator import CheckedRecord, check_records
 from peers.others import run
 
 HERE = Path(__file__).parent
@@ -54,7 +56,7 @@ def ours(path: Path) -> tuple[Counter[Record], list[str]]:
                 refused.append(thing.detail)
                 continue
             assert isinstance(thing, CheckedRecord)
-            whole = b"".join(record_bytes(stream, thing.offset))
+            whole = b"".join(iter_record_bytes(stream, thing.offset))
             block = whole[len(whole) - thing.fields.length_bytes :]
             records[
                 _record(thing.fields.type, thing.fields.url, hashlib.sha1(block).hexdigest())

@@ -11,20 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats.journal import (
-    F_C,
-    first_archived,
-    first_seen_cell,
-    key_from_text,
-    older_key,
-    read_first_seen,
-    recounted,
-)
-from fonds.formats.warc import read_record
-from fonds.formats.warc.write import RecordWriter
-from fonds.model.archive import ArchiveEntry, Original
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.writer import RecordWriter
+from fonds.model.archive import ArchiveEntry, OriginalCapture
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.keys import record_id_from_text
+from fonds.model.keys import parse_record_id
+from fonds.stores.journal_table.cells import (
+    F_C,
+    build_first_seen_cell,
+    parse_first_archived,
+    read_first_seen,
+    set_dupe_count,
+)
+from fonds.stores.journal_table.keys import build_old_key, parse_key
 from peers.others import installed, run
 
 pytestmark = pytest.mark.nightly
@@ -63,10 +62,10 @@ def test_heritrix_reads_what_we_write_and_we_what_it_writes(
     out = BytesIO()
     entry = ArchiveEntry("id", capture.url, MOMENT, "text/html", b"<p>")
     record_id = RecordWriter(out).write_entry(entry).record_id
-    cell = first_seen_cell(capture, place, count=2, record_id=record_id)
-    key, named, own, written = heritrix(recounted(cell[F_C], 3))
-    assert key.encode() == older_key(SHA1HEX)
-    assert key_from_text(key) == bytes.fromhex(SHA1HEX)
+    cell = build_first_seen_cell(capture, place, count=2, record_id=record_id)
+    key, named, own, written = heritrix(set_dupe_count(cell[F_C], 3))
+    assert key.encode() == build_old_key(SHA1HEX)
+    assert parse_key(key) == bytes.fromhex(SHA1HEX)
     assert json.loads(written) == {**json.loads(cell[F_C]), "c": 3}
     ours, theirs = read_first_seen(cell), read_first_seen({F_C: written.encode()})
     assert ours is not None
@@ -77,5 +76,7 @@ def test_heritrix_reads_what_we_write_and_we_what_it_writes(
     )
     record = read_record(BytesIO(out.getvalue()), 0, body_max_bytes=10)
     assert record.warc_headers["WARC-Record-ID"] == named
-    assert record_id_from_text(own) == own
-    assert first_archived({F_C: written.encode()}) == Original(capture.url, MOMENT, record_id)
+    assert parse_record_id(own) == own
+    assert parse_first_archived({F_C: written.encode()}) == OriginalCapture(
+        capture.url, MOMENT, record_id
+    )

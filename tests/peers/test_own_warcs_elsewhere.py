@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats.warc.tombstone import is_tombstone
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.warc.tombstone import is_tombstone
 from fonds.model.archive import ArchiveEntry
-from fonds.model.capture import to_datetime14
-from fonds.model.takedown import Tombstone
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
+from fonds.model.capture import format_datetime14
+from fonds.model.restrictions import Tombstone
 from peers.entries import entries
 from peers.others import installed, run
 
@@ -60,7 +60,7 @@ def test_pywb_replays_every_capture(
 ) -> None:
     made = entries()
     assert len(made) == 45
-    asked = json.dumps([[to_datetime14(one.captured_at), one.url] for one in made])
+    asked = json.dumps([[format_datetime14(one.captured_at), one.url] for one in made])
     index = [warc.with_name(warc.name.replace(".warc.gz", ".cdxj"))] if indexed_by == "us" else []
     answers = json.loads(run(python, HERE / "replay_pywb.py", tmp_path, warc, *index, stdin=asked))
     wrong = {
@@ -129,7 +129,7 @@ def test_python_readers_find_tombstones_right_and_all_else_as_it_was(
 def test_pywb_replays_what_was_not_taken_down(python: Path, purged: Path, tmp_path: Path) -> None:
     gone = {sha1(one.body).hexdigest() for one in entries()[::3]}
     made = [one for one in entries() if sha1(one.body).hexdigest() not in gone]
-    asked = json.dumps([[to_datetime14(one.captured_at), one.url] for one in made])
+    asked = json.dumps([[format_datetime14(one.captured_at), one.url] for one in made])
     answers = json.loads(run(python, HERE / "replay_pywb.py", tmp_path, purged, stdin=asked))
     wrong = [
         one.url
@@ -147,8 +147,8 @@ def _expected() -> list[tuple[str, str, str]]:
     """Type, URL and SHA-1 of the payload of every record behind the first."""
     expected = []
     for one in entries():
-        kind = "revisit" if one.revisit_of else "response" if one.http else "resource"
-        body = b"" if one.revisit_of else one.body
+        kind = "revisit" if one.original else "response" if one.http else "resource"
+        body = b"" if one.original else one.body
         expected.append((kind, one.url, sha1(body).hexdigest()))
         told = sha1(one.metadata_json or b"").hexdigest()
         expected.append(("metadata", f"urn:metadata:{one.url}", told))

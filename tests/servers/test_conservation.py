@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from fixtures import rabbit_leftovers
 from fonds.stores.records.sql import open_sqlite
-from fonds.wiring.backends import backend
+from fonds.wiring.stores import open_backend
 from mortal_processes import World, check
 from random_pipelines import Plan, Steps, plans
 from real_servers import url_of
@@ -28,7 +28,7 @@ OPTIONS = {"kafka": "?partitions=2&session.timeout.ms=2000&heartbeat.interval.ms
 
 def _opener(kind: str) -> Callable[[], Any]:
     url = url_of({"rabbitmq": "TEST_RABBITMQ_URL", "kafka": "TEST_KAFKA_URL"}[kind])
-    return lambda: backend("queue", url + OPTIONS.get(kind, ""), Path())
+    return lambda: open_backend("queue", url + OPTIONS.get(kind, ""), Path())
 
 
 def run(kind: str, plan: Plan, folder: Path) -> None:

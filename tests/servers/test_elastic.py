@@ -13,8 +13,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from contract.index_backends import document, found, sha1hex
-from fonds.model.errors import ConfigurationError, PermanentError, StoreUnavailableError
-from fonds.stores.index.elastic.index import ElasticIndex, open_elasticsearch, open_opensearch
+from fonds.model.errors import (
+    ConfigurationError,
+    PermanentError,
+    StoreUnavailableError,
+)
+from fonds.search.index.elastic_index import (
+    ElasticIndex,
+    open_elasticsearch,
+    open_opensearch,
+)
 from real_servers import free_port, private, url_of
 
 pytestmark = pytest.mark.servers

@@ -17,13 +17,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from fixtures import rabbit_leftovers
-from fonds.formats.warc.message_record import MessageWriter, read_messages
-from fonds.model.message import PIPELINE, Delivery, Message, Subscription, Traits
+from fonds.archive.warc.messages import MessageWriter, read_messages
+from fonds.model.message import PIPELINE, Delivery, Message, Subscription, TopicTraits
 from fonds.queues.headers import COUNT_MAX, Value
-from fonds.queues.rabbit.delays import incoming_queue
-from fonds.queues.rabbit.exchanges import quarantine_queue
-from fonds.queues.rabbit.tables import Properties, encode_table
-from fonds.wiring.backends import backend
+from fonds.queues.rabbit.amqp_tables import Properties, encode_table
+from fonds.queues.rabbit.topology import name_incoming_queue, name_quarantine_queue
+from fonds.wiring.stores import open_backend
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -38,7 +37,7 @@ def opened() -> Iterator[Opened]:
     with ExitStack() as stack:
 
         def open_one(variable: str) -> Any:
-            queue = backend("queue", url_of(variable), Path())
+            queue = open_backend("queue", url_of(variable), Path())
             stack.callback(rabbit_leftovers.close, queue)
             return queue
 
@@ -92,7 +91,7 @@ def consume(topic: str, count: int) -> list[Any]:
 
 
 def test_a_bare_kafka_record_is_received(opened: Opened, name: str) -> None:
-    queue, reader = opened(KAFKA), Subscription(f"{name}-step", f"{name}.topic", Traits(3))
+    queue, reader = opened(KAFKA), Subscription(f"{name}-step", f"{name}.topic", TopicTraits(3))
     queue.declare([reader])
     headers = [("raw", b"\xff\x00"), ("none", None), ("text", "zu groß".encode())]
     headers += [("twice", b"1"), ("twice", b"2"), ("fonds-attempt", b"many")]
@@ -145,7 +144,7 @@ def test_a_bare_amqp_message_is_received(opened: Opened, name: str, channel: Any
 def test_a_foreign_message_keeps_its_id_when_it_comes_again(
     variable: str, opened: Opened, name: str, channel: Any
 ) -> None:
-    queue, reader = opened(variable), Subscription(f"{name}-step", f"{name}.topic", Traits(1))
+    queue, reader = opened(variable), Subscription(f"{name}-step", f"{name}.topic", TopicTraits(1))
     queue.declare([reader])
     if variable == KAFKA:
         produce(reader.topic, {"value": b"body"}, {"value": b"body"})
@@ -172,7 +171,7 @@ OURS = Message("id-1", b'{"sha1hex": "ab"}', "ab" * 20, 2, {PIPELINE: "papers", 
 
 def test_a_bare_kafka_client_reads_what_we_put(opened: Opened, name: str) -> None:
     queue, topic = opened(KAFKA), f"{name}.results"
-    queue.declare([], {topic: Traits(2, "none")})
+    queue.declare([], {topic: TopicTraits(2, "none")})
     queue.put(topic, [OURS, Message("id-2", b"raw")])
     found = {record.value(): record for record in consume(topic, 2)}
     record = found[OURS.body]
@@ -189,7 +188,7 @@ def test_a_bare_kafka_client_reads_what_we_put(opened: Opened, name: str) -> Non
 def test_a_bare_amqp_client_reads_what_we_put(opened: Opened, name: str, channel: Any) -> None:
     queue, topic = opened(RABBITMQ), f"{name}.results"
     # Somebody selects by pipeline: whoever binds to the exchange gets everything all the same.
-    queue.declare([Subscription(f"{name}-step", topic, pipeline="news")], {topic: Traits()})
+    queue.declare([Subscription(f"{name}-step", topic, pipeline="news")], {topic: TopicTraits()})
     theirs = channel.queue_declare("", exclusive=True).method.queue
     channel.queue_bind(theirs, f"{topic}-out")
     queue.put(topic, [OURS])
@@ -214,7 +213,10 @@ def test_a_kafka_topic_made_by_others_is_used_as_it_is(opened: Opened, name: str
     admin = AdminClient(kafka_settings())
     config = {"max.message.bytes": "2000000"}
     admin.create_topics([NewTopic(topic, 5, 1, config=config)])[topic].result(PATIENCE_S)
-    queue, reader = opened(KAFKA), Subscription(f"{name}-step", topic, Traits(12, "gzip", True))
+    queue, reader = (
+        opened(KAFKA),
+        Subscription(f"{name}-step", topic, TopicTraits(12, "gzip", True)),
+    )
     queue.declare([reader], {topic: reader.traits})
     queue.put(topic, [Message(f"m{n}", b"x") for n in range(50)])
     assert len({one.message.id for one in take(queue, reader.incoming, 50)}) == 50
@@ -238,14 +240,14 @@ def test_headers_of_every_type_survive_a_dump(opened: Opened, name: str, channel
     queue, reader = opened(RABBITMQ), Subscription(f"{name}-step", f"{name}.topic")
     queue.declare([reader])
     properties = Properties(headers=HEADERS, message_id="theirs")
-    channel.basic_publish("", incoming_queue(reader), b"body", properties)
+    channel.basic_publish("", name_incoming_queue(reader), b"body", properties)
     (taken,) = take(queue, reader.incoming, 1)
     out = BytesIO()
     MessageWriter(out).write(reader.incoming, taken.message)
     queue.settle([taken])
     out.seek(0)
     queue.put(reader.quarantine, [message for _, message in read_messages(out)])
-    _, found, body = next(channel.consume(quarantine_queue(reader)))
+    _, found, body = next(channel.consume(name_quarantine_queue(reader)))
     assert body == b"body"
     given_back = {name: found.headers[name] for name in HEADERS}
     assert given_back == HEADERS
@@ -276,7 +278,7 @@ def test_headers_no_client_reads_do_not_end_the_reader(
     many = encode_table({f"h{n}": "y" for n in range(COUNT_MAX * 3)})[4:]
     hostile = [b"\x01x" + nested, field(1.5), many, field("x" * 100_000) + b"\x01zt\x01"]
     for raw in hostile:
-        channel.basic_publish("", incoming_queue(reader), b"", Written(headers=raw))
+        channel.basic_publish("", name_incoming_queue(reader), b"", Written(headers=raw))
     deep, number, several, large = [one.message for one in take(queue, reader.incoming, 4)]
     assert deep.headers["x"].startswith("!list [[[")
     assert number.headers == {"x": "!float 1.5"}

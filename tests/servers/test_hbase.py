@@ -11,7 +11,11 @@ from urllib.parse import urlsplit
 import happybase
 import pytest
 
-from fonds.model.errors import ConfigurationError, LimitError, StoreUnavailableError
+from fonds.model.errors import (
+    ConfigurationError,
+    LimitError,
+    StoreUnavailableError,
+)
 from fonds.stores.table.hbase import HbaseTable
 from real_servers import free_port, private, url_of
 

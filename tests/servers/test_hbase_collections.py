@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 import happybase
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.building.tending import tend
-from fonds.collections.changing.collections import remove
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.configurations import Configuration
-from fonds.collections.configurations import put as put_configuration
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import FAMILIES, Tables
-from fonds.formats.grouping.keys import clustering_prefix
-from fonds.process_identity import this_process
+from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.configuration import Configuration
+from fonds.grouping.configuration import save_configuration as put_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.maintenance import maintain
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.keys import build_clustering_prefix
+from fonds.grouping.tables import FAMILIES, Tables
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
 from kept_collections import NEWS, Clock, faults, themed
@@ -33,17 +33,19 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture
-def changes(tmp_path: Path) -> Iterator[Changes]:
+def changes(tmp_path: Path) -> Iterator[CollectionWriter]:
     store, records = HbaseTable(url_of("TEST_HBASE_URL")), open_sqlite(tmp_path / "records.sqlite")
     tables = Tables(store, f"t{os.urandom(5).hex()}_")
     tables.declare()
-    yield Changes(tables, Claims(records, this_process(), time.monotonic), Clock())
+    yield CollectionWriter(tables, Leases(records, create_worker_name(), time.monotonic), Clock())
     store.close()
     records.close()
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
-def _bare(changes: Changes, table: str, prefix: bytes = b"") -> dict[bytes, dict[bytes, bytes]]:
+def _bare(
+    changes: CollectionWriter, table: str, prefix: bytes = b""
+) -> dict[bytes, dict[bytes, bytes]]:
     parts = urlsplit(url_of("TEST_HBASE_URL"))
     client = happybase.Connection(parts.hostname, parts.port or 9090)
     try:
@@ -53,14 +55,14 @@ def _bare(changes: Changes, table: str, prefix: bytes = b"") -> dict[bytes, dict
         client.close()
 
 
-def test_the_rows_are_those_of_the_layout(changes: Changes) -> None:
+def test_the_rows_are_those_of_the_layout(changes: CollectionWriter) -> None:
     changes.put(NEWS, themed(120))
     made = rebuild(changes, NEWS)
     changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     changes.delete(NEWS, ["d0", "d1"])
     documents = _bare(changes, "documents")
     assert len(documents) == 119
-    one = documents[NEWS.document("later")]
+    one = documents[NEWS.build_document_row("later")]
     assert one[b"main:text"].startswith(b"violin")
     assert one[b"processing:vector_idf"].startswith(b"FGf")
     assert one[b"processing:vector_tfidf"].startswith(b"FGw")
@@ -79,7 +81,7 @@ def test_the_rows_are_those_of_the_layout(changes: Changes) -> None:
     assert faults(changes.tables, NEWS) == []
 
 
-def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: Changes) -> None:
+def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: CollectionWriter) -> None:
     changes.put(NEWS, themed(60))
     rebuild(changes, NEWS)
 
@@ -89,7 +91,7 @@ def test_a_rebuild_that_dies_and_a_removal_leave_nothing(changes: Changes) -> No
 
     with pytest.raises(RuntimeError):
         rebuild(changes, NEWS, progress=dies)
-    tend(changes, NEWS)
+    maintain(changes, NEWS)
     assert faults(changes.tables, NEWS) == []
     remove(changes, NEWS)
     assert [table for table in FAMILIES if _bare(changes, table, NEWS.row)] == []
@@ -107,11 +109,11 @@ def _parts(row: bytes) -> tuple[str, str, str, int, str]:
     return namespace, key, conf, int.from_bytes(rest[:8], "big"), label.decode()
 
 
-ODD = Name("n\x00\x01ews/ü", "2026\x0011")
-NEIGHBOUR = Name("n\x00\x01ews/ü", "2026\x00111")
+ODD = CollectionName("n\x00\x01ews/ü", "2026\x0011")
+NEIGHBOUR = CollectionName("n\x00\x01ews/ü", "2026\x00111")
 
 
-def test_the_stored_keys_of_clusters_are_f2(changes: Changes) -> None:
+def test_the_stored_keys_of_clusters_are_f2(changes: CollectionWriter) -> None:
     """Two collections and two configurations whose parts begin alike: each prefix finds its own clusters."""
     for name in (ODD, NEIGHBOUR):
         changes.put(name, themed(60))
@@ -122,18 +124,22 @@ def test_the_stored_keys_of_clusters_are_f2(changes: Changes) -> None:
     }
     rows = _bare(changes, "clusters")
     for (name, conf), one in made.items():
-        prefix = clustering_prefix(name.namespace, name.key, conf, one.timestamp)
+        prefix = build_clustering_prefix(name.namespace, name.key, conf, one.timestamp)
         found = {row: cells for row, cells in rows.items() if row.startswith(prefix)}
         assert len(found) == one.clusters
         for row, cells in found.items():
             namespace, key, found_conf, timestamp, label = _parts(row)
-            assert (Name(namespace, key), found_conf, timestamp) == (name, conf, one.timestamp)
+            assert (CollectionName(namespace, key), found_conf, timestamp) == (
+                name,
+                conf,
+                one.timestamp,
+            )
             assert label.encode() == cells[b"main:label"]
             assert str(timestamp).encode() == cells[b"main:timestamp"]
     assert list(map(_parts, sorted(rows))) == sorted(map(_parts, rows))
 
 
-def test_the_clustering_before_is_whole_while_the_next_is_built(changes: Changes) -> None:
+def test_the_clustering_before_is_whole_while_the_next_is_built(changes: CollectionWriter) -> None:
     """A bare client asks at every stage of a rebuild which clustering is served, and reads all of it."""
     changes.put(NEWS, themed(120))
     before = rebuild(changes, NEWS)
@@ -152,11 +158,11 @@ def test_the_clustering_before_is_whole_while_the_next_is_built(changes: Changes
     assert seen["write"] == served
 
 
-def _served(changes: Changes) -> tuple[int, dict[bytes, set[bytes]]]:
+def _served(changes: CollectionWriter) -> tuple[int, dict[bytes, set[bytes]]]:
     """The time of the clustering that is served, and the documents of each of its clusters by its label."""
     (collection,) = _bare(changes, "collections", NEWS.row).values()
     timestamp = int(collection[b"main:configuration:DEFAULT:rebuilt"])
-    prefix = clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
+    prefix = build_clustering_prefix(NEWS.namespace, NEWS.key, "DEFAULT", timestamp)
     found = _bare(changes, "clusters", prefix).values()
     return timestamp, {
         cells[b"main:label"]: {one for one in cells if one.startswith(b"documents:")}

@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
 from fonds.model.message import Delivery, Message, Subscription
 from fonds.ports import Queue
-from fonds.queues.kafka.buffer import HELD_MAX, READY_MAX
-from fonds.wiring.backends import backend
+from fonds.queues.kafka.buffer import BUFFER_MAX, READY_MAX
+from fonds.wiring.stores import open_backend
 from real_servers import private, url_of
 
 pytestmark = pytest.mark.servers
@@ -35,7 +35,7 @@ def opened() -> Iterator[Opened]:
     with ExitStack() as stack:
 
         def open_one(url: str | None = None, options: str = OPTIONS) -> Any:
-            queue = backend("queue", (url or url_of("TEST_KAFKA_URL")) + options, Path())
+            queue = open_backend("queue", (url or url_of("TEST_KAFKA_URL")) + options, Path())
             stack.callback(queue.close)
             return queue
 
@@ -69,8 +69,8 @@ WORK = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.backends import backend
-queue = backend("queue", sys.argv[1], Path())
+from fonds.wiring.stores import open_backend
+queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])
 print("ready", flush=True)
@@ -106,8 +106,8 @@ def test_what_a_killed_process_did_not_settle_is_done_by_the_one_it_shared_with(
         assert killed.stdout.readline().startswith("took")
         killed.send_signal(signal.SIGKILL)
         deadline = time.monotonic() + PATIENCE_S
-        while queue.depth(reader).pending:
-            assert time.monotonic() < deadline, queue.depth(reader)
+        while queue.get_depth(reader).pending:
+            assert time.monotonic() < deadline, queue.get_depth(reader)
             time.sleep(0.2)
         workers[1].send_signal(signal.SIGKILL)
         said = [worker.communicate()[0].split("\n") for worker in workers]
@@ -124,8 +124,8 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.backends import backend
-queue = backend("queue", sys.argv[1], Path())
+from fonds.wiring.stores import open_backend
+queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])
 held, count = [], int(sys.argv[4])
@@ -154,7 +154,7 @@ def test_only_what_was_in_a_killed_hand_is_counted_and_each_time_once(
     found = take(queue, reader.incoming, 3)
     assert {one.message.id: one.redelivered for one in found} == {"m3": 2, "m4": 1, "m5": 0}
     queue.settle(found)
-    assert queue.depth(reader).pending == 0
+    assert queue.get_depth(reader).pending == 0
 
 
 def test_while_the_broker_is_away_this_is_said_in_time_and_afterwards_all_goes_on(
@@ -169,7 +169,7 @@ def test_while_the_broker_is_away_this_is_said_in_time_and_afterwards_all_goes_o
         for act in (
             lambda: queue.settle(held),
             lambda: queue.receive(reader.incoming, 1, 20.0),
-            lambda: queue.depth(reader),
+            lambda: queue.get_depth(reader),
             lambda: queue.declare([reader]),
         ):
             started = time.monotonic()
@@ -203,8 +203,8 @@ def _go_on(act: Callable[[], object]) -> None:
 def _emptied(queue: Queue, reader: Subscription, known: list[str]) -> None:
     """What was in hand comes again if the broker was away for longer than the session lasts."""
     deadline = time.monotonic() + PATIENCE_S
-    while queue.depth(reader).pending or queue.receive(reader.incoming, 1, 0.0):
-        assert time.monotonic() < deadline, queue.depth(reader)
+    while queue.get_depth(reader).pending or queue.receive(reader.incoming, 1, 0.0):
+        assert time.monotonic() < deadline, queue.get_depth(reader)
         again = queue.receive(reader.incoming, 4, 0.5)
         assert set(ids(again)) <= set(known)
         queue.settle(again)
@@ -223,7 +223,7 @@ def test_delays_of_all_lengths_come_in_the_order_they_are_due(
         assert one.message.id == f"{due_s} s"
         assert time.monotonic() - started < due_s + 1
         queue.settle([one])
-    depth = queue.depth(reader)
+    depth = queue.get_depth(reader)
     assert (depth.ready, depth.in_hand, depth.delayed) == (0, 0, 2)
 
 
@@ -232,12 +232,12 @@ def test_more_long_delays_than_are_held_leave_short_ones_alone(
 ) -> None:
     queue = opened()
     queue.declare([reader])
-    count = HELD_MAX * 2
+    count = BUFFER_MAX * 2
     queue.put(reader.incoming, [Message(f"long {n}", b"") for n in range(count)], delay_s=3600.0)
     assert queue.receive(reader.incoming, 1, 2.0) == []
     queue.put(reader.incoming, [Message("short", b"")], delay_s=1.0)
     assert ids(take(queue, reader.incoming, 1)) == ["short"]
-    assert queue.depth(reader).delayed == count
+    assert queue.get_depth(reader).delayed == count
 
 
 def test_a_backlog_many_times_what_is_fetched_ahead_comes_whole_and_once(
@@ -277,7 +277,7 @@ def test_a_partition_that_rested_when_it_went_to_another_is_read_when_it_comes_b
         first.settle(batch)
         seen |= set(ids(batch))
     assert seen == set(sent)
-    assert first.depth(reader).ready == 0
+    assert first.get_depth(reader).ready == 0
 
 
 def test_a_body_of_twelve_megabytes_travels(opened: Opened, reader: Subscription) -> None:
@@ -317,4 +317,4 @@ def test_what_moves_to_a_reader_that_joins_can_be_settled_by_nobody_else(
     assert len(set(ids(moved))) == len(moved)
     assert first.receive(reader.incoming, 30, 0.5) == []
     second.settle(moved)
-    assert second.depth(reader).ready == 0
+    assert second.get_depth(reader).ready == 0

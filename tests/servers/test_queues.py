@@ -16,9 +16,9 @@ import pytest
 
 from fixtures import rabbit_leftovers
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.model.message import Delivery, Message, Subscription, Traits
+from fonds.model.message import Delivery, Message, Subscription, TopicTraits
 from fonds.ports import Queue
-from fonds.wiring.backends import backend
+from fonds.wiring.stores import open_backend
 from real_servers import private, url_of
 
 pytestmark = pytest.mark.servers
@@ -39,7 +39,7 @@ def opened() -> Iterator[Callable[..., Any]]:
 
         def open_one(kind: str, url: str | None = None) -> Any:
             whole = (url or url_of(VARIABLES[kind])) + OPTIONS[kind]
-            queue = backend("queue", whole, Path())
+            queue = open_backend("queue", whole, Path())
             stack.callback(rabbit_leftovers.close, queue)
             return queue
 
@@ -103,8 +103,8 @@ def test_a_broker_that_is_killed_and_comes_back_has_lost_nothing(
 
 def _emptied(queue: Queue, reader: Subscription) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while queue.depth(reader).pending:
-        assert time.monotonic() < deadline, queue.depth(reader)
+    while queue.get_depth(reader).pending:
+        assert time.monotonic() < deadline, queue.get_depth(reader)
         queue.settle(queue.receive(reader.incoming, 100, 0.5))
 
 
@@ -112,8 +112,8 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from fonds.model.message import Subscription
-from fonds.wiring.backends import backend
-queue = backend("queue", sys.argv[1], Path())
+from fonds.wiring.stores import open_backend
+queue = open_backend("queue", sys.argv[1], Path())
 reader = Subscription(sys.argv[2], sys.argv[3])
 queue.declare([reader])
 held = []
@@ -164,7 +164,7 @@ def test_a_short_delay_does_not_wait_behind_a_long_one(
     assert first.message.id == "short"
     assert time.monotonic() - started > 0.8
     queue.settle([first])
-    depth = queue.depth(reader)
+    depth = queue.get_depth(reader)
     assert (depth.ready, depth.in_hand, depth.delayed) == (0, 0, 1)
 
 
@@ -176,7 +176,7 @@ def test_a_message_may_be_held_for_longer_than_the_broker_waits_for_a_sign(
     more = {"kafka": "&max.poll.interval.ms=2500", "rabbitmq": "?heartbeat=1"}[kind]
     url = url_of(VARIABLES[kind])
     with ExitStack() as stack:
-        queues = [backend("queue", url + OPTIONS[kind] + more, Path()) for _ in range(2)]
+        queues = [open_backend("queue", url + OPTIONS[kind] + more, Path()) for _ in range(2)]
         for queue in queues:
             stack.callback(queue.close)
             queue.declare([reader])
@@ -192,7 +192,7 @@ def test_a_message_may_be_held_for_longer_than_the_broker_waits_for_a_sign(
         assert other.receive(reader.incoming, 1, 6.0) == []
         holder.settle(held)
         assert other.receive(reader.incoming, 1, 1.0) == []
-        assert holder.depth(reader).pending == 0
+        assert holder.get_depth(reader).pending == 0
 
 
 def test_what_no_queue_takes_is_told_and_not_lost(
@@ -200,12 +200,12 @@ def test_what_no_queue_takes_is_told_and_not_lost(
 ) -> None:
     import pika
 
-    from fonds.queues.rabbit.delays import incoming_queue
+    from fonds.queues.rabbit.topology import name_incoming_queue
 
     queue = opened("rabbitmq")
     queue.declare([reader])
     connection = pika.BlockingConnection(pika.URLParameters(url_of("TEST_RABBITMQ_URL")))
-    connection.channel().queue_delete(incoming_queue(reader))
+    connection.channel().queue_delete(name_incoming_queue(reader))
     connection.close()
     with pytest.raises(ConfigurationError, match="no queue takes"):
         queue.put(reader.topic, [Message("a", b"")])
@@ -213,7 +213,7 @@ def test_what_no_queue_takes_is_told_and_not_lost(
 
 def test_a_wrong_password_is_told_without_it() -> None:
     url = url_of("TEST_RABBITMQ_URL").replace("guest:guest", "guest:s3cret")
-    queue = backend("queue", url, Path())
+    queue = open_backend("queue", url, Path())
     with pytest.raises(ConfigurationError) as told:
         queue.declare([Subscription("a", "b")])
     assert "s3cret" not in "".join(str(one) for one in (told.value, told.value.__cause__))
@@ -224,8 +224,8 @@ def test_topics_are_kept_as_their_traits_say(opened: Callable[..., Any]) -> None
     from confluent_kafka.admin import AdminClient, ConfigResource
 
     name = f"t{os.urandom(5).hex()}.texts"
-    queue = backend("queue", url_of("TEST_KAFKA_URL"), Path())
-    queue.declare([Subscription("step", name, Traits(7, "gzip", compacted=True))])
+    queue = open_backend("queue", url_of("TEST_KAFKA_URL"), Path())
+    queue.declare([Subscription("step", name, TopicTraits(7, "gzip", compacted=True))])
     admin = AdminClient({"bootstrap.servers": url_of("TEST_KAFKA_URL").partition("//")[2]})
     assert len(admin.list_topics(name, timeout=10).topics[name].partitions) == 7
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)
@@ -237,7 +237,7 @@ def test_topics_are_kept_as_their_traits_say(opened: Callable[..., Any]) -> None
 
 
 def test_names_kafka_does_not_allow_are_told() -> None:
-    queue = backend("queue", url_of("TEST_KAFKA_URL"), Path())
+    queue = open_backend("queue", url_of("TEST_KAFKA_URL"), Path())
     with pytest.raises(ConfigurationError, match="letters, digits"):
         queue.declare([Subscription("step", "a topic with blanks")])
     queue.close()

@@ -14,10 +14,13 @@ import pytest
 
 from fixtures import rabbit_leftovers
 from fonds.model.message import Delivery, Message, Subscription
-from fonds.queues.rabbit.delays import LONGEST_S, incoming_queue
-from fonds.queues.rabbit.exchanges import CONSUMER_TIMEOUT_MS
-from fonds.queues.rabbit.tables import Properties
-from fonds.wiring.backends import backend
+from fonds.queues.rabbit.amqp_tables import Properties
+from fonds.queues.rabbit.topology import (
+    CONSUMER_TIMEOUT_MS,
+    DELAY_MAX_S,
+    name_incoming_queue,
+)
+from fonds.wiring.stores import open_backend
 from real_servers import PrivateServer, private, url_of
 
 pytestmark = pytest.mark.servers
@@ -30,7 +33,7 @@ def opened() -> Iterator[Any]:
     with ExitStack() as stack:
 
         def open_one(url: str | None = None) -> Any:
-            queue = backend("queue", url or url_of("TEST_RABBITMQ_URL"), Path())
+            queue = open_backend("queue", url or url_of("TEST_RABBITMQ_URL"), Path())
             stack.callback(rabbit_leftovers.close, queue)
             return queue
 
@@ -77,7 +80,7 @@ def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
         queue.declare([reader])
         queue.put(reader.topic, [Message("a", b"body")])
         held = take(queue, reader.incoming, 1)
-        assert queue.keep(held) == held
+        assert queue.renew(held) == held
         deadline = time.monotonic() + PATIENCE_S
         while queue.keep(held):
             assert time.monotonic() < deadline
@@ -87,7 +90,7 @@ def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
         (again,) = take(queue, reader.incoming, 1)
         assert (again.message.id, again.redelivered) == ("a", 1)
         queue.settle([again])
-        assert queue.depth(reader).pending == 0
+        assert queue.get_depth(reader).pending == 0
         queue.close()
 
 
@@ -117,14 +120,14 @@ def test_a_delay_longer_than_the_queues_wait_is_waited_for_again(
     due_at_s = time.time() + 2.5
     headers = {"fonds-id": "long", "fonds-key": "k", "fonds-due": round(due_at_s * 1000)}
     connection.channel().basic_publish(
-        "", incoming_queue(reader), b"body", Properties(headers=headers)
+        "", name_incoming_queue(reader), b"body", Properties(headers=headers)
     )
     connection.close()
     (found,) = take(queue, reader.incoming, 1)
     assert time.time() >= due_at_s
     assert found.message == Message("long", b"body", "k")
-    queue.put(reader.incoming, [Message("longer", b"")], delay_s=LONGEST_S * 3.0)
-    assert queue.depth(reader).delayed == 1
+    queue.put(reader.incoming, [Message("longer", b"")], delay_s=DELAY_MAX_S * 3.0)
+    assert queue.get_depth(reader).delayed == 1
 
 
 def test_many_delays_in_any_order_come_in_the_order_they_are_due(

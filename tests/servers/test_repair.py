@@ -18,7 +18,7 @@ from obstore.store import S3Store
 from deployments import deployed, variables
 from e2e.running import fonds
 from e2e.states import state
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from sample import write_sample
 
 pytestmark = pytest.mark.servers
@@ -139,8 +139,8 @@ HARMS = (
         "were counted",
     ),
     Harm("row of the table", Servers.remove_row, "has no row in the table"),
-    Harm("text", lambda on: on.remove("blobs", text_blob_key(on.pdf)), "is missing"),
-    Harm("picture", lambda on: on.remove("blobs", thumbnail_blob_key(on.pdf)), "is missing"),
+    Harm("text", lambda on: on.remove("blobs", build_text_blob_key(on.pdf)), "is missing"),
+    Harm("picture", lambda on: on.remove("blobs", build_thumbnail_blob_key(on.pdf)), "is missing"),
     Harm("document", Servers.remove_document, "is not in the index"),
     Harm("CDXJ", lambda on: on.alter("archive", ".cdxj", lambda data: b""), "of its records"),
     Harm(

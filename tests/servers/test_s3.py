@@ -15,11 +15,15 @@ from urllib.parse import urlsplit
 import obstore
 import pytest
 
-from fonds.model.blob import Blob
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
-from fonds.stores.blobs.s3 import PUBLIC_CACHE_CONTROL, S3Blobs
-from fonds.stores.s3.address import SILENCE_MAX_S, open_store, parse_address
+from fonds.model.archive import Blob
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
+from fonds.stores.s3.blobs import PUBLIC_CACHE_CONTROL, S3Blobs
+from fonds.stores.s3.client import SILENCE_MAX_S, open_store, parse_address
 from real_servers import PrivateServer, private, url_of
 
 pytestmark = pytest.mark.servers
@@ -122,8 +126,8 @@ def test_prefixes_keep_blobs_apart(url: str, blobs: S3Blobs) -> None:
 @pytest.mark.parametrize(
     ("key", "content_type", "cached"),
     [
-        (text_blob_key("a" * 40), "text/plain; charset=utf-8", None),
-        (thumbnail_blob_key("a" * 40), "image/jpeg", PUBLIC_CACHE_CONTROL),
+        (build_text_blob_key("a" * 40), "text/plain; charset=utf-8", None),
+        (build_thumbnail_blob_key("a" * 40), "image/jpeg", PUBLIC_CACHE_CONTROL),
     ],
 )
 def test_a_blob_keeps_its_type_and_only_thumbnails_may_be_cached(
@@ -149,10 +153,10 @@ def test_eight_threads_put_a_thousand_blobs_and_none_is_lost(blobs: S3Blobs) -> 
         list(
             threads.map(lambda key: blobs.put([Blob(key, key.encode() * 100, "text/plain")]), keys)
         )
-        assert blobs.exists([*keys, "7/none"]) == set(keys)
+        assert blobs.filter_existing([*keys, "7/none"]) == set(keys)
         assert list(threads.map(blobs.get, keys)) == [key.encode() * 100 for key in keys]
     blobs.delete(keys)
-    assert blobs.exists(keys) == set()
+    assert blobs.filter_existing(keys) == set()
 
 
 def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
@@ -169,7 +173,7 @@ def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
             act()
     started = time.monotonic()
     with pytest.raises(StoreUnavailableError):
-        blobs.exists([str(number) for number in range(500)])
+        blobs.filter_existing([str(number) for number in range(500)])
     assert time.monotonic() - started < SHORT_S + 5
     own.start()
     assert blobs.get("before") == b"1"
@@ -217,7 +221,7 @@ def test_a_full_disk_is_told_at_once_and_work_goes_on_when_there_is_room(
         blobs.put([Blob("kept", bytes(900_000), "text/plain")])
     assert time.monotonic() - started < 5
     assert blobs.get("kept") == data, "what could not be replaced is still whole"
-    assert blobs.exists(["new"]) == set()
+    assert blobs.filter_existing(["new"]) == set()
     ballast.unlink()
     blobs.put([Blob("new", data, "text/plain")])
     assert blobs.get("new") == data

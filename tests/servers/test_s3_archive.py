@@ -16,8 +16,8 @@ from e2e.crawls import write_crawl
 from e2e.running import fonds
 from e2e.states import state
 from fixtures.archives import entry, fetched
+from fonds.archive.store.folder import FolderArchive
 from fonds.model.errors import StoreUnavailableError
-from fonds.stores.archive.folder import FolderArchive
 from real_servers import private, url_of
 from s3_archives import below, here, opened
 
@@ -73,7 +73,7 @@ def test_the_thread_moves_files_while_others_are_written(tmp_path: Path) -> None
         archived += archive.write([entry(number)])
     done = threading.Event()
     for _ in range(600):
-        if not archive.unsent():
+        if not archive.list_unsent():
             done.set()
             break
         done.wait(0.1)

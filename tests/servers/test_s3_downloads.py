@@ -14,15 +14,14 @@ import obstore
 import pytest
 
 from fonds.config import load_settings
-from fonds.crawl.links import link_to
-from fonds.model.capture import Capture
+from fonds.following.link_rules import build_link
+from fonds.model.capture import Capture, RssEntry
 from fonds.model.disposition import Reason
+from fonds.model.entry import Link
 from fonds.model.errors import PermanentError
-from fonds.model.link import Link
-from fonds.model.rss_entry import RssEntry
-from fonds.stores.s3.address import open_store, parse_address
-from fonds.wiring.backends import close_stores, open_stores, s3_objects
-from fonds.wiring.elsewhere.downloads import make_fetch_download
+from fonds.stores.s3.client import open_store, parse_address
+from fonds.wiring.steps import create_fetch_download
+from fonds.wiring.stores import close_stores, create_s3_opener, open_stores
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.servers
 
 def _versions_or_refusal(objects: Any, url: str) -> int | str:
     try:
-        return len(objects.versions(url))
+        return len(objects.list_versions(url))
     except PermanentError as error:
         return "403" if "(403)" in error.detail else "no 403"
 
@@ -41,16 +40,18 @@ def test_downloads_are_fetched_by_id_and_dated_by_the_server(tmp_path: Path) -> 
     folder = f"downloads-{secrets.token_hex(6)}"
     obstore.put(open_store(address), f"{folder}/5", gzip.compress(b"<p>The harbour froze over."))
     server = urlsplit(url)._replace(path="").geturl()
-    settings = load_settings(tmp_path).changed(elsewhere_s3_url=server, pipeline="historical")
+    settings = load_settings(tmp_path).replace_values(
+        elsewhere_s3_url=server, pipeline="historical"
+    )
 
     def link(number: int) -> Link:
         at = f"s3://{address.bucket}/{folder}/{number}"
-        made = link_to(at, "poll", RssEntry(link=str(number)))
+        made = build_link(at, "poll", RssEntry(link=str(number)))
         return replace(made, final_url="http://a.example/", fetch_timestamp=None)
 
     stores = open_stores(tmp_path, settings)
     try:
-        step = make_fetch_download(stores, settings)
+        step = create_fetch_download(stores, settings)
         (capture,) = step(link(5)).items
         assert isinstance(capture, Capture)
         assert abs(capture.captured_at - datetime.now(UTC)) < timedelta(hours=1)
@@ -59,6 +60,9 @@ def test_downloads_are_fetched_by_id_and_dated_by_the_server(tmp_path: Path) -> 
             step(link(6))
         assert raised.value.reason is Reason.MISSING_SOURCE
         # A server that keeps no versions says so; one that does not take our signature answers 403.
-        assert _versions_or_refusal(s3_objects(tmp_path, settings)(), link(5).url) in (1, "no 403")
+        assert _versions_or_refusal(create_s3_opener(tmp_path, settings)(), link(5).url) in (
+            1,
+            "no 403",
+        )
     finally:
         close_stores(stores)

@@ -16,10 +16,10 @@ from e2e.running import fonds
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import gzipped, http_response
 from fonds.config import load_settings
+from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.errors import PermanentError
-from fonds.stores.s3.address import open_store, parse_address
-from fonds.wiring.backends import open_web, s3_objects
-from fonds.wiring.elsewhere.remote_files import RemoteFiles
+from fonds.stores.s3.client import open_store, parse_address
+from fonds.wiring.stores import create_s3_opener, open_web
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers
@@ -37,8 +37,8 @@ def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) ->
     for name, body in bodies.items():
         obstore.put(open_store(address), f"{folder}/{name}", body)
     server = urlsplit(url)._replace(path="").geturl()
-    settings = load_settings(tmp_path).changed(elsewhere_s3_url=server)
-    remotes = RemoteFiles(open_web(settings), s3_objects(tmp_path, settings))
+    settings = load_settings(tmp_path).replace_values(elsewhere_s3_url=server)
+    remotes = RemoteFiles(open_web(settings), create_s3_opener(tmp_path, settings))
     begun = f"s3://{address.bucket}/{folder}/"
 
     found = list(remotes.find(f"{begun}2023-11*"))
@@ -49,13 +49,13 @@ def test_lists_are_found_by_their_beginning_and_fetched_whole(tmp_path: Path) ->
     (one,) = remotes.find(f"{begun}2023-11-05.csv")
     assert one == found[1]
     (none,) = remotes.find(f"{begun}2024*")
-    assert none.missing
+    assert none.is_missing
     for one in found:
-        fetched = remotes.fetched(one.url, tmp_path / "inbox" / "list")
+        fetched = remotes.fetch(one.url, tmp_path / "inbox" / "list")
         assert fetched.read_bytes() == bodies[one.url.rpartition("/")[2]]
         fetched.unlink()
     with pytest.raises(PermanentError, match="no such object"):
-        remotes.fetched(f"{begun}nowhere.csv", tmp_path / "inbox" / "list")
+        remotes.fetch(f"{begun}nowhere.csv", tmp_path / "inbox" / "list")
     (refused,) = remotes.find("s3://bucket-of-nobody-here/x*")
     assert refused.error
 

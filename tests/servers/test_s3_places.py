@@ -20,8 +20,8 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 from fonds.ports import Archive
-from fonds.stores.s3.address import open_store, parse_address
-from fonds.wiring.backends import open_archive
+from fonds.stores.s3.client import open_store, parse_address
+from fonds.wiring.stores import open_archive
 from real_servers import private, url_of
 
 pytestmark = pytest.mark.servers
@@ -63,7 +63,7 @@ def bucket() -> Bucket:
 def open_with(tmp_path: Path) -> Callable[[str], Archive]:
     """The archive as the program opens it with this `s3_url`."""
     return lambda s3_url: open_archive(
-        tmp_path, load_settings(tmp_path).changed(elsewhere_s3_url=s3_url)
+        tmp_path, load_settings(tmp_path).replace_values(elsewhere_s3_url=s3_url)
     )
 
 

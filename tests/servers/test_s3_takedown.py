@@ -16,8 +16,8 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.archives import entry, fetched
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.library.checks.warcs import verify
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.audit.warcs import verify
 from fonds.model.errors import StoreUnavailableError
 from purged_files import holders, purged
 from real_servers import private, url_of

@@ -13,18 +13,18 @@ import pytest
 
 from bulk_jobs import captures_job, left_in, made_lines, open_hbase_collections, word_job
 from engine_rebuilds import by_engine, filled, left
-from fonds.bulk.captures.tallies import as_json, summed
-from fonds.bulk.extraction.books import as_json as as_counts
-from fonds.bulk.extraction.books import booked
-from fonds.bulk.extraction.rows import RESULTS
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.curating.excluding import exclude
-from fonds.collections.configurations import configuration, put
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import READINGS
-from fonds.engines.local.engine import LocalEngine
-from fonds.engines.spark import SparkEngine
+from fonds.bulk.local import LocalEngine
+from fonds.bulk.spark import SparkEngine
+from fonds.bulk.tallies import build_json, sum_tallies
+from fonds.grouping.changes.curation import exclude
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import READINGS
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import list_placements
+from fonds.ingest.bulk.extraction_manifest import encode_ending_counts as as_counts
+from fonds.ingest.bulk.extraction_manifest import sum_manifests
+from fonds.ingest.bulk.extraction_rows import RESULTS
 from fonds.model.errors import StoreUnavailableError
 from kept_collections import NEWS, faults, themed
 from made_warcs import ENDED, extraction, rows_in, write_warcs
@@ -82,12 +82,15 @@ def test_on_hbase_rebuilds_leave_the_rows_one_process_leaves_in_a_file(
             kept.changes.put(NEWS, more)
         if not theme:
             theme = (
-                next(one.cluster_id for one in places(here.tables, NEWS, "d0") if one.label) or ""
+                next(
+                    one.cluster_id for one in list_placements(here.tables, NEWS, "d0") if one.label
+                )
+                or ""
             )
             for kept in (here, there):
                 exclude(kept.changes, NEWS, conf, theme, ["d0"])
-    assert theme not in {one.cluster_id for one in places(there.tables, NEWS, "d0")}
-    served = [clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
+    assert theme not in {one.cluster_id for one in list_placements(there.tables, NEWS, "d0")}
+    served = [load_clusters(kept.tables, NEWS, "deep") for kept in (here, there)]
     assert served[0] == served[1] is not None
     assert faults(there.tables, NEWS) == []
     assert left(there)[READINGS] == []
@@ -99,7 +102,9 @@ def test_executors_encode_texts_as_one_process_does(spark: SparkEngine, tmp_path
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
     here, there = filled(tmp_path / "here"), filled(tmp_path / "there")
     for kept in (here, there):
-        put(kept.tables, "news", "meant", configuration({"clusters": 5, "encoder": "minilm"}))
+        save_configuration(
+            kept.tables, "news", "meant", build_configuration({"clusters": 5, "encoder": "minilm"})
+        )
     first = rebuild(here.changes, NEWS, "meant", threads=1)
     passes = by_engine(spark, tmp_path / "there")
     assert rebuild(there.changes, NEWS, "meant", threads=1, passes=passes) == first
@@ -120,7 +125,7 @@ def test_a_backfill_leaves_the_same_rows_as_on_one_machine(
         path.write_text("\n".join([*lines, ""]))
         running = engine or LocalEngine(home / "bulk", 2, 1, 50_000)
         job = captures_job(home, [path], ranges=3, part_bytes=60_000)
-        done = as_json(summed(running.run(job)))
+        done = build_json(sum_tallies(running.run(job)))
         told.append(done["counts"])
         left.append(left_in(home))
         random.Random(1).shuffle(lines)
@@ -135,7 +140,7 @@ def test_an_extraction_leaves_the_same_rows_as_on_one_machine(
     left, told = [], []
     for engine, name in ((spark, "spark"), (LocalEngine(tmp_path / "bulk", 2, 2), "local")):
         job = extraction(tmp_path / name, tmp_path / "crawl", tmp_path / name / "out")
-        books = booked(engine.run(job))
+        books = sum_manifests(engine.run(job))
         told.append(as_counts(books.total))
         left.append([rows_in(tmp_path / name / "out", one) for one in RESULTS])
     assert told == [ENDED, ENDED]

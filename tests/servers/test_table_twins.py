@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.formats.journal import JOURNAL, alternate_key, older_key, row_key
 from fonds.ports import Table
+from fonds.stores.journal_table.keys import build_alternate_key, build_old_key, build_row_key
+from fonds.stores.journal_table.schema import JOURNAL
 from fonds.stores.table.hbase import HbaseTable
 from fonds.stores.table.sqlite import SqliteTable
 from real_servers import url_of
@@ -21,9 +22,9 @@ pytestmark = pytest.mark.servers
 
 SHAS = [bytes([number]).hex() * 20 for number in (0, 7, 255)]
 KEYS = [
-    *(row_key(one) for one in SHAS),
-    *(alternate_key(one, "cdx-1") for one in SHAS),
-    *(older_key(one) for one in SHAS),
+    *(build_row_key(one) for one in SHAS),
+    *(build_alternate_key(one, "cdx-1") for one in SHAS),
+    *(build_old_key(one) for one in SHAS),
 ]
 CELLS = st.dictionaries(
     st.sampled_from([*JOURNAL.columns]),

@@ -11,7 +11,7 @@ import pytest
 
 from e2e.running import fonds
 from fixtures.pdfs import text_pdf
-from fonds.stores.s3.address import open_store, parse_address
+from fonds.stores.s3.client import open_store, parse_address
 from real_servers import url_of
 
 pytestmark = pytest.mark.servers

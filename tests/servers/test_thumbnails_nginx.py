@@ -16,12 +16,12 @@ from string import Template
 
 import pytest
 
-from fonds.model.blob import Blob
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.archive import Blob
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.ports import Blobs
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.blobs.s3 import S3Blobs
-from fonds.stores.s3.address import parse_address
+from fonds.stores.blobs import FolderBlobs
+from fonds.stores.s3.blobs import S3Blobs
+from fonds.stores.s3.client import parse_address
 from real_servers import free_port, url_of
 from serving import install_packages
 
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.servers
 CONFIGURATIONS = Path(__file__).parents[2] / "deploy" / "nginx"
 NGINX = Path("/usr/sbin/nginx")
 SHA1HEX = "c69b478ed25083f3780f9557908fed410b4864eb"
-THUMBNAIL, TEXT = thumbnail_blob_key(SHA1HEX), text_blob_key(SHA1HEX)
-LARGER = thumbnail_blob_key(SHA1HEX, "360px-webp")
-PAGE = thumbnail_blob_key("ef" * 20).replace(".180px.jpg", ".html")
+THUMBNAIL, TEXT = build_thumbnail_blob_key(SHA1HEX), build_text_blob_key(SHA1HEX)
+LARGER = build_thumbnail_blob_key(SHA1HEX, "360px-webp")
+PAGE = build_thumbnail_blob_key("ef" * 20).replace(".180px.jpg", ".html")
 JPEG = b"\xff\xd8\xff\xe0 a picture"
 WHOLE = """
 daemon off;
@@ -180,7 +180,7 @@ def test_who_has_it_already_is_told_so(site: Site) -> None:
 
 
 def test_a_thumbnail_that_is_missing_is_missing_in_plain_words(site: Site) -> None:
-    answer = site.ask("/" + thumbnail_blob_key("0" * 40))
+    answer = site.ask("/" + build_thumbnail_blob_key("0" * 40))
     assert answer.status == 404
     assert b"<Error>" not in answer.body
     assert "cache-control" not in answer.headers

@@ -19,7 +19,7 @@ from contract.queue_reading import take
 from fixtures import rabbit_leftovers
 from fonds.config import Settings
 from fonds.model.message import PIPELINE
-from fonds.wiring.backends import open_queue, readers_of
+from fonds.wiring.stores import list_readers, open_queue
 from foreign_work import WAIT_MAX_S, asked, check_books, check_result, settled, working
 from published_results import PIPELINE_NAME, read_text, result
 from real_servers import url_of
@@ -101,7 +101,7 @@ def test_bare_clients_ask_for_pdfs_and_read_what_was_in_them(
 ) -> None:
     home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
     with asked(tmp_path / "crawl") as one:
-        settings = Settings().changed(**one.settings, queue=url_of(variable), env=env)
+        settings = Settings().replace_values(**one.settings, queue=url_of(variable), env=env)
         topics = [f"fonds-{env}.{name}" for name in ("pdf-text", "pdf-thumbnail-180px-jpg")]
         leftovers = open_queue(home, settings)
         try:
@@ -129,14 +129,14 @@ def test_bare_clients_read_results_of_any_size(
     variable: str, client: Callable[[Sequence[str]], Any], tmp_path: Path
 ) -> None:
     home, env = tmp_path / "home", f"w{os.urandom(5).hex()}"
-    settings = Settings().changed(queue=url_of(variable), env=env)
+    settings = Settings().replace_values(queue=url_of(variable), env=env)
     topic = f"fonds-{env}.pdf-text"
     sent = {f"r{size}": "words " * (size // 6) for size in (600, 5_300_000, 18_000_000)}
     queue = open_queue(home, settings)
     try:
         with client([topic]) as others:
             queue.put(topic, [result(id_, text) for id_, text in sent.items()])
-            for reader in readers_of(settings):
+            for reader in list_readers(settings):
                 if reader.topic == topic:
                     found = take(queue, reader.incoming, len(sent))
                     assert {one.message.headers[PIPELINE] for one in found} == {PIPELINE_NAME}

@@ -6,23 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.address import Address, file_name, member_name, member_url, split_address
-from fonds.extract.url import normalize_url
+from fonds.urls.normalization import normalize_url
+from fonds.urls.parts import (
+    UrlParts,
+    file_name,
+    member_name,
+    member_url,
+    split_address,
+)
 
 
 @pytest.mark.parametrize(
     ("url", "parts"),
     [
-        ("HTTP://u@h:80/p?q#f", Address("http", "u@h:80", "/p", "q", "f")),
-        ("//h", Address("", "h", "", None, None)),
-        ("a/b?", Address("", None, "a/b", "", None)),
-        ("urn:x#", Address("urn", None, "x", None, "")),
-        ("1:2", Address("", None, "1:2", None, None)),
-        ("http:///p?#?", Address("http", "", "/p", "", "?")),
-        ("", Address("", None, "", None, None)),
+        ("HTTP://u@h:80/p?q#f", UrlParts("http", "u@h:80", "/p", "q", "f")),
+        ("//h", UrlParts("", "h", "", None, None)),
+        ("a/b?", UrlParts("", None, "a/b", "", None)),
+        ("urn:x#", UrlParts("urn", None, "x", None, "")),
+        ("1:2", UrlParts("", None, "1:2", None, None)),
+        ("http:///p?#?", UrlParts("http", "", "/p", "", "?")),
+        ("", UrlParts("", None, "", None, None)),
     ],
 )
-def test_marks_say_where_parts_end(url: str, parts: Address) -> None:
+def test_marks_say_where_parts_end(url: str, parts: UrlParts) -> None:
     assert split_address(url) == parts
 
 

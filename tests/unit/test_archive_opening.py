@@ -10,7 +10,7 @@ import pytest
 from fonds.config import Settings, load_settings
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import ConfigurationError, PermanentError
-from fonds.wiring import backends
+from fonds.wiring import stores
 
 OBJECTS = "fonds.stores.s3.objects"
 PLACE = Place(PlaceKind.FILE, "s3://crawls/a.pdf")
@@ -20,7 +20,7 @@ def test_the_library_of_s3_is_imported_only_for_a_place_that_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
-    archive = backends.open_archive(tmp_path, Settings())
+    archive = stores.open_archive(tmp_path, Settings())
     with pytest.raises(PermanentError, match=r"pip install 'fonds\[s3\]'"):
         archive.read(PLACE)
 
@@ -30,8 +30,8 @@ def test_an_s3_url_without_its_library_is_told_at_once(
 ) -> None:
     monkeypatch.setitem(sys.modules, OBJECTS, None)
     with pytest.raises(ConfigurationError, match="pip install") as told:
-        backends.open_archive(
-            tmp_path, Settings().changed(elsewhere_s3_url="s3://key:hidden@host:9000")
+        stores.open_archive(
+            tmp_path, Settings().replace_values(elsewhere_s3_url="s3://key:hidden@host:9000")
         )
     assert "hidden" not in str(told.value)
 
@@ -39,8 +39,8 @@ def test_an_s3_url_without_its_library_is_told_at_once(
 @pytest.mark.parametrize("url", ["s3://key:hidden@", "ftp://key:hidden@host", "key:hidden"])
 def test_an_s3_url_that_cannot_be_understood_stops_at_once(url: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="s3_url"):
-        backends.open_archive(tmp_path, Settings().changed(elsewhere_s3_url=url))
-    assert "hidden" not in repr(Settings().changed(elsewhere_s3_url=url))
+        stores.open_archive(tmp_path, Settings().replace_values(elsewhere_s3_url=url))
+    assert "hidden" not in repr(Settings().replace_values(elsewhere_s3_url=url))
 
 
 @pytest.mark.parametrize(

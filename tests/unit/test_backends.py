@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import entry
+from fonds.audit.repair.cleanup import refuse_emptied
 from fonds.config import PORTS, Settings
-from fonds.library.repair.recovering import refuse_emptied
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.wiring import backends
-from fonds.wiring.backends import (
+from fonds.wiring import stores as backends
+from fonds.wiring.stores import (
     BACKENDS,
-    Backend,
-    all_shared,
+    BackendSpec,
+    are_stores_shared,
     close_stores,
+    list_concurrent_stages,
+    list_readers,
     open_archive,
     open_stores,
-    readers_of,
-    stages_side_by_side,
 )
 
 ON_SERVERS = Settings(
@@ -34,26 +34,26 @@ ON_SERVERS = Settings(
 
 
 def test_the_defaults_are_of_one_process() -> None:
-    assert not all_shared(Settings())
+    assert not are_stores_shared(Settings())
 
 
 def test_servers_and_folders_are_shared() -> None:
-    assert all_shared(ON_SERVERS)
-    assert all_shared(ON_SERVERS.changed(blobs="file:/shared/blobs"))
+    assert are_stores_shared(ON_SERVERS)
+    assert are_stores_shared(ON_SERVERS.replace_values(blobs="file:/shared/blobs"))
 
 
 @pytest.mark.parametrize("port", ["queue", "table", "records", "index"])
 def test_one_store_of_one_process_is_enough_to_work_alone(port: str) -> None:
     kept = getattr(Settings(), port)
-    assert not all_shared(ON_SERVERS.changed(**{port: kept}))
+    assert not are_stores_shared(ON_SERVERS.replace_values(**{port: kept}))
 
 
 def test_whether_a_store_is_shared_is_not_where_its_url_leads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that lies in memory has no path below the home, and is nobody else's all the same."""
-    monkeypatch.setitem(BACKENDS["blobs"], "memory", Backend("nowhere:Blobs", shared=False))
-    assert not all_shared(ON_SERVERS.changed(blobs="memory:"))
+    monkeypatch.setitem(BACKENDS["blobs"], "memory", BackendSpec("nowhere:Blobs", is_shared=False))
+    assert not are_stores_shared(ON_SERVERS.replace_values(blobs="memory:"))
 
 
 @pytest.mark.parametrize("port", PORTS)
@@ -61,7 +61,7 @@ def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path:
     with pytest.raises(
         ConfigurationError, match=r"there is no backend .gopher.; there are [a-z]"
     ) as told:
-        backends.backend(port, "gopher://key:hidden@host", tmp_path)
+        backends.open_backend(port, "gopher://key:hidden@host", tmp_path)
     assert "hidden" not in str(told.value)
 
 
@@ -76,16 +76,16 @@ def test_the_archive_lies_where_the_settings_say(where: str, tmp_path: Path) -> 
 
 
 def test_several_processes_work_all_but_what_writes_an_index_of_one_writer() -> None:
-    embedded = stages_side_by_side(Settings())
+    embedded = list_concurrent_stages(Settings())
     assert {"identify", "parse_story", "archive_body"} <= set(embedded)
     assert not {"import_story", "persist_pdf_text"} & set(embedded)
-    assert "import_story" in stages_side_by_side(ON_SERVERS)
+    assert "import_story" in list_concurrent_stages(ON_SERVERS)
 
 
 def test_nobody_works_beside_who_keeps_a_store_for_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = Backend("nowhere:Blobs", shared=False, alone=True)
+    alone = BackendSpec("nowhere:Blobs", is_shared=False, is_exclusive=True)
     monkeypatch.setitem(BACKENDS["blobs"], "memory", alone)
-    assert stages_side_by_side(Settings(blobs="memory:")) == []
+    assert list_concurrent_stages(Settings(blobs="memory:")) == []
 
 
 def test_an_index_that_is_away_keeps_nobody_from_entering_work(
@@ -110,13 +110,13 @@ def test_table_and_topics_have_groups_of_their_own(tmp_path: Path) -> None:
     stores = open_stores(tmp_path, settings)
     try:
         assert stores.journal == "wbgrp-journal-extract-0-prod"
-        assert stores.journal in stores.table.tables()
+        assert stores.journal in stores.table.list_tables()
     finally:
         close_stores(stores)
-    topics = {one.topic for one in readers_of(settings)}
+    topics = {one.topic for one in list_readers(settings)}
     assert "sandcrawler-prod.unextracted" in topics
     assert {one.partition(".")[0] for one in topics} == {"sandcrawler-prod"}
-    alone = {one.topic for one in readers_of(settings.changed(topic_group=""))}
+    alone = {one.topic for one in list_readers(settings.replace_values(topic_group=""))}
     assert {one.partition(".")[0] for one in alone} == {"wbgrp-prod"}
 
 
@@ -152,11 +152,11 @@ def test_each_backend_without_its_extra_says_what_to_install(tmp_path: Path) -> 
     script = f"""
 from pathlib import Path
 from fonds.model.errors import ConfigurationError
-from fonds.wiring.backends import backend
+from fonds.wiring.stores import open_backend
 
 for port, scheme, extra in {WITH_EXTRAS!r}:
     try:
-        backend(port, f"{{scheme}}://127.0.0.1:1/fonds", Path({str(tmp_path)!r}))
+        open_backend(port, f"{{scheme}}://127.0.0.1:1/fonds", Path({str(tmp_path)!r}))
     except ConfigurationError as error:
         print(port, scheme, error)
 """

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.config import JOINED_NAMES, SETTINGS, Settings, home_folder, load_settings
+from fonds.config import (
+    JOINED_NAMES,
+    SETTINGS,
+    Settings,
+    find_home,
+    load_settings,
+)
 from fonds.model.errors import ConfigurationError
 
 
@@ -101,10 +107,10 @@ def test_a_group_is_no_setting_and_a_setting_no_group(tmp_path: Path) -> None:
 
 
 def test_some_can_be_changed_and_all_are_named() -> None:
-    changed = Settings().changed(pdf_timeout_s=3, group="other")
+    changed = Settings().replace_values(pdf_timeout_s=3, group="other")
     assert (changed.pdf.timeout_s, changed.pdf.pages_max, changed.group) == (3, 2_000, "other")
-    assert changed.named().keys() == SETTINGS.keys()
-    assert changed.named()["pdf.timeout_s"] == 3
+    assert changed.flatten().keys() == SETTINGS.keys()
+    assert changed.flatten()["pdf.timeout_s"] == 3
 
 
 @pytest.mark.parametrize(
@@ -163,15 +169,15 @@ def test_the_home_is_the_flag_then_the_variable_then_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert home_folder(None) == tmp_path / "fonds-data"
+    assert find_home(None) == tmp_path / "fonds-data"
     monkeypatch.setenv("FONDS_HOME", "from-variable")
-    assert home_folder(None) == tmp_path / "from-variable"
-    assert home_folder("/from/flag") == Path("/from/flag")
+    assert find_home(None) == tmp_path / "from-variable"
+    assert find_home("/from/flag") == Path("/from/flag")
 
 
 def test_the_home_may_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert home_folder("~/library") == tmp_path / "library"
+    assert find_home("~/library") == tmp_path / "library"
 
 
 def test_the_home_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

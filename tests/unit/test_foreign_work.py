@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 
+from fonds.audit.audit import run_audit
 from fonds.config import Settings
-from fonds.formats.wire import schemas
-from fonds.library.audit import audit
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import CdxRow, DispositionRow, FileMetaRow, PdfMetaRow
 from fonds.ports import Queue
-from fonds.wiring.backends import open_queue, open_stores, readers_of
+from fonds.queues.messages.contracts import build_schemas
+from fonds.wiring.stores import list_readers, open_queue, open_stores
 from foreign_work import (
     WAIT_MAX_S,
     Asked,
@@ -64,7 +64,7 @@ def bare(home: Path, settings: Settings) -> Bare:
 
 def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings().changed(**one.settings), tmp_path / "home"
+        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:
@@ -86,7 +86,7 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
             assert all(text["error_msg"] and text["source"] for text in found.values())
             assert all(text["file_meta"] is None for text in found.values())
             for text in lost:
-                jsonschema.Draft202012Validator(schemas()["pdf-text"]).validate(
+                jsonschema.Draft202012Validator(build_schemas()["pdf-text"]).validate(
                     json.loads(text.body)
                 )
             rows = stores.records.get(PdfMetaRow, list(one.statuses))
@@ -95,7 +95,7 @@ def test_what_others_ask_for_is_done_and_stands_in_all_books(tmp_path: Path) -> 
 
 def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings().changed(**one.settings), tmp_path / "home"
+        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:
@@ -114,7 +114,7 @@ def test_asked_for_again_it_is_known_and_noted_once(tmp_path: Path) -> None:
 def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
     """Identifying, extracting and archiving share one download; another URL of the file needs none."""
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings().changed(**one.settings), tmp_path / "home"
+        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:
@@ -135,12 +135,12 @@ def test_a_file_of_a_petabox_item_is_fetched_once(tmp_path: Path) -> None:
             ended = stores.records.get(DispositionRow, ids)
             assert [(row.verdict, row.about) for row in ended] == [("done", key)] * len(tasks)
             assert len(list(stores.records.find(CdxRow))) == 1
-            assert audit(stores, {"library": readers_of(settings)}).missing == []
+            assert run_audit(stores, {"library": list_readers(settings)}).fault_texts == []
 
 
 def test_one_pipeline_may_be_meant_and_what_it_is_given_is_on_its_books(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one:
-        settings, home = Settings().changed(**one.settings), tmp_path / "home"
+        settings, home = Settings().replace_values(**one.settings), tmp_path / "home"
         open_stores(home, settings)
         others = bare(home, settings)
         with working(home, settings) as stores:

@@ -12,16 +12,16 @@ from starlette.testclient import TestClient
 
 from fixtures.grobid_server import Answer, grobid_server
 from fixtures.tei import tei
+from fonds.audit.audit import run_audit
 from fonds.config import Settings
-from fonds.formats.journal import row_key
-from fonds.formats.wire import schemas
-from fonds.library.audit import audit
-from fonds.library.description import description
 from fonds.model.message import PIPELINE, Message, Subscription
 from fonds.model.rows import CitationRow, EntryRow, GrobidRow, PdfMetaRow
 from fonds.ports import Stores
+from fonds.queues.messages.contracts import build_schemas
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.viewer.description import build_description
 from fonds.web.app import create_app
-from fonds.wiring.backends import open_queue, open_stores, readers_of
+from fonds.wiring.stores import list_readers, open_queue, open_stores
 from foreign_work import Asked, asked, settled, working
 
 PREFIX = "fonds-local"
@@ -35,7 +35,7 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
     with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
         server.next = [Answer(503)]
         named = one.settings | {"pipeline": pipeline, "grobid_url": server.url}
-        settings, home = Settings().changed(**named), tmp_path / "home"
+        settings, home = Settings().replace_values(**named), tmp_path / "home"
         open_stores(home, settings)
         queue = open_queue(home, settings)
         queue.declare(OTHERS)
@@ -53,18 +53,18 @@ def test_what_others_put_on_ungrobided_is_taken_in_and_believed_in_nothing(
                 if result.key in one.statuses:
                     continue
                 found = json.loads(result.body)
-                jsonschema.Draft202012Validator(schemas()["grobid-output"]).validate(found)
+                jsonschema.Draft202012Validator(build_schemas()["grobid-output"]).validate(found)
                 assert (found["status"], found["status_code"]) == ("success", 200)
                 assert result.headers[PIPELINE] == f"-{pipeline}"
             pages = TestClient(create_app(stores), base_url="http://localhost:8765")
             for sha1hex in one.sha1hexes:
-                assert description(stores, sha1hex).derivatives["grobid"].status == "success"
-                key = row_key(sha1hex)
+                assert build_description(stores, sha1hex).derivatives["grobid"].status == "success"
+                key = build_row_key(sha1hex)
                 cells = stores.table.get(stores.journal, [key], ["grobid0:", "file:"])[key]
                 assert {"grobid0:tei_xml", "grobid0:metadata", "file:meta"} <= cells.keys()
                 assert "On the Weight of Air" in pages.get(f"/file/{sha1hex}").text
             assert list(stores.records.find(PdfMetaRow)) == [], "nobody asked for its text"
-            assert audit(stores, {pipeline: readers_of(settings)}).missing == []
+            assert run_audit(stores, {pipeline: list_readers(settings)}).fault_texts == []
         assert len(server.asked) == 1 + len(one.pdfs), (
             "the one that was turned away was asked again"
         )
@@ -74,9 +74,9 @@ def _check_lost(stores: Stores, one: Asked, results: Sequence[Message]) -> None:
     """Message, row and table tell the same of each task that leads to no PDF."""
     for result in results:
         found = json.loads(result.body)
-        jsonschema.Draft202012Validator(schemas()["grobid-output"]).validate(found)
+        jsonschema.Draft202012Validator(build_schemas()["grobid-output"]).validate(found)
         (row,) = stores.records.get(GrobidRow, [result.key])
-        key = row_key(result.key)
+        key = build_row_key(result.key)
         cells = stores.table.get(stores.journal, [key], ["grobid0:"])[key]
         status = one.statuses[result.key]
         assert (found["status"], row.status) == (status, status)
@@ -98,7 +98,7 @@ def test_message_table_and_sql_tell_the_same_where_grobid_fails_and_our_reading_
     tmp_path: Path, answer: Answer, status: str, code: int
 ) -> None:
     with asked(tmp_path / "crawl") as one, grobid_server(answer) as server:
-        settings = Settings().changed(**one.settings, grobid_url=server.url)
+        settings = Settings().replace_values(**one.settings, grobid_url=server.url)
         open_stores(tmp_path / "home", settings)
         queue = open_queue(tmp_path / "home", settings)
         queue.declare(OTHERS)
@@ -111,9 +111,9 @@ def test_message_table_and_sql_tell_the_same_where_grobid_fails_and_our_reading_
             (read,) = queue.receive(OTHERS[0].incoming, 10, 1.0)
             message = json.loads(read.message.body)
             (row,) = stores.records.find(GrobidRow)
-            key = row_key(sha1hex)
+            key = build_row_key(sha1hex)
             cells = stores.table.get(stores.journal, [key], ["grobid0:", "bib0:"])[key]
-            assert audit(stores, {"library": readers_of(settings)}).missing == []
+            assert run_audit(stores, {"library": list_readers(settings)}).fault_texts == []
     assert (message["status"], message["status_code"], message["tei_xml"]) == (status, code, None)
     assert (row.status, row.status_code) == (status, code)
     assert json.loads(cells["grobid0:status"])["status"] == status
@@ -128,7 +128,7 @@ def test_tei_larger_than_a_message_travels_as_a_blob(tmp_path: Path) -> None:
     long = tei(body="<p>" + "word " * 30_000 + "</p>")
     with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=long)) as server:
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
-        settings = Settings().changed(**named, message_max_bytes=20_000)
+        settings = Settings().replace_values(**named, message_max_bytes=20_000)
         open_stores(tmp_path / "home", settings)
         with working(tmp_path / "home", settings) as stores:
             key, body = one.messages[0]
@@ -142,7 +142,7 @@ def test_tei_larger_than_a_message_travels_as_a_blob(tmp_path: Path) -> None:
 def test_marked_as_ours_and_of_no_known_file_it_is_refused(tmp_path: Path) -> None:
     with asked(tmp_path / "crawl") as one, grobid_server(Answer(body=tei())) as server:
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
-        settings = Settings().changed(**named)
+        settings = Settings().replace_values(**named)
         open_stores(tmp_path / "home", settings)
         with working(tmp_path / "home", settings) as stores:
             result = Message("r", b"{}", "ab" * 20)
@@ -164,18 +164,18 @@ def test_what_a_paper_cites_is_shown(tmp_path: Path) -> None:
         grobid_server(Answer(body=tei(citations=entry))) as server,
     ):
         named = one.settings | {"pipeline": "grobid", "grobid_url": server.url}
-        settings = Settings().changed(**named)
+        settings = Settings().replace_values(**named)
         open_stores(tmp_path / "home", settings)
         with working(tmp_path / "home", settings) as stores:
             key, body = one.messages[0]
             stores.queue.put(f"{PREFIX}.ungrobided", [Message("m", body, key)])
             settled(stores, 1)
-            found = description(stores, key)
+            found = build_description(stores, key)
             assert [one.reference for one in found.citations] == ["<b>B. Gust, Wind.", "Storms"]
             assert found.citations_total == 2
             by = ("strong", "title-and-author", "doi:10.5555/<i>", None, None, 3.0)
             stores.records.put([CitationRow(key, 0, found.history[0].promised_at, "Wind", *by)])
-            matched = description(stores, key).citations
+            matched = build_description(stores, key).citations
             assert [one.work for one in matched] == ["doi:10.5555/<i>", None]
             page = TestClient(create_app(stores), base_url="http://localhost:8765").get(
                 f"/file/{key}"

@@ -15,7 +15,7 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import Kind
 from fonds.ports import Stores
-from fonds.wiring.backends import close_stores, set_index_aside
+from fonds.wiring.stores import close_stores, set_index_aside
 
 DOCUMENT = IndexDocument(
     "a" * 40, "a" * 40, Kind.STORY, "http://e.org/", "e.org", None, "en", "A page", "words",

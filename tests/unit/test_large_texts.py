@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fixtures.pdfs import text_pdf
+from fonds.audit.audit import run_audit
 from fonds.config import Settings
-from fonds.library.audit import audit
 from fonds.model.message import Message, Subscription
 from fonds.model.rows import PdfMetaRow
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.wiring.backends import open_stores, readers_of
+from fonds.stores.blobs import FolderBlobs
+from fonds.wiring.stores import list_readers, open_stores
 from foreign_work import asked, hashed, settled, working
 from published_results import read_text
 
@@ -29,7 +29,7 @@ def test_another_program_reads_the_text_of_a_long_pdf(tmp_path: Path, topic_max_
     with asked(tmp_path / "crawl") as one:
         (tmp_path / "crawl" / "allowed" / "long.pdf").write_bytes(pdf)
         limits = {"message_max_bytes": 5_000, "topic_message_max_bytes": topic_max_bytes}
-        settings = Settings().changed(**one.settings, **limits)
+        settings = Settings().replace_values(**one.settings, **limits)
         open_stores(home, settings)
         with closing(SqliteQueue(home / "queue.sqlite")) as others:
             others.declare([THEIRS])
@@ -39,7 +39,7 @@ def test_another_program_reads_the_text_of_a_long_pdf(tmp_path: Path, topic_max_
                 settled(stores, 1)
                 (row,) = stores.records.find(PdfMetaRow)
                 assert (row.sha1hex, row.status) == (hashed(pdf), "success")
-                assert audit(stores, {"library": readers_of(settings)}).missing == []
+                assert run_audit(stores, {"library": list_readers(settings)}).fault_texts == []
             (read,) = others.receive(THEIRS.incoming, 10, 0.0)
             assert (b"text_blob" in read.message.body) == (topic_max_bytes == 10_000)
             blobs = FolderBlobs(home / "blobs")

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from fonds.cli.working.service import log_as_json
+from fonds.cli.service import log_as_json
 from fonds.config import Settings, load_settings
 from fonds.model.errors import ConfigurationError
-from fonds.model.secrets import without_secrets
-from fonds.wiring.backends import backend
+from fonds.model.secrets import redact_secrets
+from fonds.wiring.stores import open_backend
 
 FAULTY = """
 import logging, sys, threading
-from fonds.cli.output.logs import log_plainly
+from fonds.cli.output import log_plainly
 log_plainly()
 url = sys.argv[1]
 logging.getLogger("x").warning("no answer from %s", url)
@@ -58,7 +58,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_users_and_passwords_are_hidden(url: str, shown: str) -> None:
-    assert without_secrets(url) == shown
+    assert redact_secrets(url) == shown
 
 
 def test_settings_do_not_show_urls() -> None:
@@ -68,7 +68,7 @@ def test_settings_do_not_show_urls() -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda: backend("records", URL.replace("postgresql", "oracle"), Path()),
+        lambda: open_backend("records", URL.replace("postgresql", "oracle"), Path()),
         lambda: load_settings(Path(), {"work.queue_high": URL}),
     ],
 )

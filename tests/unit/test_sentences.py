@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from fonds.sentences import sentence_ends
+from fonds.text.sentences import iter_sentence_ends
 
 
 def cut(text: str) -> list[str]:
-    begins = [0, *(begin for _, begin in sentence_ends(text, 0, len(text))), len(text)]
+    begins = [0, *(begin for _, begin in iter_sentence_ends(text, 0, len(text))), len(text)]
     return [text[a:b].strip() for a, b in pairwise(begins) if text[a:b].strip()]
 
 
@@ -35,4 +35,4 @@ def test_sentences_end_where_people_would_say(text: str, sentences: list[str]) -
 
 def test_nothing_outside_of_the_two_places_is_an_end() -> None:
     text = "First part. Second part. Third part."
-    assert [end for end, _ in sentence_ends(text, 12, 25)] == [24]
+    assert [end for end, _ in iter_sentence_ends(text, 12, 25)] == [24]

@@ -14,14 +14,15 @@ import pytest
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
+    CAUSES_MAX,
     FondsError,
     PermanentError,
     StorageFullError,
     StoreUnavailableError,
     TransientError,
+    find_shortage,
 )
-from fonds.model.shortage import CAUSES_MAX, shortage
-from fonds.sqlite_file import explain
+from fonds.stores.sqlite_file import explain
 
 
 def fault(number: int, name: str | None = None) -> OSError:
@@ -45,7 +46,7 @@ def fault(number: int, name: str | None = None) -> OSError:
 def test_wants_of_the_machine_are_told_as_such(
     error: Exception, kind: type[FondsError], told: str
 ) -> None:
-    found = shortage(error)
+    found = find_shortage(error)
     assert type(found) is kind
     assert told in str(found)
 
@@ -63,25 +64,25 @@ def test_wants_of_the_machine_are_told_as_such(
     ],
 )
 def test_other_errors_are_none(error: Exception) -> None:
-    assert shortage(error) is None
+    assert find_shortage(error) is None
 
 
 def test_what_an_error_was_raised_from_counts() -> None:
     outer, inner = PermanentError(Reason.UNREADABLE_SOURCE, "cannot be read"), TransientError("x")
     outer.__cause__, inner.__cause__ = inner, fault(errno.EMFILE)
-    assert isinstance(shortage(outer), StoreUnavailableError)
+    assert isinstance(find_shortage(outer), StoreUnavailableError)
 
 
 def test_what_was_merely_being_handled_does_not() -> None:
     error = ValueError()
     error.__context__ = fault(errno.EMFILE)
-    assert shortage(error) is None
+    assert find_shortage(error) is None
 
 
 def test_a_ring_of_causes_ends() -> None:
     one, other = ValueError(), ValueError()
     one.__cause__, other.__cause__ = other, one
-    assert shortage(one) is None
+    assert find_shortage(one) is None
     assert CAUSES_MAX < 100
 
 
@@ -89,13 +90,13 @@ QUOTA = """
 import errno, sys
 sys.path[:] = {paths!r}
 from pathlib import Path
-from fonds.isolation.confinement import privileges, seccomp
-from fonds.isolation.confinement.system_calls import MACHINES
+from fonds.isolation import privileges, seccomp
+from fonds.isolation.seccomp import MACHINES
 from fonds.queues.sqlite import SqliteQueue
 from fonds.model.message import Message, Subscription
 queue = SqliteQueue(Path({path!r}))
 queue.declare([Subscription("s", "t", "p")])
-privileges.never_gain()
+privileges.forbid_new_privileges()
 seccomp.install([
     (seccomp.LOAD, 0, 0, 0),
     (seccomp.EQUAL, 0, 1, {pwrite}),

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from fonds import sqlite_file
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.sqlite_file import Layout, SqliteFile
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.stores import sqlite_file
+from fonds.stores.sqlite_file import FileLayout, SqliteFile
 
-LAYOUT = Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)")
+LAYOUT = FileLayout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)")
 
 
 @pytest.fixture
@@ -32,12 +36,12 @@ def shelf(path: Path) -> Iterator[SqliteFile]:
 
 
 def add(file: SqliteFile, name: str, size_bytes: int = 0) -> None:
-    with file.writing() as connection:
+    with file.write_transaction() as connection:
         connection.execute("INSERT INTO things VALUES (?, ?)", (name, bytes(size_bytes)))
 
 
 def names(file: SqliteFile) -> list[str]:
-    with file.reading() as connection:
+    with file.read_connection() as connection:
         return [row[0] for row in connection.execute("SELECT name FROM things ORDER BY rowid")]
 
 
@@ -52,7 +56,7 @@ def test_a_new_file_is_made_with_its_folders_and_opened_again(
 
 def test_a_transaction_that_fails_leaves_nothing(shelf: SqliteFile) -> None:
     rows = [("a",), ("b", "one too many")]
-    with pytest.raises(sqlite3.ProgrammingError), shelf.writing() as connection:
+    with pytest.raises(sqlite3.ProgrammingError), shelf.write_transaction() as connection:
         connection.executemany("INSERT INTO things (name) VALUES (?)", rows)
     add(shelf, "c")
     assert names(shelf) == ["c"]
@@ -72,7 +76,7 @@ def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> 
 
 
 def test_a_file_of_a_newer_layout_is_refused(path: Path, shelf: SqliteFile) -> None:
-    older = Layout("shelf", 0x1234, 1, LAYOUT.schema)
+    older = FileLayout("shelf", 0x1234, 1, LAYOUT.schema)
     with pytest.raises(ConfigurationError, match="newer Fonds"):
         SqliteFile(path, older)
 
@@ -110,7 +114,7 @@ def test_a_file_locked_for_too_long_is_unavailable(
 ) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_S", 0.01)
     impatient = SqliteFile(path, LAYOUT)
-    with shelf.writing(), pytest.raises(StoreUnavailableError, match="locked"):
+    with shelf.write_transaction(), pytest.raises(StoreUnavailableError, match="locked"):
         add(impatient, "a")
     add(impatient, "b")
     assert names(impatient) == ["b"]
@@ -118,12 +122,12 @@ def test_a_file_locked_for_too_long_is_unavailable(
 
 
 def test_a_full_store_says_so_and_goes_on_once_there_is_room(shelf: SqliteFile) -> None:
-    with shelf.reading() as connection:
+    with shelf.read_connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(StorageFullError, match="no space left"):
         add(shelf, "big", 100_000)
-    with shelf.reading() as connection:
+    with shelf.read_connection() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
     add(shelf, "big", 100_000)
     assert names(shelf) == ["big"]
@@ -162,13 +166,14 @@ def add_until_full(file: SqliteFile) -> None:
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from fonds.sqlite_file import Layout, SqliteFile
+from fonds.stores.sqlite_file import FileLayout, SqliteFile
 from fonds.model.errors import StoreUnavailableError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-file = SqliteFile(Path(sys.argv[1]), Layout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)"))
+layout = FileLayout("shelf", 0x1234, 2, "CREATE TABLE things (name TEXT, body BLOB)")
+file = SqliteFile(Path(sys.argv[1]), layout)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
 try:
-    with file.writing() as connection:
+    with file.write_transaction() as connection:
         connection.execute("INSERT INTO things VALUES ('big', zeroblob(1000000))")
 except StoreUnavailableError as error:
     print(error)
@@ -211,7 +216,7 @@ def names_in_a_new_connection(path: Path) -> list[str]:
 def test_shrinking_gives_free_pages_back_to_the_disk(path: Path, shelf: SqliteFile) -> None:
     for i in range(100):
         add(shelf, str(i), 40_000)
-    with shelf.writing() as connection:
+    with shelf.write_transaction() as connection:
         connection.execute("DELETE FROM things")
     pages = page_count(shelf)
     shelf.shrink(100_000)
@@ -224,14 +229,14 @@ def test_shrinking_gives_free_pages_back_to_the_disk(path: Path, shelf: SqliteFi
 
 
 def page_count(file: SqliteFile) -> int:
-    with file.reading() as connection:
+    with file.read_connection() as connection:
         return int(connection.execute("PRAGMA page_count").fetchone()[0])
 
 
 def test_programming_mistakes_are_not_dressed_up(shelf: SqliteFile) -> None:
     with (
         pytest.raises(sqlite3.OperationalError, match="no such table"),
-        shelf.reading() as connection,
+        shelf.read_connection() as connection,
     ):
         connection.execute("SELECT * FROM nonsense")
 
@@ -242,7 +247,7 @@ def test_a_process_killed_while_it_writes_leaves_what_it_had_committed(
     child = os.fork()
     if child == 0:
         add(shelf, "committed")
-        with shelf.writing() as connection:
+        with shelf.write_transaction() as connection:
             connection.execute("INSERT INTO things VALUES ('torn', NULL)")
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.word_forms import (
+from fonds.text.stems import (
     ALGORITHMS,
     CHANGE_BEGINNINGS,
-    STEMMED_CHARACTERS_MAX,
-    stemmed,
-    stems_everywhere,
-    stems_of,
-    words_written,
+    STEMMED_MAX_CHARS,
+    iter_written_words,
+    list_search_stems,
+    list_stems,
+    stem_text,
 )
-from fonds.words import fold, words
+from fonds.text.words import fold_text, split_words
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from fonds.words import fold, words
     ],
 )
 def test_words_are_forms_of_each_other(language: str | None, one: str, other: str):
-    assert stems_of(one, language) & stems_of(other, language)
+    assert list_stems(one, language) & list_stems(other, language)
 
 
 @pytest.mark.parametrize(
@@ -52,28 +52,28 @@ def test_words_are_forms_of_each_other(language: str | None, one: str, other: st
     ],
 )
 def test_words_are_not(language: str | None, one: str, other: str):
-    assert not stems_of(one, language) & stems_of(other, language)
+    assert not list_stems(one, language) & list_stems(other, language)
 
 
 def test_a_text_is_stemmed_in_the_language_it_is_in():
-    assert stemmed("The networks, networking!", "en").split() == ["the", "network", "network"]
-    assert stemmed("The networks", None).split() == ["the", "networks"]
+    assert stem_text("The networks, networking!", "en").split() == ["the", "network", "network"]
+    assert stem_text("The networks", None).split() == ["the", "networks"]
 
 
 def test_characters_that_are_words_are_left_out_of_the_stems():
-    assert stemmed("東京 network", "ja").split() == ["network"]
+    assert stem_text("東京 network", "ja").split() == ["network"]
 
 
 def test_what_is_too_long_for_a_word_is_left_as_it_is():
-    long = "s" * (STEMMED_CHARACTERS_MAX + 1)
-    assert stems_of(long, "en") == {long}
+    long = "s" * (STEMMED_MAX_CHARS + 1)
+    assert list_stems(long, "en") == {long}
 
 
 @given(st.text(max_size=60))
 def test_written_and_folded_words_stand_beside_each_other(text: str):
-    pairs = list(words_written(text))
-    assert [folded for _, folded in pairs] == words(text)
-    assert all(fold(written).split() == [folded] for written, folded in pairs)
+    pairs = list(iter_written_words(text))
+    assert [folded for _, folded in pairs] == split_words(text)
+    assert all(fold_text(written).split() == [folded] for written, folded in pairs)
 
 
 @given(
@@ -85,24 +85,24 @@ def test_written_and_folded_words_stand_beside_each_other(text: str):
     st.sampled_from([*ALGORITHMS, None, "zh"]),
 )
 def test_what_is_looked_for_everywhere_is_what_each_language_has(word: str, language: str | None):
-    if len(words(word)) != 1:
+    if len(split_words(word)) != 1:
         return
     counted = {
         stem.text
-        for stem in stems_everywhere(word)
+        for stem in list_search_stems(word)
         if (
             language in stem.languages
             if stem.languages is not None
-            else language not in stem.others
+            else language not in stem.other_languages
         )
     }
-    assert counted == stems_of(word, language)
+    assert counted == list_stems(word, language)
 
 
 @given(st.text(max_size=80), st.sampled_from([*ALGORITHMS, None]))
 def test_stems_are_words_without_spaces_and_never_empty(text: str, language: str | None):
-    for written, folded in words_written(text):
-        found = stems_of(folded, language) if words(folded) == [folded] else {folded}
+    for written, folded in iter_written_words(text):
+        found = list_stems(folded, language) if split_words(folded) == [folded] else {folded}
         assert all(found), (written, folded)
 
 
@@ -113,5 +113,5 @@ def test_stems_are_words_without_spaces_and_never_empty(text: str, language: str
     st.sampled_from(sorted(ALGORITHMS.keys() - CHANGE_BEGINNINGS)),
 )
 def test_a_stem_begins_as_its_word_does(word: str, language: str):
-    if len(words(word)) == 1:
-        assert {stem[0] for stem in stems_of(word, language)} == {words(word)[0][0]}
+    if len(split_words(word)) == 1:
+        assert {stem[0] for stem in list_stems(word, language)} == {split_words(word)[0][0]}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.words import composed, fold, folded_length, words
+from fonds.text.words import compose_text, fold_text, measure_folded_length, split_words
 
 
 @pytest.mark.parametrize(
@@ -36,21 +36,23 @@ from fonds.words import composed, fold, folded_length, words
     ],
 )
 def test_words_are_split_and_folded(text: str, expected: list[str]):
-    assert words(text) == expected
+    assert split_words(text) == expected
 
 
 @given(st.text())
 def test_folding_words_again_changes_nothing(text: str):
-    once = words(text)
-    assert words(" ".join(once)) == once
+    once = split_words(text)
+    assert split_words(" ".join(once)) == once
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_composed_and_decomposed_texts_have_the_same_words(text: str):
-    assert words(unicodedata.normalize("NFD", text)) == words(unicodedata.normalize("NFC", text))
+    assert split_words(unicodedata.normalize("NFD", text)) == split_words(
+        unicodedata.normalize("NFC", text)
+    )
 
 
 @given(st.text())
 def test_the_folded_length_is_that_of_the_characters(text: str):
-    whole = composed(text)
-    assert sum(map(folded_length, whole)) == len(fold(text))
+    whole = compose_text(text)
+    assert sum(map(measure_folded_length, whole)) == len(fold_text(text))

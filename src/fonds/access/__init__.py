@@ -1,1 +1,1 @@
-"""Who may do what: keys, the sessions they begin, and what was done; on the records alone."""
+"""Access to the web pages and API: keys, sessions, sign-in, recorded acts."""

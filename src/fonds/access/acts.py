@@ -10,52 +10,50 @@ from uuid import uuid4
 from fonds.model.rows import ActRow
 from fonds.ports import Records
 
-WHAT_CHARACTERS_MAX = 500
-KEPT_MAX = 100_000
+DESCRIPTION_MAX_CHARS = 500
+ACTS_MAX = 100_000
 TRIMMED_EVERY = 1_000
-TRIMMED_AT_ONCE = 5_000
+TRIM_BATCH = 5_000
 DONE, REFUSED = 200, 400
 
 
 @dataclass(slots=True)
-class Acts:
+class ActLog:
     """The acts of a home. Safe for several threads: of two who trim at once, either may."""
 
     records: Records
-    now: Callable[[], datetime]
+    clock: Callable[[], datetime]
     _begun: int = 0
 
-    def begin(self, who: str, what: str) -> ActRow:
+    def begin(self, actor: str, description: str) -> ActRow:
         """Note what somebody is about to do."""
-        row = ActRow(uuid4().hex, self.now(), who, what[:WHAT_CHARACTERS_MAX])
+        row = ActRow(uuid4().hex, self.clock(), actor, description[:DESCRIPTION_MAX_CHARS])
         self.records.put([row])
         self._begun += 1
         if self._begun % TRIMMED_EVERY == 1:
             self.trim()
         return row
 
-    def name(self, act: ActRow, told: str) -> None:
+    def describe(self, act: ActRow, description: str) -> None:
         """Note of an act that was begun what more is known of it now."""
-        what = f"{act.what} {told}"[:WHAT_CHARACTERS_MAX]
+        what = f"{act.what} {description}"[:DESCRIPTION_MAX_CHARS]
         self.records.change(ActRow, [act.act_id], {"what": what})
 
     def end(self, act: ActRow, outcome: int = DONE) -> None:
         """Note how it ended."""
         self.records.change(ActRow, [act.act_id], {"outcome": outcome})
 
-    def newest(self, count_max: int) -> list[ActRow]:
+    def list_newest(self, count_max: int) -> list[ActRow]:
         """The last acts, the newest first."""
         order = ("-at", "-act_id")
         return list(self.records.find(ActRow, order=order, count_max=count_max))
 
-    def trim(self, kept_max: int = KEPT_MAX) -> int:
-        """Forget the oldest beyond `kept_max`; how many those were, some thousand at once."""
-        over = self.records.count(ActRow).get((), 0) - kept_max
+    def trim(self, count_max: int = ACTS_MAX) -> int:
+        """Forget the oldest beyond `count_max`; how many those were, some thousand at once."""
+        over = self.records.count(ActRow).get((), 0) - count_max
         if over <= 0:
             return 0
-        found = self.records.find(
-            ActRow, order=("at", "act_id"), count_max=min(over, TRIMMED_AT_ONCE)
-        )
+        found = self.records.find(ActRow, order=("at", "act_id"), count_max=min(over, TRIM_BATCH))
         oldest = [row.act_id for row in found]
         self.records.delete(ActRow, oldest)
         return len(oldest)

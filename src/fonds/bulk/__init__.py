@@ -1,1 +1,1 @@
-"""Bulk work as data: jobs that read parts, bring records into order and write them in batches."""
+"""Engines that run bulk work: this machine's processes, and Spark."""

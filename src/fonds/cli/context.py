@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fonds.cli.names import Command
-from fonds.cli.output.streams import write_line
+from fonds.cli.names import SuggestingCommand
+from fonds.cli.output import write_line
 from fonds.model.errors import ConfigurationError
-from fonds.model.secrets import without_secrets
+from fonds.model.secrets import redact_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,102 +34,104 @@ class App:
 
     home: Path
     flags: Mapping[str, str]
-    json: bool
-    quiet: bool
-    home_named: bool = False
+    is_json: bool
+    is_quiet: bool
+    is_home_named: bool = False
 
     @classmethod
     def from_flags(cls, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """Raises click.UsageError for a --set without `=`."""
-        from fonds.config import home_folder
+        from fonds.config import find_home
 
-        return cls(home_folder(home), _pairs(set_), json, quiet, home is not None)
+        return cls(find_home(home), _parse_pairs(set_), json, quiet, home is not None)
 
     def with_flags(self, home: str | None, set_: tuple[str, ...], json: bool, quiet: bool) -> App:
         """The same call with what stands behind the command's name over what stands before it."""
-        from fonds.config import home_folder
+        from fonds.config import find_home
 
         return replace(
             self,
-            home=home_folder(home) if home else self.home,
-            flags={**self.flags, **_pairs(set_)},
-            json=self.json or json,
-            quiet=self.quiet or quiet,
-            home_named=self.home_named or home is not None,
+            home=find_home(home) if home else self.home,
+            flags={**self.flags, **_parse_pairs(set_)},
+            is_json=self.is_json or json,
+            is_quiet=self.is_quiet or quiet,
+            is_home_named=self.is_home_named or home is not None,
         )
 
-    def told(self, words: str) -> str:
+    def format_command(self, words: str) -> str:
         """A command to be typed as it stands: Fonds as it was called here, and the home if it was named."""
-        home = f" --home {shlex.quote(_from_here(self.home))}" if self.home_named else ""
-        return f"{program()}{home} {words}"
+        home = f" --home {shlex.quote(_shorten_path(self.home))}" if self.is_home_named else ""
+        return f"{find_program_name()}{home} {words}"
 
-    def settings(self, **more: str | int | bool | None) -> Settings:
+    def load_settings(self, **continues_soon: str | int | bool | None) -> Settings:
         """The settings, with flags of the command's own over all others; None is no flag."""
         from fonds.config import load_settings
 
-        own = {name: value for name, value in more.items() if value is not None}
+        own = {name: value for name, value in continues_soon.items() if value is not None}
         return load_settings(self.home, {**self.flags, **own})
 
-    def stores(self, settings: Settings | None = None, *, make: bool = False) -> Stores:
+    def open_stores(self, settings: Settings | None = None, *, create: bool = False) -> Stores:
         """The stores of the home, closed when the command ends.
 
-        Raises ConfigurationError when there is no home yet, unless `make`.
+        Raises ConfigurationError when there is no home yet, unless `create`.
         """
-        from fonds.wiring.backends import close_stores, open_stores
+        from fonds.wiring.stores import close_stores, open_stores
 
-        if not make:
-            self.must_be_there()
-        stores = open_stores(self.home, settings or self.settings())
+        if not create:
+            self.require_home()
+        stores = open_stores(self.home, settings or self.load_settings())
         click.get_current_context().call_on_close(partial(close_stores, stores))
         return stores
 
-    def index(self) -> Index:
+    def open_index(self) -> Index:
         """The index alone, closed when the command ends: for those who only look something up.
 
         Raises ConfigurationError when there is no home yet.
         """
-        from fonds.ports.closing import close
-        from fonds.wiring.backends import open_index
+        from fonds.ports.stores import close
+        from fonds.wiring.stores import open_index
 
-        self.must_be_there()
-        index = open_index(self.home, self.settings())
+        self.require_home()
+        index = open_index(self.home, self.load_settings())
         click.get_current_context().call_on_close(partial(close, index))
         return index
 
-    def table(self, settings: Settings, name: str | None = None, *, make: bool = False) -> Table:
+    def open_table(
+        self, settings: Settings, name: str | None = None, *, create: bool = False
+    ) -> Table:
         """The table store alone, its journal declared unless another table is meant by `name`; closed when
         the command ends.
 
-        Raises ConfigurationError when there is no home yet, unless `make`.
+        Raises ConfigurationError when there is no home yet, unless `create`.
         """
-        from fonds.ports.closing import close
-        from fonds.wiring.bulk.table import open_table
+        from fonds.ports.stores import close
+        from fonds.wiring.stores import open_table
 
-        if not make:
-            self.must_be_there()
+        if not create:
+            self.require_home()
         table = open_table(self.home, settings, name)
         click.get_current_context().call_on_close(partial(close, table))
         return table
 
-    def queue(self, settings: Settings) -> Queue:
+    def open_queue(self, settings: Settings) -> Queue:
         """The queue alone, closed when the command ends: no other store need be there."""
-        from fonds.ports.closing import close
-        from fonds.wiring.backends import open_queue
+        from fonds.ports.stores import close
+        from fonds.wiring.stores import open_queue
 
         queue = open_queue(self.home, settings)
         click.get_current_context().call_on_close(partial(close, queue))
         return queue
 
-    def must_be_there(self) -> None:
+    def require_home(self) -> None:
         """Raises ConfigurationError when there is no home yet."""
         if not self.home.is_dir():
             raise ConfigurationError(
-                f"there is no {self.home} yet. `{self.told('ingest PATH…')}` makes it; "
+                f"there is no {self.home} yet. `{self.format_command('ingest PATH…')}` makes it; "
                 f"or point to another with --home or FONDS_HOME."
             )
 
 
-def program() -> str:
+def find_program_name() -> str:
     """How Fonds was called: its name alone where the shell finds it by that."""
     called = Path(sys.argv[0])
     found = shutil.which("fonds")
@@ -138,23 +140,23 @@ def program() -> str:
     return shlex.quote(str(called))
 
 
-def _from_here(folder: Path) -> str:
+def _shorten_path(folder: Path) -> str:
     """Shorter where it lies below the folder the shell is in."""
     here = Path.cwd()
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
 
-def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+def _parse_pairs(words: tuple[str, ...]) -> dict[str, str]:
     pairs = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {without_secrets(word)!r}: write it as NAME=VALUE")
+            raise click.UsageError(f"--set {redact_secrets(word)!r}: write it as NAME=VALUE")
         pairs[name.strip()] = value
     return pairs
 
 
-def global_options() -> list[click.Option]:
+def build_global_options() -> list[click.Option]:
     """The options every call takes, before or behind the command's name."""
     return [
         click.Option(
@@ -180,7 +182,7 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     """A command whose function takes the App and its own arguments."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
-        shared = global_options()
+        shared = build_global_options()
         names = [option.name or "" for option in shared]
 
         def called(ctx: click.Context, /, **arguments: Any) -> Any:
@@ -189,7 +191,7 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
             return function(app.with_flags(**flags), **arguments)
 
         called.__doc__ = function.__doc__
-        made = click.command(name, cls=Command)(click.pass_context(called))
+        made = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
         made.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
         return made
 
@@ -203,12 +205,12 @@ def echo_json(value: object) -> None:
     write_line(msgspec.json.encode(value, enc_hook=str))
 
 
-def say(note: str) -> None:
+def print_note(note: str) -> None:
     """A note beside the answer, on standard error, where it is not taken for a part of it."""
-    console(stderr=True).print(note, markup=False)
+    open_console(stderr=True).print(note, markup=False)
 
 
-def console(*, stderr: bool = False) -> Console:
+def open_console(*, stderr: bool = False) -> Console:
     """Where people read; colours only on a terminal."""
     from rich.console import Console
 

@@ -10,14 +10,12 @@ from typing import Any
 import click
 
 from fonds import __version__
-from fonds.cli.context import App, global_options
-from fonds.cli.limits import allow_files, collect_seldom
-from fonds.cli.names import Commands
-from fonds.cli.output.logs import log_plainly
-from fonds.cli.output.streams import write_any_text
-from fonds.model.errors import ConfigurationError, FondsError, StorageFullError
-from fonds.model.secrets import without_secrets
-from fonds.model.shortage import shortage
+from fonds.cli.context import App, build_global_options
+from fonds.cli.names import CommandGroup
+from fonds.cli.output import log_plainly, write_any_text
+from fonds.cli.process import allow_files, collect_seldom
+from fonds.model.errors import ConfigurationError, FondsError, StorageFullError, find_shortage
+from fonds.model.secrets import redact_secrets
 
 EXIT_QUARANTINED = 1
 EXIT_FAILED = 1
@@ -25,47 +23,47 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 COMMANDS: dict[str, str] = {
-    "ingest": "fonds.cli.commands.ingest",
-    "fetch": "fonds.cli.commands.fetch",
-    "sources": "fonds.cli.commands.sources",
-    "run": "fonds.cli.commands.work",
-    "work": "fonds.cli.commands.work",
-    "extract": "fonds.cli.commands.extract",
-    "search": "fonds.cli.commands.search",
-    "show": "fonds.cli.commands.show",
-    "changes": "fonds.cli.commands.changes",
-    "status": "fonds.cli.commands.status",
-    "audit": "fonds.cli.commands.audit",
-    "repair": "fonds.cli.commands.repair",
-    "failures": "fonds.cli.commands.failures",
-    "takedown": "fonds.cli.commands.takedown",
-    "keys": "fonds.cli.commands.keys",
-    "embargo": "fonds.cli.commands.embargo",
-    "timetable": "fonds.cli.commands.timetable",
-    "doctor": "fonds.cli.commands.doctor",
-    "serve": "fonds.cli.commands.serve",
-    "export": "fonds.cli.commands.export",
-    "verify": "fonds.cli.commands.verify",
-    "reindex": "fonds.cli.commands.reindex",
-    "archive": "fonds.cli.commands.archive",
-    "pipelines": "fonds.cli.commands.pipelines",
-    "topics": "fonds.cli.commands.queue",
-    "queue": "fonds.cli.commands.queue",
-    "catchup": "fonds.cli.commands.catchup",
-    "table": "fonds.cli.commands.table",
-    "collection": "fonds.cli.commands.collection",
-    "configuration": "fonds.cli.commands.configuration",
-    "group": "fonds.cli.commands.group",
-    "clusters": "fonds.cli.commands.clusters",
-    "backfill": "fonds.cli.commands.backfill",
-    "catalog": "fonds.cli.commands.catalog",
-    "completion": "fonds.cli.commands.completion",
-    "match": "fonds.cli.commands.match",
+    "ingest": "fonds.cli.ingest",
+    "fetch": "fonds.cli.fetch",
+    "sources": "fonds.cli.sources",
+    "run": "fonds.cli.work",
+    "work": "fonds.cli.work",
+    "extract": "fonds.cli.extract",
+    "search": "fonds.cli.search",
+    "show": "fonds.cli.show",
+    "changes": "fonds.cli.changes",
+    "status": "fonds.cli.status",
+    "audit": "fonds.cli.audit",
+    "repair": "fonds.cli.repair",
+    "failures": "fonds.cli.failures",
+    "takedown": "fonds.cli.takedown",
+    "keys": "fonds.cli.keys",
+    "embargo": "fonds.cli.embargo",
+    "timetable": "fonds.cli.timetable",
+    "doctor": "fonds.cli.doctor",
+    "serve": "fonds.cli.serve",
+    "export": "fonds.cli.export",
+    "verify": "fonds.cli.verify",
+    "reindex": "fonds.cli.reindex",
+    "archive": "fonds.cli.archive",
+    "pipelines": "fonds.cli.pipelines",
+    "topics": "fonds.cli.queue",
+    "queue": "fonds.cli.queue",
+    "catchup": "fonds.cli.catchup",
+    "table": "fonds.cli.table",
+    "collection": "fonds.cli.collection",
+    "configuration": "fonds.cli.configuration",
+    "group": "fonds.cli.group",
+    "clusters": "fonds.cli.clusters",
+    "backfill": "fonds.cli.backfill",
+    "catalog": "fonds.cli.catalog",
+    "completion": "fonds.cli.completion",
+    "match": "fonds.cli.match",
 }
 
 
 @click.group(
-    cls=Commands, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=CommandGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
 @click.pass_context
@@ -80,7 +78,7 @@ def cli(ctx: click.Context, /, **flags: Any) -> None:
     ctx.obj = App.from_flags(**flags)
 
 
-cli.params += global_options()
+cli.params += build_global_options()
 
 
 def main() -> None:
@@ -103,7 +101,7 @@ def run(command: Callable[[], object]) -> int:
         error.show()
         return EXIT_USAGE
     except FondsError as error:
-        click.echo(f"fonds: {without_secrets(str(error))}", err=True)
+        click.echo(f"fonds: {redact_secrets(str(error))}", err=True)
         is_full = isinstance(error, StorageFullError)
         return EXIT_USAGE if isinstance(error, ConfigurationError) and not is_full else EXIT_FAILED
     except BrokenPipeError:
@@ -116,7 +114,7 @@ def run(command: Callable[[], object]) -> int:
             return 0
         raise
     except Exception as error:
-        if (short := shortage(error)) is None:
+        if (short := find_shortage(error)) is None:
             raise
         click.echo(f"fonds: {short}", err=True)
         return EXIT_FAILED

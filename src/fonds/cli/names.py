@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fonds.model.names import nearest, no_such
+from fonds.model.suggestions import find_nearest_name, format_unknown_name
 
 
 class Day(click.DateTime):
@@ -31,12 +31,12 @@ class Day(click.DateTime):
 DAY = Day()
 
 
-class Name(click.Choice[str]):
+class SuggestingChoice(click.Choice[str]):
     """One of `choices`; for any other the nearest is named before all there are."""
 
     def __init__(self, what: str, choices: Iterable[str]) -> None:
         super().__init__([str(one) for one in choices])
-        self.what = what
+        self.noun = what
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
         """As click does, by the value of an enum and not by the name of its member."""
@@ -44,10 +44,10 @@ class Name(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """What is told of a value that is none of them."""
-        return no_such(self.what, str(value), self.choices)
+        return format_unknown_name(self.noun, str(value), self.choices)
 
 
-class Command(click.Command):
+class SuggestingCommand(click.Command):
     """A command that says how words are written that begin with a minus."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -65,13 +65,13 @@ class Command(click.Command):
             raise
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """A group that names the nearest command when there is none of a name.
 
     `modules` says in which module each command is: it is imported when the command is asked for, so that
-    each starts quickly. Without it the commands are those that were added. `otherwise`: the one that is meant
-    where a name with a slash, as collections have, stands for a command's, or one that is like none.
-    """
+    each starts quickly. Without it the commands are those that were added. `default_command`: the one
+    that is meant where a name with a slash, as collections have, stands for a command's, or one that is
+    like none."""
 
     def __init__(
         self,
@@ -81,15 +81,15 @@ class Commands(click.Group):
         **more: Any,
     ) -> None:
         super().__init__(*arguments, **more)
-        self.modules, self.otherwise = modules, otherwise
+        self.modules, self.default_command = modules, otherwise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, for the command that is meant where none is named."""
         names = self.list_commands(ctx)
         word = next((one for one in args if not one.startswith("-")), None)
-        is_none = word is not None and ("/" in word or nearest(word, names) is None)
-        if self.otherwise is not None and word not in names and is_none:
-            args = [self.otherwise, *args]
+        is_none = word is not None and ("/" in word or find_nearest_name(word, names) is None)
+        if self.default_command is not None and word not in names and is_none:
+            args = [self.default_command, *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -111,7 +111,7 @@ class Commands(click.Group):
         """As click does; raises click.UsageError that names the nearest command."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            near = nearest(name, names)
+            near = find_nearest_name(name, names)
             meant = f" Did you mean {near!r}?" if near else ""
             raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
         return super().resolve_command(ctx, args)

@@ -7,10 +7,102 @@ Bound: the first 64 KiB are looked at, by expressions that never go back over mo
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 
-from fonds.extract.signatures import SIGNATURES, ZIP_KINDS
+from fonds.model.file import FileMeta
+
+# The first bytes by which binary formats are known, as data.
+#
+# Source: WHATWG MIME Sniffing, section 6, and the formats' own registrations with IANA.
+
+
+SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png", "PNG image"),
+    (0, b"\xff\xd8\xff", "image/jpeg", "JPEG image"),
+    (0, b"GIF87a", "image/gif", "GIF image, version 87a"),
+    (0, b"GIF89a", "image/gif", "GIF image, version 89a"),
+    (8, b"WEBPVP", "image/webp", "WebP image"),
+    (0, b"BM", "image/bmp", "BMP image"),
+    (0, b"II*\x00", "image/tiff", "TIFF image, little-endian"),
+    (0, b"MM\x00*", "image/tiff", "TIFF image, big-endian"),
+    (0, b"\x00\x00\x01\x00", "image/x-icon", "Windows icon"),
+    (4, b"ftypavif", "image/avif", "AVIF image"),
+    (4, b"ftypheic", "image/heic", "HEIC image"),
+    (4, b"ftyp", "video/mp4", "MP4 media"),
+    (0, b"AT&TFORM", "image/vnd.djvu", "DjVu document"),
+    (0, b"\x1f\x8b", "application/gzip", "gzip compressed data"),
+    (0, b"\x28\xb5\x2f\xfd", "application/zstd", "Zstandard compressed data"),
+    (0, b"BZh", "application/x-bzip2", "bzip2 compressed data"),
+    (0, b"\xfd7zXZ\x00", "application/x-xz", "XZ compressed data"),
+    (0, b"\x04\x22\x4d\x18", "application/x-lz4", "LZ4 compressed data"),
+    (0, b"\x02\x21\x4c\x18", "application/x-lz4", "LZ4 compressed data, legacy"),
+    (0, b"LZIP\x01", "application/x-lzip", "lzip compressed data"),
+    (0, b"\x5d\x00\x00", "application/x-lzma", "LZMA compressed data"),
+    (0, b"\x89LZO\x00\r\n\x1a\n", "application/x-lzop", "lzop compressed data"),
+    (0, b"\xff\x06\x00\x00sNaPpY", "application/x-snappy-framed", "Snappy compressed data"),
+    (0, b"\x1f\x9d", "application/x-compress", "compress'd data"),
+    (0, b"MSCF\x00\x00\x00\x00", "application/vnd.ms-cab-compressed", "Cabinet archive"),
+    (0, b"!<arch>\n", "application/x-archive", "ar archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed", "7-zip archive"),
+    (0, b"Rar!\x1a\x07", "application/vnd.rar", "RAR archive"),
+    (0, b"PK\x05\x06", "application/zip", "ZIP archive, empty"),
+    (257, b"ustar", "application/x-tar", "tar archive"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage", "OLE 2 document"),
+    (0, b"{\\rtf", "application/rtf", "RTF document"),
+    (0, b"ID3", "audio/mpeg", "MP3 audio"),
+    (0, b"OggS\x00", "application/ogg", "Ogg media"),
+    (0, b"fLaC", "audio/flac", "FLAC audio"),
+    (8, b"WAVE", "audio/wav", "WAVE audio"),
+    (8, b"AVI ", "video/x-msvideo", "AVI video"),
+    (0, b"\x1aE\xdf\xa3", "video/webm", "Matroska or WebM media"),
+    (0, b"CWS", "application/x-shockwave-flash", "Flash, compressed"),
+    (0, b"FWS", "application/x-shockwave-flash", "Flash"),
+    (0, b"wOFF", "font/woff", "WOFF font"),
+    (0, b"wOF2", "font/woff2", "WOFF2 font"),
+    (0, b"\x00\x01\x00\x00Standard ", "application/x-msaccess", "Access database"),
+    (0, b"\x00\x01\x00\x00", "font/ttf", "TrueType font"),
+    (0, b"true\x00", "font/ttf", "TrueType font, of Apple"),
+    (0, b"OTTO", "font/otf", "OpenType font"),
+    (0, b"ttcf", "font/collection", "TrueType or OpenType collection"),
+    (34, b"LP", "application/vnd.ms-fontobject", "Embedded OpenType font"),
+    (0, b"%!PS-AdobeFont-", "application/x-font-type1", "Type 1 font"),
+    (0, b"%!FontType1-", "application/x-font-type1", "Type 1 font"),
+    (6, b"%!PS-AdobeFont-", "application/x-font-type1", "Type 1 font, binary"),
+    (0, b"\x00asm", "application/wasm", "WebAssembly module"),
+    (0, b"SQLite format 3\x00", "application/vnd.sqlite3", "SQLite database"),
+    (0, b"\x7fELF", "application/x-elf", "ELF executable"),
+    (0, b"MZ", "application/x-dosexec", "DOS or Windows executable"),
+    (0, b"filedesc:", "application/x-arc", "ARC archive"),
+)
+"""Offset, bytes, MIME type, words; the first that fits counts."""
+
+ZIP_KINDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"mimetypeapplication/epub+zip", "application/epub+zip", "EPUB document"),
+    (
+        b"mimetypeapplication/vnd.oasis.opendocument",
+        "application/vnd.oasis.opendocument",
+        "OpenDocument",
+    ),
+    (
+        b"word/",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "Microsoft Word 2007+ document",
+    ),
+    (
+        b"xl/",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "Microsoft Excel 2007+ workbook",
+    ),
+    (
+        b"ppt/",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "Microsoft PowerPoint 2007+ presentation",
+    ),
+)
+"""What stands near the beginning of a ZIP (a member's name), MIME type, words."""
+
 
 HEAD_BYTES = 65536
 """How much of a body is looked at, at most."""
@@ -33,7 +125,7 @@ OCTETS, PLAIN, XML = "application/octet-stream", "text/plain", "text/xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Sniffed:
+class SniffedType:
     """`mime` weighs bytes and declaration, `magic_mime` knows the bytes alone, `magic` says it in words."""
 
     mime: str
@@ -132,15 +224,15 @@ _JSON_FEED = re.compile(rb"https?:\\?/\\?/jsonfeed\.org\\?/version")
 _BINARY = bytes({*range(0x20)} - {*b"\t\n\f\r\x1b"})
 
 
-def sniff(head: bytes, declared: str | None) -> Sniffed:
+def sniff(head: bytes, declared: str | None) -> SniffedType:
     """What a body is, by its first bytes and the type somebody declared. Never raises.
 
     Bytes that say something definite win. A declaration decides where they leave it open: text shown as
     a page, a format without signature, what a ZIP is used for.
     """
     head = head[:HEAD_BYTES]
-    magic_mime, magic = _by_bytes(head)
-    return Sniffed(_weigh(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
+    magic_mime, magic = _detect_by_bytes(head)
+    return SniffedType(_weigh(head, magic_mime, normalize_mime(declared)), magic, magic_mime)
 
 
 def _weigh(head: bytes, magic_mime: str, declared: str | None) -> str:
@@ -174,27 +266,27 @@ def looks_like_damaged_pdf(head: bytes) -> bool:
     )
 
 
-def _by_bytes(head: bytes) -> tuple[str, str]:
+def _detect_by_bytes(head: bytes) -> tuple[str, str]:
     """MIME type and words by the bytes alone."""
     if not head:
         return OCTETS, "empty"
-    text = _as_text(head)
-    found = _pdf(head, text) or _binary(head, is_text=text is not None)
+    text = _decode_text(head)
+    found = _detect_pdf(head, text) or _detect_binary(head, is_text=text is not None)
     if found is None and text is not None:
-        found = _markup(text) or _plain(text)
+        found = _detect_markup(text) or _detect_plain_text(text)
     return found or (OCTETS, "binary data")
 
 
-def _pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
+def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
     """A PDF or PostScript by its header, with junk before it when objects follow."""
     bare = head.removeprefix(b"\xef\xbb\xbf")
     if at_start := _PDF_AT_START.match(bare):
-        return "application/pdf", _pdf_words(at_start[1], 0)
+        return "application/pdf", _describe_pdf(at_start[1], 0)
     if bare.startswith(_TYPE1):
         return None
     if postscript := _POSTSCRIPT.match(bare):
         if postscript[1]:
-            return "application/pdf", _pdf_words(postscript[1], 0)
+            return "application/pdf", _describe_pdf(postscript[1], 0)
         return "application/postscript", "PostScript document"
     later = _PDF_LATER.search(head, 0, PDF_JUNK_BYTES + len(b"%PDF-1.7"))
     if later is None or later.start() > PDF_JUNK_BYTES:
@@ -205,18 +297,18 @@ def _pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
     if not _PDF_TRACES.search(head, later.end()):
         return None
     # A page that quotes a PDF has its header somewhere in a line; junk ends before it with a line.
-    is_page = text is not None and _markup(text) is not None
+    is_page = text is not None and _detect_markup(text) is not None
     if is_page and head[later.start() - 1 : later.start()] not in (b"\n", b"\r", b">"):
         return None
-    return "application/pdf", _pdf_words(later[1], later.start())
+    return "application/pdf", _describe_pdf(later[1], later.start())
 
 
-def _pdf_words(version: bytes | None, junk_bytes: int) -> str:
+def _describe_pdf(version: bytes | None, junk_bytes: int) -> str:
     words = f"PDF document, version {version.decode('ascii')}" if version else "PDF document"
     return f"{words}, after {junk_bytes} bytes of something else" if junk_bytes else words
 
 
-def _binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
+def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
     """A format by its signature; one made of letters only counts where the bytes are no text."""
     if head.startswith(b"PK\x03\x04"):
         fits = ((mime, words) for name, mime, words in ZIP_KINDS if name in head[:4096])
@@ -229,7 +321,7 @@ def _binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
     return None
 
 
-def _as_text(head: bytes) -> bytes | None:
+def _decode_text(head: bytes) -> bytes | None:
     """The head as UTF-8 or another superset of ASCII without byte order mark; None for binary data."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return head.decode("utf-16", "replace").lstrip("\ufeff").encode("utf-8", "replace")
@@ -239,10 +331,10 @@ def _as_text(head: bytes) -> bytes | None:
     bare = head.removeprefix(b"\xef\xbb\xbf")
     # Pages with a stray control character are common; a page's first bytes tell it from binary data.
     is_clean = len(bare.translate(None, _BINARY)) == len(bare)
-    return bare if is_clean or _markup(bare) is not None else None
+    return bare if is_clean or _detect_markup(bare) is not None else None
 
 
-def _after_prologue(text: bytes) -> bytes:
+def _skip_prologue(text: bytes) -> bytes:
     """The text from its first element on: white space, comments, instructions, DTDs of others skipped."""
     position = 0
     while skipped := _PROLOGUE.match(text, position):
@@ -250,13 +342,13 @@ def _after_prologue(text: bytes) -> bytes:
     return text[position:]
 
 
-def _markup(text: bytes) -> tuple[str, str] | None:
+def _detect_markup(text: bytes) -> tuple[str, str] | None:
     """HTML, a feed or other XML; None when the text does not begin with a tag."""
-    start = _after_prologue(text)
+    start = _skip_prologue(text)
     has_xml_declaration = text.lstrip().startswith(b"<?xml")
     root = _ROOT.match(start)
     if root is not None and (
-        kind := _xml_kind(root[1].lower(), root[2], start, has_xml_declaration)
+        kind := _detect_xml(root[1].lower(), root[2], start, has_xml_declaration)
     ):
         return kind
     if _HTML_TAG.match(start) or start.startswith(b"<!--"):
@@ -271,7 +363,7 @@ def _markup(text: bytes) -> tuple[str, str] | None:
     return None
 
 
-def _xml_kind(
+def _detect_xml(
     root: bytes, attributes: bytes, start: bytes, declared: bool
 ) -> tuple[str, str] | None:
     if root in _ROOT_KINDS and (
@@ -287,7 +379,7 @@ def _xml_kind(
     return None
 
 
-def _plain(text: bytes) -> tuple[str, str]:
+def _detect_plain_text(text: bytes) -> tuple[str, str]:
     """JSON, a page after some noise, or plain text."""
     start = text.lstrip()
     if _JSON.match(start):
@@ -297,3 +389,20 @@ def _plain(text: bytes) -> tuple[str, str]:
     if _HTML_LATER.search(text[:_HTML_LATER_BYTES]):
         return "text/html", "HTML document, after something else"
     return PLAIN, "text"
+
+
+# The seven facts about a file: hashes, size, type.
+
+
+def describe(body: bytes, declared_mime: str | None) -> FileMeta:
+    """Hashes, size and type of a whole body; `declared_mime` is what the server or the index said."""
+    sniffed = sniff(body, declared_mime)
+    return FileMeta(
+        size=len(body),
+        mime=sniffed.mime,
+        magic=sniffed.magic,
+        magic_mime=sniffed.magic_mime,
+        sha1=hashlib.sha1(body, usedforsecurity=False).hexdigest(),
+        md5=hashlib.md5(body, usedforsecurity=False).hexdigest(),
+        sha256=hashlib.sha256(body).hexdigest(),
+    )

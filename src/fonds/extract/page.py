@@ -9,40 +9,107 @@ from enum import StrEnum
 from importlib.metadata import version
 from itertools import islice
 
-from fonds.extract.article import (
-    Article,
-    absolute_url,
-    canonical_url,
-    extract_article,
-    normalize_title,
-)
-from fonds.extract.article.dates import STATED, Dated
+from fonds.extract.article.dates import STATED, DateFinding
+from fonds.extract.article.extraction import Article, extract_article
+from fonds.extract.article.head import find_canonical_url, normalize_title, resolve_url
 from fonds.extract.charset import decode
-from fonds.extract.language.identifying import Language, load_model, page_language
 from fonds.extract.mime import FEED_MIMES, sniff
-from fonds.extract.page_kind import PageKind, is_placeholder, page_kind
-from fonds.extract.plain_text import markup_of
-from fonds.extract.url import (
-    canonical_domain,
+from fonds.extract.plain_text import convert_to_html
+from fonds.model.disposition import Reason
+from fonds.model.story import ContentMetadata, PageMetadata
+from fonds.text.language import IdentifiedLanguage, identify_page_language, load_model
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import (
+    find_canonical_domain,
+    find_host,
     is_homepage_url,
     is_shortened_url,
     normalize_url,
-    unique_url_hash,
-    url_host,
 )
-from fonds.model.disposition import Reason
-from fonds.model.story import ContentMetadata, PageMetadata
+
+# What kind of page it is that was read: an article, or one of those that only look like one.
+
+
+PAGE_NOTICE_MAX_CHARS = 1500
+"""A longer text is no error page and no request for consent, whatever its title."""
+
+_ERROR = re.compile(
+    r"^\W*(?:(?:error|fehler|erreur)?\W*(?:40[0134]|410|429|50[0234])\b|page (?:not found|introuvable)"
+    r"|not found\b|seite (?:wurde )?nicht gefunden|p[aá]gina no encontrada|p[aá]gina n[aã]o encontrada"
+    r"|pagina non trovata|pagina niet gevonden|access denied|forbidden\b|zugriff verweigert|acceso denegado"
+    r"|attention required|just a moment|are you a (?:human|robot)|service unavailable|bad gateway"
+    r"|internal server error|site (?:is )?(?:temporarily )?unavailable|страница не найдена)"
+    r"|(?:^|\W)404(?:\W|$)",
+    re.IGNORECASE,
+)
+_CONSENT = re.compile(
+    r"cookies?|consent|einwilligung|zustimm|privacy|datenschutz|consentement|consentimiento|gdpr|dsgvo|privacidad",
+    re.IGNORECASE,
+)
+_CONSENT_TITLE = re.compile(
+    r"^\W*(?:before you continue|we value your privacy|your privacy|cookie|consent|privacy (?:gate|settings)"
+    r"|zustimmung|wir ben[oö]tigen ihre zustimmung|bevor sie)",
+    re.IGNORECASE,
+)
+_LISTINGS = frozenset({"CollectionPage", "SearchResultsPage", "ProfilePage"})
+_LIST = "ItemList"
+_ARTICLES = re.compile(r"Article|Posting|Report|Review|Recipe|Story")
+_CONSENT_WORDS_MIN = 4
+PLACEHOLDER_MAX_CHARS = 200
+_PLACEHOLDER = re.compile(
+    r"\bjava ?script\b|\bredirect(?:ed|ing)\b|\bweiterleitung\b"
+    r"|\bbuy this domain\b|\bdomain (?:name )?(?:is|may be) for sale\b|\bparked (?:free|domain)\b"
+    r"|\b(?:enable|accept) cookies\b|\bcookies? (?:aktivieren|activer|habilitar)\b"
+    r"|\bbrowser (?:does not|doesn.t) support\b",
+    re.IGNORECASE,
+)
+
+
+class PageKind(StrEnum):
+    """The kinds; closed."""
+
+    ARTICLE = "article"
+    FRONT = "front"
+    LISTING = "listing"
+    ERROR = "error"
+    CONSENT = "consent"
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is what a server sends in a page's place, to browsers without scripts or to nobody."""
+    return len(text) <= PLACEHOLDER_MAX_CHARS and _PLACEHOLDER.search(text) is not None
+
+
+def classify_page(
+    title: str | None, text: str, types: frozenset[str], *, is_front: bool, is_dated: bool
+) -> PageKind:
+    """Judge by the title, a short text, and the types JSON-LD names; `is_front` is the address's verdict.
+
+    `is_dated` says that the page states when it was published: articles have lists in them, too.
+    """
+    is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
+    if is_short and title and _ERROR.search(title):
+        return PageKind.ERROR
+    is_notice = title is not None and _CONSENT_TITLE.search(title) is not None
+    if is_short and (is_notice or len(_CONSENT.findall(text)) >= _CONSENT_WORDS_MIN):
+        return PageKind.CONSENT
+    if is_front:
+        return PageKind.FRONT
+    says_list = bool(types & _LISTINGS) or (_LIST in types and not is_dated)
+    is_listing = says_list and not any(map(_ARTICLES.search, types))
+    return PageKind.LISTING if is_listing else PageKind.ARTICLE
+
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
 """Program and versions that decide what an extraction holds; a change means extracting again."""
 
-BODY_BYTES_MAX = 10_000_000
+BODY_MAX_BYTES = 10_000_000
 TEXT_LETTERS_MIN = 25
 """Less is a notice, a form or a list of links, not a text."""
 
-NOTICE_SHOWN_CHARS = 120
-_OF_BYTES = ("file:", "s3:")
+NOTICE_MAX_CHARS = 120
+_FILE_SCHEMES = ("file:", "s3:")
 _LETTER = re.compile(r"[^\W\d_]")
 _WEB_BEGAN = date(1995, 1, 1)
 _FAR_FUTURE = date(2100, 1, 1)
@@ -98,33 +165,35 @@ def parse_page(
     address it states itself. Of plain text each run of lines is a paragraph, and a first line that stands
     alone is the title.
     """
-    if len(body) > BODY_BYTES_MAX:
-        message = f"{len(body)} bytes; at most {BODY_BYTES_MAX} of a page are read"
-        return _unread(PageStatus.TOO_LARGE, url, message)
+    if len(body) > BODY_MAX_BYTES:
+        message = f"{len(body)} bytes; at most {BODY_MAX_BYTES} of a page are read"
+        return _build_unread(PageStatus.TOO_LARGE, url, message)
     sniffed = sniff(body, None)
     if sniffed.magic_mime in FEED_MIMES:
-        return _unread(PageStatus.IS_FEED, url, sniffed.magic)
-    decoded = decode(body, charset, url_host(url))
+        return _build_unread(PageStatus.IS_FEED, url, sniffed.magic)
+    decoded = decode(body, charset, find_host(url))
     is_of_web = url.lower().startswith(("http://", "https://"))
-    markup = markup_of(decoded.text) if is_plain_text else decoded.text
-    article = extract_article(markup, url if is_of_web else None, _newest(captured_at, fetched))
-    language = page_language(article.text or article.title or "", article.head.language)
-    content = _content(article, url, language)
-    metadata = _metadata(article, content, language, decoded.evidence)
+    markup = convert_to_html(decoded.text) if is_plain_text else decoded.text
+    article = extract_article(
+        markup, url if is_of_web else None, _find_latest_day(captured_at, fetched)
+    )
+    language = identify_page_language(article.text or article.title or "", article.head.language)
+    content = _build_content_metadata(article, url, language)
+    metadata = _build_page_metadata(article, content, language, decoded.evidence)
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
         message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     if is_placeholder(article.text):
-        message = f"only a notice in the page's place: {article.text[:NOTICE_SHOWN_CHARS]}"
+        message = f"only a notice in the page's place: {article.text[:NOTICE_MAX_CHARS]}"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     return PageExtraction(PageStatus.SUCCESS, content, decoded.charset, None, metadata)
 
 
-def _unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
+def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
     """A page whose markup was not looked at."""
-    metadata = PageMetadata(unique_url_hash=unique_url_hash(url))
-    return PageExtraction(status, _addresses(url, None), None, message, metadata)
+    metadata = PageMetadata(unique_url_hash=hash_url(url))
+    return PageExtraction(status, _build_url_metadata(url, None), None, message, metadata)
 
 
 def warm_up() -> None:
@@ -132,7 +201,7 @@ def warm_up() -> None:
     load_model()
 
 
-def _newest(captured_at: datetime, fetched: bool) -> date:
+def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
     """The last day a page may be dated; archives without times put files at the beginning of their epoch."""
     captured_on = captured_at.date()
     if not fetched and captured_on < _WEB_BEGAN:
@@ -140,27 +209,31 @@ def _newest(captured_at: datetime, fetched: bool) -> date:
     return min(captured_on, _FAR_FUTURE) + timedelta(days=1)
 
 
-def _addresses(url: str, canonical: str | None) -> ContentMetadata:
-    own = canonical if canonical and url.lower().startswith(_OF_BYTES) else url
+def _build_url_metadata(url: str, canonical: str | None) -> ContentMetadata:
+    own = canonical if canonical and url.lower().startswith(_FILE_SCHEMES) else url
     return ContentMetadata(
         original_url=url,
         url=own,
         normalized_url=normalize_url(own),
-        canonical_domain=canonical_domain(own) or None,
+        canonical_domain=find_canonical_domain(own) or None,
         is_homepage=is_homepage_url(own),
         is_shortened=is_shortened_url(own),
         canonical_url=canonical,
     )
 
 
-def _content(article: Article, url: str, language: Language) -> ContentMetadata:
-    addresses = _addresses(url, canonical_url(article.head, url))
+def _build_content_metadata(
+    article: Article, url: str, language: IdentifiedLanguage
+) -> ContentMetadata:
+    addresses = _build_url_metadata(url, find_canonical_url(article.head, url))
     return ContentMetadata(
         original_url=addresses.original_url,
         url=addresses.url,
         normalized_url=addresses.normalized_url,
         canonical_domain=addresses.canonical_domain,
-        publication_date=_day(None if _is_front(article, addresses) else article.dates.published),
+        publication_date=_format_day(
+            None if _is_front(article, addresses) else article.dates.published
+        ),
         language=language.code,
         full_language=language.tag,
         text_extraction_method=article.method,
@@ -175,37 +248,37 @@ def _content(article: Article, url: str, language: Language) -> ContentMetadata:
 
 def _is_front(article: Article, addresses: ContentMetadata) -> bool:
     kinds = (PageKind.FRONT, PageKind.LISTING)
-    return _kind(article, bool(addresses.is_homepage)) in kinds
+    return _find_kind(article, bool(addresses.is_homepage)) in kinds
 
 
-def _kind(article: Article, is_front: bool) -> PageKind:
+def _find_kind(article: Article, is_front: bool) -> PageKind:
     published = article.dates.published
     is_dated = published is not None and published.source in STATED
     types = article.linked.types
-    return page_kind(article.title, article.text, types, is_front=is_front, is_dated=is_dated)
+    return classify_page(article.title, article.text, types, is_front=is_front, is_dated=is_dated)
 
 
-def _metadata(
-    article: Article, content: ContentMetadata, language: Language, evidence: str
+def _build_page_metadata(
+    article: Article, content: ContentMetadata, language: IdentifiedLanguage, evidence: str
 ) -> PageMetadata:
     """What we learn beyond the seed's fields. A page of others is changed, but never published."""
-    kind = _kind(article, bool(content.is_homepage))
+    kind = _find_kind(article, bool(content.is_homepage))
     published = article.dates.published if content.publication_date else None
     modified = article.dates.modified
     url, meta = content.url or content.original_url or "", article.head.meta
     image = meta.get("og:image") or meta.get("twitter:image") or article.linked.image
     return PageMetadata(
-        unique_url_hash=unique_url_hash(url),
-        published_on=_day(published),
+        unique_url_hash=hash_url(url),
+        published_on=_format_day(published),
         published_source=published.source if published else None,
         published_confidence=published.confidence if published else None,
-        modified_on=_day(modified),
+        modified_on=_format_day(modified),
         modified_source=modified.source if modified else None,
         modified_confidence=modified.confidence if modified else None,
         authors=article.authors,
         authors_source=article.authors_source,
-        top_image_url=absolute_url(image, url) if image else None,
-        amp_url=absolute_url(article.head.amp, url) if article.head.amp else None,
+        top_image_url=resolve_url(image, url) if image else None,
+        amp_url=resolve_url(article.head.amp, url) if article.head.amp else None,
         is_paywalled=_is_paywalled(article),
         page_kind=kind,
         language_confidence=language.confidence,
@@ -222,5 +295,5 @@ def _is_paywalled(article: Article) -> bool | None:
     return {"free": False, "metered": True, "locked": True}.get(tier)
 
 
-def _day(dated: Dated | None) -> str | None:
+def _format_day(dated: DateFinding | None) -> str | None:
     return dated.day.isoformat() if dated else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from html import escape
 
-TITLE_CHARACTERS_MAX = 200
+TITLE_MAX_CHARS = 200
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
 
-def markup_of(text: str) -> str:
+def convert_to_html(text: str) -> str:
     """Return the text as HTML: a paragraph for each run of lines.
 
     A first line of at most 200 characters is the title if a blank line follows it and more text.
@@ -19,7 +19,7 @@ def markup_of(text: str) -> str:
     title = ""
     if len(paragraphs) > 1 and "\n" not in paragraphs[0].strip():
         title = paragraphs[0].strip()
-    if len(title) > TITLE_CHARACTERS_MAX:
+    if len(title) > TITLE_MAX_CHARS:
         title = ""
     head = f"<title>{escape(title)}</title>" if title else ""
     heading = f"<h1>{escape(title)}</h1>" if title else ""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import socket
+import struct
+import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +20,115 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fonds.isolation.limits import ChildLimits
 from fonds.model import errors
+from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason
+from fonds.model.encoding import prepare_type
 from fonds.model.errors import FaultError, FondsError, PermanentError
-from fonds.model.open_body import OpenBody
-from fonds.model.prepared import prepared
+
+# Byte strings with their length before them, over a stream socket.
+
+
+_LENGTH = struct.Struct("!Q")
+_MARK = b"d"
+DESCRIPTORS_MAX = 4
+
+
+class FrameTooLargeError(Exception):
+    """The other side announces more bytes than allowed; the stream is of no use any more."""
+
+
+def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = None) -> None:
+    """Send `payload`. `ends_at` is a time of the monotonic clock; None waits for ever.
+
+    Raises TimeoutError when that is past, OSError when the other side is gone.
+    """
+    stream.settimeout(_remaining_s(ends_at))
+    stream.sendall(_LENGTH.pack(len(payload)))
+    stream.sendall(payload)
+
+
+def send_descriptors(
+    stream: socket.socket, descriptors: Sequence[int], ends_at: float | None = None
+) -> None:
+    """Hand over open files, or none, ahead of a frame. Raises as `send_frame` does."""
+    stream.settimeout(_remaining_s(ends_at))
+    socket.send_fds(stream, [_MARK], list(descriptors))
+
+
+def receive_descriptors(stream: socket.socket) -> list[int]:
+    """What `send_descriptors` handed over, as numbers of this process. Raises EOFError."""
+    stream.settimeout(None)
+    try:
+        mark, descriptors, _, _ = socket.recv_fds(stream, len(_MARK), DESCRIPTORS_MAX)
+    except ConnectionError as error:
+        raise EOFError("the other side is gone") from error
+    if not mark:
+        raise EOFError("the other side is gone")
+    return list(descriptors)
+
+
+def receive_frame(
+    stream: socket.socket, size_max_bytes: int | None = None, ends_at: float | None = None
+) -> bytearray:
+    """The next payload. Raises EOFError when the other side is gone, TimeoutError after `ends_at`,
+    FrameTooLargeError for more than `size_max_bytes`."""
+    (size,) = _LENGTH.unpack(receive_exactly(stream, _LENGTH.size, ends_at))
+    if size_max_bytes is not None and size > size_max_bytes:
+        raise FrameTooLargeError(f"{size} bytes announced, {size_max_bytes} allowed")
+    return receive_exactly(stream, size, ends_at)
+
+
+def receive_exactly(
+    stream: socket.socket, size_bytes: int, ends_at: float | None = None
+) -> bytearray:
+    """That many bytes. Raises EOFError and TimeoutError as `receive_frame` does."""
+    data = bytearray(size_bytes)
+    view = memoryview(data)
+    filled = 0
+    while filled < size_bytes:
+        stream.settimeout(_remaining_s(ends_at))
+        try:
+            count = stream.recv_into(view[filled:])
+        except ConnectionError as error:
+            raise EOFError("the other side is gone") from error
+        if count == 0:
+            raise EOFError("the other side is gone")
+        filled += count
+    return data
+
+
+def _remaining_s(ends_at: float | None) -> float | None:
+    if ends_at is None:
+        return None
+    left = ends_at - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the time is up")
+    return left
+
+
+# How much one call in a child process may take.
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLimits:
+    """The limits of one call. `cpu_s` None means as many seconds as `wall_s`.
+
+    `memory_bytes` is address space (RLIMIT_AS), everything loaded included. `output_max_bytes` is the
+    size of the encoded answer. A child that has answered `tasks_max` calls is replaced.
+    """
+
+    wall_s: float = 60.0
+    cpu_s: float | None = None
+    memory_bytes: int = 2 * 2**30
+    output_max_bytes: int = 128 * 2**20
+    tasks_max: int = 200
+
+    @property
+    def cpu_max_s(self) -> float:
+        """Seconds of processor time."""
+        return self.wall_s if self.cpu_s is None else self.cpu_s
+
 
 _FAULT_MAX_CHARS = 8_000
 _ERRORS: dict[str, type[FondsError]] = {
@@ -45,7 +151,7 @@ class Call(msgspec.Struct, array_like=True):
     output_max_bytes: int
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """How a call ended inside the child."""
 
     VALUE = "value"
@@ -58,7 +164,7 @@ class Outcome(StrEnum):
 class Reply(msgspec.Struct, array_like=True):
     """The outcome; `value` for VALUE, `error` names the class for ERROR, `text` says what happened."""
 
-    outcome: Outcome
+    outcome: CallOutcome
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
     error: str = ""
     reason: str = ""
@@ -66,15 +172,15 @@ class Reply(msgspec.Struct, array_like=True):
 
 
 @dataclass(frozen=True)
-class Declared:
+class CallSignature:
     """The types of a function's positional parameters and of its value."""
 
     parameters: tuple[Any, ...]
-    value: msgspec.msgpack.Decoder[Any]
+    return_type: msgspec.msgpack.Decoder[Any]
 
 
 @lru_cache(maxsize=256)
-def declared(function: Callable[..., Any]) -> Declared:
+def inspect_signature(function: Callable[..., Any]) -> CallSignature:
     """What `function` declares. Raises TypeError when a parameter or the value has no type."""
     hints = get_type_hints(function)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -85,12 +191,14 @@ def declared(function: Callable[..., Any]) -> Declared:
     ]
     missing = [name for name in (*names, "return") if name not in hints]
     if missing:
-        raise TypeError(f"{name_of(function)} declares no type for {', '.join(missing)}")
-    value = msgspec.msgpack.Decoder(prepared(hints["return"]))
-    return Declared(tuple(hints[name] for name in names), value)
+        raise TypeError(
+            f"{get_importable_name(function)} declares no type for {', '.join(missing)}"
+        )
+    value = msgspec.msgpack.Decoder(prepare_type(hints["return"]))
+    return CallSignature(tuple(hints[name] for name in names), value)
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def get_importable_name(function: Callable[..., Any]) -> str:
     """`module.qualname`. Raises TypeError when it cannot be imported by that name."""
     module = getattr(function, "__module__", None)
     qualname = getattr(function, "__qualname__", "<unnamed>")
@@ -103,8 +211,8 @@ def encode_call(
     function: Callable[..., Any], arguments: tuple[object, ...], limits: ChildLimits
 ) -> bytes:
     """The call as a child reads it. Raises TypeError when function or arguments are no plain data."""
-    name_of(function)
-    parameters = declared(function).parameters
+    get_importable_name(function)
+    parameters = inspect_signature(function).parameters
     if len(arguments) > len(parameters):
         raise TypeError(f"{len(arguments)} arguments for {len(parameters)} parameters")
     call = Call(
@@ -118,7 +226,7 @@ def encode_call(
     return msgspec.msgpack.encode(call)
 
 
-def descriptors_of(arguments: Iterable[object]) -> tuple[int, ...]:
+def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
     """The open files that go along with these arguments, in their order."""
     return tuple(one.descriptor for one in arguments if isinstance(one, OpenBody))
 
@@ -139,9 +247,9 @@ def decode_arguments(
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
         return ()
-    kind: Any = GenericAlias(tuple, declared(function).parameters[:count])
-    arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=prepared(kind))
-    if len(descriptors_of(arguments)) != len(descriptors):
+    kind: Any = GenericAlias(tuple, inspect_signature(function).parameters[:count])
+    arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=prepare_type(kind))
+    if len(list_descriptors(arguments)) != len(descriptors):
         raise ValueError(f"{len(descriptors)} open files came along")
     numbers = iter(descriptors)
     return tuple(
@@ -150,23 +258,28 @@ def decode_arguments(
     )
 
 
-def reply_of_error(error: BaseException) -> Reply:
+def encode_error(error: BaseException) -> Reply:
     """What is told of an exception: the model's errors whole, everything else as a traceback."""
     if isinstance(error, MemoryError):
-        return Reply(Outcome.OUT_OF_MEMORY)
+        return Reply(CallOutcome.OUT_OF_MEMORY)
     if isinstance(error, PermanentError):
         return Reply(
-            Outcome.ERROR, error=_known(error), reason=error.reason, text=_sendable(error.detail)
+            CallOutcome.ERROR,
+            error=_is_importable_error(error),
+            reason=error.reason,
+            text=_clean_text(error.detail),
         )
     if isinstance(error, FondsError):
-        return Reply(Outcome.ERROR, error=_known(error), text=_sendable(str(error)))
+        return Reply(
+            CallOutcome.ERROR, error=_is_importable_error(error), text=_clean_text(str(error))
+        )
     told = "".join(traceback.format_exception(error))
-    return Reply(Outcome.FAULT, text=_sendable(told[-_FAULT_MAX_CHARS:]))
+    return Reply(CallOutcome.FAULT, text=_clean_text(told[-_FAULT_MAX_CHARS:]))
 
 
-def error_of_reply(reply: Reply) -> Exception:
+def decode_error(reply: Reply) -> Exception:
     """The exception to be raised for an ERROR or FAULT. Raises LookupError when it names none."""
-    if reply.outcome is Outcome.FAULT:
+    if reply.outcome is CallOutcome.FAULT:
         return FaultError(f"in the child process:\n{reply.text}")
     kind = _ERRORS[reply.error]
     if issubclass(kind, PermanentError):
@@ -174,10 +287,10 @@ def error_of_reply(reply: Reply) -> Exception:
     return kind(reply.text)
 
 
-def _known(error: FondsError) -> str:
+def _is_importable_error(error: FondsError) -> str:
     names = (kind.__name__ for kind in type(error).__mro__)
     return next(name for name in names if name in _ERRORS)
 
 
-def _sendable(text: str) -> str:
+def _clean_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")

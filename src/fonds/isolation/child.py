@@ -15,30 +15,32 @@ import msgspec
 
 from fonds.isolation.calls import (
     Call,
-    Outcome,
+    CallOutcome,
     Reply,
     decode_arguments,
-    reply_of_error,
+    encode_error,
+    receive_descriptors,
+    receive_frame,
+    send_frame,
 )
-from fonds.isolation.confinement import Layers, Prepared, confine, limit_call
-from fonds.isolation.frames import receive_descriptors, receive_frame, send_frame
-from fonds.model.prepared import prepared
+from fonds.isolation.confinement import Layers, PreparedConfinement, confine, limit_call
+from fonds.model.encoding import prepare_type
 
 STARTED = b"s"
 
 
-def serve(work: socket.socket, held: Layers) -> None:
+def serve(work: socket.socket, layers: Layers) -> None:
     """Say what confines this process, then answer calls from `work` until it is closed."""
-    send_frame(work, msgspec.msgpack.encode(held))
+    send_frame(work, msgspec.msgpack.encode(layers))
     while True:
         try:
             descriptors = receive_descriptors(work)
-            call = msgspec.msgpack.decode(receive_frame(work), type=prepared(Call))
+            call = msgspec.msgpack.decode(receive_frame(work), type=prepare_type(Call))
         except EOFError:
             return
         work.sendall(STARTED)
         try:
-            answer = _answer(call, descriptors)
+            answer = _handle_call(call, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -52,36 +54,36 @@ def import_quietly(module: str) -> None:
     """
     if module not in sys.modules:
         try:
-            getattr(import_module(module), "warm_up", _nothing)()
+            getattr(import_module(module), "warm_up", _skip_warm_up)()
         except Exception:  # noqa: BLE001
             return
 
 
-def _nothing() -> None:
+def _skip_warm_up() -> None:
     """What a module without a `warm_up` does."""
 
 
-def _answer(call: Call, descriptors: Sequence[int]) -> bytes:
+def _handle_call(call: Call, descriptors: Sequence[int]) -> bytes:
     reply = _run(call, descriptors)
     answer = msgspec.msgpack.encode(reply)
     if len(answer) > call.output_max_bytes:
         text = f"{len(answer)} bytes, {call.output_max_bytes} are allowed"
-        return msgspec.msgpack.encode(Reply(Outcome.TOO_LARGE, text=text))
+        return msgspec.msgpack.encode(Reply(CallOutcome.TOO_LARGE, text=text))
     return answer
 
 
 def _run(call: Call, descriptors: Sequence[int]) -> Reply:
     try:
         limit_call(call.cpu_max_s, time.process_time(), call.memory_bytes)
-        function = _function(call.module, call.qualname)
+        function = _find_function(call.module, call.qualname)
         value = function(*decode_arguments(function, call.arguments, descriptors))
-        return Reply(Outcome.VALUE, value=msgspec.Raw(msgspec.msgpack.encode(value)))
+        return Reply(CallOutcome.VALUE, value=msgspec.Raw(msgspec.msgpack.encode(value)))
     except BaseException as error:  # noqa: BLE001
         # Even SystemExit out of a parser is an answer about its input, not an order to this process.
-        return reply_of_error(error)
+        return encode_error(error)
 
 
-def _function(module: str, qualname: str) -> Callable[..., Any]:
+def _find_function(module: str, qualname: str) -> Callable[..., Any]:
     found: Any = import_module(module)
     for name in qualname.split("."):
         found = getattr(found, name)
@@ -89,8 +91,8 @@ def _function(module: str, qualname: str) -> Callable[..., Any]:
     return function
 
 
-def become_child(
-    work: socket.socket, memory_bytes: int, parent_pid: int, prepared: Prepared
+def run_child(
+    work: socket.socket, memory_bytes: int, parent_pid: int, prepared: PreparedConfinement
 ) -> None:
     """The life of a freshly forked process from here to its end; never returns.
 
@@ -109,10 +111,10 @@ def become_child(
         os._exit(exit_code)
 
 
-def _close_all_but(*kept: int | None) -> None:
+def _close_all_but(*kept_descriptor: int | None) -> None:
     """Nothing of the fork server's stays open, but for what is kept, and for standard input and output."""
     first = 3
-    for descriptor in sorted(one for one in kept if one is not None):
+    for descriptor in sorted(one for one in kept_descriptor if one is not None):
         os.closerange(first, descriptor)
         first = descriptor + 1
     # No descriptor was opened beyond it.

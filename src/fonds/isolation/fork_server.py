@@ -20,16 +20,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from fonds.isolation.child import become_child, import_quietly
-from fonds.isolation.confinement import Prepared, hide, prepare
-from fonds.model.prepared import prepared
+from fonds.isolation.child import import_quietly, run_child
+from fonds.isolation.confinement import PreparedConfinement, prepare
+from fonds.isolation.privileges import hide
+from fonds.model.encoding import prepare_type
 
 ENDED = struct.Struct("!iq")
 """Wait status of a child, and the most memory it had resident, in KiB."""
 ORDER_SIZE = struct.Struct("!I")
 
 
-class Order(msgspec.Struct, array_like=True):
+class ForkOrder(msgspec.Struct, array_like=True):
     """Fork a child; load these modules first. Two descriptors come along: its work socket, its sentinel."""
 
     modules: list[str]
@@ -44,15 +45,15 @@ class ForkServer:
     wakeup: socket.socket
     selector: selectors.BaseSelector
     sentinels: dict[int, socket.socket] = field(default_factory=dict)
-    prepared: Prepared | None = None
+    prepared: PreparedConfinement | None = None
 
-    def take_order(self) -> bool:
+    def run_next_order(self) -> bool:
         """Carry out the parent's next order; False when the parent is gone."""
         head, descriptors, _, _ = socket.recv_fds(self.control, ORDER_SIZE.size, 2)
         if len(head) < ORDER_SIZE.size:
             return False
         body = self.control.recv(ORDER_SIZE.unpack(head)[0], socket.MSG_WAITALL)
-        order = msgspec.msgpack.decode(body, type=prepared(Order))
+        order = msgspec.msgpack.decode(body, type=prepare_type(ForkOrder))
         work, sentinel = (socket.socket(fileno=one) for one in descriptors)
         for module in order.modules:
             import_quietly(module)
@@ -65,7 +66,7 @@ class ForkServer:
         work: socket.socket,
         sentinel: socket.socket,
         memory_bytes: int,
-        prepared: Prepared,
+        prepared: PreparedConfinement,
     ) -> None:
         # Objects made so far are never collected: their pages stay shared with the children.
         gc.freeze()
@@ -74,12 +75,12 @@ class ForkServer:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            become_child(work, memory_bytes, parent_pid, prepared)
+            run_child(work, memory_bytes, parent_pid, prepared)
         work.close()
         self.sentinels[pid] = sentinel
         self.selector.register(sentinel, selectors.EVENT_READ, pid)
 
-    def pull(self, pid: int) -> None:
+    def kill_child(self, pid: int) -> None:
         """Kill a child and its process group; its end is noticed later."""
         self.selector.unregister(self.sentinels[pid])
         _kill(pid)
@@ -96,9 +97,9 @@ class ForkServer:
             _, status, usage = os.wait4(ended.si_pid, 0)
             sentinel = self.sentinels.pop(ended.si_pid, None)
             if sentinel is not None:
-                self._tell(sentinel, ENDED.pack(status, usage.ru_maxrss))
+                self._send(sentinel, ENDED.pack(status, usage.ru_maxrss))
 
-    def _tell(self, sentinel: socket.socket, message: bytes) -> None:
+    def _send(self, sentinel: socket.socket, message: bytes) -> None:
         with suppress(KeyError):
             self.selector.unregister(sentinel)
         with suppress(OSError):
@@ -110,14 +111,14 @@ class ForkServer:
         while True:
             for key, _ in self.selector.select():
                 if key.data == "control":
-                    if not self.take_order():
+                    if not self.run_next_order():
                         return
                 elif key.data == "wakeup":
                     self.reap()
                 elif key.data == "parent":
                     return
                 elif key.data in self.sentinels:
-                    self.pull(key.data)
+                    self.kill_child(key.data)
 
 
 def main(control_fd: int, parent_pid: int) -> None:

@@ -2,36 +2,152 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from fonds.isolation.calls import (
-    Outcome,
+    CallOutcome,
+    ChildLimits,
+    FrameTooLargeError,
     Reply,
     check_open,
-    declared,
-    descriptors_of,
+    decode_error,
     encode_call,
-    error_of_reply,
+    inspect_signature,
+    list_descriptors,
 )
 from fonds.isolation.confinement import Layers
-from fonds.isolation.frames import FrameTooLargeError
-from fonds.isolation.handles import Child, ChildEndedError, ForkServerHandle
-from fonds.isolation.limits import ChildLimits
-from fonds.isolation.verdicts import (
-    out_of_memory,
-    too_large,
-    unintelligible,
-    verdict,
-)
-from fonds.model.errors import ConfigurationError, TransientError
+from fonds.isolation.processes import Child, ChildEndedError, ForkServerHandle, ProcessEnd
+from fonds.model.archive import OpenBody
+from fonds.model.disposition import Reason
+from fonds.model.errors import ChildError, ConfigurationError, TransientError
+from fonds.ports import Isolate
+
+# Hands a body to an isolated process as an open file, so that its bytes are neither pickled nor piped.
+
 
 ValueT = TypeVar("ValueT")
+PREFIX = "body-"
+
+
+@dataclass(frozen=True, slots=True)
+class FileCall(Generic[ValueT]):
+    """Calls `function(body, *rest)` in an isolated process, `body` the OpenBody of the bytes it is given.
+
+    `isolate` gives the Isolate for a body of a size in bytes.
+    """
+
+    isolate: Callable[[int], Isolate]
+    function: Callable[..., ValueT]
+    rest: tuple[object, ...]
+    folder: Path
+
+    def __call__(self, body: bytes) -> ValueT:
+        """The function's value; raises as the Isolate does."""
+        with open_unnamed_body(body, self.folder) as opened:
+            return self.isolate(len(body))(self.function, opened, *self.rest)
+
+
+@contextmanager
+def open_unnamed_body(body: bytes, folder: Path) -> Iterator[OpenBody]:
+    """The body in a file of the folder that has no name any more and cannot be written through."""
+    reading = _write_body(body, folder)
+    try:
+        yield OpenBody(reading, len(body))
+    finally:
+        os.close(reading)
+
+
+def _write_body(body: bytes, folder: Path) -> int:
+    while True:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=PREFIX, delete=False) as spool:
+            try:
+                reading = os.open(spool.name, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                # Swept away by another process in the moment it had a name.
+                continue
+            Path(spool.name).unlink(missing_ok=True)
+            try:
+                spool.write(body)
+                spool.flush()
+            except BaseException:
+                os.close(reading)
+                raise
+            return reading
+
+
+# What the end of a child process says about the call it was working on.
+
+
+# Native code that gets no memory ends itself by one of these; it is blamed on memory when the child
+# had come close to its limit: a buffer that grows asks for twice what it has.
+_MEMORY_DEATH_SIGNALS = frozenset(
+    {signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS}
+)
+_CLOSE_TO_LIMIT = 0.5
+
+
+def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | TransientError:
+    """The error to raise for a child that ended, or had to be ended, in the middle of a call."""
+    if ending.is_timed_out:
+        return ChildError(
+            Reason.TIMEOUT, f"reading it was stopped after {limits.wall_s:g} s (killed by SIGKILL)"
+        )
+    if ending.status is None:
+        return TransientError(
+            "the isolated reader was lost together with the process that forks them"
+        )
+    if ending.is_hung_up:
+        return ChildError(Reason.CRASHED_READER, "the isolated reader hung up in the middle of it")
+    if ending.signal_number is not None:
+        return _build_signal_error(ending.signal_number, ending, limits)
+    code = os.waitstatus_to_exitcode(ending.status)
+    return ChildError(
+        Reason.CRASHED_READER, f"the isolated reader ended by itself with exit code {code}"
+    )
+
+
+def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
+    """The error for a call that wanted more memory than its limit; `cause` as in `killed by …`."""
+    size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
+    detail = f"reading it took more than the {size} of memory allowed"
+    return ChildError(Reason.OUT_OF_MEMORY, f"{detail} ({cause})" if cause else detail)
+
+
+def build_size_error(text: str) -> ChildError:
+    """The error for an answer above the limit; `text` gives the sizes."""
+    return ChildError(Reason.OUT_OF_MEMORY, f"what was read is too large to be kept: {text}")
+
+
+def build_reply_error(text: str) -> ChildError:
+    """The error for a child that answered with something else than was declared."""
+    return ChildError(Reason.CRASHED_READER, f"the isolated reader answered nonsense: {text}")
+
+
+def _build_signal_error(number: int, ending: ProcessEnd, limits: ChildLimits) -> ChildError:
+    name = signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
+    if number == signal.SIGXCPU:
+        detail = f"reading it was stopped after {limits.cpu_max_s:g} s of processor time ({name})"
+        return ChildError(Reason.TIMEOUT, detail)
+    if number == signal.SIGKILL:
+        # Nobody here sent it: the kernel does, to the largest process, when the machine is full.
+        return build_memory_error(limits, "killed by SIGKILL from outside")
+    near_limit = ending.peak_bytes > _CLOSE_TO_LIMIT * limits.memory_bytes
+    if number in _MEMORY_DEATH_SIGNALS and near_limit:
+        return build_memory_error(limits, f"killed by {name}")
+    return ChildError(Reason.CRASHED_READER, f"the isolated reader died on it (killed by {name})")
+
+
 _TRIES_MAX = 3
 
 
@@ -61,8 +177,8 @@ class ChildPool:
         self._idle: list[Child] = []
         self._modules = set(modules)
         self._fork_server: ForkServerHandle | None = None
-        self._closed = False
-        self._required = required
+        self._is_closed = False
+        self._is_confinement_required = required
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
         """The function's value, within the pool's limits. Waits while all children are busy.
@@ -75,52 +191,52 @@ class ChildPool:
         """
         return self.call(self.limits, function, args)
 
-    def limited(self, limits: ChildLimits) -> Limited:
+    def with_limits(self, limits: ChildLimits) -> LimitedPool:
         """The same pool with other limits for a call. Raises ValueError for more memory than the pool's."""
         if limits.memory_bytes > self.limits.memory_bytes:
             raise ValueError(
                 f"{limits.memory_bytes} bytes of memory for a call, {self.limits.memory_bytes} for the pool"
             )
-        return Limited(self, limits)
+        return LimitedPool(self, limits)
 
     def call(
         self, limits: ChildLimits, function: Callable[..., ValueT], args: tuple[object, ...]
     ) -> ValueT:
         """As calling the pool, within `limits`."""
-        call = _Encoded(encode_call(function, args, limits), descriptors_of(args))
+        call = _EncodedCall(encode_call(function, args, limits), list_descriptors(args))
         check_open(call.descriptors)
         with self._lock:
             self._modules.add(function.__module__)
         with self._slots:
-            child, reply = self._reply(call, limits, function.__module__)
+            child, reply = self._call_child(call, limits, function.__module__)
             try:
-                understood = _understood(function, reply, limits)
+                understood = _decode_reply(function, reply, limits)
             except BaseException:
                 child.kill()
                 raise
-            self._give_back(child, limits, reply)
+            self._return_child(child, limits, reply)
         if understood[1] is not None:
             raise understood[1]
         return understood[0]
 
-    def layers(self) -> Layers:
+    def get_layers(self) -> Layers:
         """What a child of this pool says of its confinement; one is started for it if need be.
 
         Raises TransientError and ConfigurationError as a call does.
         """
         with self._slots:
-            child = self._start()
-            child.dismiss()
+            child = self._start_child()
+            child.release()
         return child.layers
 
     def close(self) -> None:
         """End all processes; calls still running raise RuntimeError. Again is harmless."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             idle, self._idle = self._idle, []
             fork_server, self._fork_server = self._fork_server, None
         for child in idle:
-            child.dismiss()
+            child.release()
         if fork_server is not None:
             fork_server.close()
 
@@ -135,57 +251,59 @@ class ChildPool:
     ) -> None:
         self.close()
 
-    def _reply(self, call: _Encoded, limits: ChildLimits, module: str) -> tuple[Child, Reply]:
+    def _call_child(
+        self, call: _EncodedCall, limits: ChildLimits, module: str
+    ) -> tuple[Child, Reply]:
         """A reply, and the child that gave it, which is still ours."""
-        child = self._take(module)
+        child = self._take_child(module)
         for _ in range(_TRIES_MAX):
             fresh = child.calls == 0
             try:
-                reply = self._ask(child, call, limits)
+                reply = self._call(child, call, limits)
             except ChildEndedError as error:
                 self._raise_if_closed()
                 # A call is to blame when it had begun, and the child had met no other before; but
                 # time is counted from its own beginning.
-                if error.started and (fresh or error.ending.spent_its_time):
-                    raise verdict(error.ending, limits) from error
+                if error.started and (fresh or error.ending.has_timed_out):
+                    raise build_end_error(error.ending, limits) from error
             else:
-                if fresh or reply.outcome is not Outcome.OUT_OF_MEMORY:
+                if fresh or reply.outcome is not CallOutcome.OUT_OF_MEMORY:
                     return child, reply
                 child.kill()
-            child = self._start()
-        child.dismiss()
+            child = self._start_child()
+        child.release()
         raise TransientError("isolated readers end before they begin, again and again")
 
-    def _ask(self, child: Child, call: _Encoded, limits: ChildLimits) -> Reply:
+    def _call(self, child: Child, call: _EncodedCall, limits: ChildLimits) -> Reply:
         try:
-            return child.ask(call.frame, limits, call.descriptors)
+            return child.call(call.frame, limits, call.descriptors)
         except FrameTooLargeError as error:
             child.kill()
-            raise too_large(str(error)) from error
+            raise build_size_error(str(error)) from error
         except msgspec.MsgspecError as error:
             child.kill()
-            raise unintelligible(str(error)) from error
+            raise build_reply_error(str(error)) from error
         except BaseException:
             child.kill()
             raise
 
-    def _take(self, module: str) -> Child:
+    def _take_child(self, module: str) -> Child:
         """A child in which the module is loaded: loading it once in the fork server serves all after."""
         while True:
             with self._lock:
                 child = self._idle.pop() if self._idle else None
             if child is None:
-                return self._start()
+                return self._start_child()
             if not child.is_idle():
                 child.kill()
             elif module in child.modules:
                 return child
             else:
-                child.dismiss()
+                child.release()
 
-    def _start(self) -> Child:
+    def _start_child(self) -> Child:
         for attempt in range(_TRIES_MAX):
-            fork_server = self._living_fork_server()
+            fork_server = self._get_fork_server()
             with self._lock:
                 modules = tuple(self._modules)
             try:
@@ -195,22 +313,22 @@ class ChildPool:
                 if attempt == _TRIES_MAX - 1:
                     raise
             else:
-                return self._confined(child)
+                return self._check_confinement(child)
         raise AssertionError("the last attempt returns or raises")
 
-    def _confined(self, child: Child) -> Child:
+    def _check_confinement(self, child: Child) -> Child:
         missing = [f"{layer}: {why}" for layer, why in child.layers.items() if why]
-        if self._required and missing:
-            child.dismiss()
+        if self._is_confinement_required and missing:
+            child.release()
             raise ConfigurationError(
                 'readers cannot be confined as isolation = "required" demands: '
                 f'{"; ".join(missing)}. `fonds doctor` tells more; isolation = "possible" does without.'
             )
         return child
 
-    def _living_fork_server(self) -> ForkServerHandle:
+    def _get_fork_server(self) -> ForkServerHandle:
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise RuntimeError("the pool of child processes is closed")
             if self._fork_server is not None and not self._fork_server.is_alive:
                 self._fork_server.close()
@@ -219,21 +337,21 @@ class ChildPool:
                 self._fork_server = ForkServerHandle()
             return self._fork_server
 
-    def _give_back(self, child: Child, limits: ChildLimits, reply: Reply) -> None:
-        worn = child.calls >= limits.tasks_max or reply.outcome is Outcome.OUT_OF_MEMORY
+    def _return_child(self, child: Child, limits: ChildLimits, reply: Reply) -> None:
+        worn = child.calls >= limits.tasks_max or reply.outcome is CallOutcome.OUT_OF_MEMORY
         with self._lock:
-            if not self._closed and not worn:
+            if not self._is_closed and not worn:
                 self._idle.append(child)
                 return
-        child.dismiss()
+        child.release()
 
     def _raise_if_closed(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise RuntimeError("the pool of child processes was closed during a call")
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
+class _EncodedCall:
     """A call as it is sent, and the open files that go along."""
 
     frame: bytes
@@ -241,7 +359,7 @@ class _Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class LimitedPool:
     """A pool with limits of its own for every call; an Isolate."""
 
     pool: ChildPool
@@ -252,17 +370,17 @@ class Limited:
         return self.pool.call(self.limits, function, args)
 
 
-def _understood(
+def _decode_reply(
     function: Callable[..., ValueT], reply: Reply, limits: ChildLimits
 ) -> tuple[ValueT, None] | tuple[None, Exception]:
     """The value of a reply, or the error it tells of. Raises ChildError when it makes no sense."""
-    if reply.outcome is Outcome.OUT_OF_MEMORY:
-        return None, out_of_memory(limits)
-    if reply.outcome is Outcome.TOO_LARGE:
-        return None, too_large(reply.text)
+    if reply.outcome is CallOutcome.OUT_OF_MEMORY:
+        return None, build_memory_error(limits)
+    if reply.outcome is CallOutcome.TOO_LARGE:
+        return None, build_size_error(reply.text)
     try:
-        if reply.outcome is Outcome.VALUE:
-            return declared(function).value.decode(reply.value), None
-        return None, error_of_reply(reply)
+        if reply.outcome is CallOutcome.VALUE:
+            return inspect_signature(function).return_type.decode(reply.value), None
+        return None, decode_error(reply)
     except (msgspec.MsgspecError, LookupError) as nonsense:
-        raise unintelligible(str(nonsense)) from nonsense
+        raise build_reply_error(str(nonsense)) from nonsense

@@ -13,11 +13,11 @@ class Role(StrEnum):
     CURATOR = "curator"
     ADMIN = "admin"
 
-    def covers(self, least: Role) -> bool:
-        """Whether this role may do what needs at least the role `least`. Never ask by `<`: these are texts,
+    def covers(self, role: Role) -> bool:
+        """Whether this role may do what needs at least the role `role`. Never ask by `<`: these are texts,
         and the alphabet has them in another order."""
         roles = tuple(Role)
-        return roles.index(self) >= roles.index(least)
+        return roles.index(self) >= roles.index(role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,6 @@ class Viewer:
     name: str
     role: Role
 
-    def may(self, least: Role) -> bool:
-        """Whether they may do what needs at least the role `least`."""
-        return self.role.covers(least)
+    def has_role(self, role: Role) -> bool:
+        """Whether they may do what needs at least the role `role`."""
+        return self.role.covers(role)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from fonds.model.capture import Place
-from fonds.model.exchange import Exchange
-from fonds.model.http_head import HttpHead as HttpHead
+from fonds.model.errors import TransientError
+from fonds.model.exchange import Exchange, HttpHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class OriginalCapture:
     """The capture under which bytes were archived before.
 
     `record_id` is that of its record, `urn:uuid:…` without brackets; None when it is not known. It may come
@@ -44,7 +45,7 @@ class ArchiveEntry:
     """One body to be written: a `response` when `http` is known, else a `resource`.
 
     `metadata_json` is written as a `metadata` record beside it
-    (`application/x.mediacloud-indexer+json`), None when there is none. With `revisit_of` the same bytes
+    (`application/x.mediacloud-indexer+json`), None when there is none. With `original` the same bytes
     were archived before: a `revisit` is written that names it.
     With an `exchange` the request is written as well, and from where the answer came.
     `prefix` begins the name of the file it is written to, "" for the archive's own.
@@ -57,13 +58,13 @@ class ArchiveEntry:
     body: bytes
     http: HttpHead | None = None
     metadata_json: bytes | None = None
-    revisit_of: Original | None = None
+    original: OriginalCapture | None = None
     exchange: Exchange | None = None
     prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchivedRecord:
     """Where an entry lies now; durable on disk when it is returned.
 
     `record_id` is that of the record at `place`, `urn:uuid:…` as `f:c` has it: without brackets.
@@ -87,7 +88,7 @@ class IndexedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WarcFileState:
     """What there is of a WARC file, by a look at the file and its index alone.
 
     `size_bytes` None: it lies where nobody looked. `records` are the lines of the CDXJ beside one of ours,
@@ -100,7 +101,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgeResult:
     """What became of a file's records in one WARC of ours: so many were replaced just now, which have
     `size_bytes` there. `waits` says in a sentence why it is not done as yet; "" when nothing of them is left.
     """
@@ -108,3 +109,39 @@ class Purged:
     records: int = 0
     size_bytes: int = 0
     waits: str = ""
+
+
+# Bytes on their way into the blob store.
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """What is kept under a key; stores that serve it to browsers say its type."""
+
+    key: str
+    data: bytes
+    content_type: str
+
+
+# A body that lies in a file open for reading.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBody:
+    """A body in a file open for reading, as an isolated process is handed it: no path, no way to write.
+
+    `descriptor` is this process's number for it; where it was handed to, that process's own.
+    """
+
+    descriptor: int
+    size_bytes: int
+
+    def read_all(self, noun: str) -> bytes:
+        """All its bytes. Raises TransientError, with `noun` they are, when not all can be read."""
+        try:
+            data = os.pread(self.descriptor, self.size_bytes, 0)
+        except OSError as error:
+            raise TransientError(f"{noun} cannot be read here: {error.strerror}") from error
+        if len(data) != self.size_bytes:
+            raise TransientError(f"{len(data)} of the {self.size_bytes} bytes of {noun} came here")
+        return data

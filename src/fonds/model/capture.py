@@ -8,7 +8,29 @@ from enum import StrEnum
 
 from fonds.model.disposition import Reason
 from fonds.model.record_offset import record_place
-from fonds.model.rss_entry import RssEntry
+from fonds.model.rights import Statement
+
+# Where a story was found. Field names and types of seed 004.
+
+
+@dataclass(frozen=True, slots=True)
+class RssEntry:
+    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822).
+
+    `rights`, which is ours, is what the entry and its feed state about the use of the story.
+    """
+
+    link: str | None = None
+    title: str | None = None
+    domain: str | None = None
+    pub_date: str | None = None
+    fetch_date: str | None = None
+    source_url: str | None = None
+    source_feed_id: int | None = None
+    source_source_id: int | None = None
+    via: str | None = None
+    rights: tuple[Statement, ...] = ()
+
 
 REVISIT_MIME = "warc/revisit"
 """The type a CDX line of a record has that holds no body."""
@@ -89,17 +111,17 @@ class Capture:
     @property
     def datetime14(self) -> str:
         """The capture's time as CDX files write it: YYYYMMDDhhmmss in UTC."""
-        return to_datetime14(self.captured_at)
+        return format_datetime14(self.captured_at)
 
 
-def to_datetime14(moment: datetime) -> str:
+def format_datetime14(moment: datetime) -> str:
     """YYYYMMDDhhmmss in UTC of an aware time."""
     utc = moment.astimezone(UTC)
     # strftime writes the years before 1000 with fewer digits.
     return f"{utc.year:04d}{utc:%m%d%H%M%S}"
 
 
-def from_datetime14(text: str) -> datetime:
+def parse_datetime14(text: str) -> datetime:
     """The aware UTC time of 14 digits. Raises ValueError for anything else."""
     if len(text) != 14 or not text.isascii() or not text.isdigit():
         raise ValueError(f"not a 14-digit time: {text!r}")

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The five ways a message can leave a step's hands; `retried` and `deferred` ones come back."""
+    """The five ways a message can leave a step's hands; `retry` and `defer` ones come back."""
 
     DONE = "done"
     DROPPED = "dropped"
@@ -320,31 +320,31 @@ class Disposition:
 DONE = Disposition(Verdict.DONE)
 
 
-def kept_without_text(reason: Reason, detail: str = "") -> Disposition:
+def keep_without_text(reason: Reason, detail: str = "") -> Disposition:
     """The message is done: the file is kept, and it has no text for this reason."""
     return Disposition(Verdict.DONE, reason, detail)
 
 
-def dropped(reason: Reason, detail: str = "") -> Disposition:
+def drop(reason: Reason, detail: str = "") -> Disposition:
     """The message ends here for a reason that is nobody's fault."""
     return Disposition(Verdict.DROPPED, reason, detail)
 
 
-def quarantined(reason: Reason, detail: str = "") -> Disposition:
+def quarantine(reason: Reason, detail: str = "") -> Disposition:
     """The message is set apart, whole, for somebody to look at."""
     return Disposition(Verdict.QUARANTINED, reason, detail)
 
 
-def ending(reason: Reason, detail: str = "") -> Disposition:
+def end(reason: Reason, detail: str = "") -> Disposition:
     """The message ends here: set apart for what failed, dropped for what a rule refuses."""
-    return (quarantined if reason.weight is Weight.FAILED else dropped)(reason, detail)
+    return (quarantine if reason.weight is Weight.FAILED else drop)(reason, detail)
 
 
-def retried(reason: Reason, detail: str, after_s: float) -> Disposition:
+def retry(reason: Reason, detail: str, after_s: float) -> Disposition:
     """The message is to be tried again after `after_s` seconds at the soonest; an attempt is charged."""
     return Disposition(Verdict.RETRIED, reason, detail, after_s)
 
 
-def deferred(reason: Reason, detail: str, after_s: float) -> Disposition:
+def defer(reason: Reason, detail: str, after_s: float) -> Disposition:
     """The message is to wait `after_s` seconds for its turn; no attempt is charged."""
     return Disposition(Verdict.DEFERRED, reason, detail, after_s)

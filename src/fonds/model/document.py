@@ -30,7 +30,7 @@ class DateOf(StrEnum):
     ADDED = "added"  # the day of `indexed_date`, in UTC
 
     @property
-    def field(self) -> str:
+    def field_name(self) -> str:
         """The field of a document that holds it."""
         return {"published": "publication_date", "added": "indexed_date"}.get(self, str(self))
 
@@ -61,7 +61,7 @@ class IndexDocument:
     indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
     `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
     lower case. `licenses`, `holders` and `prefers` are what its captures and its file state of the use of it
-    (`kinds/rights.py`); licences and preferences in lower case.
+    (`rights/file_rights.py`); licences and preferences in lower case.
 
     `earlier` are the versions of a story captured before, the newest first: one for each text and title that
     no later version has. `earlier_left_out` counts versions that are missing there, or whose text is missing
@@ -94,14 +94,14 @@ class IndexDocument:
     holders: tuple[str, ...] = ()
     prefers: tuple[str, ...] = ()
 
-    def day(self, of: DateOf) -> date | None:
+    def get_day(self, date_of: DateOf) -> date | None:
         """The day of this kind; None where it is not known."""
-        if of is DateOf.ADDED:
+        if date_of is DateOf.ADDED:
             return self.indexed_date.astimezone(UTC).date()
-        return self.captured if of is DateOf.CAPTURED else self.publication_date
+        return self.captured if date_of is DateOf.CAPTURED else self.publication_date
 
 
-class Match(StrEnum):
+class MatchMode(StrEnum):
     """Which documents match the words of a query."""
 
     EXACT = "exact"  # those that match the query as it is written
@@ -148,7 +148,7 @@ class SearchQuery:
     after: str | None = None
     with_snippets: bool = True
     with_notes: bool = True
-    match: Match = Match.EXACT
+    match: MatchMode = MatchMode.EXACT
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     in_versions: bool | None = None
     cut_versions: bool = False
@@ -175,7 +175,7 @@ class Snippet:
     ends_within: bool = False
 
     @property
-    def shown(self) -> tuple[str, Sequence[tuple[int, int]]]:
+    def text_with_ellipses(self) -> tuple[str, Sequence[tuple[int, int]]]:
         """Text and marks as people read them: what is cut has dots."""
         before, behind = "… " * self.begins_within, " …" * self.ends_within
         moved = [(start + len(before), end + len(before)) for start, end in self.marks]
@@ -245,6 +245,6 @@ class SearchResults:
     meant: str | None = None
     themes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     generation: str | None = None
-    match: Match = Match.EXACT
+    match: MatchMode = MatchMode.EXACT
     earlier_count: int = 0
     earlier_text: str | None = None

@@ -7,8 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from fonds.model.capture import Capture
-from fonds.model.keys import sha1_from_text
-from fonds.model.rights import NOTHING_STATED, Rights
+from fonds.model.keys import parse_sha1
+from fonds.model.rights import NO_RIGHTS, Rights
 
 REVISIT = "revisit"
 """The tag of an identified capture that holds no bytes."""
@@ -56,10 +56,10 @@ class FileMeta:
     @property
     def kind(self) -> Kind:
         """Which road the file takes."""
-        return kind_of_type(self.mime)
+        return classify_mime(self.mime)
 
 
-def kind_of_type(mime: str) -> Kind:
+def classify_mime(mime: str) -> Kind:
     """Return which road files of a type take."""
     if mime == "application/pdf":
         return Kind.PDF
@@ -87,7 +87,7 @@ class RevisitReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class IdentifiedCapture:
     """A capture whose bytes were read and hashed; not yet known whether they are new.
 
     `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
@@ -99,7 +99,7 @@ class Identified:
     file: FileMeta | None
     charset: str | None = None
     refers_to: RevisitReference | None = None
-    rights: Rights = NOTHING_STATED
+    rights: Rights = NO_RIGHTS
     host_text: str | None = None
 
     @property
@@ -112,7 +112,7 @@ class Identified:
         """The SHA-1 in hex of the bytes it is about; of a revisit those its record declares, None without."""
         if self.file is not None:
             return self.file.sha1
-        raw = sha1_from_text(self.capture.digest or "")
+        raw = parse_sha1(self.capture.digest or "")
         return raw.hex() if raw is not None else None
 
     @property
@@ -122,7 +122,7 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
-class Unextracted:
+class UnextractedPdf:
     """A PDF nobody has extracted yet: the message of the work topic `unextracted`.
 
     `after` is set when it is to be extracted again: what was known of it before that moment does not
@@ -140,7 +140,7 @@ class Unextracted:
 
 
 @dataclass(frozen=True, slots=True)
-class Unindexed:
+class UnindexedFile:
     """A file of which a later capture states something about its use that its document may not have yet."""
 
     sha1hex: str
@@ -152,7 +152,7 @@ class Unindexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unparsed:
+class UnparsedPage:
     """A page nobody has parsed yet: the message of the work topic `unparsed`.
 
     `charset` None: the exchange is asked for it. `again` is set when it was parsed before: then its body

@@ -12,7 +12,7 @@ _BASE32 = re.compile(r"[A-Z2-7]{32}")
 _RECORD_ID = re.compile(r"<?(urn:uuid:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})>?")
 
 
-def sha1_from_text(text: str) -> bytes | None:
+def parse_sha1(text: str) -> bytes | None:
     """The 20 raw bytes of a SHA-1 written as 40 hex characters or 32 of base32, either case.
 
     A leading `sha1:` is allowed. None when the text is neither.
@@ -25,19 +25,19 @@ def sha1_from_text(text: str) -> bytes | None:
     return None
 
 
-def sha1_base32(raw: bytes) -> str:
+def encode_sha1_base32(raw: bytes) -> str:
     """The 32 base32 characters of 20 raw bytes, as CDX files and WARC digests write them."""
     return base64.b32encode(raw).decode("ascii")
 
 
-def record_id_from_text(text: str) -> str | None:
+def parse_record_id(text: str) -> str | None:
     """The id of a WARC record, `urn:uuid:` and a UUID, as it stands in `f:c`: without the angle brackets that
     the header `WARC-Record-ID` puts round it, and `text` may have. None for anything else."""
     found = _RECORD_ID.fullmatch(text)
     return found.group(1) if found else None
 
 
-def blob_key(folder: str, sha1hex: str, extension: str) -> str:
+def build_blob_key(folder: str, sha1hex: str, extension: str) -> str:
     """`<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`; the hash is that of the source file.
 
     Source: seed 003 and DESIGN, blob layout.
@@ -51,30 +51,30 @@ TEI_FOLDER, TEI_EXTENSION = "grobid", ".tei.xml"
 THUMBNAIL_FOLDER = "thumbnail/pdf"
 
 
-def text_blob_key(sha1hex: str) -> str:
+def build_text_blob_key(sha1hex: str) -> str:
     """Where the text of a file lies: `text/….txt`."""
-    return blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
+    return build_blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
 
 
-def aside_blob_key(sha1hex: str) -> str:
+def build_embargoed_blob_key(sha1hex: str) -> str:
     """Where documents of collections lie while their file is under embargo: `embargoed/….json`."""
-    return blob_key(ASIDE_FOLDER, sha1hex, ASIDE_EXTENSION)
+    return build_blob_key(ASIDE_FOLDER, sha1hex, ASIDE_EXTENSION)
 
 
-def tei_blob_key(sha1hex: str) -> str:
+def build_tei_blob_key(sha1hex: str) -> str:
     """Where the TEI GROBID made of a file lies: `grobid/….tei.xml`."""
-    return blob_key(TEI_FOLDER, sha1hex, TEI_EXTENSION)
+    return build_blob_key(TEI_FOLDER, sha1hex, TEI_EXTENSION)
 
 
-def thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
+def build_thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
     """Where the page-0 thumbnail of a PDF in a form lies: `thumbnail/pdf/….180px.jpg`."""
-    return blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")
+    return build_blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")
 
 
 ORDER_BITS = 60
 
 
-def order_key(id_: str) -> int:
+def compute_order_key(id_: str) -> int:
     """Where a document stands in the order that does not depend on anything but its id."""
     digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

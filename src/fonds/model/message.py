@@ -9,7 +9,7 @@ from types import MappingProxyType
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
 """Headers of ours: what the message belongs to, which step and message emitted it, what it is about, and
 whose it is on a public topic."""
-FOR_OTHERS = "-"
+OTHERS_ONLY_PREFIX = "-"
 """Prefix of the pipeline's name on a message that only other programs read: no stage of ours selects it."""
 
 
@@ -42,14 +42,16 @@ class Message:
         """Whether a subscription of this pipeline selects it from a topic; "" selects everything."""
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
 
-    def for_others(self) -> Message:
+    def restrict_to_others(self) -> Message:
         """The same message for other programs only: its stages receive it by another way."""
-        pipeline = FOR_OTHERS + self.headers.get(PIPELINE, "").removeprefix(FOR_OTHERS)
+        pipeline = OTHERS_ONLY_PREFIX + self.headers.get(PIPELINE, "").removeprefix(
+            OTHERS_ONLY_PREFIX
+        )
         return replace(self, headers={**self.headers, PIPELINE: pipeline})
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class TopicTraits:
     """How a broker that keeps logs keeps a topic: parts read side by side, compression (`gzip`, `none`,
     …), and whether only the newest message of a key is kept for good. Other brokers ignore them."""
 
@@ -58,8 +60,8 @@ class Traits:
     compacted: bool = False
 
 
-USUAL = Traits()
-NO_TOPICS: Mapping[str, Traits] = MappingProxyType({})
+DEFAULT_TRAITS = TopicTraits()
+NO_TOPICS: Mapping[str, TopicTraits] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Subscription:
 
     name: str
     topic: str
-    traits: Traits = USUAL
+    traits: TopicTraits = DEFAULT_TRAITS
     pipeline: str = ""
 
     @property

@@ -10,7 +10,7 @@ from fonds.model.capture import Capture
 from fonds.model.file import FileMeta
 from fonds.model.pdf import StatusClass
 
-ASKED_FOR = "grobid (fulltext, fonds-client/1)"
+GROBID_EXTRACTOR = "grobid (fulltext, fonds-client/1)"
 """Names our client and what it asks for. Another name when something else is asked for: then
 `fonds catchup grobid` asks anew."""
 JATS_VERSION = "fonds-jats/3"
@@ -50,7 +50,7 @@ class GrobidStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class GrobidAnswer:
+class GrobidResponse:
     """What came of asking GROBID about one PDF. `status_code` is the HTTP status; `tei` what it sent."""
 
     status: GrobidStatus
@@ -60,7 +60,7 @@ class GrobidAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ungrobided:
+class UngrobidedPdf:
     """A PDF GROBID has not read yet: the message of the work topic `ungrobided`.
 
     `after` is set when it is to be read again: what was known of it before that moment does not count.
@@ -90,7 +90,7 @@ class UnreadArticle:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
+class UnmatchedPaper:
     """A paper whose bibliography is there and was not held against the catalogue yet."""
 
     sha1hex: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 
-def first_day(published: object) -> date | None:
+def parse_first_day(published: object) -> date | None:
     """The day, or the first day of the month or year; None for anything else."""
     parts = str(published or "").split("-")
     try:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from fonds.model.capture import Capture
-from fonds.model.disposition import DONE, Disposition, Reason, Weight, dropped, quarantined
+from fonds.model.disposition import DONE, Disposition, Reason, Weight, drop, quarantine
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
@@ -116,17 +116,17 @@ class PdfStatus(StrEnum):
     )
 
 
-WITHOUT_FILE = frozenset(
+FILELESS_STATUSES = frozenset(
     map(str, (PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE))
 )
 """The statuses that a task leaves when it leads to no PDF, in rows of ours and in those of GROBID."""
 
 
-def ending(status: PdfStatus, detail: str | None) -> Disposition:
+def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
     """How a message ends whose PDF has this status."""
     if status.reason is None:
         return DONE
-    ended = dropped if status.reason.weight is Weight.REFUSED else quarantined
+    ended = drop if status.reason.weight is Weight.REFUSED else quarantine
     return ended(status.reason, detail or status.value)
 
 
@@ -211,7 +211,7 @@ class Thumbnail:
         return self.form
 
 
-def thumbnail_box(form: str) -> tuple[int, int, str]:
+def parse_thumbnail_form(form: str) -> tuple[int, int, str]:
     """Width and height in pixels at most, and `jpg`, `png` or `webp`, of a form as `360px-webp`.
 
     The box has the shape of the seed's 180x300. Raises ConfigurationError.
@@ -224,3 +224,49 @@ def thumbnail_box(form: str) -> tuple[int, int, str]:
         )
     width = int(found[1])
     return width, round(width * _HEIGHT_PER_WIDTH), found[2]
+
+
+# One page of a PDF as it is read on a screen: its picture, and where on it its words stand.
+
+
+class PlacedWord(NamedTuple):
+    """A word and its box in pixels of the picture, y downwards.
+
+    `is_joined` says that it goes on from the word before without a blank: behind a hyphen that ended a
+    line, and in scripts without blanks, where each character is a word.
+    """
+
+    text: str
+    is_joined: bool
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """`image` is a WebP of `width` x `height` pixels, None where the page cannot be drawn, for the reason
+    that `why` tells in words. `words` are those of the text layer in its order. `page_count` 0 means unknown.
+    """
+
+    image: bytes | None
+    width: int = 0
+    height: int = 0
+    words: tuple[PlacedWord, ...] = ()
+    page_count: int = 0
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLimits:
+    """How a page is drawn: within a box of `width_max` x `height_max` pixels, never more than `scale_max`
+    pixels a point, of PDFs of at most `size_max_bytes`, with the places of at most `words_max` words.
+    """
+
+    width_max: int = 1_200
+    height_max: int = 1_800
+    scale_max: float = 4.0
+    pixels_max: int = 50_000_000
+    size_max_bytes: int = 256 * 2**20
+    words_max: int = 20_000

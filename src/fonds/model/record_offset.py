@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 OFFSET_BITS = 40
-FILE_BYTES_MAX = 1 << OFFSET_BITS
+FILE_MAX_BYTES = 1 << OFFSET_BITS
 _TEXT = re.compile(r"([0-9]{1,13})(?:#([0-9]{1,7}))?")
 _PLACE = re.compile(rf"(.+):({_TEXT.pattern})", re.DOTALL)
 
@@ -22,7 +22,7 @@ def join_offset(member_offset: int, number: int) -> int:
 
 def split_offset(offset: int) -> tuple[int, int]:
     """Return the offset of a record's member, and the record's number in it, counted from 0."""
-    return offset & (FILE_BYTES_MAX - 1), offset >> OFFSET_BITS
+    return offset & (FILE_MAX_BYTES - 1), offset >> OFFSET_BITS
 
 
 def offset_text(offset: int) -> str:
@@ -51,7 +51,7 @@ def parse_offset(text: str) -> int | None:
     member_offset, number = int(found[1]), int(found[2] or 1)
     return (
         join_offset(member_offset, number - 1)
-        if member_offset < FILE_BYTES_MAX and number
+        if member_offset < FILE_MAX_BYTES and number
         else None
     )
 

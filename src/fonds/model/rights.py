@@ -13,7 +13,7 @@ from typing import Any
 
 STATEMENTS_MAX = 100
 """So many statements are kept of one capture, and as many of one file."""
-RAW_CHARS_MAX = 2_000
+RAW_MAX_CHARS = 2_000
 
 
 class Subject(StrEnum):
@@ -24,7 +24,7 @@ class Subject(StrEnum):
     PREFERENCE = "preference"  # what may or may not be done
 
 
-class StatedIn(StrEnum):
+class StatementSource(StrEnum):
     """Where a statement stands; closed."""
 
     ROBOTS_TXT = "robots.txt"
@@ -55,7 +55,7 @@ class Statement:
     subject: Subject
     value: str
     raw: str
-    stated_in: StatedIn
+    stated_in: StatementSource
     name: str = ""
 
     def to_json(self) -> dict[str, str]:
@@ -69,14 +69,14 @@ class Statement:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Statement:
+    def from_json(cls, stored_value: Mapping[str, Any]) -> Statement:
         """Raises KeyError, ValueError for JSON that is no statement."""
         return cls(
-            Subject(stored["subject"]),
-            stored["value"],
-            stored["raw"],
-            StatedIn(stored["stated_in"]),
-            stored["name"],
+            Subject(stored_value["subject"]),
+            stored_value["value"],
+            stored_value["raw"],
+            StatementSource(stored_value["stated_in"]),
+            stored_value["name"],
         )
 
 
@@ -102,24 +102,24 @@ class Rights:
     robots: RobotsInForce | None = None
     statements: tuple[Statement, ...] = ()
 
-    def values(self, subject: Subject) -> tuple[str, ...]:
+    def list_values(self, subject: Subject) -> tuple[str, ...]:
         """The different values stated about a subject, in the order they were met."""
         return tuple(dict.fromkeys(one.value for one in self.statements if one.subject is subject))
 
     @property
     def licenses(self) -> tuple[str, ...]:
         """The licences stated, as `license:` finds them."""
-        return self.values(Subject.LICENSE)
+        return self.list_values(Subject.LICENSE)
 
     @property
     def holders(self) -> tuple[str, ...]:
         """The holders stated."""
-        return self.values(Subject.HOLDER)
+        return self.list_values(Subject.HOLDER)
 
     @property
     def prefers(self) -> tuple[str, ...]:
         """The preferences stated, as `prefers:` finds them."""
-        return self.values(Subject.PREFERENCE)
+        return self.list_values(Subject.PREFERENCE)
 
 
-NOTHING_STATED = Rights()
+NO_RIGHTS = Rights()

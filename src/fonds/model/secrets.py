@@ -25,12 +25,12 @@ _LINE = re.compile(r"[\r\n]")
 _USER = re.compile(r"^[^/?#@\s]+@")
 _USER_IN_URL = re.compile(r"(?<=://)[^/?#@\s]+@")
 _HEADER = re.compile(r"\b(Basic|Bearer)(\s+)[A-Za-z0-9+/=._~-]{6,}")
-_OWN = re.compile(r"\b((?:fonds|session)_[a-z2-7]{8,16}_)[A-Za-z0-9_-]{20,}")
-_TO_BE_ENCODED = re.compile(r"[\s/?#\[\]@\\\x00-\x1f\x7f]")
+_FONDS_SECRET = re.compile(r"\b((?:fonds|session)_[a-z2-7]{8,16}_)[A-Za-z0-9_-]{20,}")
+_UNSAFE_CHARS = re.compile(r"[\s/?#\[\]@\\\x00-\x1f\x7f]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def without_secrets(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """The text with users, passwords and keys hidden in every URL of it: what may be shown or logged.
 
     A text that begins as a URL is taken for one, to its end: all before its last `@` is hidden if a
@@ -40,14 +40,14 @@ def without_secrets(text: str) -> str:
     """
     is_alone = _ALONE.match(text) is not None
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
-    text = _OWN.sub(rf"\1{HIDDEN}", text)
+    text = _FONDS_SECRET.sub(rf"\1{HIDDEN}", text)
     text = _HEADER.sub(rf"\1\2{HIDDEN}", parameter.sub(rf"\1{HIDDEN}", text))
     before, mark, rest = text.partition("://")
     pieces = [rest] if is_alone else rest.split("://")
-    return before + mark + "://".join(_without_password(one, is_alone) for one in pieces)
+    return before + mark + "://".join(_redact_password(one, is_alone) for one in pieces)
 
 
-def _without_password(piece: str, is_alone: bool) -> str:
+def _redact_password(piece: str, is_alone: bool) -> str:
     """What stands behind `://` up to the next. With a colon before the last `@` (of its line, unless it is
     alone) all between may be a password, whatever it is.
     """
@@ -70,19 +70,19 @@ def check_secrets(url: str) -> None:
         raise ValueError("a URL holds no line breaks and no control characters")
     before, at, _ = rest.rpartition("@")
     is_password = ":" in before or "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if at and is_password and _TO_BE_ENCODED.search(before):
+    if at and is_password and _UNSAFE_CHARS.search(before):
         raise ValueError(
             "what stands before the last @ is no user and password: there a / is written %2F, @ %40,"
             " : %3A, ? %3F, # %23, [ %5B, ] %5D and a blank %20; behind the host an @ is written %40"
         )
 
 
-def holds_secret(url: str) -> bool:
+def has_secret(url: str) -> bool:
     """Whether anything of it would be hidden."""
-    return without_secrets(url) != url
+    return redact_secrets(url) != url
 
 
-def without_user(url: str) -> str:
+def strip_credentials(url: str) -> str:
     """The URL as it may be kept: without its user and password."""
     return _USER_IN_URL.sub("", url)
 
@@ -93,7 +93,7 @@ class Credentials:
 
     by_origin: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
 
-    def authorization(self, scheme: str, host: str, port: int) -> str | None:
+    def build_authorization(self, scheme: str, host: str, port: int) -> str | None:
         """The value of the header Authorization for requests to this origin; None for none."""
         return self.by_origin.get((scheme, host, port))
 
@@ -104,7 +104,7 @@ _ORIGIN = re.compile(
 )
 
 
-def credentials(urls: Iterable[str]) -> Credentials:
+def collect_credentials(urls: Iterable[str]) -> Credentials:
     """Those of http(s) URLs, as Basic authentication sends them (RFC 7617)."""
     found = {}
     for url in urls:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fonds.model.disposition import DONE, Disposition
-from fonds.model.message import USUAL, Traits
+from fonds.model.message import DEFAULT_TRAITS, TopicTraits
 
 
 class Item(Protocol):
@@ -58,7 +58,7 @@ class Topic:
 
     name: str
     payload: type
-    traits: Traits = USUAL
+    traits: TopicTraits = DEFAULT_TRAITS
     tag: str | None = None
     public: bool = False
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from fonds.model.capture import Capture
+from fonds.model.capture import Capture, RssEntry
 from fonds.model.exchange import Exchange
 from fonds.model.file import FileMeta
 from fonds.model.rights import Statement
-from fonds.model.rss_entry import RssEntry as RssEntry
 
 SCHEMA_VERSION = 1
 """The version of the form stories of ours have in messages, rows and archives."""
@@ -110,7 +109,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedPage:
     """A parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
 
     capture: Capture
@@ -126,7 +125,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unarchived:
+class UnarchivedBody:
     """A body that lies in no WARC yet, or whose copy was asked for: the message of `unarchived`.
 
     `story` is set for pages that were parsed: a metadata record is written beside their body.

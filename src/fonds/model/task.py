@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from fonds.model.capture import PlaceKind, from_datetime14
+from fonds.model.capture import PlaceKind, parse_datetime14
 from fonds.model.entry import MESSAGE, Entry
 from fonds.model.record_offset import record_place
 
@@ -57,7 +57,7 @@ class Task:
             url=self.address,
             item=self,
             collection=self.collection,
-            seen_at=from_datetime14(self.datetime14) if self.datetime14 else None,
+            seen_at=parse_datetime14(self.datetime14) if self.datetime14 else None,
             place=self.place,
         )
 

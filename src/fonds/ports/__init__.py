@@ -6,34 +6,33 @@ All methods may raise StoreUnavailableError (try again) and StorageFullError (st
 named where they belong. A port is safe to use from several threads of one process.
 """
 
-from fonds.ports.bulk import Engine, Job
+from fonds.ports.engine import Engine, Job
 from fonds.ports.queue import Queue, TopicQueue, Topics
-from fonds.ports.records import Ledger, Records, RecordsOfAll, RecordsWithLedger
+from fonds.ports.records import Ledger, Records, RecordsWithLedger, UnfilteredRecords
+from fonds.ports.step import ConcurrentStep, Isolate, Sink, Source, Step
 from fonds.ports.stores import (
     Archive,
     Blobs,
-    Completes,
     Index,
+    QueryCompleter,
     Stores,
     Table,
     WarcArchive,
     WarcFiles,
 )
-from fonds.ports.work import Errands, Isolate, Sink, Source, Step
 
 __all__ = [
     "Archive",
     "Blobs",
-    "Completes",
+    "ConcurrentStep",
     "Engine",
-    "Errands",
     "Index",
     "Isolate",
     "Job",
     "Ledger",
+    "QueryCompleter",
     "Queue",
     "Records",
-    "RecordsOfAll",
     "RecordsWithLedger",
     "Sink",
     "Source",
@@ -42,6 +41,7 @@ __all__ = [
     "Table",
     "TopicQueue",
     "Topics",
+    "UnfilteredRecords",
     "WarcArchive",
     "WarcFiles",
 ]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
+from fonds.model.message import (
+    NO_TOPICS,
+    Delivery,
+    Depth,
+    Message,
+    Subscription,
+    TopicTraits,
+)
 
 
 class Queue(Protocol):
@@ -42,14 +49,14 @@ class Queue(Protocol):
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Give messages back unfinished; they are ready again, `redelivered` one higher."""
 
-    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+    def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """The messages are still being worked on: their lease begins anew.
 
         Returns those in hand as yet; the others were settled or released, or come again elsewhere, and
         what is done for them will be done twice.
         """
 
-    def depth(self, subscription: Subscription) -> Depth:
+    def get_depth(self, subscription: Subscription) -> Depth:
         """How many messages wait; exact on one machine, an estimate on brokers."""
 
 
@@ -57,7 +64,7 @@ class Topics(Protocol):
     """What a queue's messages travel on; whoever composes a home makes it, nobody else."""
 
     def declare(
-        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
         """Make topics and addresses exist; again is harmless. Each handle declares what it uses.
 
@@ -71,5 +78,5 @@ class Topics(Protocol):
 class TopicQueue(Queue, Topics, Protocol):
     """A queue as its backends are: messages, and the making of what they travel on."""
 
-    def message_max_bytes(self, address: str) -> int:
+    def get_message_max_bytes(self, address: str) -> int:
         """Largest message this address accepts, in bytes: body, key and headers together."""

@@ -10,7 +10,7 @@ from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 R = TypeVar("R", bound=Row)
 
 
-class RecordsRead(Protocol):
+class ReadableRecords(Protocol):
     """What is asked of the records."""
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
@@ -36,16 +36,16 @@ class RecordsRead(Protocol):
     def count(
         self,
         kind: type[Row],
-        by: Sequence[str] = (),
+        columns: Sequence[str] = (),
         where: Mapping[str, object] | None = None,
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """How many rows there are for each combination of the columns `by`; {(): n} for `by` empty. Of more
-        than `count_max` rows so many are counted, no matter which."""
+        """How many rows there are for each combination of the columns `columns`; {(): n} for `columns`
+        empty. Of more than `count_max` rows so many are counted, no matter which."""
 
     def first_of_each(
-        self, kind: type[R], wheres: Sequence[Mapping[str, object]], order: Sequence[str]
+        self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
         """The first row of each `where` in this order (both as in `find`), None where none fits.
 
@@ -53,7 +53,7 @@ class RecordsRead(Protocol):
         """
 
 
-class Records(RecordsRead, Protocol):
+class Records(ReadableRecords, Protocol):
     """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
@@ -80,10 +80,10 @@ class Records(RecordsRead, Protocol):
         """Remove rows by key; absent ones are no error."""
 
 
-class RecordsOfAll(Records, Protocol):
+class UnfilteredRecords(Records, Protocol):
     """Records that hold also what nobody is shown."""
 
-    def for_readers(self) -> RecordsOfAll:
+    def for_readers(self) -> UnfilteredRecords:
         """The same records as readers are shown them: no row of a file under embargo, no entry, input or
         count of one, as of this moment each time. What is written goes to the same place."""
 
@@ -109,9 +109,9 @@ class Ledger(Protocol):
         one written stands. Idempotent.
         """
 
-    def recount(self, *, mend: bool = False) -> list[str]:
+    def recount(self, *, repair: bool = False) -> list[str]:
         """What the outcomes and counts say that the dispositions do not, a sentence each, a thousand at most;
-        with `mend` they are made to agree."""
+        with `repair` they are made to agree."""
 
 
 class RecordsWithLedger(Records, Protocol):

@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
-from fonds.model.archive import Archived, ArchiveEntry, Held, Payload, Purged
-from fonds.model.blob import Blob
+from fonds.model.archive import (
+    ArchivedRecord,
+    ArchiveEntry,
+    Blob,
+    Payload,
+    PurgeResult,
+    WarcFileState,
+)
 from fonds.model.capture import Place
-from fonds.model.completing import Completing
 from fonds.model.document import IndexDocument, SearchQuery, SearchResults
-from fonds.model.takedown import Tombstone
+from fonds.model.restrictions import Tombstone
+from fonds.model.search import CompletionList
 from fonds.ports.queue import TopicQueue
-from fonds.ports.records import Ledger, RecordsOfAll
+from fonds.ports.records import Ledger, UnfilteredRecords
 
 
 class Table(Protocol):
@@ -33,7 +39,7 @@ class Table(Protocol):
         ConfigurationError if the table has a family that is not named, or lacks one that cannot be added.
         """
 
-    def tables(self) -> dict[str, frozenset[str]]:
+    def list_tables(self) -> dict[str, frozenset[str]]:
         """The tables there are, each with its families."""
 
     def put(
@@ -41,14 +47,14 @@ class Table(Protocol):
         table: str,
         rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
         *,
-        before: Mapping[bytes, bytes] | None = None,
+        where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
         """Write cells, replacing those of the same row and column; other cells stay. Durable.
 
-        With `before` each row is one cell, and is written only where that has the value told of its key
+        With `where_equal` each row is one cell, and is written only where that has the value told of its key
         as yet, the look and the write at one stroke. Who must know whether it was reads again.
 
-        Raises ConfigurationError for an undeclared table or family, ValueError for a value of `before`
+        Raises ConfigurationError for an undeclared table or family, ValueError for a value of `where_equal`
         that is empty.
         """
 
@@ -89,10 +95,10 @@ class Blobs(Protocol):
     def get(self, key: str) -> bytes | None:
         """The blob, or None when there is none."""
 
-    def exists(self, keys: Sequence[str]) -> set[str]:
+    def filter_existing(self, keys: Sequence[str]) -> set[str]:
         """Those of `keys` that exist."""
 
-    def sizes(self, keys: Sequence[str]) -> dict[str, int]:
+    def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
         """How many bytes those of `keys` have that exist; nothing is read."""
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -118,7 +124,7 @@ class Index(Protocol):
         A server that is asked for it at most once a second may tell the one of a second before.
         """
 
-    def alike(self, word: str) -> Sequence[str]:
+    def find_similar_words(self, word: str) -> Sequence[str]:
         """Words of the documents written almost like this folded one, the likeliest first, at most five:
         to be suggested, not to be counted."""
 
@@ -126,16 +132,16 @@ class Index(Protocol):
         """How many documents there are."""
 
 
-class Completes(Protocol):
+class QueryCompleter(Protocol):
     """What may come next in a search, as it is typed, out of what an index finds."""
 
-    def complete(self, text: str, at: int | None = None) -> Completing:
+    def complete(self, text: str, cursor: int | None = None) -> CompletionList:
         """The completions at the cursor, in characters from 0; None: at the end. At most ten.
 
         Raises ValueError for a place outside of the text."""
 
-    def instead(self, text: str, at: int) -> Completing | None:
-        """For a search that fails or finds nothing: what may stand in the place of its value at `at`,
+    def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
+        """For a search that fails or finds nothing: what may stand in the place of its value at `cursor`,
         whatever was typed there. None where no value stands there, or one that is known."""
 
 
@@ -148,7 +154,7 @@ class Archive(Protocol):
         Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, PermanentError
         (`missing-source`, `unreadable-source`: with the path); TransientError when it does not answer."""
 
-    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
         """Append records and make them durable (one fsync a batch); places in the order of `entries`.
 
         A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A full
@@ -156,11 +162,11 @@ class Archive(Protocol):
         written again before a crash was noticed may lie there twice; the caller asks `recover` first.
         """
 
-    def recover(self, known: Callable[[str], int | None]) -> None:
+    def recover(self, find_known_end: Callable[[str], int | None]) -> None:
         """Cut from files left open by a killed process what nobody refers to.
 
-        `known(name)` gives the end in bytes of the last record of that file that was settled, or None.
-        """
+        `find_known_end(name)` gives the end in bytes of the last record of that file that was settled, or
+        None."""
 
     def finish(self) -> None:
         """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
@@ -169,27 +175,27 @@ class Archive(Protocol):
 class WarcFiles(Protocol):
     """The files the archive writes, as files: what there is of them, and their bytes."""
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         """The bare name of every WARC of ours, each once wherever it lies, open ones too; streamed."""
 
     def open(self, path: str) -> BinaryIO:
         """A WARC to be read and sought in: one of ours by name, another of this machine by its absolute path.
         Raises PermanentError (`missing-source`, `unreadable-source`), a bucket's also while it is read."""
 
-    def held(self, path: str, *, mend: bool = False) -> Held | None:
+    def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
         """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
 
-        Of files on other machines that are not ours nothing is known. With `mend`, the CDXJ of a finished
+        Of files on other machines that are not ours nothing is known. With `repair`, the CDXJ of a finished
         file of ours is first made again from its records, whatever it says.
         """
 
-    def unsent(self) -> Mapping[str, int]:
+    def list_unsent(self) -> Mapping[str, int]:
         """Finished WARCs of ours that are here alone and are to be moved on: bytes by name, with indexes.
         Empty where they stay where they are written."""
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
-    ) -> Purged:
+    ) -> PurgeResult:
         """Replace the records of a file in a WARC of ours, and what stands beside them, by tombstones of
         the same length: all other bytes stay where they are, and readers see the file as it was or as it is.
         Its CDXJ forgets them. Again is harmless; two at once are not. `tick` is told bytes gone through.
@@ -210,7 +216,7 @@ class Stores:
 
     queue: TopicQueue
     table: Table
-    records: RecordsOfAll
+    records: UnfilteredRecords
     ledger: Ledger
     blobs: Blobs
     index: Index
@@ -220,3 +226,14 @@ class Stores:
     def for_readers(self) -> Stores:
         """The same stores as readers are shown them; in the index there is nothing under embargo anyway."""
         return replace(self, records=self.records.for_readers())
+
+
+# Backends closed: no port asks for it, since not every backend holds something open.
+
+
+def close(*backends: object) -> None:
+    """Close those that can be closed, in this order."""
+    for backend in backends:
+        closing = getattr(backend, "close", None)
+        if closing is not None:
+            closing()

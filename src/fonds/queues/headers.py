@@ -27,89 +27,90 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class HeaderTime:
     """A moment as brokers write it: Unix seconds, of any size that fits 64 bits without a sign."""
 
     seconds: int
 
 
 Value: TypeAlias = (
-    "str | bytes | int | float | bool | Decimal | Time | list[Value] | dict[str, Value] | None"
+    "str | bytes | int | float | bool | Decimal | HeaderTime | list[Value] | dict[str,"
+    " Value] | None"
 )
 
 
-def spell(value: Value) -> str:
-    """The text of a header; `value_of` gives the value back."""
+def format_value(value: Value) -> str:
+    """The text of a header; `parse_value` gives the value back."""
     if isinstance(value, str):
-        plain = not value.startswith(MARK) or value_of(value) == value
+        plain = not value.startswith(MARK) or parse_value(value) == value
         return value if plain else f"!text {value}"
     if value is None:
         return "!none"
     if isinstance(value, (list, dict)):
         kind = "list" if isinstance(value, list) else "table"
-        return f"!{kind} {json.dumps(_leaves(value), ensure_ascii=False, separators=(',', ':'))}"
-    return _spelled_leaf(value)
+        return f"!{kind} {json.dumps(_convert_leaves(value), ensure_ascii=False, separators=(',', ':'))}"
+    return _format_leaf(value)
 
 
-def _spelled_leaf(value: bytes | float | Decimal | Time) -> str:
+def _format_leaf(value: bytes | float | Decimal | HeaderTime) -> str:
     if isinstance(value, bytes):
         return f"!bytes {b64encode(value).decode()}"
     if isinstance(value, bool):
         return f"!bool {str(value).lower()}"
-    if isinstance(value, Time):
+    if isinstance(value, HeaderTime):
         return f"!time {value.seconds}"
     kind = {int: "int", float: "float", Decimal: "decimal"}[type(value)]
     return f"!{kind} {value}"
 
 
-def _leaves(value: Value) -> object:
+def _convert_leaves(value: Value) -> object:
     if isinstance(value, list):
-        return [_leaves(one) for one in value]
+        return [_convert_leaves(one) for one in value]
     if isinstance(value, dict):
-        return {name: _leaves(one) for name, one in value.items()}
-    return spell(value)
+        return {name: _convert_leaves(one) for name, one in value.items()}
+    return format_value(value)
 
 
-def value_of(text: str) -> Value:
+def parse_value(text: str) -> Value:
     """What a header of this text is to a broker: the text itself, unless it is a spelling."""
     if not text.startswith(MARK) or len(text) > SIZE_MAX_CHARS:
         return text
     kind, _, rest = text[1:].partition(" ")
     if kind == "text":
-        inner = value_of(rest)
+        inner = parse_value(rest)
         return rest if isinstance(inner, str) is False or inner != rest else text
     try:
-        value = _parsed(kind, rest)
+        value = _parse_leaf(kind, rest)
     except (ValueError, InvalidOperation, RecursionError):
         return text
     # Only what would be spelled so is a spelling: each text stands for one value.
-    return value if not isinstance(value, str) and spell(value) == text else text
+    return value if not isinstance(value, str) and format_value(value) == text else text
 
 
-def _parsed(kind: str, rest: str) -> Value:
+def _parse_leaf(kind: str, text: str) -> Value:
     """Raises ValueError or InvalidOperation for what is not of this kind."""
     if kind == "none":
         return None
     if kind == "bool":
-        return rest == "true"
+        return text == "true"
     if kind == "bytes":
-        return b64decode(rest, validate=True)
-    if kind == "float" and math.isfinite(fraction := float(rest)):
+        return b64decode(text, validate=True)
+    if kind == "float" and math.isfinite(fraction := float(text)):
         return fraction
     if kind == "decimal":
-        return _decimal(rest)
-    if kind == "int" and INT_MIN <= (number := int(rest)) <= INT_MAX:
+        return _parse_decimal(text)
+    if kind == "int" and INT_MIN <= (number := int(text)) <= INT_MAX:
         return number
-    if kind == "time" and 0 <= (seconds := int(rest)) < 2**64:
-        return Time(seconds)
+    if kind == "time" and 0 <= (seconds := int(text)) < 2**64:
+        return HeaderTime(seconds)
     if kind in ("list", "table"):
-        found = _values(json.loads(rest), DEPTH_MAX)
+        found = _build_values(json.loads(text), DEPTH_MAX)
         if isinstance(found, list if kind == "list" else dict):
             return found
-    raise ValueError(f"no {kind}: {rest[:40]}")
+    raise ValueError(f"no {kind}: {text[:40]}")
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     """What fits the eight bits of scale and 32 of digits brokers give it."""
     sign, digits, exponent = Decimal(text[:40]).as_tuple()
     number = Decimal((sign, digits, 0))
@@ -120,21 +121,21 @@ def _decimal(text: str) -> Decimal:
     return Decimal(int(number)).scaleb(exponent)
 
 
-def _values(leaves: object, depth: int) -> Value:
+def _build_values(leaves: object, depth: int) -> Value:
     if isinstance(leaves, str):
-        return value_of(leaves)
+        return parse_value(leaves)
     if depth and isinstance(leaves, list):
-        return [_values(one, depth - 1) for one in leaves]
+        return [_build_values(one, depth - 1) for one in leaves]
     if depth and isinstance(leaves, dict):
         if any(len(name.encode()) > NAME_MAX_BYTES for name in leaves):
             raise ValueError("a name too long")
-        return {name: _values(one, depth - 1) for name, one in leaves.items()}
+        return {name: _build_values(one, depth - 1) for name, one in leaves.items()}
     raise ValueError("a leaf that is not spelled, or too deep")
 
 
-def within_limits(headers: dict[str, str]) -> dict[str, str]:
+def limit_headers(headers: dict[str, str]) -> dict[str, str]:
     """The first `COUNT_MAX` headers that fit `SIZE_MAX_CHARS` in all; the rest is left out and told of."""
-    if len(headers) <= COUNT_MAX and _size(headers) <= SIZE_MAX_CHARS:
+    if len(headers) <= COUNT_MAX and _measure_size(headers) <= SIZE_MAX_CHARS:
         return headers
     kept: dict[str, str] = {}
     room, left_out = SIZE_MAX_CHARS, 0
@@ -150,5 +151,5 @@ def within_limits(headers: dict[str, str]) -> dict[str, str]:
     return kept
 
 
-def _size(headers: dict[str, str]) -> int:
+def _measure_size(headers: dict[str, str]) -> int:
     return len("".join(headers)) + len("".join(headers.values()))

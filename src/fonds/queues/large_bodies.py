@@ -10,11 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from fonds.formats.wire.large_field import LargeField
-from fonds.model.blob import Blob
-from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
+from fonds.model.archive import Blob
+from fonds.model.message import (
+    NO_TOPICS,
+    Delivery,
+    Depth,
+    Message,
+    Subscription,
+    TopicTraits,
+)
 from fonds.ports import Blobs, TopicQueue
-from fonds.ports.closing import close
+from fonds.ports.stores import close
+from fonds.queues.messages.large_field import LargeField
 
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
@@ -27,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BodyLimits:
     """Largest body between steps, and largest message on a public topic; the queue's own limit is the upper
     bound of both."""
 
@@ -52,7 +59,7 @@ class LargeBodies:
         self,
         queue: TopicQueue,
         blobs: Blobs,
-        limits: Limits,
+        limits: BodyLimits,
         fields: Mapping[str, LargeField] = NO_FIELDS,
     ) -> None:
         self._queue = queue
@@ -65,7 +72,7 @@ class LargeBodies:
         self._waiting: dict[str, list[Delivery]] = {}
 
     def declare(
-        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
         """As the port says."""
         known = list(subscriptions)
@@ -73,9 +80,9 @@ class LargeBodies:
         self._subscriptions |= {one.name: one for one in known}
         self._public |= topics.keys()
 
-    def message_max_bytes(self, address: str) -> int:
+    def get_message_max_bytes(self, address: str) -> int:
         """As the queue below."""
-        return self._queue.message_max_bytes(address)
+        return self._queue.get_message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """As the port says; large bodies are in the blob store before their messages are put."""
@@ -92,11 +99,11 @@ class LargeBodies:
     def _put_large(self, address: str, large: Sequence[Message], delay_s: float) -> None:
         batches: dict[str, list[Message]] = defaultdict(list)
         for message in large:
-            readers = self._readers(address, message)
+            readers = self._list_readers(address, message)
             for reader in readers:
                 # What only one reads goes the way of all others, and is seen on its topic.
                 target = address if len(readers) == 1 else reader
-                batches[target].append(self._stored(message, reader))
+                batches[target].append(self._store_body(message, reader))
         for target, stored in batches.items():
             self._queue.put(target, stored, delay_s=delay_s)
 
@@ -106,7 +113,7 @@ class LargeBodies:
         Blobs are written before the messages that refer to them. The blob of an earlier message of the same
         key is deleted after the newer message is on the topic.
         """
-        below_bytes = self._queue.message_max_bytes(topic)
+        below_bytes = self._queue.get_message_max_bytes(topic)
         limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
         field = self._fields.get(topic)
         newest = {message.key: message for message in messages}
@@ -115,22 +122,22 @@ class LargeBodies:
         large: list[Message] = []
         outdated: list[str] = []
         for message in messages:
-            fits = _size_bytes(message) <= limit_bytes
+            fits = _measure_size(message) <= limit_bytes
             detached = None if fits or field is None else field.detach(message.key, message.body)
             is_newest = newest[message.key] is message
             if detached is not None:
                 headers = {**message.headers, **detached.headers}
                 bare = replace(message, body=detached.body, headers=headers)
-                shown.append(bare.for_others())
+                shown.append(bare.restrict_to_others())
                 large.append(message)
                 blobs += [detached.blob] if is_newest else []
                 continue
             if fits:
                 shown.append(message)
             else:
-                shown.append(self._stored(message, topic).for_others())
+                shown.append(self._store_body(message, topic).restrict_to_others())
                 large.append(message)
-            key = field.key_of(message.key) if field is not None else None
+            key = field.find_key(message.key) if field is not None else None
             outdated += [key] if key is not None and is_newest else []
         if blobs:
             self.blobs.put(blobs)
@@ -139,11 +146,13 @@ class LargeBodies:
         for one in readers:
             mine = [message for message in large if message.is_for(one.pipeline)]
             if mine:
-                self._queue.put(one.incoming, [self._stored(each, one.incoming) for each in mine])
+                self._queue.put(
+                    one.incoming, [self._store_body(each, one.incoming) for each in mine]
+                )
         if outdated:
             self.blobs.delete(outdated)
 
-    def _readers(self, address: str, message: Message) -> list[str]:
+    def _list_readers(self, address: str, message: Message) -> list[str]:
         """The addresses a message put there is read from, as far as they were declared here."""
         known = [one for one in self._subscriptions.values() if one.topic == address]
         return [one.incoming for one in known if message.is_for(one.pipeline)] or [address]
@@ -157,11 +166,11 @@ class LargeBodies:
         with self._lock:
             waiting = self._waiting.pop(address, [])
         # The blob store may be away for longer than a lease.
-        waiting = self._queue.keep(waiting)
+        waiting = self._queue.renew(waiting)
         deliveries, rest = waiting[:count_max], waiting[count_max:]
         try:
             deliveries = deliveries or self._queue.receive(address, count_max, wait_s)
-            found = [whole for delivery in deliveries if (whole := self._whole(delivery))]
+            found = [whole for delivery in deliveries if (whole := self._restore_body(delivery))]
         except BaseException:
             rest = deliveries + rest
             raise
@@ -173,31 +182,31 @@ class LargeBodies:
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """As the port says; blobs go last, so that no message is ever without its body."""
-        self._queue.settle([_bare(delivery) for delivery in deliveries])
-        keys = [one.receipt.key for one in deliveries if isinstance(one.receipt, _Fetched)]
+        self._queue.settle([_restore_receipt(delivery) for delivery in deliveries])
+        keys = [one.receipt.key for one in deliveries if isinstance(one.receipt, _DetachedReceipt)]
         if keys:
             self.blobs.delete(keys)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """As the port says."""
-        self._queue.release([_bare(delivery) for delivery in deliveries])
+        self._queue.release([_restore_receipt(delivery) for delivery in deliveries])
 
-    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+    def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """As the port says."""
-        bare = [_bare(delivery) for delivery in deliveries]
-        held = {one.receipt for one in self._queue.keep(bare)}
+        bare = [_restore_receipt(delivery) for delivery in deliveries]
+        held = {one.receipt for one in self._queue.renew(bare)}
         pairs = zip(deliveries, bare, strict=True)
         return [whole for whole, one in pairs if one.receipt in held]
 
-    def depth(self, subscription: Subscription) -> Depth:
+    def get_depth(self, subscription: Subscription) -> Depth:
         """As the port says."""
-        return self._queue.depth(subscription)
+        return self._queue.get_depth(subscription)
 
     def close(self) -> None:
         """Close the queue below, where it can be closed."""
         close(self._queue)
 
-    def _stored(self, message: Message, reader: str) -> Message:
+    def _store_body(self, message: Message, reader: str) -> Message:
         digest = hashlib.sha1(f"{message.id}\n{message.attempt}\n".encode(), usedforsecurity=False)
         digest.update(message.body)
         name = digest.hexdigest()
@@ -205,7 +214,7 @@ class LargeBodies:
         self.blobs.put([Blob(key, message.body, CONTENT_TYPE)])
         return replace(message, body=b"", headers={**message.headers, BODY_BLOB: key})
 
-    def _whole(self, delivery: Delivery) -> Delivery | None:
+    def _restore_body(self, delivery: Delivery) -> Delivery | None:
         message = delivery.message
         key = message.headers.get(BODY_BLOB, "")
         if not key.startswith(f"{FOLDER}/{delivery.address}/"):
@@ -218,25 +227,25 @@ class LargeBodies:
             return None
         headers = {name: value for name, value in message.headers.items() if name != BODY_BLOB}
         whole = replace(message, body=body, headers=headers)
-        return replace(delivery, message=whole, receipt=_Fetched(delivery.receipt, key))
+        return replace(delivery, message=whole, receipt=_DetachedReceipt(delivery.receipt, key))
 
 
-def _size_bytes(message: Message) -> int:
+def _measure_size(message: Message) -> int:
     """Body, key and headers together, as UTF-8."""
     texts = [message.id, message.key, *message.headers, *message.headers.values()]
     return len(message.body) + sum(len(one.encode("utf-8", "replace")) for one in texts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetched:
+class _DetachedReceipt:
     """The receipt of a message whose body lies at `key`."""
 
     receipt: object
     key: str
 
 
-def _bare(delivery: Delivery) -> Delivery:
+def _restore_receipt(delivery: Delivery) -> Delivery:
     """The delivery with the receipt the queue below gave."""
-    if isinstance(delivery.receipt, _Fetched):
+    if isinstance(delivery.receipt, _DetachedReceipt):
         return replace(delivery, receipt=delivery.receipt.receipt)
     return delivery

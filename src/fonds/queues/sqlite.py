@@ -11,14 +11,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, Traits
-from fonds.process_identity import identify, is_gone
+from fonds.isolation.process_identity import identify, is_process_gone
+from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscription, TopicTraits
 from fonds.queues import sqlite_rows as rows
-from fonds.queues.clocks import since_boot_s, steady_clock
-from fonds.sqlite_file import SqliteFile
+from fonds.stores.sqlite_file import SqliteFile
+
+# Clocks for waiting by: people and time servers put the machine's clock forward and back, these run on.
+#
+# Source: clock_gettime(2).
+
+
+def read_boot_clock_s() -> float:
+    """Seconds since the machine began, the same for all its processes; sleep included where that is told."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+def create_steady_clock() -> Callable[[], float]:
+    """A clock that tells Unix seconds by what the machine's says now, and only runs forward from here on."""
+    began_s = time.time() - read_boot_clock_s()
+    return lambda: began_s + read_boot_clock_s()
+
 
 LEASE_S = 900.0
-POLL_FIRST_S, POLL_LONGEST_S = 0.01, 0.2
+POLL_FIRST_S, POLL_MAX_S = 0.01, 0.2
 WATCH_EVERY_S = 1.0
 MESSAGE_MAX_BYTES = 16_000_000
 SHRINK_EVERY_SETTLES = 256
@@ -55,17 +71,17 @@ class SqliteQueue:
         """Raises ConfigurationError when the file cannot be opened or is no queue."""
         self._file = SqliteFile(path, rows.LAYOUT)
         self._lease_s = lease_s
-        self._clock = clock or steady_clock()
-        self._lease_clock = clock or since_boot_s
+        self._clock = clock or create_steady_clock()
+        self._lease_clock = clock or read_boot_clock_s
         self._arrived = threading.Condition()
         self._arrivals: Counter[int] = Counter()
         self._places: dict[str, int] = {}
         self._owner: tuple[int, int] | None = None
-        self._watched_at_s = 0.0
+        self._watch_until_s = 0.0
         self._settles = 0
 
     def declare(
-        self, subscriptions: Iterable[Subscription], topics: Mapping[str, Traits] = NO_TOPICS
+        self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
         """Make addresses exist; a subscription declared again with another topic reads that one.
 
@@ -73,19 +89,19 @@ class SqliteQueue:
         """
         if self._file.read_only:
             return
-        with self._file.writing() as connection:
+        with self._file.write_transaction() as connection:
             rows.declare_addresses(connection, subscriptions, topics)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
         """All of `messages` or none. Raises ValueError for a delay at anything but an `incoming`."""
         if not messages:
             return
-        with self._file.writing() as connection:
+        with self._file.write_transaction() as connection:
             if delay_s > 0:
-                targets = [rows.delay_target(connection, address)]
+                targets = [rows.find_delay_target(connection, address)]
                 rows.insert(connection, targets, messages, self._clock() + delay_s)
             else:
-                targets = rows.put_targets(connection, address)
+                targets = rows.find_put_targets(connection, address)
                 rows.insert(connection, targets, messages, 0.0)
         self._announce(one.address for one in targets)
 
@@ -94,8 +110,8 @@ class SqliteQueue:
         ends_at_s = time.monotonic() + wait_s
         pause_s = POLL_FIRST_S
         while True:
-            arrivals = self._arrived_at(address)
-            if found := self._take(address, count_max, first=pause_s == POLL_FIRST_S):
+            arrivals = self._count_arrivals(address)
+            if found := self._lease_messages(address, count_max, first=pause_s == POLL_FIRST_S):
                 return found
             left_s = ends_at_s - time.monotonic()
             if left_s <= 0:
@@ -103,14 +119,14 @@ class SqliteQueue:
             with self._arrived:
                 # Puts of this process wake us; those of others are looked for, ever less often.
                 self._wait(address, arrivals, min(pause_s, left_s))
-            pause_s = min(pause_s * 2, POLL_LONGEST_S)
+            pause_s = min(pause_s * 2, POLL_MAX_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Remove messages; those settled already are passed over."""
         if not deliveries:
             return
-        receipts = [_receipt(one) for one in deliveries]
-        with self._file.writing() as connection:
+        receipts = [_get_receipt(one) for one in deliveries]
+        with self._file.write_transaction() as connection:
             rows.remove(connection, [(one.seq, one.address) for one in receipts])
         self._settles += 1
         if self._settles % SHRINK_EVERY_SETTLES == 0:
@@ -120,34 +136,36 @@ class SqliteQueue:
         """Give back what is still ours; a message whose lease ended may be in another's hand by now."""
         if not deliveries:
             return
-        held = [_receipt(one).row for one in deliveries]
-        with self._file.writing(durable=False) as connection:
-            rows.give_back(connection, held)
+        held = [_get_receipt(one).row for one in deliveries]
+        with self._file.write_transaction(durable=False) as connection:
+            rows.release(connection, held)
         self._announce({address for _, address, _ in held})
 
-    def keep(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+    def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """The lease of each begins anew. Call it well within `lease_s`: 900 s unless it was set."""
         if not deliveries:
             return []
-        with self._file.writing(durable=False) as connection:
+        with self._file.write_transaction(durable=False) as connection:
             lease_ends_at = self._lease_clock() + self._lease_s
-            held = rows.keep(connection, [_receipt(one).row for one in deliveries], lease_ends_at)
-        return [one for one in deliveries if _receipt(one).row in held]
+            held = rows.renew_leases(
+                connection, [_get_receipt(one).row for one in deliveries], lease_ends_at
+            )
+        return [one for one in deliveries if _get_receipt(one).row in held]
 
-    def depth(self, subscription: Subscription) -> Depth:
+    def get_depth(self, subscription: Subscription) -> Depth:
         """Exact, as of one moment."""
-        with self._file.reading() as connection:
+        with self._file.read_connection() as connection:
             return Depth(*rows.count_waiting(connection, subscription))
 
-    def message_max_bytes(self, address: str) -> int:
+    def get_message_max_bytes(self, address: str) -> int:
         """16 MB, as on the brokers; SQLite itself would accept 1 GB."""
         return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
         """Give back what is still in hand here, and close the file."""
         if self._owner is not None and self._owner[0] == os.getpid():
-            with self._file.writing(durable=False) as connection:
-                rows.forget_owner(connection, self._owner[1])
+            with self._file.write_transaction(durable=False) as connection:
+                rows.remove_owner(connection, self._owner[1])
             self._owner = None
         self._file.close()
 
@@ -157,53 +175,57 @@ class SqliteQueue:
             self._arrived.notify_all()
 
     def _wait(self, address: str, arrivals: int, wait_s: float) -> None:
-        self._arrived.wait_for(lambda: self._arrived_at(address) != arrivals, wait_s)
+        self._arrived.wait_for(lambda: self._count_arrivals(address) != arrivals, wait_s)
 
-    def _arrived_at(self, address: str) -> int:
+    def _count_arrivals(self, address: str) -> int:
         """How often something was put to the address here; 0 until it was looked at first."""
         return self._arrivals[self._places.get(address, 0)]
 
-    def _take(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
+    def _lease_messages(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
         now, lease_now = self._clock(), self._lease_clock()
-        with self._file.reading() as connection:
-            place = self._places[address] = rows.own_address(connection, address)
+        with self._file.read_connection() as connection:
+            place = self._places[address] = rows.find_own_address(connection, address)
             ready = rows.is_ready(connection, place, now)
             overdue = rows.has_overdue(connection, lease_now, self._lease_s)
             # While there is work, and while we wait, the dead are looked for now and then only.
-            spared = (ready or not first) and self._watched_lately()
-            registered = [] if spared else rows.owners(connection)
-        gone = [number for number, process in registered if is_gone(process, same_machine=True)]
+            spared = (ready or not first) and self._was_watched_lately()
+            registered = [] if spared else rows.list_owners(connection)
+        gone = [
+            number for number, process in registered if is_process_gone(process, same_machine=True)
+        ]
         if not (ready or overdue or gone):
             return []
         # After a power cut nobody holds anything, so that a claim need not be on the disk.
-        with self._file.writing(durable=False) as connection:
+        with self._file.write_transaction(durable=False) as connection:
             for number in gone:
-                rows.forget_owner(connection, number)
-            rows.give_back_overdue(connection, lease_now, self._lease_s)
+                rows.remove_owner(connection, number)
+            rows.release_expired(connection, lease_now, self._lease_s)
             rows.return_due(connection, place, now)
-            owner = self._registered(connection)
-            found = rows.claim(connection, place, owner[1], count_max, lease_now + self._lease_s)
+            owner = self._register(connection)
+            found = rows.lease_messages(
+                connection, place, owner[1], count_max, lease_now + self._lease_s
+            )
         self._owner = owner
         return [
             Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
             for seq, redelivered, message in found
         ]
 
-    def _registered(self, connection: sqlite3.Connection) -> tuple[int, int]:
+    def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:
         """Process and number as an owner; a forked child gets a number of its own."""
         if self._owner is not None and self._owner[0] == os.getpid():
             return self._owner
         return os.getpid(), rows.add_owner(connection, identify())
 
-    def _watched_lately(self) -> bool:
+    def _was_watched_lately(self) -> bool:
         now_s = time.monotonic()
-        if now_s - self._watched_at_s < WATCH_EVERY_S:
+        if now_s - self._watch_until_s < WATCH_EVERY_S:
             return True
-        self._watched_at_s = now_s
+        self._watch_until_s = now_s
         return False
 
 
-def _receipt(delivery: Delivery) -> Receipt:
+def _get_receipt(delivery: Delivery) -> Receipt:
     if not isinstance(delivery.receipt, Receipt):
         raise TypeError(f"not a delivery of this queue: {delivery.message.id}")
     return delivery.receipt

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message, Subscription
-from fonds.sqlite_file import Layout
+from fonds.stores.sqlite_file import FileLayout
 
 LEASES_MAX = 2
 """A lease ends within so many from now, whoever gave it."""
 
-LAYOUT = Layout(
+LAYOUT = FileLayout(
     noun="queue",
     application_id=0x466F5175,
     version=1,
@@ -57,11 +57,11 @@ CREATE TABLE owners (owner INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT N
 """,
 )
 
-_GIVE_BACK = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redelivered + 1 WHERE "
+_RELEASE = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redelivered + 1 WHERE "
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PutTarget:
     """An address a put goes to, and whose messages it takes: those of `pipeline`, or all for ""."""
 
     address: int
@@ -103,15 +103,15 @@ def _declare(
     return int(address)
 
 
-def own_address(connection: sqlite3.Connection, name: str) -> int:
+def find_own_address(connection: sqlite3.Connection, name: str) -> int:
     """The number of a subscription's own address. Raises ConfigurationError for any other name."""
     row = connection.execute("SELECT address FROM addresses WHERE name = ?", (name,)).fetchone()
     if row is None:
-        raise _undeclared(name)
+        raise _build_undeclared_error(name)
     return int(row[0])
 
 
-def put_targets(connection: sqlite3.Connection, name: str) -> list[Target]:
+def find_put_targets(connection: sqlite3.Connection, name: str) -> list[PutTarget]:
     """The addresses a put goes to: every `incoming` of a topic, or an address itself."""
     rows = connection.execute(
         """SELECT address, iif(name = ?1, '', pipeline) FROM addresses
@@ -119,8 +119,8 @@ def put_targets(connection: sqlite3.Connection, name: str) -> list[Target]:
         (name,),
     ).fetchall()
     if not rows and not _is_topic(connection, name):
-        raise _undeclared(name)
-    return [Target(*row) for row in rows]
+        raise _build_undeclared_error(name)
+    return [PutTarget(*row) for row in rows]
 
 
 def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
@@ -128,7 +128,7 @@ def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
     return found is not None
 
 
-def delay_target(connection: sqlite3.Connection, name: str) -> Target:
+def find_delay_target(connection: sqlite3.Connection, name: str) -> PutTarget:
     """The delay address of an `incoming`. Raises ValueError for any other address."""
     row = connection.execute(
         """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
@@ -136,18 +136,18 @@ def delay_target(connection: sqlite3.Connection, name: str) -> Target:
         (name,),
     ).fetchone()
     if row is not None:
-        return Target(row[0])
-    put_targets(connection, name)
+        return PutTarget(row[0])
+    find_put_targets(connection, name)
     raise ValueError(f"only a subscription's incoming takes a delay, not {name!r}")
 
 
-def _undeclared(name: str) -> ConfigurationError:
+def _build_undeclared_error(name: str) -> ConfigurationError:
     return ConfigurationError(f"nothing was declared at {name!r}; declare its subscription first.")
 
 
 def insert(
     connection: sqlite3.Connection,
-    targets: Sequence[Target],
+    targets: Sequence[PutTarget],
     messages: Sequence[Message],
     ready_at: float,
 ) -> None:
@@ -156,7 +156,7 @@ def insert(
     for message in messages:
         if message.id not in newest or newest[message.id].attempt < message.attempt:
             newest[message.id] = message
-    wanted = {one.address: _wanted(connection, one, newest) for one in targets}
+    wanted = {one.address: _select_new_ids(connection, one, newest) for one in targets}
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'contents'").fetchone()
     numbered = [
         (seq, message)
@@ -165,7 +165,7 @@ def insert(
     ]
     connection.executemany(
         "INSERT INTO contents (seq, id, key, attempt, headers, body) VALUES (?, ?, ?, ?, ?, ?)",
-        [(seq, m.id, m.key, m.attempt, _headers(m), m.body) for seq, m in numbered],
+        [(seq, m.id, m.key, m.attempt, _encode_headers(m), m.body) for seq, m in numbered],
     )
     connection.executemany(
         "INSERT INTO waiting (seq, address, id, ready_at, redelivered) VALUES (?, ?, ?, ?, 0)",
@@ -178,8 +178,8 @@ def insert(
     )
 
 
-def _wanted(
-    connection: sqlite3.Connection, target: Target, newest: Mapping[str, Message]
+def _select_new_ids(
+    connection: sqlite3.Connection, target: PutTarget, newest: Mapping[str, Message]
 ) -> set[str]:
     """The ids to be added at one address; rows that a higher attempt supersedes are removed."""
     messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
@@ -229,7 +229,7 @@ def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> Non
     )
 
 
-def claim(
+def lease_messages(
     connection: sqlite3.Connection, address: int, owner: int, count_max: int, lease_ends_at: float
 ) -> list[tuple[int, int, Message]]:
     """Take up to `count_max` messages in hand: (seq, redelivered, message), in the order they were put."""
@@ -250,12 +250,12 @@ def claim(
     ]
 
 
-def give_back(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
+def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
     """Make (seq, address, owner) rows ready again; those that another owner has by now are passed over."""
-    connection.executemany(f"{_GIVE_BACK} seq = ? AND address = ? AND owner = ?", rows)
+    connection.executemany(f"{_RELEASE} seq = ? AND address = ? AND owner = ?", rows)
 
 
-def keep(
+def renew_leases(
     connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
 ) -> set[tuple[int, int, int]]:
     """Let the leases of (seq, address, owner) rows end later; returns those that are its owner's yet."""
@@ -281,9 +281,9 @@ def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> b
     return row is not None
 
 
-def give_back_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> None:
+def release_expired(connection: sqlite3.Connection, now: float, lease_s: float) -> None:
     """Make messages ready again whose lease has ended."""
-    connection.execute(f"{_GIVE_BACK} {_OVERDUE}", (now, now + LEASES_MAX * lease_s))
+    connection.execute(f"{_RELEASE} {_OVERDUE}", (now, now + LEASES_MAX * lease_s))
 
 
 def add_owner(connection: sqlite3.Connection, process: str) -> int:
@@ -293,14 +293,14 @@ def add_owner(connection: sqlite3.Connection, process: str) -> int:
     )
 
 
-def owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
+def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
     """Everybody registered: number and process."""
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 
-def forget_owner(connection: sqlite3.Connection, owner: int) -> None:
+def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
     """Make ready again what an owner has in hand, and strike it from the register."""
-    connection.execute(f"{_GIVE_BACK} owner = ?", (owner,))
+    connection.execute(f"{_RELEASE} owner = ?", (owner,))
     connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
 
@@ -314,13 +314,13 @@ def count_waiting(
                   (SELECT count(*) FROM waiting WHERE address = ?2),
                   (SELECT count(*) FROM waiting WHERE address = ?3)""",
         (
-            own_address(connection, subscription.incoming),
-            own_address(connection, subscription.delay),
-            own_address(connection, subscription.quarantine),
+            find_own_address(connection, subscription.incoming),
+            find_own_address(connection, subscription.delay),
+            find_own_address(connection, subscription.quarantine),
         ),
     ).fetchone()
     return ready, in_hand, delayed, quarantined
 
 
-def _headers(message: Message) -> str | None:
+def _encode_headers(message: Message) -> str | None:
     return json.dumps(dict(message.headers)) if message.headers else None

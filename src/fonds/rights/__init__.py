@@ -1,1 +1,1 @@
-"""Statements about the use of works: licences, holders and preferences, read from what others write."""
+"""Rights and usage preferences that others state about files."""

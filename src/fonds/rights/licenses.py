@@ -2,7 +2,7 @@
 
 Source: SPDX License List 3.26; Creative Commons licence URLs
 (https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
-Bound: linear in the text; at most `RAW_CHARS_MAX` characters are looked at.
+Bound: linear in the text; at most `RAW_MAX_CHARS` characters are looked at.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 import unicodedata
 from urllib.parse import urljoin, urlsplit
 
-from fonds.model.rights import RAW_CHARS_MAX, StatedIn, Statement, Subject
+from fonds.model.rights import RAW_MAX_CHARS, Statement, StatementSource, Subject
 
-VALUE_CHARS_MAX = 300
+VALUE_MAX_CHARS = 300
 """Longer values are cut."""
 
 _CC_HOST = re.compile(r"(?:[a-z0-9-]{1,60}\.)?creativecommons\.org")
@@ -86,24 +86,24 @@ _HOLDER_END = re.compile(
     r"|\bthis\s{1,4}(?:is|work|article|paper)\b|https?://|\n|\|)",
     re.IGNORECASE,
 )
-_YEARS_BEHIND = re.compile(r"[\s,(]{1,4}(?:19|20)\d\d(?:\s?[-–]\s?(?:20)?\d\d)?[).]{0,2}$")
+_TRAILING_YEARS = re.compile(r"[\s,(]{1,4}(?:19|20)\d\d(?:\s?[-–]\s?(?:20)?\d\d)?[).]{0,2}$")
 _SENTENCE = re.compile(r"(?<=[\w)]{3})\.\s")
 
 
-def license_value(stated: str, base: str = "") -> str:
+def normalize_license(stated_text: str, base: str = "") -> str:
     """Return a licence as it is compared: SPDX identifier, else URL, else text, in lower case.
 
     `cc-by` stands for Creative Commons BY where no version is stated. "" for a text without a word. `base` is
     the address that a relative URL is resolved with, "" where there is none.
     """
-    text = one_line(stated)
-    url = _url_in(text, base)
+    text = normalize_line(stated_text)
+    url = _find_url(text, base)
     if url:
-        return license_of_url(url) or _shortened(url)
-    return license_of_name(text) or _shortened(text.lower())
+        return find_license_by_url(url) or _shorten(url)
+    return find_license_by_name(text) or _shorten(text.lower())
 
 
-def license_of_url(url: str) -> str | None:
+def find_license_by_url(url: str) -> str | None:
     """Return the SPDX identifier in lower case of the licence at a URL, None where it is not known."""
     try:
         parts = urlsplit(url)
@@ -111,7 +111,7 @@ def license_of_url(url: str) -> str | None:
         return None
     host = (parts.netloc.rpartition("@")[2].partition(":")[0]).lower().removeprefix("www.")
     if _CC_HOST.fullmatch(host):
-        return _creative_commons(parts.path)
+        return _parse_creative_commons(parts.path)
     place = f"{host}{parts.path}".lower()
     for known, identifier in _URLS.items():
         ends = "/.-" if "/" in known else "/"
@@ -120,72 +120,86 @@ def license_of_url(url: str) -> str | None:
     return None
 
 
-def license_of_name(text: str) -> str | None:
+def find_license_by_name(text: str) -> str | None:
     """Return the SPDX identifier in lower case of a licence that a text names, None where it names none."""
-    text = text[:RAW_CHARS_MAX]
+    text = text[:RAW_MAX_CHARS]
     if _CC_ZERO.search(text):
         return "cc0-1.0"
     found = _CC_NAME.search(text)
     if found is not None:
         parts = [part for part, word in _CC_WORDS if word.search(found[1])]
-        return _identifier(parts, found[2] or _version_after(text, found.end()), "")
+        return _build_identifier(parts, found[2] or _find_version_after(text, found.end()), "")
     name = text.strip().lower().replace(" ", "-")
     return name if name in _NAMES else None
 
 
 def is_creative_commons(url: str) -> bool:
     """Return whether a URL is that of a licence or mark of Creative Commons."""
-    return "creativecommons.org/" in url.lower() and license_of_url(url) is not None
+    return "creativecommons.org/" in url.lower() and find_license_by_url(url) is not None
 
 
-def license_stated(stated: str, where: StatedIn, name: str, base: str = "") -> list[Statement]:
+def build_license_statements(
+    stated_text: str, source: StatementSource, name: str, base: str = ""
+) -> list[Statement]:
     """Return the statement of a licence; none for a text without a word."""
-    value = license_value(stated, base)
-    return [Statement(Subject.LICENSE, value, raw_text(stated), where, name)] if value else []
+    value = normalize_license(stated_text, base)
+    return (
+        [Statement(Subject.LICENSE, value, clean_raw_text(stated_text), source, name)]
+        if value
+        else []
+    )
 
 
-def holder_stated(stated: str, where: StatedIn, name: str) -> list[Statement]:
+def build_holder_statements(
+    stated_text: str, source: StatementSource, name: str
+) -> list[Statement]:
     """Return the statement of a holder, who may be named behind `©` and a year; none for no name."""
-    notice = _HOLDER.search(stated[:RAW_CHARS_MAX])
-    value = _holder_in(notice[1] if notice else stated)
+    notice = _HOLDER.search(stated_text[:RAW_MAX_CHARS])
+    value = _find_holder(notice[1] if notice else stated_text)
     if not any(char.isalpha() for char in value):
         return []
-    return [Statement(Subject.HOLDER, value, raw_text(stated), where, name)]
+    return [Statement(Subject.HOLDER, value, clean_raw_text(stated_text), source, name)]
 
 
-def rights_stated(stated: str, where: StatedIn, name: str, base: str = "") -> list[Statement]:
+def build_rights_statements(
+    stated_text: str, source: StatementSource, name: str, base: str = ""
+) -> list[Statement]:
     """Return what a line about rights states: a licence it names or links, a holder behind `©`, or both.
 
     A line with neither is itself the licence, in lower case: `all rights reserved`.
     """
-    text = stated[:RAW_CHARS_MAX]
-    url = _url_in(one_line(text), "")
-    known = (license_of_url(url) if url else None) or license_of_name(text)
-    found = [Statement(Subject.LICENSE, known, raw_text(stated), where, name)] if known else []
+    text = stated_text[:RAW_MAX_CHARS]
+    url = _find_url(normalize_line(text), "")
+    known = (find_license_by_url(url) if url else None) or find_license_by_name(text)
+    found = (
+        [Statement(Subject.LICENSE, known, clean_raw_text(stated_text), source, name)]
+        if known
+        else []
+    )
     if _HOLDER.search(text):
-        return found + holder_stated(text, where, name)
-    return found or license_stated(text, where, name, base)
+        return found + build_holder_statements(text, source, name)
+    return found or build_license_statements(text, source, name, base)
 
 
-def raw_text(stated: str) -> str:
-    """Return what stood there, without control characters, at most `RAW_CHARS_MAX` characters."""
-    return one_line(stated[: 2 * RAW_CHARS_MAX])[:RAW_CHARS_MAX]
+def clean_raw_text(stated_text: str) -> str:
+    """Return what stood there, without control characters, at most `RAW_MAX_CHARS` characters."""
+    return normalize_line(stated_text[: 2 * RAW_MAX_CHARS])[:RAW_MAX_CHARS]
 
 
-def one_line(text: str) -> str:
+def normalize_line(text: str) -> str:
     """Return a text in NFC with single blanks, without control characters and lone surrogates."""
     clean = "".join(
         " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
-        for char in text[: 2 * RAW_CHARS_MAX]
+        for char in text[: 2 * RAW_MAX_CHARS]
     )
     return " ".join(unicodedata.normalize("NFC", clean).split())
 
 
-def _shortened(text: str) -> str:
-    return text[:VALUE_CHARS_MAX].rstrip(" .;,") if any(map(str.isalnum, text)) else ""
+def _shorten(text: str) -> str:
+    return text[:VALUE_MAX_CHARS].rstrip(" .;,") if any(map(str.isalnum, text)) else ""
 
 
-def _url_in(text: str, base: str) -> str:
+def _find_url(text: str, base: str) -> str:
     """The first URL in a text; a text without blanks may be a relative one where there is a base."""
     found = _URL.search(text)
     if found is not None:
@@ -201,7 +215,7 @@ def _url_in(text: str, base: str) -> str:
     return ""
 
 
-def _creative_commons(path: str) -> str | None:
+def _parse_creative_commons(path: str) -> str | None:
     public = _PUBLIC_PATH.fullmatch(path)
     if public is not None:
         return _PUBLIC[public[1].lower()]
@@ -213,10 +227,10 @@ def _creative_commons(path: str) -> str | None:
     words = re.split("[-+]", found[1].lower())
     if not set(words) <= _PARTS:
         return None
-    return _identifier(words, found[2] or "", (found[3] or "").lower())
+    return _build_identifier(words, found[2] or "", (found[3] or "").lower())
 
 
-def _identifier(words: list[str], version: str, port: str) -> str | None:
+def _build_identifier(words: list[str], version: str, port: str) -> str | None:
     parts = [part for part, _ in _CC_WORDS if part in words]
     if not parts:
         return None
@@ -225,18 +239,18 @@ def _identifier(words: list[str], version: str, port: str) -> str | None:
     return "-".join(filter(None, ("cc", *parts, version, port if version else "")))
 
 
-def _version_after(text: str, place: int) -> str:
+def _find_version_after(text: str, place: int) -> str:
     """The version that stands soon behind a licence's name: `Attribution License (version 4.0)`."""
     found = re.match(r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60])
     return found[1] if found else ""
 
 
-def _holder_in(text: str) -> str:
+def _find_holder(text: str) -> str:
     """The name in what follows `©` and the years."""
-    line = one_line(text)
+    line = normalize_line(text)
     end = _HOLDER_END.search(line)
     line = line[: end.start()] if end else line
     sentence = _SENTENCE.search(line)
     line = line[: sentence.start()] if sentence else line
-    line = _YEARS_BEHIND.sub("", line)
-    return line.strip(" .,;:-–—|")[:VALUE_CHARS_MAX]
+    line = _TRAILING_YEARS.sub("", line)
+    return line.strip(" .,;:-–—|")[:VALUE_MAX_CHARS]

@@ -3,7 +3,7 @@
 Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC 9651);
 contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link); X-Robots-Tag and robots
 meta elements as search engines document them.
-Bound: linear in the text; at most `RAW_CHARS_MAX` characters of a value and `STATEMENTS_MAX` statements.
+Bound: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX` statements.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from fonds.model.http_head import HttpHead
+from fonds.model.exchange import HttpHead
 from fonds.model.rights import (
-    RAW_CHARS_MAX,
+    RAW_MAX_CHARS,
     STATEMENTS_MAX,
-    StatedIn,
     Statement,
+    StatementSource,
     Subject,
 )
-from fonds.rights.licenses import license_stated, raw_text
+from fonds.rights.licenses import build_license_statements, clean_raw_text
 
 ROBOTS_TAG, LINK = "X-Robots-Tag", "Link"
 CONTENT_USAGE, CONTENT_SIGNAL = "Content-Usage", "Content-Signal"
@@ -29,7 +29,7 @@ TDM_RESERVATION, TDM_POLICY = "tdm-reservation", "tdm-policy"
 _YES_NO = MappingProxyType({"yes": "y", "no": "n", "y": "y", "n": "n"})
 _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 _DIRECTIVE = re.compile(r"([a-z][a-z0-9_-]{0,49})(?:\s{0,4}:\s{0,4}(.{1,60}))?", re.DOTALL)
-_WITH_VALUE = frozenset(
+_VALUE_DIRECTIVES = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
 _MEMBER = re.compile(
@@ -43,7 +43,7 @@ _LINK_PARAMETER = re.compile(
 )
 
 
-def header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
+def read_header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
     """Return what the head of a response states about its body, in the order of its headers.
 
     `url` is the address that answered; relative URLs are resolved with it. Values that do not follow their
@@ -54,73 +54,89 @@ def header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
     for name, value in http.headers:
         reader = _READERS.get(name.lower())
         if reader is not None and len(found) < STATEMENTS_MAX:
-            found += reader(value[:RAW_CHARS_MAX], url)
+            found += reader(value[:RAW_MAX_CHARS], url)
         elif name.lower() == CONTENT_USAGE.lower():
             usages.append(value)
     # Several lines are one dictionary: of one label the last value counts.
-    found += usage_statements(", ".join(usages), StatedIn.HEADER)
+    found += parse_content_usage(", ".join(usages), StatementSource.HEADER)
     return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
 
 
-def usage_statements(stated: str, where: StatedIn, name: str = CONTENT_USAGE) -> list[Statement]:
+def parse_content_usage(
+    stated_text: str, source: StatementSource, name: str = CONTENT_USAGE
+) -> list[Statement]:
     """Return the preferences of a Content-Usage value: `train-ai=n, search=y`."""
-    known = dictionary(stated[:RAW_CHARS_MAX])
+    known = parse_dictionary(stated_text[:RAW_MAX_CHARS])
     said = {label: value for label, value in known.items() if value in ("y", "n")}
-    return [preference(f"{label}={value}", stated, where, name) for label, value in said.items()]
+    return [
+        build_preference(f"{label}={value}", stated_text, source, name)
+        for label, value in said.items()
+    ]
 
 
-def signal_statements(stated: str, where: StatedIn, name: str = CONTENT_SIGNAL) -> list[Statement]:
+def parse_content_signal(
+    stated_text: str, source: StatementSource, name: str = CONTENT_SIGNAL
+) -> list[Statement]:
     """Return the preferences of a Content-Signal value: `ai-train=no, search=yes`."""
     said: dict[str, str] = {}
-    for member in re.split("[,;]", stated[:RAW_CHARS_MAX]):
+    for member in re.split("[,;]", stated_text[:RAW_MAX_CHARS]):
         label, mark, value = (part.strip().lower() for part in member.partition("="))
         if mark and _LABEL.fullmatch(label) and value in _YES_NO:
             said[label] = _YES_NO[value]
-    return [preference(f"{label}={value}", stated, where, name) for label, value in said.items()]
+    return [
+        build_preference(f"{label}={value}", stated_text, source, name)
+        for label, value in said.items()
+    ]
 
 
-def robots_statements(stated: str, where: StatedIn, name: str, agent: str = "") -> list[Statement]:
+def parse_robots_directives(
+    stated_text: str, source: StatementSource, name: str, agent: str = ""
+) -> list[Statement]:
     """Return the directives of an X-Robots-Tag header or a robots meta element.
 
     `agent` is whom they are for, "" for everybody; a header may name another one: `googlebot: noindex`. The
     statement's name says whom: `X-Robots-Tag googlebot`.
     """
     found = []
-    for directive in _directives(stated[:RAW_CHARS_MAX]):
+    for directive in _iter_directives(stated_text[:RAW_MAX_CHARS]):
         whole = _DIRECTIVE.fullmatch(directive.strip().lower())
         if whole is None:
             continue
         word, value = whole[1], whole[2] or ""
         named = ""
-        if value and word not in _WITH_VALUE:
+        if value and word not in _VALUE_DIRECTIVES:
             named, word, value = word, *_split(value)
         if _LABEL.fullmatch(word):
             agent = named or agent
             told = f"{name} {agent}" if agent else name
             said = f"{word}:{value.strip()}" if value else word
-            found.append(preference(said, stated, where, told))
+            found.append(build_preference(said, stated_text, source, told))
     return found
 
 
-def reservation_statements(stated: str, where: StatedIn) -> list[Statement]:
+def parse_reservation(stated_text: str, source: StatementSource) -> list[Statement]:
     """Return the statement of a tdm-reservation, which is 1 or 0; none for anything else."""
-    value = stated.strip()
+    value = stated_text.strip()
     if value not in ("0", "1"):
         return []
-    return [preference(f"{TDM_RESERVATION}={value}", stated, where, TDM_RESERVATION)]
+    return [build_preference(f"{TDM_RESERVATION}={value}", stated_text, source, TDM_RESERVATION)]
 
 
-def policy_statements(stated: str, where: StatedIn) -> list[Statement]:
+def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
     """Return the statement of a tdm-policy, whose URL is its raw text; none for an empty one."""
-    return [preference(TDM_POLICY, stated, where, TDM_POLICY)] if stated.strip() else []
+    return (
+        [build_preference(TDM_POLICY, stated_text, source, TDM_POLICY)]
+        if stated_text.strip()
+        else []
+    )
 
 
-def preference(value: str, stated: str, where: StatedIn, name: str) -> Statement:
+def build_preference(value: str, stated_text: str, source: StatementSource, name: str) -> Statement:
     """Return a statement about what may be done."""
-    return Statement(Subject.PREFERENCE, value, raw_text(stated), where, name)
+    return Statement(Subject.PREFERENCE, value, clean_raw_text(stated_text), source, name)
 
 
-def dictionary(text: str) -> Mapping[str, str]:
+def parse_dictionary(text: str) -> Mapping[str, str]:
     """Return the members of a dictionary of RFC 9651 with their bare values, `?1` for none.
 
     Parameters are passed over, inner lists are not known. A text that is no dictionary has no members.
@@ -142,7 +158,7 @@ def dictionary(text: str) -> Mapping[str, str]:
     return found
 
 
-def link_targets(value: str, relation: str) -> Iterator[str]:
+def iter_link_targets(value: str, relation: str) -> Iterator[str]:
     """Yield the targets of a Link header that have a relation, as they are written."""
     place = 0
     while (target := _LINK_TARGET.match(value, place)) is not None:
@@ -158,10 +174,10 @@ def link_targets(value: str, relation: str) -> Iterator[str]:
         place = following if following >= 0 else len(value)
 
 
-def _directives(stated: str) -> Iterator[str]:
+def _iter_directives(stated_text: str) -> Iterator[str]:
     """Split at commas, but for those in a date."""
     waiting = ""
-    for piece in stated.split(","):
+    for piece in stated_text.split(","):
         if waiting and piece.strip()[:1].isdigit():
             waiting += f",{piece}"
             continue
@@ -181,33 +197,33 @@ def _split(text: str) -> tuple[str, str]:
     return word.strip(), value
 
 
-def _of_tag(value: str, url: str) -> Iterable[Statement]:
-    return robots_statements(value, StatedIn.HEADER, ROBOTS_TAG)
+def _read_robots_tag(value: str, url: str) -> Iterable[Statement]:
+    return parse_robots_directives(value, StatementSource.HEADER, ROBOTS_TAG)
 
 
-def _of_signal(value: str, url: str) -> Iterable[Statement]:
-    return signal_statements(value, StatedIn.HEADER)
+def _read_signal(value: str, url: str) -> Iterable[Statement]:
+    return parse_content_signal(value, StatementSource.HEADER)
 
 
-def _of_reservation(value: str, url: str) -> Iterable[Statement]:
-    return reservation_statements(value, StatedIn.HEADER)
+def _read_reservation(value: str, url: str) -> Iterable[Statement]:
+    return parse_reservation(value, StatementSource.HEADER)
 
 
-def _of_policy(value: str, url: str) -> Iterable[Statement]:
-    return policy_statements(value, StatedIn.HEADER)
+def _read_policy(value: str, url: str) -> Iterable[Statement]:
+    return parse_policy(value, StatementSource.HEADER)
 
 
-def _of_link(value: str, url: str) -> Iterable[Statement]:
-    for target in link_targets(value, "license"):
-        yield from license_stated(target, StatedIn.HEADER, LINK, url)
+def _read_link(value: str, url: str) -> Iterable[Statement]:
+    for target in iter_link_targets(value, "license"):
+        yield from build_license_statements(target, StatementSource.HEADER, LINK, url)
 
 
 _READERS = MappingProxyType(
     {
-        ROBOTS_TAG.lower(): _of_tag,
-        CONTENT_SIGNAL.lower(): _of_signal,
-        TDM_RESERVATION: _of_reservation,
-        TDM_POLICY: _of_policy,
-        LINK.lower(): _of_link,
+        ROBOTS_TAG.lower(): _read_robots_tag,
+        CONTENT_SIGNAL.lower(): _read_signal,
+        TDM_RESERVATION: _read_reservation,
+        TDM_POLICY: _read_policy,
+        LINK.lower(): _read_link,
     }
 )

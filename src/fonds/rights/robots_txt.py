@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement
-from fonds.rights.preferences import signal_statements, usage_statements
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
+from fonds.rights.preferences import parse_content_signal, parse_content_usage
 
-_ANYBODY = "*"
+_ANY_AGENT = "*"
 _PRODUCT = re.compile(r"[A-Za-z_-]+")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _AGENT, _ALLOW, DISALLOW, _DELAY = "User-agent", "Allow", "Disallow", "Crawl-delay"
 _USAGE, _SIGNAL = "Content-Usage", "Content-Signal"
-_KEPT_ESCAPE = re.compile(r"%(2F|25|2A|24)", re.IGNORECASE)
+_RESERVED_ESCAPE = re.compile(r"%(2F|25|2A|24)", re.IGNORECASE)
 _FIELDS = {
     "user-agent": _AGENT,
     "useragent": _AGENT,
@@ -58,44 +58,44 @@ class RobotsRules:
         lines = [("User-agent", "*"), *((_DELAY, one) for one in self.delays), *self.rules]
         return "\n".join(f"{name}: {value}" for name, value in lines)
 
-    def rule_for(self, target: str) -> str:
+    def find_rule(self, target: str) -> str:
         """The line that decides for a path with its query: of the longest patterns an Allow; "" for none."""
-        path = _normal(target)
+        path = _normalize_path(target)
         found = [
             (len(pattern), name == _ALLOW, f"{name}: {pattern}")
             for name, pattern in self.rules
-            if pattern and matches(pattern, path)
+            if pattern and matches_pattern(pattern, path)
         ]
         return max(found, key=lambda one: one[:2])[2] if found else ""
 
-    def statements_for(self, target: str) -> tuple[Statement, ...]:
+    def find_statements(self, target: str) -> tuple[Statement, ...]:
         """The preferences for a path with its query: those of the longest patterns that match it."""
-        path, found = _normal(target), []
+        path, found = _normalize_path(target), []
         for name, value in self.preferences:
-            pattern, stated = _with_pattern(value)
-            if matches(pattern, path):
+            pattern, stated = _split_pattern(value)
+            if matches_pattern(pattern, path):
                 found.append((len(pattern), name, stated))
         statements: list[Statement] = []
         for name in (_USAGE, _SIGNAL):
             longest = max((size for size, one, _ in found if one == name), default=0)
             for stated in (text for size, one, text in found if (size, one) == (longest, name)):
-                read = usage_statements if name == _USAGE else signal_statements
-                statements += read(stated, StatedIn.ROBOTS_TXT)
+                read = parse_content_usage if name == _USAGE else parse_content_signal
+                statements += read(stated, StatementSource.ROBOTS_TXT)
         return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
 NO_RULES = RobotsRules()
 
 
-def robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
+def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
     """Return what is for a product token, or else for everybody; "" is everybody.
 
     Of a `crawler` only its User-Agent is known: the longest name in it that a group has is its token.
     """
-    groups = list(_groups(text))
+    groups = list(_iter_groups(text))
     tokens = {one for group in groups for one in group.tokens}
     words = set(_PRODUCT.findall(crawler.lower())) if crawler else {token.lower()}
-    ours = max(sorted(tokens & words - {""}), key=len, default=_ANYBODY)
+    ours = max(sorted(tokens & words - {""}), key=len, default=_ANY_AGENT)
     rules: list[tuple[str, str]] = []
     preferences: list[tuple[str, str]] = []
     delays: list[str] = []
@@ -106,10 +106,10 @@ def robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRule
     return RobotsRules(tuple(rules), tuple(preferences), tuple(delays))
 
 
-def matches(pattern: str, path: str) -> bool:
+def matches_pattern(pattern: str, path: str) -> bool:
     """Return whether a pattern of RFC 9309 (`*`, and `$` at its end) matches a normalised path."""
     is_whole = pattern.endswith("$")
-    first, *pieces = (_normal(piece) for piece in pattern.removesuffix("$").split("*"))
+    first, *pieces = (_normalize_path(piece) for piece in pattern.removesuffix("$").split("*"))
     if not path.startswith(first):
         return False
     place = len(first)
@@ -124,15 +124,15 @@ def matches(pattern: str, path: str) -> bool:
     return not is_whole or (path.endswith(last) and len(path) - len(last) >= place)
 
 
-def _normal(path: str) -> str:
+def _normalize_path(path: str) -> str:
     """Without escapes, but for those that mean something else than their characters."""
     if "%" not in path:
         return path
-    kept = _KEPT_ESCAPE.sub(lambda one: f"%25{one[1].upper()}", path)
+    kept = _RESERVED_ESCAPE.sub(lambda one: f"%25{one[1].upper()}", path)
     return unquote(kept, errors="surrogateescape")
 
 
-def _with_pattern(value: str) -> tuple[str, str]:
+def _split_pattern(value: str) -> tuple[str, str]:
     """A preference's pattern, "/" for none, and what it states."""
     if value.startswith(("/", "*")):
         pattern, _, stated = value.partition(" ")
@@ -150,16 +150,16 @@ class _Group:
     preferences: list[tuple[frozenset[str], str, str]] = field(default_factory=list)
 
 
-def _groups(text: str) -> Iterator[_Group]:
+def _iter_groups(text: str) -> Iterator[_Group]:
     """The groups of a robots.txt. Rules before the first user agent are nobody's."""
     group = _Group()
     for line in _LINE_END.split(text):
-        name, value = _directive(line.partition("#")[0].strip())
+        name, value = _split_directive(line.partition("#")[0].strip())
         if name == _AGENT:
             if group.rules:
                 yield group
                 group = _Group()
-            group.tokens.add(_token_in(value))
+            group.tokens.add(_parse_token(value))
         elif name == _DELAY:
             group.delays.append((frozenset(group.tokens), value))
         elif name in (_USAGE, _SIGNAL):
@@ -169,7 +169,7 @@ def _groups(text: str) -> Iterator[_Group]:
     yield group
 
 
-def _directive(line: str) -> tuple[str, str]:
+def _split_directive(line: str) -> tuple[str, str]:
     """A field's name and value; "" for a line of no field that counts. A colon may be missing."""
     name, colon, value = line.partition(":")
     known = _FIELDS.get(name.strip().lower(), "") if colon else ""
@@ -181,16 +181,16 @@ def _directive(line: str) -> tuple[str, str]:
                 value = " ".join(words[count:])
                 break
     # Whoever reads these lines next ends one at more characters than the RFC does.
-    return known, "".join(map(_one_line, value.strip()))
+    return known, "".join(map(_replace_control, value.strip()))
 
 
-def _one_line(char: str) -> str:
+def _replace_control(char: str) -> str:
     return quote(char) if len(f"{char}.".splitlines()) > 1 else char
 
 
-def _token_in(value: str) -> str:
+def _parse_token(value: str) -> str:
     """The product token of a User-agent line in small letters: `Fonds/0.1` is `fonds`; "" for none."""
-    if value.split(maxsplit=1)[:1] == [_ANYBODY]:
-        return _ANYBODY
+    if value.split(maxsplit=1)[:1] == [_ANY_AGENT]:
+        return _ANY_AGENT
     found = _PRODUCT.match(value)
     return found[0].lower() if found else ""

@@ -13,31 +13,31 @@ from typing import Any
 
 import msgspec
 
-from fonds.model.rights import StatedIn, Statement
-from fonds.rights.preferences import policy_statements, reservation_statements
-from fonds.rights.robots_txt import matches
+from fonds.model.rights import Statement, StatementSource
+from fonds.rights.preferences import parse_policy, parse_reservation
+from fonds.rights.robots_txt import matches_pattern
 
 ENTRIES_MAX = 10_000
-LOCATION_CHARS_MAX = 2_000
+LOCATION_MAX_CHARS = 2_000
 
 
-def tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
+def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
     """Return reservation and policy of the longest location that matches a path with its query.
 
     What is no array of objects states nothing.
     """
-    fitting = [one for one in _entries(text) if matches(one[0], target)]
+    fitting = [one for one in _parse_entries(text) if matches_pattern(one[0], target)]
     if not fitting:
         return ()
     entry = max(fitting, key=lambda one: len(one[0]))[1]
-    where, policy = StatedIn.TDMREP, entry.get("tdm-policy")
-    found = reservation_statements(str(entry.get("tdm-reservation", "")), where)
-    found += policy_statements(policy, where) if isinstance(policy, str) else []
+    where, policy = StatementSource.TDMREP, entry.get("tdm-policy")
+    found = parse_reservation(str(entry.get("tdm-reservation", "")), where)
+    found += parse_policy(policy, where) if isinstance(policy, str) else []
     return tuple(found)
 
 
 @lru_cache(maxsize=16)
-def _entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
+def _parse_entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """The locations of a file with what is stated for each; all pages of a host ask for the same."""
     try:
         found: Any = msgspec.json.decode(text)
@@ -49,5 +49,5 @@ def _entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
         for entry in entries
         if isinstance(entry, dict)
         and isinstance(location := entry.get("location"), str)
-        and len(location) <= LOCATION_CHARS_MAX
+        and len(location) <= LOCATION_MAX_CHARS
     ]

@@ -13,21 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fonds.config import Settings
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handover import ByFile
-from fonds.kinds.kind import Extractors
-from fonds.library.reading.page_views import MADE_AT_ONCE, PageViews
-from fonds.model.page_view import PageView, ViewLimits
-from fonds.model.pdf import PAGE0_FORM, thumbnail_box
+from fonds.derivatives.kind import ExtractorNames
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool, FileCall
+from fonds.model.pdf import PAGE0_FORM, PageView, ViewLimits, parse_thumbnail_form
 from fonds.ports import Isolate
-from fonds.wiring.backends import further_thumbnails
+from fonds.viewer.pdf_pages import DRAWING_MAX, PageViews
+from fonds.wiring.stores import list_extra_thumbnails
 
 if TYPE_CHECKING:
-    from fonds.bibliography.jats_reading import JatsReading
-    from fonds.bibliography.tei_reading import BibliographyReading
     from fonds.extract.page import PageExtraction
-    from fonds.extract.pdf import PdfLimits
+    from fonds.extract.pdf.extraction import PdfLimits
     from fonds.model.pdf import PdfExtraction
+    from fonds.papers.bibliography.jats import JatsReading
+    from fonds.papers.bibliography.tei import (
+        BibliographyReading,
+    )
 
 TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
 SALVAGE_S = 10.0
@@ -61,29 +62,31 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
     Raises ConfigurationError when they are required to be confined in every way and cannot be.
     """
-    from fonds.bibliography.jats_reading import read_jats_body
-    from fonds.bibliography.tei_reading import read_tei_body
     from fonds.extract.page import EXTRACTOR, parse_page
-    from fonds.extract.pdf import extract_pdf
+    from fonds.extract.pdf.extraction import extract_pdf
+    from fonds.papers.bibliography.jats import (
+        read_jats_body,
+    )
+    from fonds.papers.bibliography.tei import read_tei_body
 
     spool.mkdir(parents=True, exist_ok=True)
     pdf = ChildLimits(wall_s=settings.pdf.timeout_s, memory_bytes=settings.work.child_memory_bytes)
     page = replace(pdf, wall_s=settings.page.timeout_s)
     required = settings.isolation == "required"
-    pool = ChildPool(settings.work.children or cores(), pdf, required=required)
+    pool = ChildPool(settings.work.children or count_cores(), pdf, required=required)
     if required:
         _refuse_less(pool)
-    whole = pdf_limits(settings)
+    whole = build_pdf_limits(settings)
     bare = replace(whole, pages_max=0, thumbnails=())
     brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf.timeout_s))
     return Readers(
         pool,
-        extract=ByFile(partial(_limited, pool, pdf), extract_pdf, (whole,), spool),
-        salvage=ByFile(partial(_limited, pool, brief), extract_pdf, (bare,), spool),
-        parse=partial(pool.limited(page), parse_page),
-        read_jats=ByFile(partial(_limited, pool, page), read_jats_body, (), spool),
-        read_tei=ByFile(partial(_limited, pool, page), read_tei_body, (), spool),
-        pdf_extractor=pdf_extractor(settings),
+        extract=FileCall(partial(_limit_pool, pool, pdf), extract_pdf, (whole,), spool),
+        salvage=FileCall(partial(_limit_pool, pool, brief), extract_pdf, (bare,), spool),
+        parse=partial(pool.with_limits(page), parse_page),
+        read_jats=FileCall(partial(_limit_pool, pool, page), read_jats_body, (), spool),
+        read_tei=FileCall(partial(_limit_pool, pool, page), read_tei_body, (), spool),
+        pdf_extractor=name_pdf_extractor(settings),
         page_extractor=EXTRACTOR,
     )
 
@@ -91,7 +94,7 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 def open_page_views(spool: Path, settings: Settings) -> PageViews:
     """What draws pages of PDFs for people, in isolated processes of its own; bodies are handed over in files
     below `spool`. Raises ConfigurationError as `open_readers` does."""
-    from fonds.extract.pdf.pages.drawing.view import renderer, view_page
+    from fonds.extract.pdf.page_view import draw_page_view, name_renderer
 
     with suppress(OSError):
         spool.mkdir(parents=True, exist_ok=True)
@@ -101,55 +104,55 @@ def open_page_views(spool: Path, settings: Settings) -> PageViews:
     limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)
     required = settings.isolation == "required"
     pool = ChildPool(
-        MADE_AT_ONCE, replace(limits, output_max_bytes=VIEW_MAX_BYTES), required=required
+        DRAWING_MAX, replace(limits, output_max_bytes=VIEW_MAX_BYTES), required=required
     )
     if required:
         _refuse_less(pool)
     view = ViewLimits(pixels_max=settings.pdf.pixels_max, size_max_bytes=settings.pdf.max_bytes)
 
     def draw(body: bytes, number: int) -> PageView:
-        isolate = partial(_limited, pool, pool.limits)
-        return ByFile(isolate, view_page, (number, view), folder)(body)
+        isolate = partial(_limit_pool, pool, pool.limits)
+        return FileCall(isolate, draw_page_view, (number, view), folder)(body)
 
-    return PageViews(draw, renderer(view), close=pool.close)
+    return PageViews(draw, name_renderer(view), close=pool.close)
 
 
 def _refuse_less(pool: ChildPool) -> None:
     try:
-        pool.layers()
+        pool.get_layers()
     except BaseException:
         pool.close()
         raise
 
 
-def _limited(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
+def _limit_pool(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
     """The pool for a body of this size: a small file gets less memory than a large one may need."""
     memory_bytes = min(limits.memory_bytes, MEMORY_MIN_BYTES + MEMORY_FACTOR * size_bytes)
-    return pool.limited(replace(limits, memory_bytes=memory_bytes))
+    return pool.with_limits(replace(limits, memory_bytes=memory_bytes))
 
 
-def pdf_extractor(settings: Settings) -> str:
+def name_pdf_extractor(settings: Settings) -> str:
     """Program, versions and limits of what reads PDFs with these settings."""
-    from fonds.extract.pdf import extractor
+    from fonds.extract.pdf.extraction import name_extractor
 
-    return extractor(pdf_limits(settings))
+    return name_extractor(build_pdf_limits(settings))
 
 
-def extractors(settings: Settings) -> Extractors:
+def name_extractors(settings: Settings) -> ExtractorNames:
     """The names of all that reads, with these settings."""
     from fonds.extract.page import EXTRACTOR
-    from fonds.model.paper import ASKED_FOR
+    from fonds.model.paper import GROBID_EXTRACTOR
 
-    return Extractors(pdf=pdf_extractor(settings), page=EXTRACTOR, grobid=ASKED_FOR)
+    return ExtractorNames(pdf=name_pdf_extractor(settings), page=EXTRACTOR, grobid=GROBID_EXTRACTOR)
 
 
-def pdf_limits(settings: Settings) -> PdfLimits:
+def build_pdf_limits(settings: Settings) -> PdfLimits:
     """How much of one PDF is read. Raises ConfigurationError for a form of thumbnail that is none."""
-    from fonds.extract.pdf import PdfLimits
+    from fonds.extract.pdf.extraction import PdfLimits
 
-    forms = (PAGE0_FORM, *further_thumbnails(settings))
+    forms = (PAGE0_FORM, *list_extra_thumbnails(settings))
     for form in forms:
-        thumbnail_box(form)
+        parse_thumbnail_form(form)
     return PdfLimits(
         pages_max=settings.pdf.pages_max,
         pixels_max=settings.pdf.pixels_max,
@@ -159,6 +162,6 @@ def pdf_limits(settings: Settings) -> PdfLimits:
     )
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0))

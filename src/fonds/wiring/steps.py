@@ -4,58 +4,58 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.config import Settings
-from fonds.formats.journal import FILE_META, read_file, row_key
-from fonds.formats.warc import Damage, RecordHead, read_heads
+from fonds.ingest.steps.fetch_download import FetchDownloadStep
+from fonds.ingest.steps.spool import Spool
 from fonds.model.capture import Capture
 from fonds.model.disposition import Disposition
 from fonds.model.errors import ConfigurationError
-from fonds.model.file import FileMeta, Unextracted
-from fonds.model.link import Link
-from fonds.model.paper import ASKED_FOR, Ungrobided
-from fonds.model.secrets import without_user
+from fonds.model.file import FileMeta, UnextractedPdf
+from fonds.model.paper import GROBID_EXTRACTOR, UngrobidedPdf
+from fonds.model.secrets import strip_credentials
 from fonds.model.step import Result
 from fonds.model.task import Task
-from fonds.ports import Archive, Errands, Sink, Step, Stores
-from fonds.runtime.binding import Steps
-from fonds.wiring.backends import now, pipeline_of, warc_names
+from fonds.pipelines.runtime.binding import Steps
+from fonds.ports import Archive, ConcurrentStep, Sink, Step, Stores
+from fonds.stores.journal_table.cells import FILE_META, read_file
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.wiring.identification import create_identify
 from fonds.wiring.readers import Readers
+from fonds.wiring.stores import (
+    create_s3_opener,
+    create_warc_names,
+    get_configured_pipeline,
+    get_utc_now,
+)
 
-Work = Unextracted | Ungrobided
+Work = UnextractedPdf | UngrobidedPdf
 REST_MAX_S = 2.0
 ARCHIVE = "archive"
-Made = Step[Any] | Sink[Any] | Errands
-
-
-def identify(archive: Archive, settings: Settings) -> Step[Any]:
-    """What a capture holds."""
-    from fonds.extract.file_meta import describe
-    from fonds.steps.intake.identify import KEPT_STATUSES, SUCCESSES, Identify
-
-    # Whoever archived a story took its page for one, whichever of these its server answered.
-    statuses = SUCCESSES if settings.pipeline == ARCHIVE else KEPT_STATUSES
-    begins_with_links = pipeline_of(settings).entry.payload is Link
-    limits = (settings.pdf.max_bytes, settings.page.max_bytes)
-    return Identify(archive, describe, *limits, statuses, begins_with_links)
+StepOrSink = Step[Any] | Sink[Any] | ConcurrentStep
 
 
 def extract_pdf(
     archive: Archive,
     readers: Readers,
-    remember: Callable[[Unextracted], Disposition | None],
-    take_in: Callable[[Task | Unextracted], Result],
+    remember: Callable[[UnextractedPdf], Disposition | None],
+    take_in: Callable[[Task | UnextractedPdf], Result],
 ) -> Step[Any]:
-    """A PDF read; `remember` says how one ends that needs no reading, `take_in` makes work of a task."""
-    from fonds.steps.pdf.extract_pdf import ExtractPdf
+    """A PDF read; `remember` says how one ends that needs no reading, `take_in` makes work of
+    a task."""
+    from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 
     name = readers.pdf_extractor
-    return ExtractPdf(archive, readers.extract, readers.salvage, name, remember, take_in)
+    return ExtractPdfStep(archive, readers.extract, readers.salvage, name, remember, take_in)
 
 
-def take_in(
+def create_intake_step(
     stores: Stores,
     settings: Settings,
     work: Callable[[Capture, FileMeta], Work],
@@ -65,19 +65,21 @@ def take_in(
 
     `remember` says how work ends that needs no reading.
     """
-    from fonds.sources.tasks import TaskPlaces
-    from fonds.steps.intake.persist_file import PersistFile
-    from fonds.steps.intake.take_in import TakeIn
+    from fonds.ingest.sources.task_lists import TaskPlaces
+    from fonds.ingest.steps.persist_file import PersistFileStep
+    from fonds.ingest.steps.take_in import TaskIntake
 
-    base, folder = without_user(settings.warc.base), settings.elsewhere.task_folder
+    base, folder = strip_credentials(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
-    copy_bodies = copies(settings)
-    named = warc_names(stores).named
-    persist = PersistFile(stores.table, stores.records, stores.journal, copy_bodies, now, named)
-    read = identify(stores.archive, settings)
+    copy_bodies = should_copy_bodies(settings)
+    named = create_warc_names(stores).name_place
+    persist = PersistFileStep(
+        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, named
+    )
+    read = create_identify(stores.archive, settings)
 
     def file_of(sha1hex: str) -> FileMeta | None:
-        key = row_key(sha1hex)
+        key = build_row_key(sha1hex)
         cells = stores.table.get(stores.journal, [key], [FILE_META]).get(key, {})
         try:
             return read_file(cells)
@@ -92,12 +94,21 @@ def take_in(
     def needs_reading(item: Work) -> bool:
         return remember(item) is None
 
-    return TakeIn(
-        stores.records, places, read, persist, work, now, named, file_of, scan, needs_reading
+    return TaskIntake(
+        stores.records,
+        places,
+        read,
+        persist,
+        work,
+        get_utc_now,
+        named,
+        file_of,
+        scan,
+        needs_reading,
     )
 
 
-def take_known(item: Task | Work) -> Result:
+def pass_known_work(item: Task | Work) -> Result:
     """Known work as it is, where there are no stores to look into; tasks do not come there."""
     if isinstance(item, Task):
         raise ConfigurationError(
@@ -106,189 +117,230 @@ def take_known(item: Task | Work) -> Result:
     return Result(items=(item,))
 
 
-def copies(settings: Settings) -> bool:
+def should_copy_bodies(settings: Settings) -> bool:
     """Whether bodies out of other people's WARCs are written to ours."""
-    return settings.warc.copy_bodies or pipeline_of(settings).copies
+    return settings.warc.copy_bodies or get_configured_pipeline(settings).copies
 
 
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
     """A page read."""
-    from fonds.steps.story.parse_story import ParseStory
-    from fonds.wiring.links.link_inputs import link_rules
+    from fonds.ingest.steps.parse_story import ParseStoryStep
+    from fonds.wiring.links import build_link_rules
 
-    name, copy_bodies = readers.page_extractor, copies(settings)
-    return ParseStory(archive, readers.parse, name, copy_bodies, now, link_rules(settings).refusal)
-
-
-def reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
-    """The steps that read bodies and store nothing: all that `fonds extract` needs."""
-    from fonds.bulk.extraction.articles import ReadArticle
-    from fonds.kinds.known_pdfs import forget
-
-    return {
-        "identify": identify(archive, settings),
-        "extract_pdf": extract_pdf(archive, readers, forget, take_known),
-        "parse_story": parse_story(archive, readers, settings),
-        "read_article": ReadArticle(archive, readers.read_jats),
-    }
-
-
-def _identify(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    return identify(stores.archive, settings)
-
-
-def _persist_file(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.intake.persist_file import PersistFile
-
-    named = warc_names(stores).named
-    kept = (stores.table, stores.records, stores.journal)
-    return PersistFile(*kept, copies(settings), now, named)
-
-
-def _index_rights(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.intake.index_rights import IndexRights
-
-    return IndexRights(stores.records, stores.blobs, stores.index)
-
-
-def _fetch(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.wiring.links.fetching import make_fetch
-
-    return make_fetch(stores, settings)
-
-
-def _archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.intake.archive_unparsed import ArchiveUnparsed
-
-    return ArchiveUnparsed(copies(settings))
-
-
-def _archive_body(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.intake.archive_body import ArchiveBody
-    from fonds.wiring.backends import pipeline_of
-
-    kept = (stores.archive, stores.records, stores.table, stores.blobs)
-    return ArchiveBody(*kept, stores.journal, now, pipeline_of(settings).warc_prefix)
-
-
-def _extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.kinds.known_pdfs import KnownPdfs
-
-    known = KnownPdfs(stores.records, readers.pdf_extractor, now)
-    return extract_pdf(
-        stores.archive, readers, known, take_in(stores, settings, Unextracted, known)
+    name, copy_bodies = readers.page_extractor, should_copy_bodies(settings)
+    return ParseStoryStep(
+        archive,
+        readers.parse,
+        name,
+        copy_bodies,
+        get_utc_now,
+        build_link_rules(settings).find_refusal,
     )
 
 
-def _persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
+    """The steps that read bodies and store nothing: all that `fonds extract` needs."""
+    from fonds.derivatives.pdf import remember_nothing
+    from fonds.papers.jats_step import ArticleReader
+
+    return {
+        "identify": create_identify(archive, settings),
+        "extract_pdf": extract_pdf(archive, readers, remember_nothing, pass_known_work),
+        "parse_story": parse_story(archive, readers, settings),
+        "read_article": ArticleReader(archive, readers.read_jats),
+    }
+
+
+def _build_identify(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    return create_identify(stores.archive, settings)
+
+
+def _build_persist_file(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.persist_file import PersistFileStep
+
+    named = create_warc_names(stores).name_place
+    kept = (stores.table, stores.records, stores.journal)
+    return PersistFileStep(*kept, should_copy_bodies(settings), get_utc_now, named)
+
+
+def _build_index_rights(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.index_rights import IndexRightsStep
+
+    return IndexRightsStep(stores.records, stores.blobs, stores.index)
+
+
+def _build_fetch(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.wiring.links import create_fetch
+
+    return create_fetch(stores, settings)
+
+
+def _build_archive_unparsed(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.archive_body import (
+        ArchiveUnparsedStep,
+    )
+
+    return ArchiveUnparsedStep(should_copy_bodies(settings))
+
+
+def _build_archive_body(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.archive_body import ArchiveBodyStep
+    from fonds.wiring.stores import get_configured_pipeline
+
+    kept = (stores.archive, stores.records, stores.table, stores.blobs)
+    return ArchiveBodyStep(
+        *kept, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
+    )
+
+
+def _build_extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.derivatives.pdf import KnownPdfs
+
+    known = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
+    return extract_pdf(
+        stores.archive, readers, known, create_intake_step(stores, settings, UnextractedPdf, known)
+    )
+
+
+def _build_persist_pdf_text(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.persist_pdf import PersistPdfTextStep
 
     days = settings.pdf.stopped_days
-    return PersistPdfText(stores.records, stores.blobs, stores.index, now, days)
+    return PersistPdfTextStep(stores.records, stores.blobs, stores.index, get_utc_now, days)
 
 
-def _persist_thumbnail(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
+def _build_persist_thumbnail(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.persist_pdf import (
+        PersistThumbnailStep,
+    )
 
-    return PersistThumbnail(stores.blobs, stores.records)
+    return PersistThumbnailStep(stores.blobs, stores.records)
 
 
-def _parse_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
+def _build_parse_story(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     return parse_story(stores.archive, readers, settings)
 
 
-def _restore_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.story.restore_story import RestoreStory
+def _build_restore_story(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.restore_story import RestoreStoryStep
 
-    return RestoreStory(stores.archive)
-
-
-def _fetch_download(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.wiring.elsewhere.downloads import make_fetch_download
-
-    return make_fetch_download(stores, settings)
+    return RestoreStoryStep(stores.archive)
 
 
-def _rest(away_s: float) -> None:
+def _build_fetch_download(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+
+    return create_fetch_download(stores, settings)
+
+
+def _wait(away_s: float) -> None:
     time.sleep(min(away_s, REST_MAX_S))
 
 
-def _grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.kinds.papers.grobid import KnownGrobid
-    from fonds.services.grobid import Grobid
-    from fonds.steps.paper.grobid import AskGrobid
+def _build_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.derivatives.grobid import KnownGrobid
+    from fonds.papers.grobid_client import GrobidClient
+    from fonds.papers.grobid_step import GrobidStep
 
     chosen = settings.grobid
-    ask = Grobid(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
-    known = KnownGrobid(stores.records, ASKED_FOR)
-    asked = take_in(stores, settings, Ungrobided, known)
-    return AskGrobid(stores.archive, ask, ASKED_FOR, known, asked, _rest, readers.read_tei)
+    ask = GrobidClient(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
+    known = KnownGrobid(stores.records, GROBID_EXTRACTOR)
+    asked = create_intake_step(stores, settings, UngrobidedPdf, known)
+    return GrobidStep(stores.archive, ask, GROBID_EXTRACTOR, known, asked, _wait, readers.read_tei)
 
 
-def _persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.paper.persist_bibliography import PersistBibliography
+def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.papers.bibliography_step import PersistBibliographyStep
 
-    return PersistBibliography(stores.table, stores.records, stores.journal, now)
+    return PersistBibliographyStep(stores.table, stores.records, stores.journal, get_utc_now)
 
 
-def _persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.paper.persist_grobid import PersistGrobid
+def _build_persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.papers.grobid_step import PersistGrobidStep
 
     kept = (stores.table, stores.records, stores.blobs, stores.journal)
-    return PersistGrobid(*kept, readers.read_tei, now)
+    return PersistGrobidStep(*kept, readers.read_tei, get_utc_now)
 
 
-def _import_jats(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.paper.import_jats import ImportJats
+def _build_import_jats(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.papers.jats_step import ImportJatsStep
 
     kept = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
-    return ImportJats(*kept, stores.journal, readers.read_jats, now)
+    return ImportJatsStep(*kept, stores.journal, readers.read_jats, get_utc_now)
 
 
-def _match(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.catalog.keys import catalog_table
-    from fonds.catalog.store import Catalog
-    from fonds.steps.paper.match import MatchPapers
+def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.papers.catalog.store import Catalog, name_catalog_table
+    from fonds.papers.match_step import MatchPapersStep
 
     @cache
     def catalog() -> Catalog:
-        found = Catalog(stores.table, catalog_table(settings.group, settings.env))
+        found = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
         found.declare()
         return found
 
-    return MatchPapers(stores.table, stores.records, stores.journal, catalog, now)
+    return MatchPapersStep(stores.table, stores.records, stores.journal, catalog, get_utc_now)
 
 
-def _import_story(stores: Stores, readers: Readers, settings: Settings) -> Made:
-    from fonds.steps.story.import_story import ImportStory
+def _build_import_story(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
+    from fonds.ingest.steps.import_story import ImportStoryStep
 
-    return ImportStory(stores.records, stores.blobs, stores.index, now)
+    return ImportStoryStep(stores.records, stores.blobs, stores.index, get_utc_now)
 
 
-STEPS: Mapping[str, Callable[[Stores, Readers, Settings], Made]] = {
-    "fetch": _fetch,
-    "fetch_download": _fetch_download,
-    "identify": _identify,
-    "persist_file": _persist_file,
-    "index_rights": _index_rights,
-    "archive_unparsed": _archive_unparsed,
-    "archive_body": _archive_body,
-    "extract_pdf": _extract_pdf,
-    "persist_pdf_text": _persist_pdf_text,
-    "persist_thumbnail": _persist_thumbnail,
-    "grobid": _grobid,
-    "persist_grobid": _persist_grobid,
-    "persist_bibliography": _persist_bibliography,
-    "parse_story": _parse_story,
-    "restore_story": _restore_story,
-    "match": _match,
-    "import_jats": _import_jats,
-    "import_story": _import_story,
+STEPS: Mapping[str, Callable[[Stores, Readers, Settings], StepOrSink]] = {
+    "fetch": _build_fetch,
+    "fetch_download": _build_fetch_download,
+    "identify": _build_identify,
+    "persist_file": _build_persist_file,
+    "index_rights": _build_index_rights,
+    "archive_unparsed": _build_archive_unparsed,
+    "archive_body": _build_archive_body,
+    "extract_pdf": _build_extract_pdf,
+    "persist_pdf_text": _build_persist_pdf_text,
+    "persist_thumbnail": _build_persist_thumbnail,
+    "grobid": _build_grobid,
+    "persist_grobid": _build_persist_grobid,
+    "persist_bibliography": _build_persist_bibliography,
+    "parse_story": _build_parse_story,
+    "restore_story": _build_restore_story,
+    "match": _build_match,
+    "import_jats": _build_import_jats,
+    "import_story": _build_import_story,
 }
 
 
-def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> Made:
+def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     """The step of this name. Raises ConfigurationError when there is none."""
     if name not in STEPS:
         raise ConfigurationError(f"there is no step {name!r}; there are {', '.join(STEPS)}")
     return STEPS[name](stores, readers, settings)
+
+
+# What fetching an old system's downloads is made of: its bucket, and the spool.
+
+
+@dataclass(frozen=True, slots=True)
+class S3Downloads:
+    """Implements Downloads; the bucket is reached when the first object is wanted."""
+
+    objects: Callable[[], Any]
+
+    def read_dated(
+        self, url: str, max_bytes: int, version: str | None = None
+    ) -> tuple[bytes, datetime]:
+        """As Downloads says."""
+        found: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
+        return found
+
+    def list_versions(self, url: str) -> list[tuple[str, datetime]]:
+        """As Downloads says."""
+        found: list[tuple[str, datetime]] = self.objects().list_versions(url)
+        return found
+
+
+def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:
+    """The step `fetch_download`."""
+    downloads = S3Downloads(create_s3_opener(Path(), settings))
+    return FetchDownloadStep(
+        downloads, Spool(stores.blobs, stores.records, stores.archive), settings.page.max_bytes
+    )

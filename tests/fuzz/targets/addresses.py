@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fonds.address import split_address
-from fonds.extract.url import canonical_domain, normalize_url, story_id
-from fonds.extract.url.mediacloud import unique_url_hash
-from fonds.extract.url.normal import is_homepage_url, is_shortened_url, url_host
-from fonds.formats.surt import surt
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import (
+    compute_story_id,
+    find_canonical_domain,
+    find_host,
+    is_homepage_url,
+    is_shortened_url,
+    normalize_url,
+)
+from fonds.urls.parts import split_address
+from fonds.urls.surt import build_surt
 from fuzz.promises import as_text, holds
 
 HEX_64 = re.compile(r"[0-9a-f]{64}")
@@ -19,16 +25,16 @@ LINE_ENDS = re.compile(r"[\r\n]")
 def check(data: bytes) -> None:
     """Everything that is made of a URL."""
     url = as_text(data)
-    key = surt(url)
+    key = build_surt(url)
     holds(key != "" and LINE_ENDS.search(key) is None, "a key is one line", key)
-    holds(surt(url.strip()) == key, "blanks around a URL do not count", key)
+    holds(build_surt(url.strip()) == key, "blanks around a URL do not count", key)
     normal = normalize_url(url)
     holds(normalize_url(normal) == normal, "what is normal stays so", (url, normal))
-    holds(story_id(normal) == story_id(url), "both have one id", (url, normal))
-    holds(HEX_64.fullmatch(story_id(url)) is not None, "an id is a SHA-256 in hex")
-    theirs = unique_url_hash(url)
+    holds(compute_story_id(normal) == compute_story_id(url), "both have one id", (url, normal))
+    holds(HEX_64.fullmatch(compute_story_id(url)) is not None, "an id is a SHA-256 in hex")
+    theirs = hash_url(url)
     holds(theirs is None or HEX_64.fullmatch(theirs) is not None, "so is theirs", theirs)
-    host, domain = url_host(url), canonical_domain(url)
+    host, domain = find_host(url), find_canonical_domain(url)
     holds(
         not re.search(r"[/?#\s]", host + domain), "a host ends where a path begins", (host, domain)
     )

@@ -14,15 +14,10 @@ from contextlib import suppress
 import zstandard
 
 from fixtures import warcs
-from fonds.extract.container import Container, container
-from fonds.formats.warc import (
-    Damage,
-    RecordHead,
-    check_records,
-    read_heads,
-    read_record,
-    record_bytes,
-)
+from fonds.archive.warc.reader import iter_record_bytes, read_record
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
+from fonds.archive.warc.validator import check_records
+from fonds.ingest.sources.container import Container, detect_container
 from fonds.model.errors import PermanentError
 from fuzz.promises import holds
 
@@ -48,7 +43,7 @@ def check(data: bytes) -> None:
     if not data:
         return
     packed = PACKINGS[data[0] % len(PACKINGS)](data[1:])
-    kind = container(packed)
+    kind = detect_container(packed)
     holds(kind is None or isinstance(kind, Container), "a container is one of a list", kind)
     things = list(read_heads(io.BytesIO(packed)))
     holds(len(things) <= 2 * len(data) + 2, "no more things than bytes", len(things))
@@ -67,7 +62,7 @@ def check(data: bytes) -> None:
 
 def _check_thing(packed: bytes, thing: RecordHead | Damage) -> None:
     with suppress(PermanentError):
-        whole = b"".join(record_bytes(io.BytesIO(packed), thing.offset))
+        whole = b"".join(iter_record_bytes(io.BytesIO(packed), thing.offset))
         holds(bool(whole), "a whole record has a header", thing)
     try:
         payload = read_record(io.BytesIO(packed), thing.offset, body_max_bytes=BODY_MAX_BYTES)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fonds.extract.container import container
-from fonds.formats.cdx import OFFSET_MAX, CdxLine, IndexReader, Rejected, cdxj_line
-from fonds.model.capture import from_datetime14
+from fonds.archive.cdx import (
+    OFFSET_MAX,
+    CdxLine,
+    IndexReader,
+    RejectedLine,
+    format_cdxj_line,
+)
+from fonds.ingest.sources.container import detect_container
+from fonds.model.capture import parse_datetime14
 from fuzz.promises import holds
 
 LINE = (
@@ -21,24 +27,24 @@ JSON_LINE = (
 
 def check(data: bytes) -> None:
     """Read all lines with one reader, as a source does."""
-    container(data)
+    detect_container(data)
     reader = IndexReader()
     for line in data.split(b"\n"):
         found = reader.parse(line.decode("utf-8", "replace"))
         if isinstance(found, CdxLine):
             _check_line(found)
-        elif isinstance(found, Rejected):
+        elif isinstance(found, RejectedLine):
             holds(bool(found.detail), "what is refused has a reason", found)
         else:
             holds(found is None, "a line is a capture, refused or nothing", found)
 
 
 def _check_line(found: CdxLine) -> None:
-    from_datetime14(found.datetime14)
+    parse_datetime14(found.datetime14)
     holds(0 <= found.offset <= OFFSET_MAX, "an offset is one", found)
     holds(found.status is None or 0 <= found.status <= 999, "a status is one", found)
     holds(found.digest is None or len(found.digest) == 32, "a digest is a SHA-1", found)
-    again = IndexReader().parse(cdxj_line(found).decode())
+    again = IndexReader().parse(format_cdxj_line(found).decode())
     if isinstance(again, CdxLine):
         told = (found.datetime14, found.url, found.offset, found.filename, found.digest)
         read = (again.datetime14, again.url, again.offset, again.filename, again.digest)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fixtures import warcs
-from fonds.formats.coding import codings_of, decode_body
-from fonds.formats.warc.http_head import parse_head
+from fonds.archive.warc.http_head import parse_head
 from fonds.model.errors import LimitError, PermanentError
+from fonds.text.coding import decode_body, list_codings
 from fuzz.promises import holds
 
 BODY_MAX_BYTES = 200_000
@@ -42,7 +42,7 @@ def check(data: bytes) -> None:
     head = parse_head(body)
     if head is not None:
         holds(0 < head[1] <= len(body), "a head lies within its block", head)
-        codings_of(head[0])
+        list_codings(head[0])
 
 
 def _check_round_trip(body: bytes, codings: Sequence[str]) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fonds.formats.grouping import dictionary, inverted, matrices, vectors
-from fonds.formats.grouping.keys import (
-    cluster_row,
-    document_row,
-    parts_of_cluster,
-    parts_of_document,
+from fonds.grouping.stored import dictionary, inverted_index, matrices, vectors
+from fonds.grouping.stored.keys import (
+    build_cluster_row,
+    build_document_row,
+    parse_cluster_row,
+    parse_document_row,
 )
-from fonds.formats.grouping.packing import sealed, varints
+from fonds.grouping.stored.packing import encode_varints, seal_payload
 from fonds.model.errors import DamagedInputError
 from fonds.model.vectors import Dictionary, Postings, Vector
 from fuzz.promises import holds
@@ -24,7 +24,10 @@ CHUNK_HEAD = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
 
 def check(data: bytes) -> None:
     """The first byte says which; its checksum is mended, so that what follows is read."""
-    for parts_of, row in ((parts_of_cluster, cluster_row), (parts_of_document, document_row)):
+    for parts_of, row in (
+        (parse_cluster_row, build_cluster_row),
+        (parse_document_row, build_document_row),
+    ):
         try:
             parts = parts_of(data)  # type: ignore[operator]
         except DamagedInputError:
@@ -35,30 +38,30 @@ def check(data: bytes) -> None:
         return
     again = READERS[kind]
     try:
-        written = again(sealed(kind, zlib.compress(payload) if kind == b"d" else payload))
+        written = again(seal_payload(kind, zlib.compress(payload) if kind == b"d" else payload))
     except DamagedInputError:
         return
     holds(again(written) == written, "what was read is written the same", written[:200])
 
 
 def _index(value: bytes) -> bytes:
-    (run,) = inverted.from_index([CHUNK_HEAD + value])
-    return inverted.to_index(run)[0][len(CHUNK_HEAD) :]
+    (run,) = inverted_index.decode_postings([CHUNK_HEAD + value])
+    return inverted_index.encode_postings(run)[0][len(CHUNK_HEAD) :]
 
 
 def _matrix(value: bytes) -> bytes:
-    matrix, version = matrices.from_matrix([CHUNK_HEAD + value])
-    return matrices.to_matrix(matrix, version)[0][len(CHUNK_HEAD) :]
+    matrix, version = matrices.decode_matrix([CHUNK_HEAD + value])
+    return matrices.encode_matrix(matrix, version)[0][len(CHUNK_HEAD) :]
 
 
 def _dictionary(value: bytes) -> bytes:
-    read = dictionary.from_dictionary([CHUNK_HEAD + value])
-    return dictionary.to_dictionary(read)[0][len(CHUNK_HEAD) :]
+    read = dictionary.decode_dictionary([CHUNK_HEAD + value])
+    return dictionary.encode_dictionary(read)[0][len(CHUNK_HEAD) :]
 
 
 READERS: dict[bytes, Callable[[bytes], bytes]] = {
-    b"f": lambda value: vectors.to_vector_idf(vectors.from_vector_idf(value)),
-    b"w": lambda value: vectors.to_vector_tfidf(vectors.from_vector_tfidf(value)),
+    b"f": lambda value: vectors.encode_idf_vector(vectors.decode_idf_vector(value)),
+    b"w": lambda value: vectors.encode_tfidf_vector(vectors.decode_tfidf_vector(value)),
     b"d": _dictionary,
     b"i": _index,
     b"m": _matrix,
@@ -67,16 +70,16 @@ READERS: dict[bytes, Callable[[bytes], bytes]] = {
 
 def seeds() -> Iterator[bytes]:
     """A row of each sort and a value of each kind, and empty ones."""
-    yield document_row("news", "2026\x00-11", "a/ü")
-    yield cluster_row("news", "2026-11", "DEFAULT", 1_790_000_000, "oil, prices")
+    yield build_document_row("news", "2026\x00-11", "a/ü")
+    yield build_cluster_row("news", "2026-11", "DEFAULT", 1_790_000_000, "oil, prices")
     for features in ([], [0], [3, 9, 70_000]):
         ones = np.ones(len(features), np.float32)
         vector = Vector(7, np.array(features, np.int64), ones)
-        yield b"f" + vectors.to_vector_idf(vector)[8:]
-        yield b"w" + vectors.to_vector_tfidf(vector)[8:]
+        yield b"f" + vectors.encode_idf_vector(vector)[8:]
+        yield b"w" + vectors.encode_tfidf_vector(vector)[8:]
     terms = Dictionary(1, 9, ("ship", "ships", "ü"), np.array([9, 1, 300 % 9]))
-    yield b"d" + zlib.decompress(dictionary.to_dictionary(terms)[0][16:])
+    yield b"d" + zlib.decompress(dictionary.encode_dictionary(terms)[0][16:])
     run = Postings(1, 4, np.array([2, 0, 1]), np.array([0, 5, 300]), np.ones(3, np.float32) / 3)
-    yield b"i" + inverted.to_index(run)[0][16:]
-    yield b"m" + matrices.to_matrix(np.eye(3, 2, dtype=np.float32), 2)[0][16:]
-    yield b"m" + varints(np.array([1, 0, 0, 0, 3])) + bytes(12)
+    yield b"i" + inverted_index.encode_postings(run)[0][16:]
+    yield b"m" + matrices.encode_matrix(np.eye(3, 2, dtype=np.float32), 2)[0][16:]
+    yield b"m" + encode_varints(np.array([1, 0, 0, 0, 3])) + bytes(12)

@@ -18,13 +18,22 @@ from fixtures.feeds import (
     sitemap_index,
     whole_day,
 )
-from fonds.formats.listings.listing import ENTRIES_MAX, TITLE_CHARS_MAX, URL_CHARS_MAX
-from fonds.formats.listings.opml import read_opml
-from fonds.formats.listings.reading import read_listing
-from fonds.formats.listings.tables import fields_of, header_of, historical_row, url_row
-from fonds.formats.listings.whole_day import read_whole_day
+from fonds.following.listings.csv_tables import (
+    detect_header,
+    parse_historical_row,
+    parse_url_row,
+    split_fields,
+)
+from fonds.following.listings.listing import (
+    ENTRIES_MAX,
+    TITLE_MAX_CHARS,
+    URL_MAX_CHARS,
+)
+from fonds.following.listings.opml import read_opml
+from fonds.following.listings.reader import read_listing
+from fonds.following.listings.whole_day_rss import read_rss_day
+from fonds.model.capture import RssEntry
 from fonds.model.errors import PermanentError
-from fonds.model.rss_entry import RssEntry
 from fuzz.promises import holds
 
 URL = "https://news.example.org/list"
@@ -41,7 +50,7 @@ def check(data: bytes) -> None:
         holds(len(found.entries) <= ENTRIES_MAX, "a listing has bounds", len(found.entries))
         for entry in found.entries:
             _check_entry(entry)
-    for item in read_whole_day(io.BytesIO(data), "day"):
+    for item in read_rss_day(io.BytesIO(data), "day"):
         holds((item.entry is None) == bool(item.problem), "an item is read or refused", item)
         _check_entry(item.entry or RssEntry())
     _check_tables(data)
@@ -52,8 +61,8 @@ def check(data: bytes) -> None:
 
 
 def _check_entry(entry: RssEntry) -> None:
-    holds(len(entry.link or "") <= URL_CHARS_MAX + 1, "an address has bounds", entry)
-    holds(len(entry.title or "") <= TITLE_CHARS_MAX, "a title has bounds", entry)
+    holds(len(entry.link or "") <= URL_MAX_CHARS + 1, "an address has bounds", entry)
+    holds(len(entry.title or "") <= TITLE_MAX_CHARS, "a title has bounds", entry)
     holds(entry.link is None or bool(entry.link), "an address is none or something", entry)
     if entry.pub_date is not None:
         parsedate_to_datetime(entry.pub_date)
@@ -63,10 +72,13 @@ def _check_tables(data: bytes) -> None:
     header = None
     for line in data.decode("utf-8", "replace").splitlines()[:50]:
         try:
-            fields = fields_of(line)
-            header = header or header_of(fields)
-            _check_entry(url_row(header, fields, "x.csv", None))
-            holds(historical_row(header, fields, "x.csv", None).downloads_id >= 0, "an id is one")
+            fields = split_fields(line)
+            header = header or detect_header(fields)
+            _check_entry(parse_url_row(header, fields, "x.csv", None))
+            holds(
+                parse_historical_row(header, fields, "x.csv", None).downloads_id >= 0,
+                "an id is one",
+            )
         except ValueError as error:
             holds(bool(str(error)), "a line that is refused has words", line)
 

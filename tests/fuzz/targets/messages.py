@@ -10,33 +10,33 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from fonds.formats.envelope import (
-    decode,
-    encode,
-    foreign_entry,
-    story_from_json,
-    story_to_json,
-)
-from fonds.formats.wire.work_object import read_task
-from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.capture import Capture, Place, PlaceKind, RssEntry
 from fonds.model.entry import Entry
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import FileMeta, Identified, Unextracted, Unparsed
+from fonds.model.file import FileMeta, IdentifiedCapture, UnextractedPdf, UnparsedPage
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
-from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story, Unarchived
+from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
 from fonds.model.task import Task
+from fonds.queues.messages.envelope import (
+    build_foreign_entry,
+    decode,
+    decode_story,
+    encode,
+    encode_story,
+)
+from fonds.queues.messages.work_objects import read_task
 from fuzz.promises import holds
 
 KINDS: Sequence[type] = (
     Capture,
-    Identified,
-    Unextracted,
-    Unparsed,
+    IdentifiedCapture,
+    UnextractedPdf,
+    UnparsedPage,
     PdfText,
     Thumbnail,
-    Parsed,
-    Unarchived,
+    ParsedPage,
+    UnarchivedBody,
 )
 TAG = "180px-jpg"
 AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -59,7 +59,7 @@ def check(data: bytes) -> None:
 
 
 def _check_payload(message: Message, kind: type) -> None:
-    entered = foreign_entry(message, kind, "topic")
+    entered = build_foreign_entry(message, kind, "topic")
     holds(entered is None or isinstance(entered, Entry), "an entry or nothing", entered)
     try:
         payload = decode(message, kind, TAG)
@@ -74,11 +74,11 @@ def _check_payload(message: Message, kind: type) -> None:
 
 def _check_story(body: bytes) -> None:
     try:
-        story = story_from_json(body)
+        story = decode_story(body)
     except DamagedInputError:
         return
-    told = msgspec.json.encode(story_to_json(story, html=True))
-    again = story_from_json(told)
+    told = msgspec.json.encode(encode_story(story, html=True))
+    again = decode_story(told)
     holds(again == story, "a story comes back as it was written", (story, again))
 
 
@@ -94,14 +94,14 @@ def seeds() -> Iterator[bytes]:
     )
     payloads = (
         capture,
-        Identified(capture, file),
-        Unextracted(capture, file),
-        Unparsed(capture, file, "utf-8"),
+        IdentifiedCapture(capture, file),
+        UnextractedPdf(capture, file),
+        UnparsedPage(capture, file, "utf-8"),
         PdfText(
             digest, PdfStatus.SUCCESS, "words", True, "<x/>", {"Title": "A"}, {}, file, capture, "x"
         ),
         Thumbnail(digest, TAG, b"\xff\xd8picture"),
-        Unarchived(capture, file, story),
+        UnarchivedBody(capture, file, story),
     )
     for payload in payloads:
         yield bytes([KINDS.index(type(payload))]) + encode(payload)
@@ -111,5 +111,5 @@ def seeds() -> Iterator[bytes]:
     )
     yield b"\2" + b'{"item": "i", "path": "p.pdf", "file_meta": {"sha1hex": "00", "mimetype": 1}}'
     yield b"\2" + b'{"path": "/a.zip", "member": "b.pdf", "sha1hex": "sha1:' + b"2" * 32 + b'"}'
-    yield b"\0" + msgspec.json.encode(story_to_json(story))
+    yield b"\0" + msgspec.json.encode(encode_story(story))
     yield b"\0" + b'{"rss_entry": {"link": 1, "new": [1]}, "more": 3, "content_metadata": null}'

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import date
 
 from fixtures import warcs
-from fonds.extract.article.dates.days import first_day
+from fonds.extract.article.days import find_first_day
 from fonds.extract.article.extraction import read_page
-from fonds.extract.article.head import canonical_url, choose_title
-from fonds.extract.article.paragraphs import paragraphs
+from fonds.extract.article.head import choose_title, find_canonical_url
+from fonds.extract.article.paragraphs import extract_paragraphs
 from fonds.extract.charset import decode
 from fonds.extract.mime import sniff
 from fuzz.promises import holds
@@ -27,7 +27,7 @@ def check(data: bytes) -> None:
     holds("/" in sniffed.mime and bool(sniffed.magic), "a type has a name and words", sniffed)
     decoded = decode(body, CHARSETS[data[0] % len(CHARSETS)])
     decoded.text.encode("utf-8")
-    lines = paragraphs(decoded.text)
+    lines = extract_paragraphs(decoded.text)
     for line in lines.split("\n") if lines else ():
         holds(line == " ".join(line.split()) != "", "a paragraph is one plain line", line)
     page = read_page(decoded.text)
@@ -35,9 +35,9 @@ def check(data: bytes) -> None:
         return
     title = choose_title(page.head, page.linked.headline, URL)
     holds(title is None or title.strip() == title != "", "a title is text", title)
-    canonical = canonical_url(page.head, URL)
+    canonical = find_canonical_url(page.head, URL)
     holds(canonical is None or canonical.startswith("http"), "an address is of the web", canonical)
-    found = first_day(decoded.text[:2_000])
+    found = find_first_day(decoded.text[:2_000])
     holds(found is None or isinstance(found, date), "a day is a day", found)
 
 

@@ -13,23 +13,23 @@ import msgspec
 
 from fixtures import pdfs
 from fixtures.mutations import mutations
-from fonds.extract.pdf.info import read_structure
-from fonds.extract.pdf.pages.plain import normalise_page
-from fonds.extract.pdf.pages.words import count_words
+from fonds.extract.pdf.extraction import count_words
 from fonds.extract.pdf.strings import (
+    clean_stored_text,
     clean_text,
-    date_to_iso,
+    convert_pdf_date,
     decode_text_string,
-    storable_text,
 )
-from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, without_junk
+from fonds.extract.pdf.structure import read_structure
+from fonds.extract.pdf.text_cleanup import normalise_page
+from fonds.extract.pdf.trailer import looks_like_pdf, scan_trailer, strip_leading_junk
 from fonds.extract.pdf.traits import TRAIT_NAMES
-from fonds.formats.envelope import decode, encode
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import DamagedInputError
 from fonds.model.file import FileMeta
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText
+from fonds.queues.messages.envelope import decode, encode
 from fuzz.promises import holds
 
 HEX_PAIRS = re.compile(r"(?:[0-9a-f]{2})+")
@@ -64,10 +64,10 @@ def check_trailer(data: bytes) -> None:
 
 
 def check_junk(data: bytes) -> None:
-    rest = without_junk(data)
+    rest = strip_leading_junk(data)
     holds(data.endswith(rest), "what is left is the end of what was there")
     holds(rest == data or rest.startswith(b"%PDF-"), "only junk before the header goes", rest[:20])
-    holds(without_junk(rest) == rest, "no junk is left")
+    holds(strip_leading_junk(rest) == rest, "no junk is left")
     holds(looks_like_pdf(rest) or not looks_like_pdf(data), "a PDF stays one")
 
 
@@ -80,12 +80,12 @@ def check_text_string(data: bytes) -> None:
 
 
 def check_date(text: str) -> None:
-    iso = date_to_iso(text)
+    iso = convert_pdf_date(text)
     if iso == text:
         return
     holds(ISO_DATE.fullmatch(iso) is not None, "a date is ISO 8601 in UTC", iso)
     holds(datetime.fromisoformat(iso).utcoffset() is not None, "a date parses back", iso)
-    holds(date_to_iso(iso) == iso, "a date once read stays", iso)
+    holds(convert_pdf_date(iso) == iso, "a date once read stays", iso)
 
 
 def check_dates(data: bytes) -> None:
@@ -95,9 +95,9 @@ def check_dates(data: bytes) -> None:
 
 def check_cleaning(data: bytes) -> None:
     text = as_utf16(data)
-    stored = storable_text(text)
+    stored = clean_stored_text(text)
     check_storable(stored)
-    holds(storable_text(stored) == stored, "what is storable stays as it is", stored)
+    holds(clean_stored_text(stored) == stored, "what is storable stays as it is", stored)
     cleaned = clean_text(text)
     check_storable(cleaned)
     holds(clean_text(cleaned) == cleaned, "what is clean stays as it is", cleaned)

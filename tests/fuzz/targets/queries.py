@@ -6,24 +6,23 @@ from collections.abc import Iterator
 
 import msgspec
 
+from fonds.archive.replay.captures import UrlMatch, build_key_ranges, pad_lower14
+from fonds.archive.replay.cdx_query import CdxCollapse, CdxFilter, CdxResumeKey
+from fonds.archive.replay.memento import escape_link_url, parse_accept_datetime, parse_replay_path
 from fonds.model.document import SearchQuery
-from fonds.replay.captures import Match, lower14, stretches_of
-from fonds.replay.cdx_query import Collapse, Filter, Resume
-from fonds.replay.memento import accepted, asked_of, in_link
-from fonds.stores.index import tantivy_query
-from fonds.stores.index.elastic import query as elastic_query
-from fonds.stores.index.query.parsing import DEPTH_MAX, parse
-from fonds.stores.index.query.tree import And, Node, Not, Or, wanted_terms
-from fonds.stores.index.tantivy_schema import schema, without_surrogates
+from fonds.search.index import elastic_query, tantivy_query
+from fonds.search.index.tantivy_schema import build_schema, remove_surrogates
+from fonds.search.query.parser import DEPTH_MAX, parse
+from fonds.search.query.tree import AndNode, Node, NotNode, OrNode, list_wanted_terms
 from fuzz.promises import as_text, holds
 
-SCHEMA = schema()
+SCHEMA = build_schema()
 SENTENCE_CHARACTERS_MAX = 500
 
 
 def check(data: bytes) -> None:
     """Parse, and translate for both kinds of index."""
-    text = without_surrogates(as_text(data))
+    text = remove_surrogates(as_text(data))
     _check_captures(text)
     try:
         tree = parse(text)
@@ -32,34 +31,40 @@ def check(data: bytes) -> None:
         holds(0 < len(told) <= SENTENCE_CHARACTERS_MAX, "an error is a sentence", told)
         return
     holds(_depth(tree) <= 3 * DEPTH_MAX + 3, "a tree is as deep as it may be", tree)
-    wanted_terms(tree)
+    list_wanted_terms(tree)
     query = SearchQuery(text=text)
     tantivy_query.build(query, tree, SCHEMA)
-    msgspec.json.encode(elastic_query.body(query, tree))
+    msgspec.json.encode(elastic_query.build_body(query, tree))
 
 
 def _check_captures(text: str) -> None:
     """Addresses below `/web/`, filters and places to go on from, as anybody may send them."""
     path, _, query = text.partition("?")
-    asked = asked_of(path, query)
+    asked = parse_replay_path(path, query)
     if asked is not None:
-        holds(in_link(asked.url).isascii(), "a link is ASCII", asked)
-    for understood in (Filter.parse, Collapse.parse, Resume.read, accepted, lower14):
+        holds(escape_link_url(asked.url).isascii(), "a link is ASCII", asked)
+    for understood in (
+        CdxFilter.parse,
+        CdxCollapse.parse,
+        CdxResumeKey.decode,
+        parse_accept_datetime,
+        pad_lower14,
+    ):
         try:
             understood(text)
         except ValueError as error:
             holds(bool(str(error)), "an error is a sentence", error)
-    for match in Match:
+    for match in UrlMatch:
         try:
-            stretches_of(text, match)
+            build_key_ranges(text, match)
         except ValueError as error:
             holds(bool(str(error)), "an error is a sentence", error)
 
 
 def _depth(node: Node) -> int:
-    if isinstance(node, Not):
+    if isinstance(node, NotNode):
         return 1 + _depth(node.node)
-    if isinstance(node, And | Or):
+    if isinstance(node, AndNode | OrNode):
         return 1 + max(map(_depth, node.nodes), default=0)
     return 1
 

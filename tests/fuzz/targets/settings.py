@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fonds.config import SETTINGS_FILE, Settings, load_settings, without_secrets
+from fonds.config import SETTINGS_FILE, Settings, load_settings
 from fonds.model.errors import ConfigurationError
+from fonds.model.secrets import redact_secrets
 from fuzz.promises import as_text, holds
 
 HOME = Path(tempfile.mkdtemp(prefix="fuzzed-home-"))
@@ -25,9 +26,9 @@ def check(data: bytes) -> None:
         holds(isinstance(found, Settings), "settings are settings", found)
         holds(found.collection == "fuzzed", "a flag is over the file", found.collection)
     text = as_text(data)
-    shown = without_secrets(text)
-    holds(without_secrets(shown) == shown, "what is shown hides nothing more", shown)
-    hidden = without_secrets(f"postgresql://user:{PASSWORD}@host/db")
+    shown = redact_secrets(text)
+    holds(redact_secrets(shown) == shown, "what is shown hides nothing more", shown)
+    hidden = redact_secrets(f"postgresql://user:{PASSWORD}@host/db")
     holds(PASSWORD not in hidden, "a password is hidden", hidden)
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.access.attempts import OF_ALL_MAX, OF_ONE_MAX, WINDOW_S, Attempts, network
+from fonds.access.sign_in_throttle import (
+    PER_ADDRESS_MAX,
+    TOTAL_MAX,
+    WINDOW_S,
+    FailedAttempts,
+    group_address,
+)
 
 
 class Seconds:
@@ -21,33 +27,33 @@ def seconds() -> Seconds:
 
 
 def test_after_ten_wrong_keys_an_address_waits_and_another_does_not(seconds: Seconds) -> None:
-    attempts = Attempts(seconds)
-    for _ in range(OF_ONE_MAX):
-        assert attempts.wait_s("192.0.2.1") == 0
-        attempts.was_wrong("192.0.2.1")
-    assert attempts.wait_s("192.0.2.1") == WINDOW_S
-    assert attempts.wait_s("192.0.2.2") == 0
+    attempts = FailedAttempts(seconds)
+    for _ in range(PER_ADDRESS_MAX):
+        assert attempts.get_wait_s("192.0.2.1") == 0
+        attempts.record_failure("192.0.2.1")
+    assert attempts.get_wait_s("192.0.2.1") == WINDOW_S
+    assert attempts.get_wait_s("192.0.2.2") == 0
     seconds.now += WINDOW_S - 1
-    assert attempts.wait_s("192.0.2.1") == 1
+    assert attempts.get_wait_s("192.0.2.1") == 1
     seconds.now += 1
-    assert attempts.wait_s("192.0.2.1") == 0
+    assert attempts.get_wait_s("192.0.2.1") == 0
 
 
 def test_an_attack_from_everywhere_holds_up_those_who_take_part_alone(seconds: Seconds) -> None:
-    attempts = Attempts(seconds)
-    for at in range(OF_ALL_MAX):
-        attempts.was_wrong(f"10.0.{at // 200}.{at % 200}")
-    assert attempts.wait_s("10.0.0.7") > 0
-    assert attempts.wait_s("192.0.2.1") == 0
+    attempts = FailedAttempts(seconds)
+    for at in range(TOTAL_MAX):
+        attempts.record_failure(f"10.0.{at // 200}.{at % 200}")
+    assert attempts.get_wait_s("10.0.0.7") > 0
+    assert attempts.get_wait_s("192.0.2.1") == 0
     seconds.now += WINDOW_S
-    assert attempts.wait_s("10.0.0.7") == 0
+    assert attempts.get_wait_s("10.0.0.7") == 0
 
 
 def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
-    attempts = Attempts(seconds, addresses_max=50, of_all_max=20)
+    attempts = FailedAttempts(seconds, addresses_max=50, total_max=20)
     for at in range(5_000):
-        attempts.was_wrong(f"10.{at // 65536}.{at // 256 % 256}.{at % 256}")
-    assert (len(attempts._wrong), len(attempts._all)) == (50, 20)
+        attempts.record_failure(f"10.{at // 65536}.{at // 256 % 256}.{at % 256}")
+    assert (len(attempts._failures), len(attempts._all_failures)) == (50, 20)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +68,14 @@ def test_so_many_addresses_are_remembered_and_no_more(seconds: Seconds) -> None:
     ],
 )
 def test_what_somebody_has_as_one_is_counted_as_one(one: str, other: str, same: bool) -> None:
-    assert (network(one) == network(other)) is same
+    assert (group_address(one) == group_address(other)) is same
 
 
 def test_the_addresses_of_the_last_attempts_are_remembered(seconds: Seconds) -> None:
     """An attacker is counted also when more addresses than fit showed a wrong key before."""
-    attempts = Attempts(seconds, addresses_max=3, of_all_max=1_000)
+    attempts = FailedAttempts(seconds, addresses_max=3, total_max=1_000)
     for number in range(5):
-        attempts.was_wrong(f"192.0.2.{number}")
-    for _ in range(OF_ONE_MAX):
-        attempts.was_wrong("198.51.100.9")
-    assert attempts.wait_s("198.51.100.9") > 0
+        attempts.record_failure(f"192.0.2.{number}")
+    for _ in range(PER_ADDRESS_MAX):
+        attempts.record_failure("198.51.100.9")
+    assert attempts.get_wait_s("198.51.100.9") > 0

@@ -8,43 +8,44 @@ from typing import Any
 import pytest
 
 from day_clock import DayClock
-from fonds.access import secret as secrets
-from fonds.access.keys import Keys, viewer_by
-from fonds.access.secret import new_token, token_of
-from fonds.access.sessions import OF_ONE_KEY_MAX, Sessions
+from fonds.access import keys as keys_module
+from fonds.access.keys import AccessKeys, build_viewer, create_token, parse_token
+from fonds.access.sessions import SESSIONS_PER_KEY_MAX, SessionStore
 from fonds.model.access import Role, Viewer
 from fonds.model.rows import AccessKeyRow, SessionRow
 from fonds.ports import Records
 
 
 @pytest.fixture
-def keys(records: Records, clock: DayClock) -> Keys:
-    return Keys(records, clock)
+def keys(records: Records, clock: DayClock) -> AccessKeys:
+    return AccessKeys(records, clock)
 
 
 @pytest.fixture
-def sessions(records: Records, keys: Keys, clock: DayClock) -> Sessions:
-    return Sessions(records, keys, clock, timedelta(hours=12))
+def sessions(records: Records, keys: AccessKeys, clock: DayClock) -> SessionStore:
+    return SessionStore(records, keys, clock, timedelta(hours=12))
 
 
-def test_a_secret_opens_what_its_key_may_and_is_kept_nowhere(keys: Keys, records: Records) -> None:
-    assert not keys.are_made()
+def test_a_secret_opens_what_its_key_may_and_is_kept_nowhere(
+    keys: AccessKeys, records: Records
+) -> None:
+    assert not keys.has_any()
     made = keys.create("anne", Role.CURATOR, "local:me")
-    found = keys.shown(made.secret)
+    found = keys.authenticate(made.secret)
     assert found is not None
-    assert viewer_by(found) == Viewer("anne", Role.CURATOR)
-    assert keys.are_made()
+    assert build_viewer(found) == Viewer("anne", Role.CURATOR)
+    assert keys.has_any()
     (row,) = records.find(AccessKeyRow)
     assert made.secret.partition(row.prefix + "_")[2] not in repr(row)
     assert made.secret not in repr(made)
     assert made.secret.startswith(f"fonds_{row.prefix}_")
 
 
-def test_what_differs_in_one_character_opens_nothing(keys: Keys) -> None:
+def test_what_differs_in_one_character_opens_nothing(keys: AccessKeys) -> None:
     text = keys.create("anne", Role.CURATOR, "local:me").secret
     for at in range(len(text)):
         other = "A" if text[at] != "A" else "B"
-        assert keys.shown(text[:at] + other + text[at + 1 :]) is None
+        assert keys.authenticate(text[:at] + other + text[at + 1 :]) is None
     for wrong in (
         "",
         text + "x",
@@ -54,11 +55,11 @@ def test_what_differs_in_one_character_opens_nothing(keys: Keys) -> None:
         text.upper(),
         "fonds_" * 1000,
     ):
-        assert keys.shown(wrong) is None
+        assert keys.authenticate(wrong) is None
 
 
 def test_secrets_are_compared_in_constant_time_by_their_hashes(
-    keys: Keys, monkeypatch: pytest.MonkeyPatch
+    keys: AccessKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever lets somebody in goes through `compare_digest`: when that says no, nobody gets in."""
     made = keys.create("anne", Role.CURATOR, "local:me")
@@ -68,47 +69,51 @@ def test_secrets_are_compared_in_constant_time_by_their_hashes(
         compared.append((one, other))
         return False
 
-    monkeypatch.setattr(secrets, "compare_digest", never)
-    assert keys.shown(made.secret) is None
+    monkeypatch.setattr(keys_module, "compare_digest", never)
+    assert keys.authenticate(made.secret) is None
     assert compared == [(made.row.sha256hex, made.row.sha256hex)]
 
 
-def test_two_keys_of_one_prefix_are_told_apart(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "choice", lambda _: "a")
+def test_two_keys_of_one_prefix_are_told_apart(
+    keys: AccessKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "choice", lambda _: "a")
     first, second = (keys.create(name, Role.READER, "local:me") for name in ("anne", "ben"))
     assert first.row.prefix == second.row.prefix
     for made in (first, second):
-        found = keys.shown(made.secret)
+        found = keys.authenticate(made.secret)
         assert found is not None
         assert found.name == made.row.name
 
 
-def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: Keys) -> None:
+def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: AccessKeys) -> None:
     first = keys.create("anne", Role.READER, "local:me")
     keys.revoke("anne", "local:me", "lost")
     with pytest.raises(ValueError, match="given out before"):
         keys.create("anne", Role.ADMIN, "local:me")
-    assert keys.shown(first.secret) is None
-    assert keys.are_made()
+    assert keys.authenticate(first.secret) is None
+    assert keys.has_any()
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a/b", "a" * 61, "a\n", "ä"])
-def test_a_name_is_plain(keys: Keys, name: str) -> None:
+def test_a_name_is_plain(keys: AccessKeys, name: str) -> None:
     with pytest.raises(ValueError, match="is no name"):
         keys.create(name, Role.READER, "local:me")
 
 
-def test_a_key_ends_at_its_moment_and_none_is_made_that_ended(keys: Keys, clock: DayClock) -> None:
+def test_a_key_ends_at_its_moment_and_none_is_made_that_ended(
+    keys: AccessKeys, clock: DayClock
+) -> None:
     made = keys.create("anne", Role.READER, "local:me", clock.at + timedelta(days=1))
     clock.go(days=1, microseconds=-1)
-    assert keys.shown(made.secret)
+    assert keys.authenticate(made.secret)
     clock.go(microseconds=1)
-    assert keys.shown(made.secret) is None
+    assert keys.authenticate(made.secret) is None
     with pytest.raises(ValueError, match="before it begins"):
         keys.create("ben", Role.READER, "local:me", clock.at)
 
 
-def test_revoking_says_who_and_why_and_the_first_word_stands(keys: Keys) -> None:
+def test_revoking_says_who_and_why_and_the_first_word_stands(keys: AccessKeys) -> None:
     keys.create("anne", Role.READER, "local:me")
     keys.revoke("anne", "ben", "lost")
     row = keys.revoke("anne", "carl", "found")
@@ -118,7 +123,7 @@ def test_revoking_says_who_and_why_and_the_first_word_stands(keys: Keys) -> None
 
 
 def test_the_last_use_is_written_ten_minutes_apart(
-    keys: Keys, records: Records, clock: DayClock, monkeypatch: pytest.MonkeyPatch
+    keys: AccessKeys, records: Records, clock: DayClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, writes = keys.create("anne", Role.READER, "local:me"), 0
     change = records.change
@@ -130,62 +135,66 @@ def test_the_last_use_is_written_ten_minutes_apart(
 
     monkeypatch.setattr(records, "change", counted)
     for _ in range(21):
-        found = keys.shown(made.secret)
+        found = keys.authenticate(made.secret)
         assert found is not None
-        keys.used(found)
+        keys.mark_used(found)
         clock.go(minutes=1)
     assert writes == 3
 
 
 def test_a_session_lasts_as_long_as_it_may_and_is_ended_by_hand(
-    keys: Keys, sessions: Sessions, clock: DayClock
+    keys: AccessKeys, sessions: SessionStore, clock: DayClock
 ) -> None:
     key = keys.create("anne", Role.READER, "local:me").row
     first, second = sessions.begin(key), sessions.begin(key)
     assert first != second
     sessions.end(first)
-    assert (sessions.shown(first), sessions.shown(second)) == (None, key)
+    assert (sessions.authenticate(first), sessions.authenticate(second)) == (None, key)
     clock.go(hours=12)
-    assert sessions.shown(second) is None
+    assert sessions.authenticate(second) is None
 
 
-def test_a_session_goes_with_its_key(keys: Keys, sessions: Sessions, records: Records) -> None:
+def test_a_session_goes_with_its_key(
+    keys: AccessKeys, sessions: SessionStore, records: Records
+) -> None:
     key = keys.create("anne", Role.ADMIN, "local:me").row
     cookie = sessions.begin(key)
     keys.revoke("anne", "local:me", "lost")
-    assert sessions.shown(cookie) is None
+    assert sessions.authenticate(cookie) is None
     assert list(records.find(SessionRow)) == []
     # Begun by somebody who had looked the key up just before it was revoked: good for nothing.
-    assert sessions.shown(sessions.begin(key)) is None
+    assert sessions.authenticate(sessions.begin(key)) is None
 
 
 def test_a_session_ends_no_later_than_its_key(
-    keys: Keys, sessions: Sessions, clock: DayClock
+    keys: AccessKeys, sessions: SessionStore, clock: DayClock
 ) -> None:
     key = keys.create("anne", Role.READER, "local:me", clock.at + timedelta(hours=1)).row
     cookie = sessions.begin(key)
     clock.go(hours=1)
-    assert sessions.shown(cookie) is None
+    assert sessions.authenticate(cookie) is None
 
 
-def test_cookies_and_keys_do_not_stand_for_each_other(keys: Keys, sessions: Sessions) -> None:
+def test_cookies_and_keys_do_not_stand_for_each_other(
+    keys: AccessKeys, sessions: SessionStore
+) -> None:
     made = keys.create("anne", Role.ADMIN, "local:me")
     cookie = sessions.begin(made.row)
-    assert keys.shown(cookie) is None
-    assert sessions.shown(made.secret) is None
-    forged = new_token("session", 16)
-    assert sessions.shown(forged.text) is None
-    known = token_of("session", cookie)
+    assert keys.authenticate(cookie) is None
+    assert sessions.authenticate(made.secret) is None
+    forged = create_token("session", 16)
+    assert sessions.authenticate(forged.text) is None
+    known = parse_token("session", cookie)
     assert known is not None
-    assert sessions.shown(cookie[:-43] + forged.text[-43:]) is None
+    assert sessions.authenticate(cookie[:-43] + forged.text[-43:]) is None
 
 
 def test_of_one_key_only_so_many_sessions_last(
-    keys: Keys, sessions: Sessions, records: Records, clock: DayClock
+    keys: AccessKeys, sessions: SessionStore, records: Records, clock: DayClock
 ) -> None:
     key, cookies = keys.create("anne", Role.READER, "local:me").row, []
-    for _ in range(OF_ONE_KEY_MAX + 3):
+    for _ in range(SESSIONS_PER_KEY_MAX + 3):
         cookies.append(sessions.begin(key))
         clock.go(seconds=1)
-    assert records.count(SessionRow) == {(): OF_ONE_KEY_MAX}
-    assert [sessions.shown(one) is not None for one in cookies[:4]] == [False] * 3 + [True]
+    assert records.count(SessionRow) == {(): SESSIONS_PER_KEY_MAX}
+    assert [sessions.authenticate(one) is not None for one in cookies[:4]] == [False] * 3 + [True]

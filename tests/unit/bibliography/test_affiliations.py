@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from fixtures.pdfs import text_pdf
-from fonds.bibliography.affiliations import LINE_MAX_CHARS, OF_ONE_MAX, with_affiliations
-from fonds.bibliography.paper import Author
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.papers.bibliography.paper import Author
+from fonds.papers.bibliography.paper_text import (
+    LINE_MAX_CHARS,
+    PER_AUTHOR_MAX,
+    add_affiliations,
+)
 
 
 def tied(names: str, head: str) -> dict[str, list[str | None]]:
@@ -21,7 +25,7 @@ def tied(names: str, head: str) -> dict[str, list[str | None]]:
             for place in (one.affiliation, *one.affiliations)
             if place is not None
         ]
-        for one in with_affiliations(authors, head)
+        for one in add_affiliations(authors, head)
     }
 
 
@@ -99,13 +103,13 @@ def test_hostile_heads_are_looked_at_within_bounds() -> None:
     many = "Ada Brook" + ",1" * 10_000 + "\n" + "1 University of X\n" * 5_000 + "1 " * 100_000
     assert tied("Ada Brook", many) == {"Ada Brook": ["University of X"]}
     head = "T\nAda Brook\n" + "".join(f"College number {n}\n" for n in range(9))
-    assert len(tied("Ada Brook", head)["Ada Brook"]) == OF_ONE_MAX
+    assert len(tied("Ada Brook", head)["Ada Brook"]) == PER_AUTHOR_MAX
     long = "T\nAda Brook\n" + "University " * 100_000
     assert len(tied("Ada Brook", long)["Ada Brook"][0] or "") <= LINE_MAX_CHARS
 
 
 def test_the_parts_of_a_place_are_told_by_their_words() -> None:
-    author = with_affiliations([Author(name="Ada Brook", surname="Brook")], MARKED)[0]
+    author = add_affiliations([Author(name="Ada Brook", surname="Brook")], MARKED)[0]
     assert author.affiliation is not None
     assert author.affiliation.institution == "University of Alder"
     assert author.affiliation.department == "Department of Rivers"

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fonds.bibliography.identifiers.doi import (
-    doi_alone,
-    doi_in,
-    doi_in_link,
-    doi_said,
-    doi_span,
-    names_prefix,
-    without_resolver,
+from fonds.papers.bibliography.identifiers import (
+    find_doi_in_text,
+    find_doi_span,
+    find_labelled_doi,
+    is_doi_prefix,
+    parse_doi,
+    parse_doi_link,
+    strip_resolver,
 )
 
 SICI = "10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O"
@@ -34,27 +34,32 @@ def dois(draw: st.DrawFn) -> str:
 @given(dois(), st.sampled_from(INTRODUCED))
 def test_every_way_finds_the_same(doi: str, before: str) -> None:
     written = before + doi
-    assert doi_alone(written) == doi_in(f"in {written}, and") == doi_in(written) == doi.lower()
-    assert without_resolver(written) == doi
-    span = doi_span(f"Rivers. {written} 2011")
+    assert (
+        parse_doi(written)
+        == find_doi_in_text(f"in {written}, and")
+        == find_doi_in_text(written)
+        == doi.lower()
+    )
+    assert strip_resolver(written) == doi
+    span = find_doi_span(f"Rivers. {written} 2011")
     assert span is not None
     assert span[0] == written
-    said = doi_said(f"page 7 doi: {doi}, 2011")
+    said = find_labelled_doi(f"page 7 doi: {doi}, 2011")
     assert said == (doi.lower(), 7)
-    assert doi_in_link(f"https://doi.org/{doi}") == doi.lower()
+    assert parse_doi_link(f"https://doi.org/{doi}") == doi.lower()
 
 
 @given(st.text(max_size=400))
 def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
     for written in (text, f"10.1000/{text}", f"10.1002/{text}<1::A>3.0.CO;2-O{text}"):
-        found = doi_in(written)
+        found = find_doi_in_text(written)
         if found is not None:
-            assert doi_in(found) == found
-            assert doi_alone(found) == found
-        alone = doi_alone(written)
+            assert find_doi_in_text(found) == found
+            assert parse_doi(found) == found
+        alone = parse_doi(written)
         if alone is not None:
             assume(alone.isascii())  # letters that are two in lower case
-            assert doi_alone(alone) == alone
+            assert parse_doi(alone) == alone
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_what_was_found_is_found_again_and_is_one(text: str) -> None:
     ],
 )
 def test_in_running_text(text: str, expected: str | None) -> None:
-    assert doi_in(text) == expected
+    assert find_doi_in_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,27 +91,27 @@ def test_in_running_text(text: str, expected: str | None) -> None:
     ],
 )
 def test_alone(text: str, expected: str | None) -> None:
-    assert doi_alone(text) == expected
+    assert parse_doi(text) == expected
 
 
 def test_a_page_says_doi_of_its_own_and_a_link_leads_to_a_resolver() -> None:
-    assert doi_said("10.1000/others 10.1000/more") is None
-    assert doi_said("10.1000/others https://doi.org/10.1000/own") == ("10.1000/own", 23)
+    assert find_labelled_doi("10.1000/others 10.1000/more") is None
+    assert find_labelled_doi("10.1000/others https://doi.org/10.1000/own") == ("10.1000/own", 23)
     escaped = "https://dx.doi.org/10.1002/" + SICI[8:].replace("<", "%3C").replace(">", "%3E")
-    assert doi_in_link(escaped) == SICI.lower()
-    assert doi_in_link("https://rivers.example/10.1000/ab") is None
+    assert parse_doi_link(escaped) == SICI.lower()
+    assert parse_doi_link("https://rivers.example/10.1000/ab") is None
 
 
 def test_a_path_has_a_part_like_a_prefix() -> None:
-    assert names_prefix("/doi/10.1000/ab.pdf")
-    assert not names_prefix("/doi/10.100000/ab.pdf")
-    assert not names_prefix("/v10.1000/ab.pdf")
+    assert is_doi_prefix("/doi/10.1000/ab.pdf")
+    assert not is_doi_prefix("/doi/10.100000/ab.pdf")
+    assert not is_doi_prefix("/v10.1000/ab.pdf")
 
 
 def test_no_text_takes_longer_than_its_length() -> None:
     for piece in ("10.1000/<", "doi:", "10.1000/a<b", "doi.org/https://", "10.1000/<a>1.0.CO;"):
         text = piece * 20_000
-        found = doi_in(text)
+        found = find_doi_in_text(text)
         assert found is None or len(found) <= 300
-        span = doi_span(text)
+        span = find_doi_span(text)
         assert span is None or re.match(r"(?:doi|10\.)", span[0])

@@ -8,37 +8,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.bibliography.identifiers import (
-    arxiv_id_of,
-    identifiers,
-    isbn_in,
-    issn_in,
-    orcid_in,
-    pmcid_in,
-    pmid_in,
+from fonds.papers.bibliography.identifiers import (
+    collect_identifiers,
+    find_doi_in_text,
+    find_isbn,
+    find_issn,
+    find_orcid,
+    find_pmcid,
+    find_pmid,
+    parse_arxiv_id,
 )
-from fonds.bibliography.identifiers.doi import doi_in
 
 
 @pytest.mark.parametrize(
     ("read", "text", "expected"),
     [
-        (doi_in, "doi:10.1016/S0140-6736(05)12345-6.", "10.1016/s0140-6736(05)12345-6"),
-        (doi_in, "(see 10.1000/ab)", "10.1000/ab"),
-        (doi_in, "10.1000/", None),
-        (arxiv_id_of, "abs/1901.00596", "1901.00596"),
-        (arxiv_id_of, "arXiv:hep-th/9711200v3", "hep-th/9711200"),
-        (arxiv_id_of, "pp. 1901.00596", None),
-        (pmid_in, "PMID: 7654321.", "7654321"),
-        (pmid_in, "7654321", None),
-        (pmcid_in, "pmc3546780", "PMC3546780"),
-        (issn_in, "ISSN 0317–8471", "0317-8471"),
-        (issn_in, "2001-2009", None),
-        (isbn_in, "ISBN 0-306-40615-2", "0306406152"),
-        (isbn_in, "978-3-16-148410-1", None),
-        (orcid_in, "https://orcid.org/0000-0002-1825-0097", "0000-0002-1825-0097"),
-        (orcid_in, "0000-0002-1825-0098", None),
-        (orcid_in, "0000-0002-9079-593x", "0000-0002-9079-593X"),
+        (find_doi_in_text, "doi:10.1016/S0140-6736(05)12345-6.", "10.1016/s0140-6736(05)12345-6"),
+        (find_doi_in_text, "(see 10.1000/ab)", "10.1000/ab"),
+        (find_doi_in_text, "10.1000/", None),
+        (parse_arxiv_id, "abs/1901.00596", "1901.00596"),
+        (parse_arxiv_id, "arXiv:hep-th/9711200v3", "hep-th/9711200"),
+        (parse_arxiv_id, "pp. 1901.00596", None),
+        (find_pmid, "PMID: 7654321.", "7654321"),
+        (find_pmid, "7654321", None),
+        (find_pmcid, "pmc3546780", "PMC3546780"),
+        (find_issn, "ISSN 0317–8471", "0317-8471"),
+        (find_issn, "2001-2009", None),
+        (find_isbn, "ISBN 0-306-40615-2", "0306406152"),
+        (find_isbn, "978-3-16-148410-1", None),
+        (find_orcid, "https://orcid.org/0000-0002-1825-0097", "0000-0002-1825-0097"),
+        (find_orcid, "0000-0002-1825-0098", None),
+        (find_orcid, "0000-0002-9079-593x", "0000-0002-9079-593X"),
     ],
 )
 def test_an_identifier_has_one_form(
@@ -54,11 +54,11 @@ def test_what_has_no_type_is_what_it_looks_like() -> None:
         ("isbn", "no number"),
         ("doi", "10.1000/b"),
     ]
-    assert identifiers(stated) == {"arxiv_id": "1901.00596", "doi": "10.1000/a"}
+    assert collect_identifiers(stated) == {"arxiv_id": "1901.00596", "doi": "10.1000/a"}
 
 
 @given(st.text(max_size=200))
 def test_what_was_found_is_found_again(text: str) -> None:
-    for read in (doi_in, issn_in, isbn_in, orcid_in, pmcid_in):
+    for read in (find_doi_in_text, find_issn, find_isbn, find_orcid, find_pmcid):
         found = read(f"10.1000/{text} {text}")
         assert found is None or read(found) == found

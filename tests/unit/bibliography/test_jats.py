@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.jats import jats
-from fonds.bibliography.jats import read_jats
-from fonds.bibliography.paper import from_json, to_json, to_object
+from fonds.papers.bibliography.jats import read_jats
+from fonds.papers.bibliography.paper import decode_paper, encode_object, encode_paper
 
 
 def test_everything_an_article_says() -> None:
-    assert to_object(read_jats(jats())) == {
+    assert encode_object(read_jats(jats())) == {
         "grobid_version": "fonds-jats/3",
         "title": "On the Weight of Air",
         "authors": [
@@ -110,4 +110,4 @@ def test_whatever_is_done_to_an_article_it_is_read_or_refused(text: str, at: int
         paper = read_jats((whole[:at] + text + whole[at:]).encode("utf-8", "replace"))
     except ValueError:
         return
-    assert from_json(to_json(paper)) == paper
+    assert decode_paper(encode_paper(paper)) == paper

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 from fixtures.jats import jats
-from fonds.bibliography.jats_reading import read_jats_bytes
 from fonds.model.rights import STATEMENTS_MAX
+from fonds.papers.bibliography.jats import (
+    read_jats_bytes,
+)
 
 CC = "http://creativecommons.org/licenses"
 LINKED = (

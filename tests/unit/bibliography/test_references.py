@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fonds.bibliography.paper import Citation
-from fonds.bibliography.references import entries_of, parse_reference
-from fonds.bibliography.references.parsing import STRING_MAX_CHARS
+from fonds.papers.bibliography.paper import Citation
+from fonds.papers.bibliography.reference_list import split_entries
+from fonds.papers.bibliography.reference_parser import STRING_MAX_CHARS, parse_reference
 
 STYLES = {
     "apa": "Hill, A. B., & Vale, C. (2015). Rivers that rise: A survey. Journal of Water, 12(3), 45–67."
@@ -166,7 +166,7 @@ ACL = [
     ],
 )
 def test_entries_are_parted_however_they_are_marked(entries: list[str], heading: str) -> None:
-    found = entries_of(paper([broken(one) for one in entries], heading))
+    found = split_entries(paper([broken(one) for one in entries], heading))
     assert found == entries
 
 
@@ -175,21 +175,21 @@ def test_running_heads_page_numbers_and_what_follows_are_no_part_of_the_list() -
     entries = [f"[{n}] {text}" for n, text in enumerate(APA, 1)]
     pages = ["Some words.\n" * 20 + "References\n" + "\n".join(entries[:2]), "\n".join(entries[2:])]
     text = "\f".join(f"{head}\n{page}\n{foot}" for page in ["First page.", *pages])
-    assert entries_of(text + "\nAppendix A\n[9] No entry (2010).") == entries
+    assert split_entries(text + "\nAppendix A\n[9] No entry (2010).") == entries
 
 
 def test_a_hyphen_at_a_lines_end_goes_and_an_address_stays_whole() -> None:
     text = paper(
         ["[1] A. Hill. Approxi-\nmation of rain 10-\n20. 2010. https:\n//example.org/a/\nb.pdf"]
     )
-    assert entries_of(text) == [
+    assert split_entries(text) == [
         "[1] A. Hill. Approximation of rain 10-20. 2010. https://example.org/a/b.pdf"
     ]
 
 
 def test_a_paper_without_references_has_none() -> None:
-    assert entries_of("No list here. The literature says nothing.\n" * 20) == []
-    assert entries_of("") == []
+    assert split_entries("No list here. The literature says nothing.\n" * 20) == []
+    assert split_entries("") == []
 
 
 @settings(max_examples=100, deadline=None)
@@ -198,4 +198,4 @@ def test_a_paper_without_references_has_none() -> None:
 @example("References\n" + "[1] " * 3_000)
 @example("References\n" + "A. B. 2010.\n" * 2_000)
 def test_any_text_has_entries_or_none(text: str) -> None:
-    assert all(one.strip() for one in entries_of(f"References\n{text}"))
+    assert all(one.strip() for one in split_entries(f"References\n{text}"))

@@ -7,9 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.tei import author, citation, tei
-from fonds.bibliography.paper import biblio, from_json, metadata, to_json, to_object
-from fonds.bibliography.quality import Quality, quality
-from fonds.bibliography.tei import read_tei
+from fonds.papers.bibliography.paper import (
+    Quality,
+    assess_quality,
+    decode_paper,
+    encode_object,
+    encode_paper,
+    strip_full_text,
+    summarize_paper,
+)
+from fonds.papers.bibliography.tei import read_tei
 
 AFFILIATION = (
     "<affiliation key='aff0'><orgName type='department'>Physics</orgName>"
@@ -33,7 +40,7 @@ def test_everything_a_header_says() -> None:
             "</imprint></monogr>",
         )
     )
-    assert to_object(paper) == {
+    assert encode_object(paper) == {
         "title": "On the Weight of Air",
         "authors": [
             {
@@ -86,7 +93,7 @@ def test_every_identifier_of_a_reference() -> None:
         "<biblScope unit='issue'>3</biblScope><date when='1999'/></imprint>",
         "<ptr target='http://example.org/w'/><note type='raw_reference'>B Gust, Wind.</note>",
     )
-    (found,) = to_object(read_tei(tei(citations=entry)))["citations"]
+    (found,) = encode_object(read_tei(tei(citations=entry)))["citations"]
     assert found == {
         "id": "b4",
         "index": 0,
@@ -127,7 +134,7 @@ def test_acknowledgement_annex_and_funding() -> None:
         "<listOrg><org type='funding' xml:id='_a'><idno type='grant-number'>W-7</idno></org></listOrg>"
     )
     funder = "<funder ref='#_a'><orgName type='full'>Wind Fund</orgName></funder>"
-    found = to_object(
+    found = encode_object(
         read_tei(tei("Air", back=back).replace(b"</titleStmt>", funder.encode() + b"</titleStmt>"))
     )
     assert (found["acknowledgement"], found["annex"]) == ("We thank.", "More.")
@@ -139,10 +146,10 @@ def test_acknowledgement_annex_and_funding() -> None:
 
 def test_metadata_is_without_the_full_text_and_the_row_holds_a_few_fields() -> None:
     paper = read_tei(tei(back="<div type='annex'>More</div>", citations=citation(0)))
-    kept = to_object(metadata(paper))
+    kept = encode_object(strip_full_text(paper))
     assert kept.keys() & {"body", "annex"} == set()
     assert kept["abstract"] == "Air weighs."
-    assert biblio(paper) == {
+    assert summarize_paper(paper) == {
         "biblio": {
             "title": "On the Weight of Air",
             "authors": [{"name": "Ada Example", "given_name": "Ada", "surname": "Example"}],
@@ -187,7 +194,7 @@ def test_whatever_is_done_to_a_document_it_is_read_or_refused(text: str, at: int
         paper = read_tei(damaged)
     except ValueError:
         return
-    assert from_json(to_json(paper)) == paper
+    assert decode_paper(encode_paper(paper)) == paper
 
 
 WORDS = "<p>" + "word " * 100 + "</p>"
@@ -205,4 +212,4 @@ WORDS = "<p>" + "word " * 100 + "</p>"
     ],
 )
 def test_quality_goes_by_what_was_found(document: bytes, expected: Quality) -> None:
-    assert quality(read_tei(document)) is expected
+    assert assess_quality(read_tei(document)) is expected

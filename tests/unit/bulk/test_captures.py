@@ -12,15 +12,19 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import JOURNAL, captures_job, left_in, made_lines, open_table
-from fonds.bulk.captures.deciding import Wanted, decide
-from fonds.bulk.captures.papers import is_paper
-from fonds.bulk.captures.parts import lines_in, parts_of
-from fonds.bulk.captures.ranking import standing
-from fonds.bulk.captures.tallies import Tallies, summed
-from fonds.engines.local.engine import LocalEngine
-from fonds.formats.cdx import IndexReader
-from fonds.formats.journal import Location, read_first_seen, read_location, split_key
+from fonds.archive.capture_rank import rank_capture
+from fonds.archive.cdx import IndexReader
+from fonds.bulk.local import LocalEngine
+from fonds.bulk.tallies import ExampleCounts, sum_tallies
+from fonds.ingest.bulk.capture_filter import CaptureFilter, find_refusal_reason, is_paper
+from fonds.ingest.bulk.index_reader import iter_part_lines, iter_parts
 from fonds.model.disposition import Reason
+from fonds.stores.journal_table.cells import (
+    Location,
+    read_first_seen,
+    read_location,
+)
+from fonds.stores.journal_table.keys import split_key
 
 CORPUS = Path(__file__).parents[4] / "shared/corpus/papers/internetarchive+sandcrawler"
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="needs ../shared/corpus")
@@ -30,13 +34,13 @@ REFERENCE = ["success", "success", "skip", "success", "success", "skip", "invali
              "success", "skip", "success", "skip", "skip", "success", "skip"]  # fmt: skip
 
 
-def backfilled(home: Path, lines: list[str], *, packed: bool = False) -> Tallies:
+def backfilled(home: Path, lines: list[str], *, packed: bool = False) -> ExampleCounts:
     home.mkdir(exist_ok=True)
     path = home / f"lines.cdx{'.gz' if packed else ''}"
     data = "\n".join([*lines, ""]).encode()
     path.write_bytes(gzip.compress(data) if packed else data)
     engine = LocalEngine(home / "bulk", 1, 1, 5000)
-    return summed(engine.run(captures_job(home, [path])))
+    return sum_tallies(engine.run(captures_job(home, [path])))
 
 
 def rows_left(home: Path) -> tuple[list[object], list[object]]:
@@ -52,7 +56,7 @@ def test_the_twenty_lines_of_the_corpus_come_to_what_the_reference_makes_of_them
     found = []
     for line in lines:
         parsed = IndexReader().parse(line)
-        found.append(decide(parsed, Wanted()))
+        found.append(find_refusal_reason(parsed, CaptureFilter()))
     said = [
         "success" if one is None else "invalid" if " whois://" in line else "skip"
         for one, line in zip(found, lines, strict=True)
@@ -123,10 +127,10 @@ def line(**changed: str) -> str:
     ],
 )
 def test_every_line_that_is_not_kept_has_one_reason(text: str, reason: Reason | None) -> None:
-    assert decide(IndexReader().parse(text), Wanted()) is reason
+    assert find_refusal_reason(IndexReader().parse(text), CaptureFilter()) is reason
     if reason is None:
-        narrow = Wanted(filter="papers")
-        assert decide(IndexReader().parse(text), narrow) is Reason.NOT_WANTED
+        narrow = CaptureFilter(filter="papers")
+        assert find_refusal_reason(IndexReader().parse(text), narrow) is Reason.NOT_WANTED
 
 
 BEST_FIRST = [
@@ -140,7 +144,7 @@ BEST_FIRST = [
 
 
 def test_the_best_capture_is_chosen_by_the_rules_in_their_order() -> None:
-    pairs = [standing(one, "application/pdf") for one in BEST_FIRST]
+    pairs = [rank_capture(one, "application/pdf") for one in BEST_FIRST]
     assert pairs == sorted(pairs)
     assert len(set(pairs)) == len(pairs)
 
@@ -220,7 +224,7 @@ def test_every_line_is_in_exactly_one_part(
     path = tmp_path / "lines.cdx"
     data = ("\n".join(lines) + end).encode()
     path.write_bytes(data)
-    found = [one for part in parts_of([path], part_bytes) for one in lines_in(part)]
+    found = [one for part in iter_parts([path], part_bytes) for one in iter_part_lines(part)]
     assert (
         found == [one.rstrip(b"\r") for one in data.removesuffix(b"\n").split(b"\n")][: len(found)]
     )
@@ -243,7 +247,7 @@ def test_a_damaged_index_is_told_of_and_what_was_whole_is_taken(tmp_path: Path) 
     packed = gzip.compress("\n".join(lines).encode())
     path = tmp_path / "cut.cdx.gz"
     path.write_bytes(packed[: len(packed) // 2])
-    done = summed(LocalEngine(tmp_path / "bulk", 1, 1).run(captures_job(tmp_path, [path])))
+    done = sum_tallies(LocalEngine(tmp_path / "bulk", 1, 1).run(captures_job(tmp_path, [path])))
     assert done.counts[Reason.DAMAGED_RECORD] == 1
     assert "cut.cdx.gz" in done.examples[Reason.DAMAGED_RECORD][0]
     assert done.counts["captures"] > 1000

@@ -8,17 +8,18 @@ from pathlib import Path
 import msgspec
 
 from bulk_jobs import JOURNAL, open_table
-from fonds.bulk import counting
-from fonds.bulk.counting import table_counting_job
-from fonds.engines.local.engine import LocalEngine
-from fonds.formats.journal import JOURNAL as SCHEMA
-from fonds.formats.journal import alternate_key, encode_integer, row_key
+from fonds.bulk.local import LocalEngine
+from fonds.failures.accounting import table_counts
+from fonds.failures.accounting.table_counts import build_counting_job
+from fonds.stores.journal_table.cells import encode_integer
+from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
+from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.table.sqlite import SqliteTable
 
 
 def counted(home: Path, *, large: bool = False) -> dict[tuple[str, str], int]:
     opens = partial(SqliteTable, home / "table.sqlite")
-    job = table_counting_job(opens, JOURNAL, SCHEMA, large=large, fingerprint="test")
+    job = build_counting_job(opens, JOURNAL, SCHEMA, large=large, fingerprint="test")
     results = LocalEngine(home / "bulk", 1, 1).run(job)
     return {(what, value): count for what, value, count in map(msgspec.json.decode, results)}
 
@@ -33,8 +34,10 @@ def filled(home: Path) -> None:
         if number < 100:
             cells |= {"grobid0:status_code": encode_integer(200 if number % 2 else 500)}
             cells |= {"grobid0:tei_xml": b"<TEI/>"}
-        rows.append((row_key(sha1hex), cells))
-        rows += [(alternate_key(sha1hex, f"c{n}"), {"file:cdx": b"{}"}) for n in range(number % 4)]
+        rows.append((build_row_key(sha1hex), cells))
+        rows += [
+            (build_alternate_key(sha1hex, f"c{n}"), {"file:cdx": b"{}"}) for n in range(number % 4)
+        ]
     rows.append((b"nokey", {"file:mime": b"x/y"}))
     table.put(JOURNAL, rows)
     table.close()
@@ -49,7 +52,9 @@ def test_what_the_table_holds_is_counted(tmp_path: Path) -> None:
     assert (found["status_code", "200"], found["status_code", "500"]) == (50, 50)
     assert found["missing", "grobid0:status_code"] == 201
     assert found["missing", "file:size"] == 301
-    per_file = {value: count for (what, value), count in found.items() if what == counting.PER_FILE}
+    per_file = {
+        value: count for (what, value), count in found.items() if what == table_counts.PER_FILE
+    }
     assert per_file == {"1": 76, "2": 75, "3 to 5": 150}
     assert ("missing", "grobid0:tei_xml") not in found
 
@@ -67,5 +72,5 @@ def test_values_of_others_take_no_more_than_a_bounded_room(tmp_path: Path) -> No
     )
     table.close()
     found = counted(tmp_path)
-    assert found["mime", counting.OTHER] > 1900
-    assert len(found) <= counting.VALUES_MAX + 10
+    assert found["mime", table_counts.OTHER_LABEL] > 1900
+    assert len(found) <= table_counts.VALUES_MAX + 10

@@ -11,31 +11,46 @@ from typing import Any
 
 import pytest
 
-from fonds.bulk.extraction.books import Books, as_json, booked
-from fonds.bulk.extraction.carrying import Reading, carry_out
-from fonds.bulk.extraction.folder import BOOKS, claim, close_books
-from fonds.bulk.extraction.found import Found, from_record, to_record
-from fonds.bulk.extraction.parquet import result_files
-from fonds.bulk.extraction.rows import RESULTS
+from fonds.bulk.local import LocalEngine
 from fonds.config import load_settings
-from fonds.engines.local.engine import LocalEngine
-from fonds.model.disposition import DONE, Reason, Verdict, dropped
-from fonds.model.errors import ConfigurationError, LimitError, StoreUnavailableError
-from fonds.model.file import Identified
+from fonds.ingest.bulk.extraction_manifest import (
+    MANIFEST_FILE,
+    ExtractionManifest,
+    encode_ending_counts,
+    reserve_folder,
+    sum_manifests,
+    write_manifest,
+)
+from fonds.ingest.bulk.extraction_rows import RESULTS
+from fonds.ingest.bulk.parquet_files import open_result_files
+from fonds.ingest.bulk.record_reading import (
+    ReadingSteps,
+    RecordState,
+    decode_record,
+    encode_record,
+    run_step,
+)
+from fonds.ingest.sources.paths import PathSource
+from fonds.model.disposition import DONE, Reason, Verdict, drop
+from fonds.model.errors import (
+    ConfigurationError,
+    LimitError,
+    StoreUnavailableError,
+)
+from fonds.model.file import IdentifiedCapture
 from fonds.model.step import Result
-from fonds.sources.paths import PathSource
-from fonds.wiring.bulk.extraction import find_warcs, parquet_job
+from fonds.wiring.jobs import build_parquet_job, find_warcs
 from made_warcs import ENDED, WARCS, extraction, rows_in, write_warcs
 
 RECORDS = sum(ENDED.values())
 
 
-def extracted(home: Path, crawl: Path, workers: int) -> tuple[Path, Books]:
+def extracted(home: Path, crawl: Path, workers: int) -> tuple[Path, ExtractionManifest]:
     folder = home / "extracted"
     job = extraction(home, crawl, folder)
-    claim(folder, job.name)
-    books = booked(LocalEngine(home / "bulk", workers, workers).run(job))
-    close_books(folder, books)
+    reserve_folder(folder, job.name)
+    books = sum_manifests(LocalEngine(home / "bulk", workers, workers).run(job))
+    write_manifest(folder, books)
     return folder, books
 
 
@@ -47,15 +62,17 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> tuple[Path, Books]:
+def done(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> tuple[Path, ExtractionManifest]:
     return extracted(tmp_path_factory.mktemp("home"), crawl, 1)
 
 
-def test_every_record_of_every_warc_ends_exactly_once(done: tuple[Path, Books]) -> None:
+def test_every_record_of_every_warc_ends_exactly_once(
+    done: tuple[Path, ExtractionManifest],
+) -> None:
     folder, books = done
-    assert as_json(books.total) == ENDED
-    assert books.wrong == []
-    lines = [json.loads(line) for line in (folder / BOOKS).read_text().splitlines()]
+    assert encode_ending_counts(books.total) == ENDED
+    assert books.unbalanced_warcs == []
+    lines = [json.loads(line) for line in (folder / MANIFEST_FILE).read_text().splitlines()]
     assert len(lines) == WARCS
     assert all(one["records"] == sum(one["ended"].values()) == RECORDS // WARCS for one in lines)
     captures = Counter(
@@ -65,7 +82,9 @@ def test_every_record_of_every_warc_ends_exactly_once(done: tuple[Path, Books]) 
     assert captures == {k: v for k, v in ENDED.items() if k != "dropped:not-a-capture"}
 
 
-def test_each_body_is_read_once_and_found_with_what_it_holds(done: tuple[Path, Books]) -> None:
+def test_each_body_is_read_once_and_found_with_what_it_holds(
+    done: tuple[Path, ExtractionManifest],
+) -> None:
     files = rows_in(done[0], "files")
     assert len({one["sha1hex"] for one in files}) == len(files) == 10
     assert files == sorted(files, key=lambda one: one["sha1hex"])
@@ -90,23 +109,23 @@ def test_each_body_is_read_once_and_found_with_what_it_holds(done: tuple[Path, B
 
 
 def test_two_workers_leave_what_one_leaves(
-    tmp_path: Path, crawl: Path, done: tuple[Path, Books]
+    tmp_path: Path, crawl: Path, done: tuple[Path, ExtractionManifest]
 ) -> None:
     folder, books = extracted(tmp_path, crawl, 2)
-    assert (books.records, books.ended) == (done[1].records, done[1].ended)
+    assert (books.records, books.endings) == (done[1].records, done[1].endings)
     for name in RESULTS:
         assert rows_in(folder, name) == rows_in(done[0], name)
 
 
 def test_a_range_that_is_written_again_counts_nothing_twice(
-    tmp_path: Path, crawl: Path, done: tuple[Path, Books]
+    tmp_path: Path, crawl: Path, done: tuple[Path, ExtractionManifest]
 ) -> None:
     job = extraction(tmp_path, crawl, tmp_path / "out")
     records = sorted(record for part in job.parts for record in job.read(part))
     first = [*job.write(0, iter(records))]
     (tmp_path / "out/files/.part-00000.1.unfinished").write_bytes(b"of a process that was killed")
     assert [*job.write(0, iter(records))] == first
-    close_books(tmp_path / "out", booked(first))
+    write_manifest(tmp_path / "out", sum_manifests(first))
     assert rows_in(tmp_path / "out", "captures") == rows_in(done[0], "captures")
     assert [one.name for one in (tmp_path / "out/files").iterdir()] == ["part-00000.parquet"]
 
@@ -119,7 +138,7 @@ def test_a_job_can_be_sent_to_other_machines_and_its_name_stands_for_what_it_rea
     assert extraction(tmp_path, crawl, tmp_path / "out").name == job.name
     assert extraction(tmp_path, crawl, tmp_path / "other").name != job.name
     fewer = find_warcs([str(crawl / "crawl-0.warc.gz")], tmp_path, load_settings(tmp_path, {}))
-    other = parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
+    other = build_parquet_job(fewer, tmp_path / "out", tmp_path, load_settings(tmp_path, {}))
     assert other.name != job.name
 
 
@@ -128,28 +147,28 @@ def test_another_reader_of_articles_is_another_job(
 ) -> None:
     """It would else go on where the one before left off, with what that read."""
     job = extraction(tmp_path, crawl, tmp_path / "out")
-    monkeypatch.setattr("fonds.wiring.bulk.extraction.JATS_VERSION", "another")
+    monkeypatch.setattr("fonds.wiring.jobs.JATS_VERSION", "another")
     assert extraction(tmp_path, crawl, tmp_path / "out").name != job.name
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
-    claim(tmp_path / "out", "extract-1")
-    claim(tmp_path / "out", "extract-1")
+    reserve_folder(tmp_path / "out", "extract-1")
+    reserve_folder(tmp_path / "out", "extract-1")
     with pytest.raises(ConfigurationError, match="other WARCs"):
-        claim(tmp_path / "out", "extract-2")
+        reserve_folder(tmp_path / "out", "extract-2")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("x")
     with pytest.raises(ConfigurationError, match="not empty"):
-        claim(tmp_path / "mine", "extract-1")
+        reserve_folder(tmp_path / "mine", "extract-1")
 
 
 def test_books_that_do_not_add_up_say_so() -> None:
-    books = Books()
+    books = ExtractionManifest()
     books.records["a.warc"] += 2
-    books.end("a.warc", DONE)
-    assert books.wrong == ["a.warc"]
-    books.end("a.warc", dropped(Reason.DUPLICATE))
-    assert booked(books.lines()).wrong == []
+    books.note_end("a.warc", DONE)
+    assert books.unbalanced_warcs == ["a.warc"]
+    books.note_end("a.warc", drop(Reason.DUPLICATE))
+    assert sum_manifests(books.iter_lines()).unbalanced_warcs == []
 
 
 def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
@@ -159,7 +178,7 @@ def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
         def step(item: object) -> Result:
             raise error
 
-        return carry_out(step, None)
+        return run_step(step, None)
 
     assert raising(LimitError(Reason.TOO_LARGE, "long")).disposition.verdict is Verdict.DROPPED
     assert raising(ValueError("x")).disposition.reason is Reason.INTERNAL_ERROR
@@ -167,7 +186,7 @@ def test_what_cannot_be_read_ends_its_record_and_what_is_away_ends_the_job(
         raising(StoreUnavailableError("away"))
     with pytest.raises(StoreUnavailableError, match="not enough memory"):
         raising(MemoryError())
-    assert Reading({}, lambda: None).steps == {}
+    assert ReadingSteps({}, lambda: None).steps == {}
 
 
 def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
@@ -175,16 +194,18 @@ def test_a_record_of_the_job_says_all_there_is_whatever_stands_in_it(
 ) -> None:
     row = find_warcs([str(crawl)], tmp_path, load_settings(tmp_path, {})).rows[0]
     source = PathSource((), tmp_path, "", "")
-    capture: Any = next(one.item for one in source.entries(row) if hasattr(one, "item"))
-    found = Found(Identified(capture, None), dropped(Reason.HTTP_STATUS, "tab\tand\nline end"))
-    record = to_record(found)
+    capture: Any = next(one.item for one in source.iter_entries(row) if hasattr(one, "item"))
+    found = RecordState(
+        IdentifiedCapture(capture, None), drop(Reason.HTTP_STATUS, "tab\tand\nline end")
+    )
+    record = encode_record(found)
     assert b"\n" not in record
-    assert from_record(record) == found
+    assert decode_record(record) == found
 
 
 def test_what_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
     def broken_off() -> None:
-        with result_files(tmp_path, RESULTS, 3) as to:
+        with open_result_files(tmp_path, RESULTS, 3) as to:
             to.add("captures", dict.fromkeys(RESULTS["captures"]))
             raise ValueError("no")
 

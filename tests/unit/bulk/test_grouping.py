@@ -10,20 +10,28 @@ import pytest
 
 from bulk_jobs import open_collections
 from engine_rebuilds import by_engine, filled, left
-from fonds.bulk.grouping.parts import rows_of, stretches
-from fonds.bulk.grouping.reading import ReadDocuments, frequencies_of, reading_job
-from fonds.bulk.grouping.slices import from_value, to_value
-from fonds.collections.building.reading_in import read_page
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.curating.excluding import exclude
-from fonds.collections.clusterings import Known
-from fonds.collections.configurations import Configuration
-from fonds.collections.documents import COLUMNS
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import DOCUMENTS, READINGS
-from fonds.engines.local.engine import LocalEngine
-from fonds.grouping.text.reading import Reader
-from fonds.grouping.text.tokens import Vocabulary, terms
+from fonds.bulk.local import LocalEngine
+from fonds.grouping.algorithms.corpus import TermReader
+from fonds.grouping.algorithms.terms import Vocabulary, split_terms
+from fonds.grouping.changes.curation import exclude
+from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.configuration import Configuration
+from fonds.grouping.document import COLUMNS
+from fonds.grouping.rebuild.bulk_reader import (
+    DocumentReader,
+    build_reading_job,
+    collect_frequencies,
+)
+from fonds.grouping.rebuild.bulk_slices import (
+    decode_page,
+    encode_page,
+    iter_rows,
+    split_key_ranges,
+)
+from fonds.grouping.rebuild.reader import read_page
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import DOCUMENTS, READINGS
+from fonds.grouping.views.documents import list_placements
 from fonds.model.errors import DamagedInputError
 from kept_collections import NEWS, faults
 
@@ -34,7 +42,7 @@ PLAIN = Configuration()
 def test_an_engine_leaves_the_rows_one_process_leaves(
     tmp_path: Path, migrated: Path, workers: int, conf: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.bulk.grouping.placing.PART_PLACES", 70)
+    monkeypatch.setattr("fonds.grouping.rebuild.bulk_rebuild.PART_PLACES", 70)
     here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
     first = rebuild(here.changes, NEWS, conf, threads=1)
     engine = LocalEngine(tmp_path / "bulk", workers, 1)
@@ -56,13 +64,13 @@ def test_an_engine_keeps_documents_out_of_themes_as_it_is_kept_here(
     for name in ("here", "there"):
         kept = filled(tmp_path / name, migrated)
         rebuild(kept.changes, NEWS, threads=1)
-        place = next(one for one in places(kept.tables, NEWS, "d0") if one.label)
+        place = next(one for one in list_placements(kept.tables, NEWS, "d0") if one.label)
         exclude(kept.changes, NEWS, "DEFAULT", place.label or "", ["d0"])
         engine = LocalEngine(tmp_path / "bulk", 2, 1)
         passes = by_engine(engine, tmp_path / name) if name == "there" else None
         rebuild(kept.changes, NEWS, threads=1, passes=passes)
         assert faults(kept.tables, NEWS) == []
-        (now,) = places(kept.tables, NEWS, "d0")
+        (now,) = list_placements(kept.tables, NEWS, "d0")
         assert now.cluster_id != place.cluster_id
         places_found.append(now)
         kept.close()
@@ -75,12 +83,12 @@ def test_what_an_engine_read_is_removed_when_it_fails(tmp_path: Path, migrated: 
 
     def dies(stage: str, done: int, total: int) -> None:
         if stage == "read documents" and done:
-            assert [*kept.tables.scan(READINGS, b"", ["main:slice"])] != []
+            assert [*kept.tables.iter_rows(READINGS, b"", ["main:slice"])] != []
             raise RuntimeError("died")
 
     with pytest.raises(RuntimeError, match="died"):
         rebuild(kept.changes, NEWS, passes=passes, progress=dies)
-    assert [*kept.tables.scan(READINGS, b"")] == []
+    assert [*kept.tables.iter_rows(READINGS, b"")] == []
     kept.close()
 
 
@@ -89,9 +97,11 @@ def test_stretches_hold_every_document_once_and_in_order(
     tmp_path: Path, migrated: Path, size: int
 ) -> None:
     kept = filled(tmp_path / "home", migrated)
-    parts = stretches(kept.tables, NEWS, size)
-    found = [row for part in parts for page in rows_of(kept.tables, NEWS, part) for row, _ in page]
-    assert found == [row for row, _ in kept.tables.scan(DOCUMENTS, NEWS.row, ["main:id"])]
+    parts = split_key_ranges(kept.tables, NEWS, size)
+    found = [
+        row for part in parts for page in iter_rows(kept.tables, NEWS, part) for row, _ in page
+    ]
+    assert found == [row for row, _ in kept.tables.iter_rows(DOCUMENTS, NEWS.row, ["main:id"])]
     assert [part.number for part in parts] == list(range(len(parts)))
     kept.close()
 
@@ -99,20 +109,22 @@ def test_stretches_hold_every_document_once_and_in_order(
 def test_document_frequencies_are_those_counted_by_hand(tmp_path: Path, migrated: Path) -> None:
     kept = filled(tmp_path / "home", migrated)
     opens = partial(open_collections, tmp_path / "home" / "table.sqlite")
-    one = Known(NEWS, "DEFAULT", 0, 1, {})
-    read = ReadDocuments(opens, one, 10**9, PLAIN, "en", keeps_pages=False)
-    job = reading_job(read, stretches(kept.tables, NEWS, 40), "frequencies")
-    documents, counts = frequencies_of(LocalEngine(tmp_path / "bulk", 1, 1).run(job))
+    one = StoredClustering(NEWS, "DEFAULT", 0, 1, {})
+    read = DocumentReader(opens, one, 10**9, PLAIN, "en", keeps_pages=False)
+    job = build_reading_job(read, split_key_ranges(kept.tables, NEWS, 40), "frequencies")
+    documents, counts = collect_frequencies(LocalEngine(tmp_path / "bulk", 1, 1).run(job))
     expected: Counter[str] = Counter()
-    for _, cells in kept.tables.scan(DOCUMENTS, NEWS.row, COLUMNS):
+    for _, cells in kept.tables.iter_rows(DOCUMENTS, NEWS.row, COLUMNS):
         language = cells["main:language"].decode() or "en"
         if len(cells["main:text"]) >= PLAIN.characters_min:
-            expected.update({term for term in terms(cells["main:text"].decode(), language) if term})
+            expected.update(
+                {term for term in split_terms(cells["main:text"].decode(), language) if term}
+            )
     found = list(counts)
     assert documents == 282
     assert dict(found) == dict(expected)
     assert [term for term, _ in found] == sorted(expected)
-    assert [*kept.tables.scan(READINGS, b"")] == []
+    assert [*kept.tables.iter_rows(READINGS, b"")] == []
     kept.close()
 
 
@@ -120,18 +132,18 @@ def test_a_page_comes_back_as_it_was_and_an_altered_one_is_refused(
     tmp_path: Path, migrated: Path
 ) -> None:
     kept = filled(tmp_path / "home", migrated)
-    rows = kept.tables.page(DOCUMENTS, NEWS.row, COLUMNS)
-    reader = Reader()
+    rows = kept.tables.get_page(DOCUMENTS, NEWS.row, COLUMNS)
+    reader = TermReader()
     page = read_page(rows, 10**9, PLAIN, "en", reader)
-    value = to_value(page, reader.vocabulary)
-    back = from_value(value, reader.vocabulary)
-    assert (back.ids, back.apart) == (page.ids, page.apart)
-    assert back.apart == [("short", "short")]
+    value = encode_page(page, reader.vocabulary)
+    back = decode_page(value, reader.vocabulary)
+    assert (back.ids, back.unclustered) == (page.ids, page.unclustered)
+    assert back.unclustered == [("short", "short")]
     assert (back.terms.numbers == page.terms.numbers).all()
     assert (back.terms.frequencies != page.terms.frequencies).nnz == 0
-    elsewhere = from_value(value, Vocabulary(["harbour"]))
+    elsewhere = decode_page(value, Vocabulary(["harbour"]))
     assert elsewhere.terms.frequencies.shape == (len(page.ids), 1)
     for broken in (value[:-1], value[:50], b"", value[:60] + b"x" + value[61:]):
         with pytest.raises(DamagedInputError):
-            from_value(broken, reader.vocabulary)
+            decode_page(broken, reader.vocabulary)
     kept.close()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from bulk_jobs import JOURNAL, NOW, open_table
-from fonds.bulk.captures.tallies import summed
-from fonds.bulk.matching import PAPERS, RANGES, REFERENCES, matching_job
-from fonds.catalog.store import Catalog
-from fonds.engines.local.engine import LocalEngine
-from fonds.model.paper import Unmatched
+from fonds.bulk.local import LocalEngine
+from fonds.bulk.tallies import sum_tallies
+from fonds.model.paper import UnmatchedPaper
 from fonds.model.rows import CitationRow, MatchRow
-from fonds.steps.paper.match import MatchPapers
+from fonds.papers.bulk_match import PAPERS, RANGES, REFERENCES, build_matching_job
+from fonds.papers.catalog.store import Catalog
+from fonds.papers.match_step import MatchPapersStep
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from made_papers import keep_papers, works
@@ -42,8 +42,10 @@ def in_bulk(home: Path, what: str, workers: int = 2) -> int:
         JOURNAL,
         CATALOG,
     )
-    results = LocalEngine(home / "bulk", workers, 1).run(matching_job(what, stores, NOW, "test"))
-    return sum(summed(results).counts.values())
+    results = LocalEngine(home / "bulk", workers, 1).run(
+        build_matching_job(what, stores, NOW, "test")
+    )
+    return sum(sum_tallies(results).counts.values())
 
 
 def left(home: Path) -> tuple[list[MatchRow], list[CitationRow], object]:
@@ -63,7 +65,9 @@ def test_the_same_rows_as_the_step_and_nearly_all_are_right(tmp_path: Path) -> N
     filled(other)
     table, records = open_table(one), open_sqlite(one / "records.sqlite")
     catalog = Catalog(table, CATALOG)
-    MatchPapers(table, records, JOURNAL, lambda: catalog, lambda: NOW)([*map(Unmatched, made_of)])
+    MatchPapersStep(table, records, JOURNAL, lambda: catalog, lambda: NOW)(
+        [*map(UnmatchedPaper, made_of)]
+    )
     table.close()
     records.close()
     assert in_bulk(other, PAPERS) == COUNT

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fonds.catalog import files, loading
-from fonds.catalog.files import records_of
-from fonds.catalog.loading import Loaded, load, loaded
-from fonds.catalog.store import Catalog
-from fonds.catalog.works.reading import Refusal, Refused
+from fonds.papers.catalog import loader, records
+from fonds.papers.catalog.loader import LoadProgress, iter_loaded_files, load
+from fonds.papers.catalog.records import RefusalReason, RefusedRecord, iter_file_records
+from fonds.papers.catalog.store import Catalog
 from fonds.stores.table.sqlite import SqliteTable
 
 
@@ -34,7 +33,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     table.close()
 
 
-def quiet(at: Loaded) -> None:
+def quiet(at: LoadProgress) -> None:
     """Nobody listens."""
 
 
@@ -55,7 +54,7 @@ def quiet(at: Loaded) -> None:
 def test_records_come_out_of_every_form(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "records"
     path.write_bytes(data)
-    assert [found["DOI"] for _, found in records_of(path)] == [
+    assert [found["DOI"] for _, found in iter_file_records(path)] == [
         f"10.5555/{one}" for one in (1, 2, 3)
     ]
 
@@ -70,7 +69,7 @@ def test_bad_lines_are_told_by_their_number_and_the_others_are_taken(
     assert done.counts == {"crossref": 2, "not-json": 1, "not-a-record": 1, "no-identifier": 1}
     assert "line 1:" in done.examples["not-json"][0]
     assert "line 4: 7" in done.examples["not-a-record"][0]
-    assert set(catalog.works(["doi:10.5555/1", "doi:10.5555/2"])) == {
+    assert set(catalog.load_works(["doi:10.5555/1", "doi:10.5555/2"])) == {
         "doi:10.5555/1",
         "doi:10.5555/2",
     }
@@ -79,39 +78,39 @@ def test_bad_lines_are_told_by_their_number_and_the_others_are_taken(
 def test_long_lines_bombs_and_torn_files_are_refused_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "LINE_MAX_BYTES", 200)
-    monkeypatch.setattr(files, "UNPACKED_MIN_BYTES", 1_000)
+    monkeypatch.setattr(records, "LINE_MAX_BYTES", 200)
+    monkeypatch.setattr(records, "UNPACKED_MIN_BYTES", 1_000)
     path = tmp_path / "works.jsonl"
 
-    def refused() -> list[Refusal]:
-        return [one.reason for _, one in records_of(path) if isinstance(one, Refused)]
+    def refused() -> list[RefusalReason]:
+        return [one.reason for _, one in iter_file_records(path) if isinstance(one, RefusedRecord)]
 
     path.write_bytes(lines(1) + b'{"x": "' + b"y" * 999 + b'"}\n' + lines(2))
-    assert refused() == [Refusal.TOO_LONG]
-    assert len(list(records_of(path))) == 3
+    assert refused() == [RefusalReason.TOO_LONG]
+    assert len(list(iter_file_records(path))) == 3
     path.write_bytes(gzip.compress(lines(1) + lines(2) * 5_000))
-    assert refused() == [Refusal.TOO_LONG]
+    assert refused() == [RefusalReason.TOO_LONG]
     path.write_bytes(gzip.compress(lines(*range(500)))[:-20])
-    assert refused() == [Refusal.UNPACKING]
+    assert refused() == [RefusalReason.UNPACKING]
 
 
 def test_killed_anywhere_it_goes_on_and_leaves_the_same(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "BATCH", 2)
+    monkeypatch.setattr(loader, "BATCH", 2)
     path = tmp_path / "works.jsonl"
     path.write_bytes(lines(*range(9)) + b"?\n")
 
     class Killed(Exception):
         """The process ended."""
 
-    def once(at: Loaded) -> None:
+    def once(at: LoadProgress) -> None:
         if at.position == 4:
             raise Killed
 
     with pytest.raises(Killed):
         load(catalog, path, "1", once)
-    (at,) = loaded(catalog)
+    (at,) = iter_loaded_files(catalog)
     assert (at.position, at.finished) == (4, False)
     seen: list[int] = []
     done = load(catalog, path, "1", lambda at: seen.append(at.position))

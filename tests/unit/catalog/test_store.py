@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.catalog.finding import find
-from fonds.catalog.keys import catalog_table, ids_of, pointers, work_key
-from fonds.catalog.matching.sought import Sought
-from fonds.catalog.store import LISTED_MAX, Catalog
-from fonds.catalog.works.work import Work, WorkAuthor
 from fonds.model.errors import ConfigurationError
+from fonds.papers.catalog.lookup import find
+from fonds.papers.catalog.match_query import MatchQuery
+from fonds.papers.catalog.store import (
+    LISTED_MAX,
+    Catalog,
+    build_pointer_keys,
+    build_work_key,
+    decode_work_ids,
+    name_catalog_table,
+)
+from fonds.papers.catalog.work import Work, WorkAuthor
 from fonds.stores.table.sqlite import SqliteTable
 
 WORK = Work(
@@ -34,7 +40,7 @@ WORK = Work(
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     table = SqliteTable(tmp_path / "table.sqlite")
-    made = Catalog(table, catalog_table("fonds", "test"))
+    made = Catalog(table, name_catalog_table("fonds", "test"))
     made.declare()
     yield made
     table.close()
@@ -48,15 +54,19 @@ def test_a_work_is_found_by_each_of_its_keys(catalog: Catalog) -> None:
     assert catalog.is_empty()
     catalog.put([WORK])
     assert not catalog.is_empty()
-    assert catalog.works([WORK.id, "doi:10.5555/none"]) == {WORK.id: WORK}
-    assert catalog.by_identifier("pmid:77").ids == ("pmid:77", WORK.id)
+    assert catalog.load_works([WORK.id, "doi:10.5555/none"]) == {WORK.id: WORK}
+    assert catalog.find_by_identifier("pmid:77").ids == ("pmid:77", WORK.id)
     for title in (WORK.title, "On the slow meandering", "on the SLOW meandering of lowland rivers"):
-        assert catalog.by_title(title or "").ids == (WORK.id,)
-    assert catalog.by_author("Stroom", 2011, "012").ids == (WORK.id,)
+        assert catalog.find_by_title(title or "").ids == (WORK.id,)
+    assert catalog.find_by_author("Stroom", 2011, "012").ids == (WORK.id,)
     assert (
-        catalog.by_author("Stroom", 2011).ids == catalog.by_author("Stroom", None).ids == (WORK.id,)
+        catalog.find_by_author("Stroom", 2011).ids
+        == catalog.find_by_author("Stroom", None).ids
+        == (WORK.id,)
     )
-    assert catalog.by_author("Stroom", 2012).ids == catalog.by_title("Elsewhere").ids == ()
+    assert (
+        catalog.find_by_author("Stroom", 2012).ids == catalog.find_by_title("Elsewhere").ids == ()
+    )
 
 
 def test_putting_again_changes_nothing_and_what_led_to_an_older_record_is_gone(
@@ -67,7 +77,7 @@ def test_putting_again_changes_nothing_and_what_led_to_an_older_record_is_gone(
     catalog.put([WORK])
     assert rows_of(catalog) == before
     catalog.put([msgspec.structs.replace(WORK, title="Another title altogether here")])
-    assert catalog.by_title(WORK.title or "").ids == ()
+    assert catalog.find_by_title(WORK.title or "").ids == ()
     catalog.put([WORK])
     assert rows_of(catalog) == before
 
@@ -80,7 +90,7 @@ def test_records_of_several_sources_are_one_work_in_whatever_order(
     )
     catalog.put([WORK])
     catalog.put([other])
-    found = catalog.works([WORK.id])[WORK.id]
+    found = catalog.load_works([WORK.id])[WORK.id]
     assert (found.title, found.pmid, found.pmcid) == (WORK.title, "77", "PMC5")
     again = Catalog(SqliteTable(tmp_path / "other.sqlite"), catalog.name)
     again.declare()
@@ -102,12 +112,12 @@ def test_common_titles_are_counted_not_listed(catalog: Catalog) -> None:
         for number in range(LISTED_MAX + 5)
     ]
     catalog.put(works)
-    assert catalog.by_title("Editorial").ids == ()
-    assert catalog.by_title("Editorial").more
-    assert catalog.by_title("Editorial", "Namecb").ids == ("doi:10.5555/28",)
-    found = find(catalog, Sought(title="Editorial"))
+    assert catalog.find_by_title("Editorial").ids == ()
+    assert catalog.find_by_title("Editorial").has_more
+    assert catalog.find_by_title("Editorial", "Namecb").ids == ("doi:10.5555/28",)
+    found = find(catalog, MatchQuery(title="Editorial"))
     assert (found.status, found.reason, found.common) == ("none", "too-common", True)
-    named = Sought(title="Editorial", authors=("A. Namecb",), surname="Namecb", year=2000)
+    named = MatchQuery(title="Editorial", authors=("A. Namecb",), surname="Namecb", year=2000)
     assert find(catalog, named).work == "doi:10.5555/28"
 
 
@@ -117,14 +127,16 @@ def test_names_and_series_before_a_title_do_not_hide_it(catalog: Catalog) -> Non
         f"Working papers of the river office {WORK.title}",
         f"{WORK.title} and much more",
     ):
-        found = find(catalog, Sought(title=title, authors=("Ada van Stroom",), surname="Stroom"))
+        found = find(
+            catalog, MatchQuery(title=title, authors=("Ada van Stroom",), surname="Stroom")
+        )
         assert found.work == WORK.id
 
 
 def test_a_wrong_identifier_does_not_end_the_search(catalog: Catalog) -> None:
     wrong = Work(id="doi:10.5555/w", source="crossref", title="Glass in the cold", doi="10.5555/w")
     catalog.put([WORK, wrong])
-    sought = Sought(
+    sought = MatchQuery(
         doi="10.5555/w", title=WORK.title, authors=("A Stroom",), surname="Stroom", year=2011
     )
     assert find(catalog, sought).work == WORK.id
@@ -132,7 +144,7 @@ def test_a_wrong_identifier_does_not_end_the_search(catalog: Catalog) -> None:
 
 def test_a_name_no_table_can_have_is_refused() -> None:
     with pytest.raises(ConfigurationError):
-        catalog_table("a b", "test")
+        name_catalog_table("a b", "test")
 
 
 texts = st.text(max_size=12)
@@ -153,6 +165,8 @@ works = st.builds(
 @settings(max_examples=200)
 @given(works)
 def test_every_pointer_leads_back_to_its_work(work: Work) -> None:
-    found = pointers(work)
-    assert all(ids_of([key]) == [work.id.encode("utf-8", "replace").decode()] for key in found)
-    assert work_key(work.id) not in found
+    found = build_pointer_keys(work)
+    assert all(
+        decode_work_ids([key]) == [work.id.encode("utf-8", "replace").decode()] for key in found
+    )
+    assert build_work_key(work.id) not in found

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.catalog.works.reading import Refusal, Refused, decoded, records_in, work_in
-from fonds.catalog.works.slugs import bare_number, first_page, slug
-from fonds.catalog.works.work import Work, WorkAuthor, from_json, merged, name_of, to_json
+from fonds.papers.catalog.records import (
+    RefusalReason,
+    RefusedRecord,
+    decode_json,
+    iter_records,
+    parse_work,
+)
+from fonds.papers.catalog.slugs import build_slug, normalize_number, parse_first_page
+from fonds.papers.catalog.work import (
+    Work,
+    WorkAuthor,
+    decode_work,
+    encode_work,
+    merge_records,
+    parse_name,
+)
 
 CROSSREF = {
     "DOI": "10.5555/River.1",
@@ -65,20 +78,20 @@ BIBJSON = {
     [(CROSSREF, "crossref"), (FATCAT, "fatcat"), (OPENALEX, "openalex"), (BIBJSON, "bibjson")],
 )
 def test_every_form_says_the_same_of_one_work(record: dict[str, Any], source: str) -> None:
-    work = work_in(record)
+    work = parse_work(record)
     assert isinstance(work, Work)
     assert (work.id, work.source, work.doi) == ("doi:10.5555/river.1", source, "10.5555/river.1")
-    assert slug(work.title) == "riversandtheirbeds"
+    assert build_slug(work.title) == "riversandtheirbeds"
     assert work.authors[0] == WorkAuthor("van Stroom", "Ada")
     assert (work.year, work.container, work.volume) == (2011, "Journal of Rivers", "12")
-    assert first_page(work.pages) == "101"
-    assert from_json(to_json(work)) == work
+    assert parse_first_page(work.pages) == "101"
+    assert decode_work(encode_work(work)) == work
 
 
 def test_crossref_keeps_what_it_alone_says() -> None:
-    work = work_in(CROSSREF)
+    work = parse_work(CROSSREF)
     assert isinstance(work, Work)
-    assert work.whole_title == "Rivers & their beds: A survey"
+    assert work.full_title == "Rivers & their beds: A survey"
     assert work.issn == ("2049-3630",)
     assert work.authors[1].surname == "Group"
     assert (work.issue, work.container_short) == ("3", "J. Riv.")
@@ -86,7 +99,7 @@ def test_crossref_keeps_what_it_alone_says() -> None:
 
 def test_works_without_doi_go_by_their_next_identifier() -> None:
     def id_of(record: dict[str, Any]) -> str:
-        work = work_in(record)
+        work = parse_work(record)
         assert isinstance(work, Work)
         return work.id
 
@@ -104,19 +117,19 @@ def test_works_without_doi_go_by_their_next_identifier() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ([1], Refusal.NOT_A_RECORD),
-        ({"name": "x"}, Refusal.NOT_A_RECORD),
-        ({**CROSSREF, "DOI": "river"}, Refusal.NO_IDENTIFIER),
-        ({**CROSSREF, "type": "journal"}, Refusal.NOT_A_WORK),
-        ({**CROSSREF, "title": [], "subtitle": [], "author": []}, Refusal.NO_TITLE),
-        ({**FATCAT, "state": "deleted"}, Refusal.NOT_A_WORK),
-        ({**FATCAT, "ident": None}, Refusal.NO_IDENTIFIER),
-        ({**OPENALEX, "type": "paratext"}, Refusal.NOT_A_WORK),
+        ([1], RefusalReason.NOT_A_RECORD),
+        ({"name": "x"}, RefusalReason.NOT_A_RECORD),
+        ({**CROSSREF, "DOI": "river"}, RefusalReason.NO_IDENTIFIER),
+        ({**CROSSREF, "type": "journal"}, RefusalReason.NOT_A_WORK),
+        ({**CROSSREF, "title": [], "subtitle": [], "author": []}, RefusalReason.NO_TITLE),
+        ({**FATCAT, "state": "deleted"}, RefusalReason.NOT_A_WORK),
+        ({**FATCAT, "ident": None}, RefusalReason.NO_IDENTIFIER),
+        ({**OPENALEX, "type": "paratext"}, RefusalReason.NOT_A_WORK),
     ],
 )
-def test_what_is_no_work_is_refused_with_its_reason(record: Any, reason: Refusal) -> None:
-    found = work_in(record)
-    assert isinstance(found, Refused)
+def test_what_is_no_work_is_refused_with_its_reason(record: Any, reason: RefusalReason) -> None:
+    found = parse_work(record)
+    assert isinstance(found, RefusedRecord)
     assert found.reason is reason
 
 
@@ -128,9 +141,9 @@ def test_answers_lists_and_files_of_items_hold_records() -> None:
         {"results": [1, 2]},
         {"records": [1, 2]},
     ]
-    assert [list(records_in(one)) for one in wrapped] == [[1, 2]] * 5
-    assert list(records_in({"status": "ok", "message": CROSSREF})) == [CROSSREF]
-    assert list(records_in(CROSSREF)) == [CROSSREF]
+    assert [list(iter_records(one)) for one in wrapped] == [[1, 2]] * 5
+    assert list(iter_records({"status": "ok", "message": CROSSREF})) == [CROSSREF]
+    assert list(iter_records(CROSSREF)) == [CROSSREF]
 
 
 JSON = st.recursive(
@@ -145,15 +158,15 @@ NAMES = sorted({*CROSSREF, *FATCAT, *OPENALEX, *BIBJSON})
 
 @given(st.dictionaries(st.sampled_from(NAMES), JSON))
 def test_whatever_stands_in_the_fields_it_is_a_work_or_refused(record: dict[str, Any]) -> None:
-    found = work_in(record)
+    found = parse_work(record)
     if isinstance(found, Work):
-        assert from_json(to_json(found)) == found
+        assert decode_work(encode_work(found)) == found
 
 
 @given(st.binary(max_size=60))
 def test_bytes_are_json_or_a_value_error(data: bytes) -> None:
     try:
-        decoded(data)
+        decode_json(data)
     except ValueError:
         return
     assert msgspec.json.decode(data) is not Ellipsis
@@ -165,40 +178,40 @@ def test_slugs_know_neither_case_nor_accents_nor_markup_nor_signs() -> None:
         "uber Beta strukturen and flusse",
         "ÜBER β–STRUKTUREN & FLÜSSE",
     ]
-    assert {slug(one) for one in titles} == {"uberbetastrukturenandflusse"}
-    assert slug(None) == slug("—!?") == ""
+    assert {build_slug(one) for one in titles} == {"uberbetastrukturenandflusse"}
+    assert build_slug(None) == build_slug("—!?") == ""
 
 
 def test_pages_and_numbers_are_compared_bare() -> None:
-    assert [first_page(one) for one in ("101-120", "pp. 0101", "E12–E19", "", None)] == [
+    assert [parse_first_page(one) for one in ("101-120", "pp. 0101", "E12–E19", "", None)] == [
         "101",
         "101",
         "e12",
         "",
         "",
     ]
-    assert [bare_number(one) for one in ("012", "A 12", None)] == ["12", "a12", ""]
+    assert [normalize_number(one) for one in ("012", "A 12", None)] == ["12", "a12", ""]
 
 
 def test_names_are_parted() -> None:
-    assert name_of("Ada M. van der Stroom") == WorkAuthor("van der Stroom", "Ada M.")
-    assert name_of("Stroom, Ada") == WorkAuthor("Stroom", "Ada")
-    assert name_of("Stroom") == WorkAuthor("Stroom", "")
-    assert name_of(", Ada") is name_of("") is name_of(7 * [None]) is None
+    assert parse_name("Ada M. van der Stroom") == WorkAuthor("van der Stroom", "Ada M.")
+    assert parse_name("Stroom, Ada") == WorkAuthor("Stroom", "Ada")
+    assert parse_name("Stroom") == WorkAuthor("Stroom", "")
+    assert parse_name(", Ada") is parse_name("") is parse_name(7 * [None]) is None
 
 
 def test_of_several_sources_each_field_is_that_of_the_first_who_tells_it() -> None:
-    first, second = work_in(CROSSREF), work_in(FATCAT)
+    first, second = parse_work(CROSSREF), parse_work(FATCAT)
     assert isinstance(first, Work)
     assert isinstance(second, Work)
-    both = merged({"fatcat": second, "crossref": first})
+    both = merge_records({"fatcat": second, "crossref": first})
     assert both is not None
     assert (both.title, both.pmid, both.source) == (first.title, "123", "crossref")
-    assert merged({}) is None
+    assert merge_records({}) is None
 
 
 def test_works_of_one_issue_whose_dois_differ_behind_a_bracket_are_two() -> None:
     stem = "10.1002/(SICI)1097-4571(199806)49:8<"
     dois = [stem + "693::AID-ASI4>3.0.CO;2-O", stem + "701::AID-ASI5>3.0.CO;2-Y"]
-    works = [work_in({"DOI": doi, "type": "journal-article", "title": ["A"]}) for doi in dois]
+    works = [parse_work({"DOI": doi, "type": "journal-article", "title": ["A"]}) for doi in dois]
     assert [one.id for one in works if isinstance(one, Work)] == [f"doi:{d.lower()}" for d in dois]

@@ -11,17 +11,16 @@ import pytest
 
 from calls import Call
 from filled_home import Filled, opened
-from fonds.catalog.keys import catalog_table
-from fonds.catalog.store import Catalog
 from fonds.cli.main import cli
-from fonds.collections import configurations
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.names import Name
-from fonds.collections.tables import Tables
-from fonds.kinds import KINDS
-from fonds.process_identity import this_process
+from fonds.derivatives.kinds import KINDS
+from fonds.grouping import configuration
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import Tables
+from fonds.isolation.process_identity import create_worker_name
+from fonds.papers.catalog.store import Catalog, name_catalog_table
+from fonds.pipelines.runtime.leases import Leases
 from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
@@ -295,14 +294,16 @@ def test_every_word_a_command_takes_is_tried_here() -> None:
 def _grouped(home: Path, filled: Filled) -> None:
     """A catalogue, a collection that was grouped once, and a configuration beside the usual one."""
     with opened(home) as stores:
-        Catalog(stores.table, catalog_table("fonds", "local")).declare()
+        Catalog(stores.table, name_catalog_table("fonds", "local")).declare()
         tables = Tables(stores.table)
         tables.declare()
-        claims = Claims(stores.records, this_process(), time.monotonic)
-        changes = Changes(tables, claims, Clock())
-        configurations.put(tables, "told", "few", configurations.configuration({"clusters": 2}))
-        changes.put(Name("told", "kept"), themed(20))
-        rebuild(changes, Name("told", "kept"))
+        claims = Leases(stores.records, create_worker_name(), time.monotonic)
+        changes = CollectionWriter(tables, claims, Clock())
+        configuration.save_configuration(
+            tables, "told", "few", configuration.build_configuration({"clusters": 2})
+        )
+        changes.put(CollectionName("told", "kept"), themed(20))
+        rebuild(changes, CollectionName("told", "kept"))
 
 
 @pytest.mark.parametrize("one", REFUSED, ids=" ".join)

@@ -12,9 +12,9 @@ from calls import Call
 from filled_home import Filled, opened
 from fixtures.archives import entry, index_of
 from fixtures.buckets import FolderBucket
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.s3 import S3Archive
-from fonds.wiring import backends
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.s3 import S3Archive
+from fonds.wiring import stores
 
 NEWS = "http://daily.example/front"
 
@@ -136,9 +136,9 @@ def test_what_is_finished_is_sent_and_what_cannot_be_sent_stays(
     with opened(tmp_path / "home"):
         pass
     monkeypatch.setattr(
-        backends, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)
+        stores, "open_archive", lambda *_: S3Archive("s3://b", options, lambda _: bucket)
     )
-    archive = backends.open_archive(tmp_path, None)  # type: ignore[arg-type]
+    archive = stores.open_archive(tmp_path, None)  # type: ignore[arg-type]
     archive.write([entry(1)])
     archive.finish()
     words = ("--home", str(tmp_path / "home"), "--set", "archive=s3://b")

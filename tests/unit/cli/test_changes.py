@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from answer_checks import check_answers
 from filled_home import opened
 from fonds.cli.main import cli
-from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.rows import EmbargoRow, StoryMetaRow, TextSketchRow
+from fonds.restrictions.embargo import EmbargoService
 from fonds.web.app import create_app
 from home_rows import NOW
 from reading_home import Reading, fill_reading
@@ -62,7 +62,7 @@ def test_people_read_what_went_and_came(home: tuple[Path, Reading]) -> None:
 def test_a_version_under_embargo_is_passed_over(home: tuple[Path, Reading]) -> None:
     folder, reading = home
     with opened(folder) as stores:
-        Hiding(stores, None, lambda: NOW).hide(
+        EmbargoService(stores, None, lambda: NOW).hide(
             EmbargoRow(reading.versions[2], "publication", "", NOW.replace(year=2999), "ann", NOW)
         )
     assert "Old bridge" not in fonds(folder).stdout

@@ -11,17 +11,17 @@ from starlette.testclient import TestClient
 
 from calls import Call
 from filled_home import Filled, opened
-from fonds.collections.changing import encoding
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.names import Name
-from fonds.collections.tables import Tables
-from fonds.grouping import dense
-from fonds.process_identity import this_process
+from fonds.grouping import dense_vectors
+from fonds.grouping.algorithms import encoder
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.names import CollectionName
+from fonds.grouping.tables import Tables
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.web.app import create_app
 from kept_collections import Clock, themed
 
-NAME = Name("meant", "texts")
+NAME = CollectionName("meant", "texts")
 
 
 @pytest.fixture(autouse=True)
@@ -30,11 +30,11 @@ def _put(home: Path, filled: Filled) -> Iterator[None]:
     with opened(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
-        claims = Claims(stores.records, this_process(), time.monotonic)
-        Changes(tables, claims, Clock()).put(NAME, themed(40, themes=2))
-    encoding._encoder.cache_clear()
+        claims = Leases(stores.records, create_worker_name(), time.monotonic)
+        CollectionWriter(tables, claims, Clock()).put(NAME, themed(40, themes=2))
+    dense_vectors._load_encoder.cache_clear()
     yield
-    encoding._encoder.cache_clear()
+    dense_vectors._load_encoder.cache_clear()
 
 
 def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -> None:
@@ -59,7 +59,7 @@ def test_texts_are_grouped_by_what_they_mean_and_shown(call: Call, home: Path) -
 
 
 def test_without_the_extra_it_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
+    monkeypatch.setattr(encoder, "_MODEL", ("no_such_package_here", "model.onnx"))
     call("configuration", "set", "meant/gone", "encoder=minilm")
     told = call("group", str(NAME), "--conf", "gone")
     assert told.code != 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calls import Call
-from fonds.cli.context import App, program
+from fonds.cli.context import App, find_program_name
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def test_the_name_alone_is_said_only_where_the_shell_finds_it(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(installed)])
     monkeypatch.setenv("PATH", str(installed.parent))
-    assert program() == "fonds"
+    assert find_program_name() == "fonds"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert program() == str(installed)
+    assert find_program_name() == str(installed)
     monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/site-packages/fonds/__main__.py"])
-    assert program() == "fonds"
+    assert find_program_name() == "fonds"
 
 
 def test_a_home_that_was_named_is_said_and_any_other_is_not(
@@ -42,9 +42,9 @@ def test_a_home_that_was_named_is_said_and_any_other_is_not(
     monkeypatch.setattr(sys, "argv", ["fonds"])
     monkeypatch.setenv("FONDS_HOME", "elsewhere")
     there = App.from_flags(None, (), json=False, quiet=False)
-    assert there.told("status") == "fonds status"
+    assert there.format_command("status") == "fonds status"
     named = there.with_flags(str(tmp_path / "my library"), (), json=False, quiet=False)
-    assert named.told("status") == "fonds --home 'my library' status"
+    assert named.format_command("status") == "fonds --home 'my library' status"
 
 
 def test_hints_of_commands_name_the_home(call: Call, home: Path) -> None:

@@ -11,11 +11,11 @@ import pytest
 from answer_checks import check_answers
 from calls import Call
 from filled_home import Filled
-from fonds.cli.commands.answers.answer import answer
-from fonds.cli.commands.answers.by_command import ANSWERS, OTHERWISE
+from fonds.cli.answers.answer import build_answer
+from fonds.cli.answers.by_command import ANSWERS, OTHERWISE
 from fonds.cli.main import cli
-from fonds.library.searching.exported.rows import FIELDS
-from fonds.web.pages.searching.hits import SearchHit
+from fonds.search.export_rows import FIELDS
+from fonds.web.pages.search import SearchHit
 
 SPECIAL = {"snippet_marks", "themes", "near_duplicate_of", "alike"}
 
@@ -96,4 +96,4 @@ def test_an_answer_with_other_fields_is_found_out(out: str) -> None:
 
 def test_a_type_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="'texts'"):
-        answer("one", ("name", "texts", "its name"))
+        build_answer("one", ("name", "texts", "its name"))

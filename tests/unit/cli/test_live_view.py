@@ -10,14 +10,13 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from fonds.cli.working.durations import shown_seconds
-from fonds.cli.working.live_view import Counts, LiveView, sources_line
-from fonds.crawl.hosts import HostLoad
-from fonds.model.disposition import Reason, dropped
+from fonds.cli.live_view import LiveView, VerdictCounts, format_duration, format_sources
+from fonds.fetching.pace import HostLoad
+from fonds.following.source_edits import SourceOptions, build_source
+from fonds.model.disposition import Reason, drop
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import SourceRow
 from fonds.model.step import Result
-from fonds.sources.following.editing import Wanted, new_source
 from small_pipeline import Clock, Number, RaisesOnce, Workplace, double
 
 
@@ -26,7 +25,7 @@ class Seen:
     """A view of a small pipeline, and what it shows."""
 
     place: Workplace
-    counts: Counts = field(default_factory=Counts)
+    counts: VerdictCounts = field(default_factory=VerdictCounts)
     hosts: Sequence[HostLoad] = ()
     troubles: dict[str, str] = field(default_factory=dict)
     pipeline: str = ""
@@ -44,7 +43,7 @@ class Seen:
             lambda: self.hosts,
             lambda: self.troubles,
         )
-        screen.print(view.shown())
+        screen.print(view.render())
         found = screen.file
         assert isinstance(found, io.StringIO)
         return " ".join(found.getvalue().split())
@@ -58,7 +57,7 @@ def seen(place: Workplace) -> Seen:
 def odd_ones(item: Number) -> Result:
     """Even numbers are doubled, odd ones are nothing for us."""
     if item.value % 2:
-        return Result(dropped(Reason.IS_FEED, "odd"))
+        return Result(drop(Reason.IS_FEED, "odd"))
     return double(item)
 
 
@@ -66,7 +65,7 @@ def test_each_step_tells_what_waits_and_what_became_of_the_rest(seen: Seen) -> N
     seen.place.enter(*range(9))
     assert "double 9 0 0 0 0 0" in seen.text()
     loop = seen.place.loop(odd_ones, observe=seen.counts.observe)
-    assert loop.turn(0.0) == 9
+    assert loop.run_once(0.0) == 9
     text = seen.text()
     assert "double 0 0 0 5 4 0" in text
     assert "ended early: 4 is-feed" in text
@@ -78,10 +77,10 @@ def test_of_many_reasons_those_left_out_are_counted(seen: Seen) -> None:
     reasons = list(Reason)[:12]
 
     def all_kinds(item: Number) -> Result:
-        return Result(dropped(reasons[item.value % 12]))
+        return Result(drop(reasons[item.value % 12]))
 
     loop = seen.place.loop(all_kinds, observe=seen.counts.observe)
-    while loop.turn(0.0):
+    while loop.run_once(0.0):
         pass
     text = seen.text()
     assert text.count(" 3 ") + text.count(" 4 ") >= 8
@@ -90,17 +89,17 @@ def test_of_many_reasons_those_left_out_are_counted(seen: Seen) -> None:
 
 def test_the_rate_is_that_of_the_last_minute() -> None:
     clock = Clock()
-    counts = Counts(clock.seconds)
-    assert counts.rate("double") == 0.0
+    counts = VerdictCounts(clock.seconds)
+    assert counts.compute_rate("double") == 0.0
     row = object.__new__(Row)
     for _ in range(30):
         counts.observe("double", [row] * 4, 0.1)  # type: ignore[list-item]
         clock.pass_s(1.0)
-    assert counts.rate("double") == pytest.approx(4.0)
+    assert counts.compute_rate("double") == pytest.approx(4.0)
     clock.pass_s(45.0)
-    assert counts.rate("double") == pytest.approx(4.0 * 15 / 60)
+    assert counts.compute_rate("double") == pytest.approx(4.0 * 15 / 60)
     clock.pass_s(60.0)
-    assert counts.rate("double") == 0.0
+    assert counts.compute_rate("double") == 0.0
 
 
 class Row:
@@ -123,7 +122,7 @@ def test_hosts_with_most_to_wait_for_stand_first(seen: Seen) -> None:
 
 def test_a_queue_that_does_not_answer_is_no_zero(seen: Seen) -> None:
     seen.place.enter(1, 2)
-    away = RaisesOnce(seen.place.queue, "depth", StoreUnavailableError("away"))
+    away = RaisesOnce(seen.place.queue, "get_depth", StoreUnavailableError("away"))
     assert "double ? ? ? 0 0 0" in seen.text(away)
     assert "double 2 0 0 0 0 0" in seen.text(away)
 
@@ -136,7 +135,7 @@ def test_what_holds_a_step_up_is_told(seen: Seen) -> None:
 def test_sources_are_counted_with_when_the_next_is_due(seen: Seen) -> None:
     now = seen.place.clock()
     made = [
-        new_source(f"https://{number}.example/feed", Wanted(pipeline="news"), now)
+        build_source(f"https://{number}.example/feed", SourceOptions(pipeline="news"), now)
         for number in range(6)
     ]
     rows: list[SourceRow] = [
@@ -148,7 +147,7 @@ def test_sources_are_counted_with_when_the_next_is_due(seen: Seen) -> None:
         replace(made[5], pipeline="csv"),
     ]
     seen.place.records.put(rows)
-    told = sources_line(seen.place.records, "news", now).plain
+    told = format_sources(seen.place.records, "news", now).plain
     assert told.startswith("sources: 3 followed, 1 ")
     assert "1 paused" in told
     assert "1 gone" in told
@@ -171,4 +170,4 @@ def test_sources_are_counted_with_when_the_next_is_due(seen: Seen) -> None:
     ],
 )
 def test_lengths_of_time_are_short(seconds: float, shown: str) -> None:
-    assert shown_seconds(seconds) == shown
+    assert format_duration(seconds) == shown

@@ -6,34 +6,36 @@ from pathlib import Path
 
 import pytest
 
-from fonds.access.acts import Acts
-from fonds.cli.working.noted import noted
+from fonds.access.acts import ActLog
+from fonds.cli.acts import record_act
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.stores.records.sql import open_sqlite
-from fonds.wiring.backends import now
+from fonds.wiring.stores import get_utc_now
 
 
 def test_an_act_is_noted_before_and_its_end_behind_it(tmp_path: Path) -> None:
     records = open_sqlite(tmp_path / "records.sqlite")
-    acts = Acts(records, now)
-    with noted(records, "fonds embargo x"):
-        assert [(one.what, one.outcome) for one in acts.newest(9)] == [("fonds embargo x", None)]
-    with pytest.raises(ValueError, match="none"), noted(records, "refused"):
+    acts = ActLog(records, get_utc_now)
+    with record_act(records, "fonds embargo x"):
+        assert [(one.what, one.outcome) for one in acts.list_newest(9)] == [
+            ("fonds embargo x", None)
+        ]
+    with pytest.raises(ValueError, match="none"), record_act(records, "refused"):
         raise ValueError("none")
-    with pytest.raises(PermanentError), noted(records, "permanent"):
+    with pytest.raises(PermanentError), record_act(records, "permanent"):
         raise PermanentError(Reason.INTERNAL_ERROR, "x")
-    with pytest.raises(KeyboardInterrupt), noted(records, "broken off"):
+    with pytest.raises(KeyboardInterrupt), record_act(records, "broken off"):
         raise KeyboardInterrupt
-    ended = {one.what: one.outcome for one in acts.newest(9)}
+    ended = {one.what: one.outcome for one in acts.list_newest(9)}
     assert ended == {"fonds embargo x": 200, "refused": 400, "permanent": 400, "broken off": None}
-    assert all(one.who.startswith("local:") for one in acts.newest(9))
+    assert all(one.who.startswith("local:") for one in acts.list_newest(9))
     records.close()
 
 
 def test_no_password_of_an_address_is_noted(tmp_path: Path) -> None:
     records = open_sqlite(tmp_path / "records.sqlite")
-    with noted(records, "fonds sources add https://anne:hunter2@example.org/feed"):
+    with record_act(records, "fonds sources add https://anne:hunter2@example.org/feed"):
         pass
-    assert "hunter2" not in Acts(records, now).newest(1)[0].what
+    assert "hunter2" not in ActLog(records, get_utc_now).list_newest(1)[0].what
     records.close()

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from filled_home import Filled, opened
-from fonds.cli.working.progress import PLAIN_EVERY_S, Progress
-from fonds.library.accounting import tally
+from fonds.cli.progress import PLAIN_EVERY_S, ProgressBar
+from fonds.failures.accounting.tallies import count_entries
 from fonds.model.rows import InputRow
+from fonds.pipelines.runtime.intake import IntakeCounts
 from fonds.ports import Stores
-from fonds.runtime.intake import Entered
 
 
 class Seconds:
@@ -28,10 +28,10 @@ class Seconds:
 def lines_of(stores: Stores, *, terminal: bool, shown: bool = True) -> list[str]:
     """What is written within a little over twice the time between two lines."""
     screen = Console(file=io.StringIO(), force_terminal=terminal, width=200)
-    entered, seconds = Entered(), Seconds()
+    entered, seconds = IntakeCounts(), Seconds()
     entered.input_ids |= {row.input_id for row in stores.records.find(InputRow)}
-    with Progress(
-        stores.records, entered, "library", shown=shown, screen=screen, seconds=seconds
+    with ProgressBar(
+        stores.records, entered, "library", is_visible=shown, screen=screen, seconds=seconds
     ) as one:
         for _ in range(22):
             seconds.now += PLAIN_EVERY_S / 10
@@ -44,7 +44,7 @@ def lines_of(stores: Stores, *, terminal: bool, shown: bool = True) -> list[str]
 def test_without_a_terminal_a_line_comes_now_and_then(home: Path, filled: Filled) -> None:
     with opened(home) as stores:
         lines = lines_of(stores, terminal=False)
-        counted = tally(
+        counted = count_entries(
             stores.records, [row.input_id for row in stores.records.find(InputRow)], "library"
         )
     assert len(lines) == 2

@@ -10,17 +10,17 @@ import pytest
 
 from calls import Call
 from filled_home import Filled, opened
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import Tables
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import Tables
+from fonds.isolation.process_identity import create_worker_name
 from fonds.model.document import SearchQuery
-from fonds.process_identity import this_process
+from fonds.pipelines.runtime.leases import Leases
 from kept_collections import Clock, themed
 
-NAME = Name("by", "theme")
+NAME = CollectionName("by", "theme")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,8 +29,8 @@ def _grouped(home: Path, filled: Filled) -> None:
     with opened(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
-        claims = Claims(stores.records, this_process(), time.monotonic)
-        changes = Changes(tables, claims, Clock())
+        claims = Leases(stores.records, create_worker_name(), time.monotonic)
+        changes = CollectionWriter(tables, claims, Clock())
         hits = stores.index.search(SearchQuery(count_max=30)).hits
         texts = themed(40, seed=5, themes=2)
         ids = [hit.document.id for hit in hits] + [one.id for one in texts[len(hits) :]]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fonds.cli.signals import on_stop_signals
+from fonds.cli.process import handle_stop_signals
 
 HELD = """
 import os, signal, sys, threading
-from fonds.cli.signals import on_stop_signals
+from fonds.cli.process import handle_stop_signals
 
 stopped = threading.Event()
 held = stopped._cond._lock if sys.argv[1] == "event" else threading.Lock()
@@ -27,7 +27,7 @@ def stop(number):
     stopped.set()
     print("heeded", number.name, flush=True)
 
-with on_stop_signals(stop):
+with handle_stop_signals(stop):
     with held:
         os.kill(os.getpid(), signal.SIGTERM)
         for _ in range(10_000):  # the handler runs here, between two of these
@@ -60,7 +60,7 @@ def test_each_signal_is_heeded_in_order_before_the_end_and_handlers_are_as_befor
 ) -> None:
     before = signal.getsignal(number)
     heeded: list[tuple[signal.Signals, str]] = []
-    with on_stop_signals(lambda each: heeded.append((each, threading.current_thread().name))):
+    with handle_stop_signals(lambda each: heeded.append((each, threading.current_thread().name))):
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
     assert sorted(each for each, _ in heeded) == sorted([number, signal.SIGTERM])
@@ -70,7 +70,7 @@ def test_each_signal_is_heeded_in_order_before_the_end_and_handlers_are_as_befor
 
 def test_handlers_are_as_before_when_what_was_inside_fails() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyError), on_stop_signals(lambda number: None):
+    with pytest.raises(KeyError), handle_stop_signals(lambda number: None):
         raise KeyError
     assert signal.getsignal(signal.SIGTERM) is before
 
@@ -86,6 +86,6 @@ def _open_pipes() -> set[str]:
 
 def test_no_pipe_is_left_open() -> None:
     before = _open_pipes()
-    with on_stop_signals(lambda number: None):
+    with handle_stop_signals(lambda number: None):
         assert len(_open_pipes() - before) == 1
     assert _open_pipes() <= before

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from fonds.cli.context import App
-from fonds.cli.working.summary import print_summary
-from fonds.library.accounting import Tally
-from fonds.runtime.intake import Entered
+from fonds.cli.progress import print_summary
+from fonds.failures.accounting.tallies import OutcomeTally
+from fonds.pipelines.runtime.intake import IntakeCounts
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,10 @@ def test_a_run_without_records_says_whether_it_was_interrupted(
 ) -> None:
     out = StringIO()
     print_summary(
-        App(tmp_path, {}, json=False, quiet=False),
+        App(tmp_path, {}, is_json=False, is_quiet=False),
         Console(file=out, soft_wrap=True),
-        Tally(),
-        Entered(),
+        OutcomeTally(),
+        IntakeCounts(),
         0.1,
         0,
         interrupted,

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from filled_home import fill_home, opened
 from fonds.cli.main import cli
-from fonds.library.description import description, read_body
+from fonds.viewer.description import build_description, read_body
 from home_rows import NOW, Body, archived, cdx_row, file_row, write
 from purged_files import holders
 
@@ -71,7 +71,7 @@ def test_the_warcs_that_are_written_anew_are_named_before_and_purged(
         fonds(folder, "takedown", sha1hex, "--dry-run").stdout.split()
     )
     with opened(folder) as stores:
-        taken = read_body(stores, description(stores, sha1hex))
+        taken = read_body(stores, build_description(stores, sha1hex))
     assert holders(folder, taken) == [path.name]
     done = fonds(folder, "takedown", sha1hex, "--reason", "privacy", "--yes")
     assert f"{path.name}: 1 record replaced" in done.stderr

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fonds.collections.building.models import read_middles
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.configurations import configuration, put
-from fonds.collections.reading import alike
-from fonds.collections.reading.alike import (
+from fonds.grouping.clustering_model import read_middles
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.views import similar_clusters
+from fonds.grouping.views.clusters import LevelView, load_clusters
+from fonds.grouping.views.similar_clusters import (
     COSINE_MIN,
     SHARED_TERMS_MIN,
     SimilarPairs,
     SimilarPairsCache,
     similar_pairs,
 )
-from fonds.collections.reading.clusters import Clusters, clusters
 from kept_collections import NEWS, Kept, themed
 
 
-def _grouped(kept: Kept, count: int) -> Clusters:
-    put(kept.tables, "news", "DEFAULT", configuration({"clusters": count}))
+def _grouped(kept: Kept, count: int) -> LevelView:
+    save_configuration(kept.tables, "news", "DEFAULT", build_configuration({"clusters": count}))
     rebuild(kept.changes, NEWS)
-    found = clusters(kept.tables, NEWS)
+    found = load_clusters(kept.tables, NEWS)
     assert found is not None
     return found
 
@@ -35,7 +35,7 @@ def test_pairs_are_exactly_those_that_are_near_and_share_terms(kept: Kept) -> No
     assert len(found.nearest) == found.total > 0
     middles = read_middles(kept.tables, NEWS, "DEFAULT", level.timestamp)
     assert middles is not None
-    by_label = dict(zip(middles.labels, middles.middles, strict=True))
+    by_label = dict(zip(middles.labels, middles.centroids, strict=True))
     expected = {}
     for at, one in enumerate(level.clusters):
         for other in level.clusters[at + 1 :]:
@@ -55,9 +55,9 @@ def test_pairs_share_at_least_the_required_number_of_terms(
 ) -> None:
     kept.changes.put(NEWS, themed(300))
     level = _grouped(kept, 15)
-    monkeypatch.setattr(alike, "SHARED_TERMS_MIN", 1)
+    monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", 1)
     every = similar_pairs(kept.tables, level).nearest
-    monkeypatch.setattr(alike, "SHARED_TERMS_MIN", terms_min)
+    monkeypatch.setattr(similar_clusters, "SHARED_TERMS_MIN", terms_min)
     found = similar_pairs(kept.tables, level).nearest
     assert found == tuple(pair for pair in every if len(pair.shared_terms) >= terms_min)
 
@@ -68,14 +68,14 @@ def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
     kept.changes.put(NEWS, themed(300))
     level = _grouped(kept, 15)
     every = similar_pairs(kept.tables, level)
-    monkeypatch.setattr(alike, "_BLOCK_ROWS", 4)
+    monkeypatch.setattr(similar_clusters, "_BLOCK_ROWS", 4)
     by_block = similar_pairs(kept.tables, level)
     assert {(p.first, p.second) for p in by_block.nearest} == {
         (p.first, p.second) for p in every.nearest
     }
-    monkeypatch.setattr(alike, "PAIRS_MAX", 2)
+    monkeypatch.setattr(similar_clusters, "PAIRS_MAX", 2)
     assert similar_pairs(kept.tables, level) == SimilarPairs(by_block.nearest[:2], every.total)
-    monkeypatch.setattr(alike, "CLUSTERS_MAX", 9)
+    monkeypatch.setattr(similar_clusters, "CLUSTERS_MAX", 9)
     largest = {one.id for one in level.clusters[:9]}
     among_largest = [p for p in every.nearest if {p.first, p.second} <= largest]
     assert 0 < similar_pairs(kept.tables, level).total == len(among_largest) < every.total
@@ -84,7 +84,7 @@ def test_limits_keep_the_nearest_pairs_of_the_largest_clusters(
 def test_the_cache_returns_the_pairs_of_each_level_and_forgets_the_oldest(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alike, "CACHED_MAX", 1)
+    monkeypatch.setattr(similar_clusters, "CACHED_MAX", 1)
     kept.changes.put(NEWS, themed(300))
     levels = [_grouped(kept, 15), _grouped(kept, 5)]
     cache = SimilarPairsCache()

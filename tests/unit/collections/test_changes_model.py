@@ -11,22 +11,36 @@ from typing import Any
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.building.tending import tend
-from fonds.collections.changing.collections import remove
-from fonds.collections.changing.curating.excluding import exclude, include
-from fonds.collections.changing.curating.naming import rename
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.reading.clusters import clusters, members
-from fonds.collections.reading.curated import exclusions_in
-from fonds.collections.reading.documents import document
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, EXCLUSIONS, FAMILIES, text
+from fonds.grouping.changes.curation import (
+    exclude,
+    include,
+    rename,
+)
+from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.maintenance import maintain
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import (
+    COLLECTIONS,
+    DOCUMENTS,
+    EXCLUSIONS,
+    FAMILIES,
+    decode_text,
+)
+from fonds.grouping.views.clusters import list_members, load_clusters
+from fonds.grouping.views.curation import parse_exclusions
+from fonds.grouping.views.documents import find_document
 from fonds.stores.table.sqlite import SqliteTable
 from kept_collections import Clock, Kept, faults, open_kept, themed
 from themed_texts import themed_texts
 
-NAMES = (Name("n", "a"), Name("n", "a\x00"), Name("n", "ab"), Name("n\x00a", ""))[:3]
+NAMES = (
+    CollectionName("n", "a"),
+    CollectionName("n", "a\x00"),
+    CollectionName("n", "ab"),
+    CollectionName("n\x00a", ""),
+)[:3]
 ROUNDS = 50
 ACTS = ("put", "delete", "rebuild", "remove", "exclude", "include", "rename")
 
@@ -79,8 +93,8 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
         folder = Path(made)
         shutil.copy(migrated, folder / "records.sqlite")
         kept, mortal = _open(folder, draw, clock)
-        wanted: dict[Name, dict[str, str]] = {name: {} for name in NAMES}
-        out: dict[Name, set[tuple[str, str]]] = {name: set() for name in NAMES}
+        wanted: dict[CollectionName, dict[str, str]] = {name: {} for name in NAMES}
+        out: dict[CollectionName, set[tuple[str, str]]] = {name: set() for name in NAMES}
         for _ in range(ROUNDS):
             name = draw.choice(NAMES)
             if draw.random() < 0.4:
@@ -97,18 +111,18 @@ def test_random_changes_rebuilds_and_deaths_leave_what_brute_force_says(
             kept.close()
             kept, mortal = _open(folder, draw, clock)
         for name in NAMES:
-            tend(kept.changes, name)
-            with kept.changes.held(name):
+            maintain(kept.changes, name)
+            with kept.changes.lease(name):
                 pass
             assert faults(kept.tables, name) == []
             assert _out(kept, name) == out[name]
             for id_, said in wanted[name].items():
-                found = document(kept.tables, name, id_)
+                found = find_document(kept.tables, name, id_)
                 assert found is not None, id_
                 assert found.text == said
-            prefix = [cells for _, cells in kept.tables.scan(DOCUMENTS, name.row)]
-            assert {text(cells, "main:id") for cells in prefix} == wanted[name].keys()
-            assert {text(cells, "main:collection_key") for cells in prefix} <= {name.key}
+            prefix = [cells for _, cells in kept.tables.iter_rows(DOCUMENTS, name.row)]
+            assert {decode_text(cells, "main:id") for cells in prefix} == wanted[name].keys()
+            assert {decode_text(cells, "main:collection_key") for cells in prefix} <= {name.key}
         kept.close()
 
 
@@ -116,7 +130,7 @@ class _act:
     """Something done to a collection, with the documents it is about."""
 
     def __init__(
-        self, kept: Kept, name: Name, act: str, draw: random.Random, texts: list[str]
+        self, kept: Kept, name: CollectionName, act: str, draw: random.Random, texts: list[str]
     ) -> None:
         self.kept, self.name, self.act = kept, name, act
         ids = [f"d{draw.randrange(60)}" for _ in range(draw.randrange(1, 25))]
@@ -128,7 +142,7 @@ class _act:
     def _choose(self, draw: random.Random) -> None:
         """A theme and some of its documents, or what some are excluded from."""
         tables, self.documents = self.kept.tables, {}
-        served = clusters(tables, self.name)
+        served = load_clusters(tables, self.name)
         if self.act == "include":
             out = sorted(_out(self.kept, self.name))
             if out:
@@ -136,7 +150,7 @@ class _act:
                 self.documents = {id_: "" for id_, theme in out if theme == self.theme}
         elif served is not None and served.clusters:
             one = draw.choice(served.clusters)
-            page = members(tables, self.name, one.id, count_max=4)
+            page = list_members(tables, self.name, one.id, count_max=4)
             self.theme = one.id
             self.documents = {member.id: "" for member in (page.members if page else ())}
 
@@ -152,7 +166,7 @@ class _act:
         elif self.act in ("exclude", "include", "rename"):
             if self.theme and self.documents:
                 self._curate()
-        elif self.kept.tables.row(COLLECTIONS, self.name.row, ["main:namespace"]):
+        elif self.kept.tables.get_row(COLLECTIONS, self.name.row, ["main:namespace"]):
             rebuild(changes, self.name)
 
     def _curate(self) -> None:
@@ -164,27 +178,27 @@ class _act:
             done(changes, self.name, conf, self.theme, list(self.documents))
 
 
-def _out(kept: Kept, name: Name) -> set[tuple[str, str]]:
+def _out(kept: Kept, name: CollectionName) -> set[tuple[str, str]]:
     """Which documents are excluded from which themes."""
     return {
-        (text(cells, "main:id"), theme)
-        for _, cells in kept.tables.scan(EXCLUSIONS, name.row)
-        for _, theme in exclusions_in(cells)
+        (decode_text(cells, "main:id"), theme)
+        for _, cells in kept.tables.iter_rows(EXCLUSIONS, name.row)
+        for _, theme in parse_exclusions(cells)
     }
 
 
 def _excluded(
     kept: Kept,
-    name: Name,
+    name: CollectionName,
     there: dict[str, str],
-    out: dict[Name, set[tuple[str, str]]],
+    out: dict[CollectionName, set[tuple[str, str]]],
     asked: _act,
 ) -> None:
     """What was decided stays, but of documents that went; what died is done whole or not at all."""
     lasting = {(id_, theme) for id_, theme in out[name] if id_ in there}
     pairs = {(id_, asked.theme) for id_ in asked.documents} if asked.theme else set()
     done = {"exclude": lasting | pairs, "include": lasting - pairs}.get(asked.act, lasting)
-    with kept.changes.held(name):
+    with kept.changes.lease(name):
         pass
     now = _out(kept, name)
     assert now in ((lasting,) if asked.act == "remove" else (lasting, done))
@@ -192,7 +206,10 @@ def _excluded(
 
 
 def _expect(
-    wanted: dict[Name, dict[str, str]], name: Name, act: str, documents: dict[str, str]
+    wanted: dict[CollectionName, dict[str, str]],
+    name: CollectionName,
+    act: str,
+    documents: dict[str, str],
 ) -> None:
     if act == "put":
         wanted[name] |= documents
@@ -205,8 +222,8 @@ def _expect(
 def _adopt(
     kept: Kept,
     mortal: MortalTable,
-    wanted: dict[Name, dict[str, str]],
-    name: Name,
+    wanted: dict[CollectionName, dict[str, str]],
+    name: CollectionName,
     act: str,
     documents: dict[str, str],
 ) -> None:
@@ -216,11 +233,11 @@ def _adopt(
         remove(kept.changes, name)
         wanted[name] = {}
         return
-    with kept.changes.held(name):
+    with kept.changes.lease(name):
         pass
     now = {
-        text(cells, "main:id"): text(cells, "main:text")
-        for _, cells in kept.tables.scan(DOCUMENTS, name.row)
+        decode_text(cells, "main:id"): decode_text(cells, "main:text")
+        for _, cells in kept.tables.iter_rows(DOCUMENTS, name.row)
     }
     done = {k: dict(v) for k, v in wanted.items()}
     _expect(done, name, act, documents)
@@ -237,7 +254,7 @@ def test_a_batch_put_twice_changes_nothing(kept: Kept) -> None:
     name = NAMES[0]
     kept.changes.put(name, themed(30))
     rebuild(kept.changes, name)
-    before = [list(kept.tables.scan(table, b"")) for table in FAMILIES]
+    before = [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES]
     done = kept.changes.put(name, themed(30))
     assert (done.added, done.replaced, done.unchanged) == (0, 0, 30)
-    assert [list(kept.tables.scan(table, b"")) for table in FAMILIES] == before
+    assert [list(kept.tables.iter_rows(table, b"")) for table in FAMILIES] == before

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from fonds.collections.building.inverted_index import INDEX
-from fonds.collections.building.models import CENTROIDS
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.checking.checking import damages, mend
-from fonds.collections.checking.damage import Remedy
-from fonds.collections.clusterings import building, rebuilt
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.names import apart_conf
-from fonds.collections.reading.curated import FROM, Exclusion
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import (
+from fonds.grouping.checks.check import find_damages, repair_collection
+from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.clustering import building_column, served_column
+from fonds.grouping.clustering_model import CENTROIDS
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.inverted_index import INDEX
+from fonds.grouping.names import build_unclustered_conf
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
+from fonds.grouping.tables import (
     ASSIGNMENTS,
     CLUSTERINGS,
     CLUSTERS,
@@ -27,11 +26,12 @@ from fonds.collections.tables import (
     EXCLUSIONS,
     MEMBERS,
     READINGS,
-    assignment_row,
-    text,
-    to_json,
+    build_assignment_row,
+    decode_text,
+    encode_json,
 )
-from fonds.formats.grouping.keys import cluster_row, clustering_prefix
+from fonds.grouping.views.curation import FROM, Exclusion
+from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, themed
 
 
@@ -45,11 +45,11 @@ class Damage:
 
 
 def prefix(timestamp: int, conf: str = "DEFAULT") -> bytes:
-    return clustering_prefix("news", "2026-11", conf, timestamp)
+    return build_clustering_prefix("news", "2026-11", conf, timestamp)
 
 
 def first(kept: Kept, table: str, head: bytes) -> tuple[bytes, dict[str, bytes]]:
-    return kept.tables.page(table, head, count_max=1)[0]
+    return kept.tables.get_page(table, head, count_max=1)[0]
 
 
 def sized(kept: Kept, timestamp: int) -> None:
@@ -62,7 +62,7 @@ def without_member(kept: Kept, timestamp: int) -> None:
 
 
 def unassigned(kept: Kept, timestamp: int) -> None:
-    kept.tables.delete(ASSIGNMENTS, [assignment_row(NEWS, "DEFAULT", timestamp, "d5")])
+    kept.tables.delete(ASSIGNMENTS, [build_assignment_row(NEWS, "DEFAULT", timestamp, "d5")])
 
 
 def cell(table: str, row: bytes, name: str, value: bytes) -> Callable[[Kept, int], None]:
@@ -71,35 +71,37 @@ def cell(table: str, row: bytes, name: str, value: bytes) -> Callable[[Kept, int
 
 def other_vectors(kept: Kept, timestamp: int) -> None:
     names = ["processing:vector_idf", "processing:vector_tfidf"]
-    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("d1")], names).values()
-    kept.tables.put(DOCUMENTS, [(NEWS.document("d2"), cells)])
+    (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d1")], names).values()
+    kept.tables.put(DOCUMENTS, [(NEWS.build_document_row("d2"), cells)])
 
 
 def left_over(kept: Kept, timestamp: int) -> None:
     row = prefix(timestamp + 50)
     kept.tables.put(CLUSTERINGS, [(row, {"main:conf": b"DEFAULT", "main:stage": b"write"})])
-    kept.tables.put(COLLECTIONS, [(NEWS.row, {building("DEFAULT"): b"%d" % (timestamp + 50)})])
+    kept.tables.put(
+        COLLECTIONS, [(NEWS.row, {building_column("DEFAULT"): b"%d" % (timestamp + 50)})]
+    )
 
 
 def excluded_and_gone(kept: Kept, timestamp: int) -> None:
-    kept.tables.put(EXCLUSIONS, [(NEWS.document("gone"), {"main:id": b"gone"})])
+    kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("gone"), {"main:id": b"gone"})])
 
 
 def in_what_it_is_out_of(kept: Kept, timestamp: int) -> None:
-    (cells,) = kept.tables.rows(
-        CLUSTERS, [cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
+    (cells,) = kept.tables.get_rows(
+        CLUSTERS, [build_cluster_row("news", "2026-11", "DEFAULT", timestamp, _label(kept, "d5"))]
     ).values()
-    said = to_json(Exclusion(1, "x", timestamp, 1, ()))
+    said = encode_json(Exclusion(1, "x", timestamp, 1, ()))
     told = {"main:id": b"d5", f"{FROM}DEFAULT:{cells['main:id'].decode()}": said}
-    kept.tables.put(EXCLUSIONS, [(NEWS.document("d5"), told)])
+    kept.tables.put(EXCLUSIONS, [(NEWS.build_document_row("d5"), told)])
 
 
 def _label(kept: Kept, id_: str) -> str:
-    places_ = places(kept.tables, NEWS, id_)
+    places_ = list_placements(kept.tables, NEWS, id_)
     return next(one.label or "" for one in places_ if (one.conf, one.level) == ("DEFAULT", 0))
 
 
-TWO = NEWS.document("d2")
+TWO = NEWS.build_document_row("d2")
 DAMAGES = {
     "size": Damage(cell(COLLECTIONS, NEWS.row, "main:size", b"7"), "its size is 7", Remedy.COUNT),
     "served-gone": Damage(
@@ -108,7 +110,7 @@ DAMAGES = {
         Remedy.BUILD,
     ),
     "another-served": Damage(
-        cell(COLLECTIONS, NEWS.row, rebuilt("DEFAULT"), b"1790000099"),
+        cell(COLLECTIONS, NEWS.row, served_column("DEFAULT"), b"1790000099"),
         "1790000099 by DEFAULT, which is served, is not there",
         Remedy.BUILD,
     ),
@@ -163,7 +165,9 @@ DAMAGES = {
 
 @pytest.fixture
 def grouped(kept: Kept) -> tuple[Kept, int]:
-    put(kept.tables, "news", "few", configuration({"clusters": 2, "granularities": [4]}))
+    save_configuration(
+        kept.tables, "news", "few", build_configuration({"clusters": 2, "granularities": [4]})
+    )
     kept.changes.put(
         NEWS, [*themed(100), Document("short", "x"), Document("none", "the of and to")]
     )
@@ -172,7 +176,7 @@ def grouped(kept: Kept) -> tuple[Kept, int]:
     made = rebuild(kept.changes, NEWS)
     kept.changes.put(NEWS, [Document("later", "violin concerto conductor symphony cello")])
     kept.changes.delete(NEWS, ["d9"])
-    assert damages(kept.changes, NEWS) == []
+    assert find_damages(kept.changes, NEWS) == []
     return kept, made.timestamp
 
 
@@ -180,43 +184,43 @@ def grouped(kept: Kept) -> tuple[Kept, int]:
 def test_a_damage_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
     (kept, timestamp), damage = grouped, DAMAGES[name]
     damage.act(kept, timestamp)
-    found = damages(kept.changes, NEWS)
-    assert any(damage.told in one.told for one in found), found
+    found = find_damages(kept.changes, NEWS)
+    assert any(damage.told in one.message for one in found), found
     assert damage.remedy in {one.remedy for one in found}
-    assert list(mend(kept.changes, NEWS, threads=1)) != []
-    assert damages(kept.changes, NEWS) == []
+    assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
+    assert find_damages(kept.changes, NEWS) == []
     assert faults(kept.tables, NEWS) == []
 
 
 def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[Kept, int]) -> None:
     kept, timestamp = grouped
     older = min(
-        int(text(cells, "main:timestamp"))
-        for _, cells in kept.tables.scan(
-            CLUSTERINGS, clustering_prefix("news", "2026-11", "DEFAULT", 0)[:-8]
+        int(decode_text(cells, "main:timestamp"))
+        for _, cells in kept.tables.iter_rows(
+            CLUSTERINGS, build_clustering_prefix("news", "2026-11", "DEFAULT", 0)[:-8]
         )
     )
     assert older < timestamp
     sized(kept, older)
-    (found,) = damages(kept.changes, NEWS)
+    (found,) = find_damages(kept.changes, NEWS)
     assert (found.remedy, found.timestamp) == (Remedy.DROP, older)
-    (told,) = mend(kept.changes, NEWS)
+    (told,) = repair_collection(kept.changes, NEWS)
     assert "was removed" in told
-    assert kept.tables.row(CLUSTERINGS, prefix(older)) is None
-    assert kept.tables.page(CLUSTERS, prefix(older, apart_conf("DEFAULT"))) == []
+    assert kept.tables.get_row(CLUSTERINGS, prefix(older)) is None
+    assert kept.tables.get_page(CLUSTERS, prefix(older, build_unclustered_conf("DEFAULT"))) == []
 
 
 def test_what_is_changed_meanwhile_is_no_damage(
     grouped: tuple[Kept, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, _ = grouped
-    from fonds.collections.checking import checking
+    from fonds.grouping.checks import check
 
-    plain = checking.documents_of
+    plain = check.check_documents
 
     def meanwhile(*given: object) -> object:
         kept.changes.put(NEWS, [Document("meanwhile", "glacier moraine summit crevasse")])
         return plain(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(checking, "documents_of", meanwhile)
-    assert damages(kept.changes, NEWS) == []
+    monkeypatch.setattr(check, "check_documents", meanwhile)
+    assert find_damages(kept.changes, NEWS) == []

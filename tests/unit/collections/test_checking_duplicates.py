@@ -6,17 +6,24 @@ from collections.abc import Callable
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.moving import COPY, ORIGINAL
-from fonds.collections.checking import duplicates
-from fonds.collections.checking.checking import damages, mend
-from fonds.collections.checking.damage import Remedy
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import ASSIGNMENTS, CLUSTERS, DISTINCT, assignment_row, number, text
-from fonds.formats.grouping.keys import clustering_prefix
+from fonds.grouping.changes.cells import COPY, ORIGINAL
+from fonds.grouping.checks import clusterings
+from fonds.grouping.checks.check import find_damages, repair_collection
+from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.keys import build_clustering_prefix
+from fonds.grouping.tables import (
+    ASSIGNMENTS,
+    CLUSTERS,
+    DISTINCT,
+    build_assignment_row,
+    decode_int,
+    decode_text,
+)
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, themed
 
 TWINS = 6
@@ -26,8 +33,10 @@ Act = Callable[[Kept, int], None]
 @pytest.fixture
 def grouped(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[Kept, int]:
     """Themes of which six texts came twice with the others, and once more later; two levels."""
-    monkeypatch.setattr(duplicates, "AT_ONCE", 7)
-    put(kept.tables, "news", "DEFAULT", configuration({"clusters": 4, "granularities": [2]}))
+    monkeypatch.setattr(clusterings, "BATCH_SIZE", 7)
+    save_configuration(
+        kept.tables, "news", "DEFAULT", build_configuration({"clusters": 4, "granularities": [2]})
+    )
     texts = themed(60, themes=4)
     twins = [Document(f"twin{at}", one.text) for at, one in enumerate(texts[:TWINS])]
     kept.changes.put(NEWS, [*texts, *twins])
@@ -36,18 +45,18 @@ def grouped(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[Kept, int]:
         NEWS, [Document(f"later{at}", one.text) for at, one in enumerate(texts[:TWINS])]
     )
     kept.changes.delete(NEWS, ["d0", "twin1", "later2"])
-    assert damages(kept.changes, NEWS) == []
+    assert find_damages(kept.changes, NEWS) == []
     return kept, made.timestamp
 
 
 def row(timestamp: int, id_: str, conf: str = "DEFAULT") -> bytes:
-    return assignment_row(NEWS, conf, timestamp, id_)
+    return build_assignment_row(NEWS, conf, timestamp, id_)
 
 
 def pair(kept: Kept, number_: int = 3) -> tuple[str, str]:
     """A near-duplicate, and its original."""
     for id_ in (f"d{number_}", f"twin{number_}", f"later{number_}"):
-        if original := places(kept.tables, NEWS, id_)[0].original:
+        if original := list_placements(kept.tables, NEWS, id_)[0].original:
             return id_, original
     raise AssertionError("none is linked")
 
@@ -64,9 +73,9 @@ def linked_to(other: Callable[[Kept, int], str], conf: str = "DEFAULT") -> Act:
 
 def beside(kept: Kept, timestamp: int) -> str:
     """A document of the same clusters that is a near-duplicate of none."""
-    wanted = [(one.level, one.label) for one in places(kept.tables, NEWS, pair(kept)[0])]
+    wanted = [(one.level, one.label) for one in list_placements(kept.tables, NEWS, pair(kept)[0])]
     for at in range(TWINS, 60):
-        theirs = places(kept.tables, NEWS, f"d{at}")
+        theirs = list_placements(kept.tables, NEWS, f"d{at}")
         if [(one.level, one.label) for one in theirs] == wanted and not theirs[0].original:
             return f"d{at}"
     raise AssertionError("there is none")
@@ -74,9 +83,11 @@ def beside(kept: Kept, timestamp: int) -> str:
 
 def elsewhere(kept: Kept, timestamp: int) -> str:
     """A document of another cluster."""
-    mine = places(kept.tables, NEWS, pair(kept)[0])[0].label
+    mine = list_placements(kept.tables, NEWS, pair(kept)[0])[0].label
     every = (f"d{at}" for at in range(TWINS, 60))
-    return next(id_ for id_ in every if places(kept.tables, NEWS, id_)[0].label not in (mine, None))
+    return next(
+        id_ for id_ in every if list_placements(kept.tables, NEWS, id_)[0].label not in (mine, None)
+    )
 
 
 def unlinked(kept: Kept, timestamp: int) -> None:
@@ -96,12 +107,12 @@ def counted(change: int | None, conf: str = "DEFAULT") -> Act:
     """A cluster counts other than it has, or does not count."""
 
     def act(kept: Kept, timestamp: int) -> None:
-        prefix = clustering_prefix("news", "2026-11", conf, timestamp)
-        key, cells = kept.tables.page(CLUSTERS, prefix, count_max=1)[0]
+        prefix = build_clustering_prefix("news", "2026-11", conf, timestamp)
+        key, cells = kept.tables.get_page(CLUSTERS, prefix, count_max=1)[0]
         if change is None:
             kept.tables.delete(CLUSTERS, [key], [DISTINCT])
         else:
-            changed = str(number(cells, DISTINCT) + change).encode()
+            changed = str(decode_int(cells, DISTINCT) + change).encode()
             kept.tables.put(CLUSTERS, [(key, {DISTINCT: changed})])
 
     return act
@@ -112,15 +123,15 @@ DAMAGES: dict[str, tuple[Act, str]] = {
     "distinct-less": (counted(-1), "distinct documents"),
     "distinct-gone": (counted(None), "it counts -1 distinct documents"),
     "distinct-of-a-level": (counted(1, "DEFAULT@1"), "DEFAULT@1"),
-    "of-one-there-is-not": (linked_to(lambda kept, at: "gone"), duplicates.LINKED),
-    "of-itself": (linked_to(lambda kept, at: pair(kept)[0]), duplicates.LINKED),
-    "of-another-cluster": (linked_to(elsewhere), duplicates.LINKED),
-    "of-another": (linked_to(beside), duplicates.COPIES),
-    "of-another-on-a-level": (linked_to(beside, "DEFAULT@1"), duplicates.LEVELS),
+    "of-one-there-is-not": (linked_to(lambda kept, at: "gone"), clusterings.LINKED),
+    "of-itself": (linked_to(lambda kept, at: pair(kept)[0]), clusterings.LINKED),
+    "of-another-cluster": (linked_to(elsewhere), clusterings.LINKED),
+    "of-another": (linked_to(beside), clusterings.COPIES),
+    "of-another-on-a-level": (linked_to(beside, "DEFAULT@1"), clusterings.LEVELS),
     "of-none": (unlinked, "distinct documents"),
-    "of-none-but-told": (unlinked, duplicates.MORE),
-    "untold": (untold, duplicates.COPIES),
-    "told-of-another": (told_of_another, duplicates.MORE),
+    "of-none-but-told": (unlinked, clusterings.NOT_DUPLICATES_MESSAGE),
+    "untold": (untold, clusterings.COPIES),
+    "told-of-another": (told_of_another, clusterings.NOT_DUPLICATES_MESSAGE),
 }
 
 
@@ -128,13 +139,13 @@ DAMAGES: dict[str, tuple[Act, str]] = {
 def test_a_damaged_link_or_count_is_named_and_mended(grouped: tuple[Kept, int], name: str) -> None:
     (kept, timestamp), (act, told) = grouped, DAMAGES[name]
     act(kept, timestamp)
-    found = damages(kept.changes, NEWS)
-    assert any(told in one.told for one in found), found
+    found = find_damages(kept.changes, NEWS)
+    assert any(told in one.message for one in found), found
     assert {(one.remedy, one.conf, one.timestamp) for one in found} == {
         (Remedy.BUILD, "DEFAULT", timestamp)
     }
-    assert list(mend(kept.changes, NEWS, threads=1)) != []
-    assert damages(kept.changes, NEWS) == []
+    assert list(repair_collection(kept.changes, NEWS, threads=1)) != []
+    assert find_damages(kept.changes, NEWS) == []
     assert faults(kept.tables, NEWS) == []
 
 
@@ -142,10 +153,10 @@ def test_what_is_linked_is_counted_once_and_not_told_as_a_damage(
     grouped: tuple[Kept, int],
 ) -> None:
     kept, timestamp = grouped
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
-    prefix = clustering_prefix("news", "2026-11", "DEFAULT", timestamp)
-    cells = [cells for _, cells in kept.tables.scan(ASSIGNMENTS, prefix, ["main:"])]
-    links = sum(1 for one in cells if text(one, ORIGINAL))
+    prefix = build_clustering_prefix("news", "2026-11", "DEFAULT", timestamp)
+    cells = [cells for _, cells in kept.tables.iter_rows(ASSIGNMENTS, prefix, ["main:"])]
+    links = sum(1 for one in cells if decode_text(one, ORIGINAL))
     assert links == sum(one.size - one.distinct for one in served.clusters) >= TWINS
     assert links == sum(column.startswith(COPY) for one in cells for column in one)

@@ -9,25 +9,29 @@ from datetime import timedelta
 
 import pytest
 
-from fonds.collections.changing.collections import create
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.collecting.collecting import Collecting
-from fonds.collections.collecting.rules import Rule, checked_rule, search_of
-from fonds.collections.names import Name
-from fonds.collections.reading.clusterings import collection, collections
-from fonds.collections.reading.documents import document
-from fonds.collections.tables import Tables
-from fonds.model.story import ContentMetadata, Parsed, Story
-from fonds.process_identity import this_process
-from fonds.steps.story.import_story import ImportStory
+from fonds.grouping.changes.lifecycle import (
+    CollectionRule,
+    build_search,
+    create,
+    validate_rule,
+)
+from fonds.grouping.changes.membership import RuleCollector
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.names import CollectionName
+from fonds.grouping.tables import Tables
+from fonds.grouping.views.clusterings import find_collection, iter_collections
+from fonds.grouping.views.documents import find_document
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.isolation.process_identity import create_worker_name
+from fonds.model.story import ContentMetadata, ParsedPage, Story
+from fonds.pipelines.runtime.leases import Leases
 from kept_collections import Clock
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file
 
-FLOODS = Name("news", "floods")
+FLOODS = CollectionName("news", "floods")
 
 
-def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> Parsed:
+def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0) -> ParsedPage:
     body = PAGE + b"<!-- %d %d -->" % (number, captured)
     capture = replace(
         bench.loose(body),
@@ -42,42 +46,42 @@ def _parsed(bench: Bench, number: int, text: str, day: str, *, captured: int = 0
         publication_date=day,
         language="en",
     )
-    return Parsed(
+    return ParsedPage(
         capture, page_file(body), Story(content_metadata=told), f"{number:064x}", "reader 1"
     )
 
 
-def _take_in(bench: Bench, stories: Sequence[Parsed]) -> None:
-    step = ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+def _take_in(bench: Bench, stories: Sequence[ParsedPage]) -> None:
+    step = ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
     for one in stories:
         step([one])
 
 
 @pytest.fixture
-def filling(bench: Bench) -> Collecting:
+def filling(bench: Bench) -> RuleCollector:
     tables = Tables(bench.table, "t_")
     tables.declare()
-    claims = Claims(bench.records, this_process(), time.monotonic)
-    changes = Changes(tables, claims, Clock())
-    return Collecting(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
+    claims = Leases(bench.records, create_worker_name(), time.monotonic)
+    changes = CollectionWriter(tables, claims, Clock())
+    return RuleCollector(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def _ids(filling: Collecting, name: Name) -> set[int]:
+def _ids(filling: RuleCollector, name: CollectionName) -> set[int]:
     return {
         number
         for number in range(20)
-        if document(filling.changes.tables, name, f"{number:064x}") is not None
+        if find_document(filling.changes.tables, name, f"{number:064x}") is not None
     }
 
 
 def test_what_matches_a_rule_is_put_whole_and_what_comes_later_too(
-    bench: Bench, filling: Collecting
+    bench: Bench, filling: RuleCollector
 ) -> None:
     long = "The flood came. " + "Rain fell all day. " * 300
     _take_in(bench, [_parsed(bench, 1, long, "2026-11-03"), _parsed(bench, 2, "A song", "")])
     create(filling.changes, FLOODS, "kind:story flood")
     assert filling.run().put == 1
-    kept = document(filling.changes.tables, FLOODS, f"{1:064x}")
+    kept = find_document(filling.changes.tables, FLOODS, f"{1:064x}")
     assert kept is not None
     assert kept.text == f"Story 1\n\n{long}"
     assert (kept.language, kept.title, kept.time) == ("en", "Story 1", 1793664000)
@@ -87,46 +91,46 @@ def test_what_matches_a_rule_is_put_whole_and_what_comes_later_too(
     assert _ids(filling, FLOODS) == {1, 3}
 
 
-def test_a_version_that_fits_no_more_leaves(bench: Bench, filling: Collecting) -> None:
+def test_a_version_that_fits_no_more_leaves(bench: Bench, filling: RuleCollector) -> None:
     _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
     create(filling.changes, FLOODS, "flood")
     filling.run()
     _take_in(bench, [_parsed(bench, 1, "Corrected: it was rain", "2026-11-03", captured=60)])
     done = filling.run()
-    assert done.taken_out == 1
+    assert done.removed == 1
     assert _ids(filling, FLOODS) == set()
 
 
-def test_a_template_makes_a_collection_for_each_value(bench: Bench, filling: Collecting) -> None:
+def test_a_template_makes_a_collection_for_each_value(bench: Bench, filling: RuleCollector) -> None:
     days = ["2026-11-03", "2026-11-09", "2026-12-01", ""]
     _take_in(bench, [_parsed(bench, at, f"Flood {at}", day) for at, day in enumerate(days)])
-    template = Name("news", "{month}-{language}")
+    template = CollectionName("news", "{month}-{language}")
     create(filling.changes, template, "flood", template.key)
     filling.run()
     sizes = {
         one.name.key: one.size
-        for one in collections(filling.changes.tables, "news")
+        for one in iter_collections(filling.changes.tables, "news")
         if not one.template
     }
     assert sizes == {"2026-11-en": 2, "2026-12-en": 1, "none-en": 1}
     _take_in(bench, [_parsed(bench, 0, "Flood, dated anew", "2026-12-24", captured=60)])
     filling.run()
-    found = collection(filling.changes.tables, Name("news", "2026-12-en"))
+    found = find_collection(filling.changes.tables, CollectionName("news", "2026-12-en"))
     assert found is not None
     assert found.size == 2
-    assert _ids(filling, Name("news", "2026-11-en")) == {1}
+    assert _ids(filling, CollectionName("news", "2026-11-en")) == {1}
 
 
 def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
-    bench: Bench, filling: Collecting
+    bench: Bench, filling: RuleCollector
 ) -> None:
-    from fonds.collections.documents import Document
+    from fonds.grouping.document import Document
 
     create(filling.changes, FLOODS, "flood")
     filling.changes.put(FLOODS, [Document("mine", "about something else")])
     _take_in(bench, [_parsed(bench, 1, "The flood came", "2026-11-03")])
     filling.run()
-    assert document(filling.changes.tables, FLOODS, "mine") is not None
+    assert find_document(filling.changes.tables, FLOODS, "mine") is not None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,7 @@ def test_documents_put_by_hand_stay_where_no_rule_speaks_of_them(
     ],
 )
 def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, str, str]) -> None:
-    asked = search_of(query)
+    asked = build_search(query)
     assert (asked.text, str(asked.date_from), str(asked.date_to)) == days
 
 
@@ -156,4 +160,4 @@ def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, s
 )
 def test_a_rule_that_is_none_is_told(bench: Bench, key: str, query: str, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
-        checked_rule(Rule(Name("news", key), query), bench.index)
+        validate_rule(CollectionRule(CollectionName("news", key), query), bench.index)

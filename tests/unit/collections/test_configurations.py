@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.collections.configurations import (
+from fonds.grouping.algorithms.clustering import Algorithm
+from fonds.grouping.configuration import (
     Configuration,
-    configuration,
-    every,
+    build_configuration,
     get,
-    put,
+    list_configurations,
     read_value,
     remove,
+    save_configuration,
 )
-from fonds.grouping.options import Algorithm
 from kept_collections import Kept
 
 
 def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
-    made = configuration({"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]})
-    put(kept.tables, "news", "tight", made)
+    made = build_configuration({"algorithm": "stories", "threshold": 0.3, "languages": ["EN-gb"]})
+    save_configuration(kept.tables, "news", "tight", made)
     assert get(kept.tables, "news", "tight") == made
     assert made.languages == ("en",)
-    assert every(kept.tables, "news") == {"DEFAULT": Configuration(), "tight": made}
-    assert every(kept.tables, "new") == {"DEFAULT": Configuration()}
+    assert list_configurations(kept.tables, "news") == {"DEFAULT": Configuration(), "tight": made}
+    assert list_configurations(kept.tables, "new") == {"DEFAULT": Configuration()}
     with pytest.raises(ValueError, match="did you mean 'tight'"):
         get(kept.tables, "news", "tigt")
     assert remove(kept.tables, "news", "tight")
@@ -31,8 +31,10 @@ def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
 
 
 def test_values_over_those_there_are_change_only_themselves() -> None:
-    first = configuration({"clusters": 7, "seed": 3})
-    assert configuration({"seed": 4}, first) == configuration({"clusters": 7, "seed": 4})
+    first = build_configuration({"clusters": 7, "seed": 3})
+    assert build_configuration({"seed": 4}, first) == build_configuration(
+        {"clusters": 7, "seed": 4}
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_values_over_those_there_are_change_only_themselves() -> None:
 )
 def test_what_is_none_is_told(values: dict[str, object], wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong.replace("|", r"\|")):
-        configuration(values)
+        build_configuration(values)
 
 
 def test_values_are_read_as_people_write_them() -> None:
@@ -69,10 +71,10 @@ def test_values_are_read_as_people_write_them() -> None:
 
 def test_every_algorithm_of_the_arithmetic_can_be_chosen() -> None:
     for one in Algorithm:
-        assert configuration({"algorithm": str(one)}).algorithm == one
+        assert build_configuration({"algorithm": str(one)}).algorithm == one
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "@1", "a" * 101, "ä"])
 def test_a_name_that_is_none_is_refused(kept: Kept, name: str) -> None:
     with pytest.raises(ValueError, match="a configuration's name"):
-        put(kept.tables, "news", name, Configuration())
+        save_configuration(kept.tables, "news", name, Configuration())

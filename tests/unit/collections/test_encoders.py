@@ -9,49 +9,51 @@ from pathlib import Path
 import pytest
 
 from engine_rebuilds import by_engine, filled, left
-from fonds.collections.building import rebuilding
-from fonds.collections.building.models import read_model
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.building.tending import tend
-from fonds.collections.changing import encoding
-from fonds.collections.changing.encoding import holds
-from fonds.collections.checking.checking import damages, mend
-from fonds.collections.checking.damage import Remedy
-from fonds.collections.configurations import configuration, put, remove
-from fonds.collections.documents import Document, EncodedCells, encoded_column
-from fonds.collections.names import Name
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places, why
-from fonds.collections.tables import CLUSTERINGS, DOCUMENTS, Tables
-from fonds.engines.local.engine import LocalEngine
-from fonds.formats.grouping.encoded import from_vector_encoded
-from fonds.grouping import dense
-from fonds.grouping.space.weighting import Floats
+from fonds.bulk.local import LocalEngine
+from fonds.grouping import dense_vectors
+from fonds.grouping.algorithms import encoder as dense
+from fonds.grouping.algorithms.term_counts import Floats
+from fonds.grouping.checks.check import find_damages, repair_collection
+from fonds.grouping.checks.damage import Remedy
+from fonds.grouping.clustering_model import read_model
+from fonds.grouping.configuration import build_configuration, remove, save_configuration
+from fonds.grouping.dense_vectors import is_valid_cell
+from fonds.grouping.document import Document, EncodedCells, build_encoded_column
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild import rebuild as rebuilding
+from fonds.grouping.rebuild.maintenance import maintain
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.dense_vectors import decode_text_vector
+from fonds.grouping.tables import CLUSTERINGS, DOCUMENTS, Tables
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.model.errors import ConfigurationError
 from kept_collections import NEWS, Kept, faults, themed
 
 CONF = "meant"
-COLUMN = encoded_column("minilm")
+COLUMN = build_encoded_column("minilm")
 
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The extra is not installed."""
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
-    encoding._encoder.cache_clear()
+    dense_vectors._load_encoder.cache_clear()
     yield
-    encoding._encoder.cache_clear()
+    dense_vectors._load_encoder.cache_clear()
 
 
 @pytest.fixture
 def installed() -> None:
     pytest.importorskip("onnxruntime", reason="the extra `dense` is not installed")
-    encoding._encoder.cache_clear()
+    dense_vectors._load_encoder.cache_clear()
 
 
 @pytest.fixture
 def asked(kept: Kept) -> Kept:
-    put(kept.tables, "news", CONF, configuration({"clusters": 3, "encoder": "minilm"}))
+    save_configuration(
+        kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
+    )
     kept.changes.put(NEWS, themed(40, themes=3))
     return kept
 
@@ -59,16 +61,19 @@ def asked(kept: Kept) -> Kept:
 @pytest.mark.usefixtures("installed")
 def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: Kept) -> None:
     made = rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert (made.documents, made.apart) == (40, 0)
-    served = clusters(asked.tables, NEWS, CONF)
+    assert (made.documents, made.unclustered) == (40, 0)
+    served = load_clusters(asked.tables, NEWS, CONF)
     assert served is not None
     model = read_model(asked.tables, NEWS, CONF, made.timestamp)
     assert model is not None
     assert model.model.space.dense == dense.NUMBERS
     asked.changes.put(NEWS, [Document("later", themed(40, themes=3)[0].text + " today")])
-    assert places(asked.tables, NEWS, "later")[0].label == places(asked.tables, NEWS, "d0")[0].label
-    assert why(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
-    assert damages(asked.changes, NEWS) == []
+    assert (
+        list_placements(asked.tables, NEWS, "later")[0].label
+        == list_placements(asked.tables, NEWS, "d0")[0].label
+    )
+    assert explain_placement(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
+    assert find_damages(asked.changes, NEWS) == []
     assert faults(asked.tables, NEWS) == []
 
 
@@ -76,7 +81,7 @@ def test_texts_are_grouped_explained_and_placed_later_by_the_model(asked: Kept) 
 def test_without_the_extra_a_rebuild_names_it_and_leaves_nothing(asked: Kept) -> None:
     with pytest.raises(ConfigurationError, match=r"pip install 'fonds\[dense\]'"):
         rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert asked.tables.page(CLUSTERINGS, NEWS.row) == []
+    assert asked.tables.get_page(CLUSTERINGS, NEWS.row) == []
     assert faults(asked.tables, NEWS) == []
     assert rebuild(asked.changes, NEWS, threads=1).documents == 40
 
@@ -90,12 +95,12 @@ def test_one_that_cannot_be_built_here_holds_up_no_other(
     more = [replace(one, id=f"more-{one.id}") for one in themed(120, themes=3)]
     asked.changes.put(NEWS, more)
     monkeypatch.setattr(dense, "_MODEL", ("no_such_package_here", "model.onnx"))
-    encoding._encoder.cache_clear()
-    tended = {one.conf: one for one in tend(asked.changes, NEWS, threads=1)}
-    encoding._encoder.cache_clear()
+    dense_vectors._load_encoder.cache_clear()
+    tended = {one.conf: one for one in maintain(asked.changes, NEWS, threads=1)}
+    dense_vectors._load_encoder.cache_clear()
     assert "pip install 'fonds[dense]'" in tended[CONF].refused
     (other,) = (one for conf, one in tended.items() if conf != CONF)
-    assert (bool(other.why), other.refused) == (True, "")
+    assert (bool(other.reason), other.refused) == (True, "")
 
 
 @pytest.fixture
@@ -113,20 +118,24 @@ def counted(installed: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def cell_of(kept: Kept, id_: str) -> bytes:
-    return (kept.tables.row(DOCUMENTS, NEWS.document(id_), [COLUMN]) or {}).get(COLUMN, b"")
+    return (kept.tables.get_row(DOCUMENTS, NEWS.build_document_row(id_), [COLUMN]) or {}).get(
+        COLUMN, b""
+    )
 
 
 def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     assert sorted(counted) == sorted(one.text for one in themed(40, themes=3))
     counted.clear()
-    before = clusters(asked.tables, NEWS, CONF)
+    before = load_clusters(asked.tables, NEWS, CONF)
     rebuild(asked.changes, NEWS, CONF, threads=1)
-    put(asked.tables, "news", "more", configuration({"clusters": 2, "encoder": "minilm"}))
+    save_configuration(
+        asked.tables, "news", "more", build_configuration({"clusters": 2, "encoder": "minilm"})
+    )
     rebuild(asked.changes, NEWS, "more", threads=1)
-    assert why(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
+    assert explain_placement(asked.tables, asked.changes.models, NEWS, "d1", CONF) is not None
     assert counted == []
-    after = clusters(asked.tables, NEWS, CONF)
+    after = load_clusters(asked.tables, NEWS, CONF)
     assert before is not None
     assert after is not None
     assert [one.size for one in after.clusters] == [one.size for one in before.clusters]
@@ -139,43 +148,43 @@ def test_a_text_is_encoded_once(asked: Kept, counted: list[str]) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     rebuild(asked.changes, NEWS, "more", threads=1)
     assert counted == []
-    assert damages(asked.changes, NEWS) == []
+    assert find_damages(asked.changes, NEWS) == []
     assert faults(asked.tables, NEWS) == []
 
 
 def test_what_was_encoded_goes_with_its_text_and_its_document(
     asked: Kept, counted: list[str]
 ) -> None:
-    put(asked.tables, "news", "without", configuration({"clusters": 3}))
+    save_configuration(asked.tables, "news", "without", build_configuration({"clusters": 3}))
     rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert from_vector_encoded(cell_of(asked, "d1")).numbers.shape == (dense.NUMBERS,)
+    assert decode_text_vector(cell_of(asked, "d1")).numbers.shape == (dense.NUMBERS,)
     remove(asked.tables, "news", CONF)
-    asked.tables.clear(CLUSTERINGS, NEWS.row)
+    asked.tables.delete_prefix(CLUSTERINGS, NEWS.row)
     asked.changes.put(NEWS, [Document("d1", "Another text about a harbour and its ships")])
     assert cell_of(asked, "d1") == b""
     asked.changes.delete(NEWS, ["d2"])
-    assert asked.tables.row(DOCUMENTS, NEWS.document("d2")) is None
+    assert asked.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
     assert len(counted) == 40
 
 
 def test_a_document_that_goes_while_it_is_encoded_leaves_nothing(
     asked: Kept, counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = encoding.keep
+    real = dense_vectors.store_cells
 
-    def late(tables: Tables, name: Name, made: EncodedCells) -> None:
+    def late(tables: Tables, name: CollectionName, made: EncodedCells) -> None:
         assert "d2" in made
-        tables.delete(DOCUMENTS, [name.document("d2")])
-        tables.put(DOCUMENTS, [(name.document("d3"), {"main:text": b"Another"})])
+        tables.delete(DOCUMENTS, [name.build_document_row("d2")])
+        tables.put(DOCUMENTS, [(name.build_document_row("d3"), {"main:text": b"Another"})])
         real(tables, name, made)
         raise RuntimeError("died")
 
-    monkeypatch.setattr(rebuilding, "keep", late)
+    monkeypatch.setattr(rebuilding, "store_cells", late)
     with pytest.raises(RuntimeError, match="died"):
         rebuild(asked.changes, NEWS, CONF, threads=1)
-    assert asked.tables.row(DOCUMENTS, NEWS.document("d2")) is None
+    assert asked.tables.get_row(DOCUMENTS, NEWS.build_document_row("d2")) is None
     assert cell_of(asked, "d3") == b""
-    assert holds(cell_of(asked, "d4"), themed(40, themes=3)[4].text)
+    assert is_valid_cell(cell_of(asked, "d4"), themed(40, themes=3)[4].text)
     assert len(counted) == 40
 
 
@@ -184,11 +193,11 @@ def test_another_model_makes_its_own(
 ) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     counted.clear()
-    monkeypatch.setattr(encoding._encoder(), "version", b"another!")
+    monkeypatch.setattr(dense_vectors._load_encoder(), "version", b"another!")
     rebuild(asked.changes, NEWS, CONF, threads=1)
     assert len(counted) == 40
-    assert from_vector_encoded(cell_of(asked, "d1")).version == b"another!"
-    assert damages(asked.changes, NEWS) == []
+    assert decode_text_vector(cell_of(asked, "d1")).version == b"another!"
+    assert find_damages(asked.changes, NEWS) == []
 
 
 @pytest.mark.usefixtures("installed")
@@ -196,21 +205,25 @@ def test_another_model_makes_its_own(
 def test_the_audit_tells_of_vectors_that_are_not_of_their_text(asked: Kept, cut: slice) -> None:
     rebuild(asked.changes, NEWS, CONF, threads=1)
     of_other = cell_of(asked, "d2")
-    asked.tables.put(DOCUMENTS, [(NEWS.document("d1"), {COLUMN: of_other})])
-    asked.tables.put(DOCUMENTS, [(NEWS.document("d4"), {COLUMN: cell_of(asked, "d4")[cut]})])
-    (damage,) = damages(asked.changes, NEWS)
-    assert (damage.remedy, damage.told[:12]) == (Remedy.FORGET, "2 documents ")
-    assert any("2 documents" in told for told in mend(asked.changes, NEWS, threads=1))
+    asked.tables.put(DOCUMENTS, [(NEWS.build_document_row("d1"), {COLUMN: of_other})])
+    asked.tables.put(
+        DOCUMENTS, [(NEWS.build_document_row("d4"), {COLUMN: cell_of(asked, "d4")[cut]})]
+    )
+    (damage,) = find_damages(asked.changes, NEWS)
+    assert (damage.remedy, damage.message[:12]) == (Remedy.FORGET, "2 documents ")
+    assert any("2 documents" in told for told in repair_collection(asked.changes, NEWS, threads=1))
     assert (cell_of(asked, "d1"), cell_of(asked, "d4")) == (b"", b"")
     assert cell_of(asked, "d2") == of_other
-    assert damages(asked.changes, NEWS) == []
+    assert find_damages(asked.changes, NEWS) == []
 
 
 @pytest.mark.usefixtures("installed")
 def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migrated: Path) -> None:
     here, there = filled(tmp_path / "here", migrated), filled(tmp_path / "there", migrated)
     for kept in (here, there):
-        put(kept.tables, "news", CONF, configuration({"clusters": 3, "encoder": "minilm"}))
+        save_configuration(
+            kept.tables, "news", CONF, build_configuration({"clusters": 3, "encoder": "minilm"})
+        )
     passes = by_engine(LocalEngine(tmp_path / "bulk", 1, 1), tmp_path / "there")
     first = rebuild(here.changes, NEWS, CONF, threads=1)
     assert rebuild(there.changes, NEWS, CONF, threads=1, passes=passes) == first
@@ -229,4 +242,4 @@ def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migr
 )
 def test_an_encoder_there_is_not_is_refused(values: dict[str, object], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        configuration(values)
+        build_configuration(values)

@@ -6,40 +6,45 @@ from dataclasses import replace
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.curating.excluding import exclude, include
-from fonds.collections.changing.placement import EXCLUDED
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document, member_of
-from fonds.collections.names import DEFAULT
-from fonds.collections.reading.clusters import Cluster, clusters, members, members_apart
-from fonds.collections.reading.curated import exclusions_of
-from fonds.collections.reading.documents import Place, places
-from fonds.collections.tables import DOCUMENTS, FAMILIES, text
+from fonds.grouping.changes.curation import exclude, include
+from fonds.grouping.clustering import EXCLUDED
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document, build_member_column
+from fonds.grouping.names import DEFAULT
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import DOCUMENTS, FAMILIES, decode_text
+from fonds.grouping.views.clusters import (
+    ClusterView,
+    list_members,
+    load_clusters,
+    unclustered_members,
+)
+from fonds.grouping.views.curation import load_exclusions
+from fonds.grouping.views.documents import DocumentPlacement, list_placements
 from kept_collections import NEWS, Kept, faults, themed
 
 HALVES = ("harbour vessel cargo anchor captain pilot", "recipe oven butter flour saucepan simmer")
 
 
-def _place(kept: Kept, id_: str) -> Place:
-    (found,) = (one for one in places(kept.tables, NEWS, id_) if one.level == 0)
+def _place(kept: Kept, id_: str) -> DocumentPlacement:
+    (found,) = (one for one in list_placements(kept.tables, NEWS, id_) if one.level == 0)
     return found
 
 
-def _theme(kept: Kept, id_: str) -> Cluster:
-    served = clusters(kept.tables, NEWS)
+def _theme(kept: Kept, id_: str) -> ClusterView:
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     (found,) = [one for one in served.clusters if one.label == _place(kept, id_).label]
     return found
 
 
 def _sizes(kept: Kept) -> dict[str, int]:
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     return {one.id: one.size for one in served.clusters} | served.apart
 
 
-def _filled(kept: Kept) -> Cluster:
+def _filled(kept: Kept) -> ClusterView:
     kept.changes.put(NEWS, themed(200))
     rebuild(kept.changes, NEWS)
     return _theme(kept, "d0")
@@ -47,16 +52,16 @@ def _filled(kept: Kept) -> Cluster:
 
 def test_what_a_rebuild_tells_is_what_it_serves(kept: Kept) -> None:
     _filled(kept)
-    for one in clusters(kept.tables, NEWS).clusters:  # type: ignore[union-attr]
-        own = members(kept.tables, NEWS, one.label, count_max=3)
+    for one in load_clusters(kept.tables, NEWS).clusters:  # type: ignore[union-attr]
+        own = list_members(kept.tables, NEWS, one.label, count_max=3)
         assert own is not None
         exclude(kept.changes, NEWS, DEFAULT, one.label, [member.id for member in own.members])
     made = rebuild(kept.changes, NEWS)
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     assert served.apart[EXCLUDED] > 0
-    assert made.apart == sum(served.apart.values())
-    assert made.documents == sum(one.size for one in served.clusters) == 200 - made.apart
+    assert made.unclustered == sum(served.apart.values())
+    assert made.documents == sum(one.size for one in served.clusters) == 200 - made.unclustered
 
 
 def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kept: Kept) -> None:
@@ -70,8 +75,8 @@ def test_an_excluded_document_leaves_its_theme_at_once_and_all_numbers_agree(kep
     assert sizes[theme.id] == before[theme.id] - 1
     assert sizes[where] == before[where] + 1
     assert sum(sizes.values()) == sum(before.values())
-    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("d0")]).values()
-    assert text(cells, member_of(DEFAULT)) == (place.label or "")
+    (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("d0")]).values()
+    assert decode_text(cells, build_member_column(DEFAULT)) == (place.label or "")
     assert faults(kept.tables, NEWS) == []
     again = exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
     assert again.documents == 0
@@ -85,14 +90,14 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
     mixed = [
         " ".join(one[at % 3 :] + other[at // 3 % 3 :]) for at in range(9) for one, other in [halves]
     ]
-    put(kept.tables, "news", DEFAULT, configuration({"clusters": 2}))
+    save_configuration(kept.tables, "news", DEFAULT, build_configuration({"clusters": 2}))
     kept.changes.put(NEWS, themed(80, themes=2))
     kept.changes.put(NEWS, [Document(f"between{at}", one) for at, one in enumerate(mixed)])
     rebuild(kept.changes, NEWS)
     first = _theme(kept, "d0")
     exclude(kept.changes, NEWS, DEFAULT, first.id, ["d0"])
     assert _place(kept, "d0").apart == EXCLUDED
-    listed = members_apart(kept.tables, NEWS, reason=EXCLUDED)
+    listed = unclustered_members(kept.tables, NEWS, reason=EXCLUDED)
     assert listed is not None
     assert [one.id for one in listed.members] == ["d0"]
     seen = []
@@ -107,13 +112,13 @@ def test_it_goes_to_the_nearest_other_theme_that_takes_it_or_is_apart_as_exclude
 
 def test_a_rebuild_never_puts_it_into_the_theme_of_that_id_again(kept: Kept) -> None:
     theme = _filled(kept)
-    page = members(kept.tables, NEWS, theme.id, count_max=5)
+    page = list_members(kept.tables, NEWS, theme.id, count_max=5)
     assert page is not None
     some = [one.id for one in page.members]
     exclude(kept.changes, NEWS, DEFAULT, theme.id, some)
     for _ in range(2):
         rebuild(kept.changes, NEWS)
-        served = clusters(kept.tables, NEWS)
+        served = load_clusters(kept.tables, NEWS)
         assert served is not None
         assert theme.id in {one.id for one in served.clusters}
         assert [id_ for id_ in some if _place(kept, id_).cluster_id == theme.id] == []
@@ -157,23 +162,23 @@ def test_put_again_with_any_text_it_stays_out_and_its_near_duplicates_do_not(kep
 
 def test_undone_it_is_where_it_was_and_nothing_is_left_of_it(kept: Kept) -> None:
     theme = _filled(kept)
-    page = members(kept.tables, NEWS, theme.id, count_max=1000)
+    page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
     last = page.members[-1]
     before = _place(kept, last.id)
     kinds = [one for one in FAMILIES if one not in ("changes", "collections", "clusters")]
-    rows = [list(kept.tables.scan(table, b"")) for table in kinds]
+    rows = [list(kept.tables.iter_rows(table, b"")) for table in kinds]
     exclude(kept.changes, NEWS, DEFAULT, theme.id, [last.id])
     assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 1
     assert _place(kept, last.id) == before
-    assert [list(kept.tables.scan(table, b"")) for table in kinds] == rows
+    assert [list(kept.tables.iter_rows(table, b"")) for table in kinds] == rows
     assert faults(kept.tables, NEWS) == []
     assert include(kept.changes, NEWS, DEFAULT, theme.id, [last.id]).documents == 0
 
 
 def test_undone_after_a_rebuild_the_model_says_where_it_belongs(kept: Kept) -> None:
     theme = _filled(kept)
-    page = members(kept.tables, NEWS, theme.id, count_max=1)
+    page = list_members(kept.tables, NEWS, theme.id, count_max=1)
     assert page is not None
     (nearest,) = page.members
     exclude(kept.changes, NEWS, DEFAULT, theme.id, [nearest.id])
@@ -187,7 +192,7 @@ def test_a_deleted_document_leaves_no_exclusion(kept: Kept) -> None:
     theme = _filled(kept)
     exclude(kept.changes, NEWS, DEFAULT, theme.id, ["d0"])
     kept.changes.delete(NEWS, ["d0"])
-    assert exclusions_of(kept.tables, NEWS, ["d0"]) == {}
+    assert load_exclusions(kept.tables, NEWS, ["d0"]) == {}
     assert faults(kept.tables, NEWS) == []
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fonds.collections.building.inverted_index import INDEX
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places
-from fonds.collections.tables import COLLECTIONS
-from fonds.grouping.text.reading import Reader
+from fonds.grouping.algorithms.corpus import TermReader
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.inverted_index import INDEX
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import COLLECTIONS
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import list_placements
 from kept_collections import NEWS, Kept, faults, open_kept
 
 WORDS = 40
@@ -32,7 +32,7 @@ def story(number: int, changed: int = 0, seed: int = 0) -> str:
 
 def shares_a_band(some: str, other: str) -> bool:
     """Whether a rebuild can meet the pair at all."""
-    bands = Reader().read([some, other], ["en", "en"]).bands
+    bands = TermReader().read([some, other], ["en", "en"]).bands
     return bool(np.any(bands[0] == bands[1]))
 
 
@@ -40,19 +40,24 @@ def groups(kept: Kept, ids: list[str]) -> set[frozenset[str]]:
     """Documents that are near-duplicates of one, together."""
     found: dict[str, set[str]] = {}
     for id_ in ids:
-        place = places(kept.tables, NEWS, id_)[0]
+        place = list_placements(kept.tables, NEWS, id_)[0]
         found.setdefault(place.original or id_, set()).add(id_)
     return {frozenset(some) for some in found.values()}
 
 
 def linked(kept: Kept, id_: str) -> str | None:
-    return places(kept.tables, NEWS, id_)[0].original
+    return list_placements(kept.tables, NEWS, id_)[0].original
 
 
 @pytest.fixture
 def built(kept: Kept) -> Kept:
     """Six stories, grouped."""
-    put(kept.tables, "news", "DEFAULT", configuration({"clusters": 2, "granularities": [1, 4]}))
+    save_configuration(
+        kept.tables,
+        "news",
+        "DEFAULT",
+        build_configuration({"clusters": 2, "granularities": [1, 4]}),
+    )
     kept.changes.put(NEWS, [Document(f"s{n}", story(n), language="en") for n in range(STORIES)])
     rebuild(kept.changes, NEWS, threads=1)
     return kept
@@ -85,7 +90,7 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
         rest = rest[count:]
     assert faults(built.tables, NEWS) == []
     ids = [f"s{n}" for n in range(STORIES)] + [one.id for one in documents]
-    grouped = {id_ for id_ in ids if places(built.tables, NEWS, id_)[0].apart is None}
+    grouped = {id_ for id_ in ids if list_placements(built.tables, NEWS, id_)[0].apart is None}
     found = groups(built, ids)
     rebuild(built.changes, NEWS, threads=1)
     assert {one & grouped for one in found} == {one & grouped for one in groups(built, ids)}
@@ -93,17 +98,17 @@ def test_later_copies_with_small_changes_are_linked_as_a_rebuild_of_all_links_th
 
 
 def test_a_near_duplicate_is_where_its_original_is_and_counts_once(built: Kept) -> None:
-    before = {level: clusters(built.tables, NEWS, level=level) for level in range(3)}
+    before = {level: load_clusters(built.tables, NEWS, level=level) for level in range(3)}
     built.changes.put(NEWS, [Document("copy", story(1, 2, seed=5), language="en")])
     assert linked(built, "copy") == "s1"
     for level, was in before.items():
-        now = clusters(built.tables, NEWS, level=level)
+        now = load_clusters(built.tables, NEWS, level=level)
         assert was is not None
         assert now is not None
         sizes = sum(one.size for one in now.clusters) - sum(one.size for one in was.clusters)
         distinct = sum(one.distinct for one in now.clusters)
         assert (sizes, distinct) == (1, sum(one.distinct for one in was.clusters))
-    mine, theirs = (places(built.tables, NEWS, id_) for id_ in ("copy", "s1"))
+    mine, theirs = (list_placements(built.tables, NEWS, id_) for id_ in ("copy", "s1"))
     assert [(one.label, one.score) for one in mine] == [(one.label, one.score) for one in theirs]
     assert faults(built.tables, NEWS) == []
 

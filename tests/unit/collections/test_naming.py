@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.collections import remove
-from fonds.collections.changing.curating.naming import NAME_CHARACTERS_MAX, pin, rename
-from fonds.collections.documents import Document
-from fonds.collections.names import DEFAULT, Name
-from fonds.collections.reading.clusters import Cluster, cluster, clusters, members
-from fonds.collections.reading.curated import curated
-from fonds.collections.reading.documents import places
-from fonds.collections.reading.tags import tags
-from fonds.collections.reading.themes import documents_of_theme
-from fonds.collections.tables import THEMES
+from fonds.grouping.changes.curation import (
+    NAME_MAX_CHARS,
+    pin,
+    rename,
+)
+from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.document import Document
+from fonds.grouping.names import DEFAULT, CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import THEMES
+from fonds.grouping.views.clusters import ClusterView, find_cluster, list_members, load_clusters
+from fonds.grouping.views.curation import list_curated_themes
+from fonds.grouping.views.documents import list_placements
+from fonds.grouping.views.themes import find_tags, list_theme_documents
 from kept_collections import NEWS, Kept, faults, themed
 
 CALLED = "The ships of May"
 
 
-def _themes(kept: Kept) -> tuple[Cluster, ...]:
-    served = clusters(kept.tables, NEWS)
+def _themes(kept: Kept) -> tuple[ClusterView, ...]:
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     return served.clusters
 
 
-def _filled(kept: Kept) -> Cluster:
+def _filled(kept: Kept) -> ClusterView:
     kept.changes.put(NEWS, themed(120, themes=3))
     rebuild(kept.changes, NEWS)
     return _themes(kept)[0]
@@ -40,9 +43,9 @@ def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: Kept) -> None:
     )
     rebuild(kept.changes, NEWS)
     (now,) = [one for one in _themes(kept) if one.id == theme.id]
-    assert (now.name, now.called) == (CALLED, CALLED)
+    assert (now.name, now.display_name) == (CALLED, CALLED)
     assert now.label != CALLED
-    assert {one.called for one in _themes(kept) if one.id != theme.id} == {
+    assert {one.display_name for one in _themes(kept) if one.id != theme.id} == {
         one.label for one in _themes(kept) if one.id != theme.id
     }
     assert faults(kept.tables, NEWS) == []
@@ -51,17 +54,17 @@ def test_a_name_stays_over_rebuilds_and_the_label_beside_it(kept: Kept) -> None:
 def test_a_theme_is_found_by_its_name_wherever_it_is_found_by_its_label(kept: Kept) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    by_name = cluster(kept.tables, NEWS, CALLED)
+    by_name = find_cluster(kept.tables, NEWS, CALLED)
     assert by_name is not None
     assert by_name.id == theme.id
-    page = members(kept.tables, NEWS, CALLED, count_max=1000)
+    page = list_members(kept.tables, NEWS, CALLED, count_max=1000)
     assert page is not None
     ids = {one.id for one in page.members}
     for asked in (CALLED, CALLED.upper(), f"news/2026-11/{CALLED}", theme.label, theme.id):
-        assert set(documents_of_theme(kept.tables, asked)) == ids
+        assert set(list_theme_documents(kept.tables, asked)) == ids
     one = page.members[0].id
-    assert [each.name for each in places(kept.tables, NEWS, one)] == [CALLED]
-    assert [tag.called for tag in tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
+    assert [each.name for each in list_placements(kept.tables, NEWS, one)] == [CALLED]
+    assert [tag.called for tag in find_tags(kept.tables, [NEWS], [one])[one]] == [CALLED]
 
 
 def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None:
@@ -69,10 +72,10 @@ def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None
     second = _themes(kept)[1]
     for one in (first, second):
         rename(kept.changes, NEWS, DEFAULT, one.id, CALLED)
-    assert len(documents_of_theme(kept.tables, CALLED)) == first.size + second.size
+    assert len(list_theme_documents(kept.tables, CALLED)) == first.size + second.size
     with pytest.raises(ValueError, match="2 themes have the name"):
         pin(kept.changes, NEWS, DEFAULT, CALLED)
-    assert len(documents_of_theme(kept.tables, first.label)) == first.size
+    assert len(list_theme_documents(kept.tables, first.label)) == first.size
 
 
 def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: Kept) -> None:
@@ -80,39 +83,41 @@ def test_an_empty_name_gives_it_back_and_leaves_nothing(kept: Kept) -> None:
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     assert pin(kept.changes, NEWS, DEFAULT, CALLED).pinned is not None
     rename(kept.changes, NEWS, DEFAULT, CALLED, " ")
-    assert _themes(kept)[0].called == theme.label
+    assert _themes(kept)[0].display_name == theme.label
     assert _themes(kept)[0].pinned
     pin(kept.changes, NEWS, DEFAULT, theme.id, pinned=False)
-    assert curated(kept.tables, NEWS, DEFAULT) == {}
-    assert kept.tables.page(THEMES, b"") == []
+    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
+    assert kept.tables.get_page(THEMES, b"") == []
 
 
 def test_a_name_stays_told_when_its_theme_is_gone_and_can_be_taken_back(kept: Kept) -> None:
     theme = _filled(kept)
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
-    page = members(kept.tables, NEWS, theme.id, count_max=1000)
+    page = list_members(kept.tables, NEWS, theme.id, count_max=1000)
     assert page is not None
     kept.changes.delete(NEWS, [one.id for one in page.members])
     rebuild(kept.changes, NEWS)
     assert theme.id not in {one.id for one in _themes(kept)}
-    (told,) = curated(kept.tables, NEWS, DEFAULT).values()
+    (told,) = list_curated_themes(kept.tables, NEWS, DEFAULT).values()
     assert (told.name, told.label) == (CALLED, theme.label)
     rename(kept.changes, NEWS, DEFAULT, theme.id, "")
-    assert curated(kept.tables, NEWS, DEFAULT) == {}
+    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
 
 
 def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
     theme = _filled(kept)
-    other = Name("news", "2026-1")
+    other = CollectionName("news", "2026-1")
     kept.changes.put(other, themed(60, themes=2))
     rebuild(kept.changes, other)
-    served = clusters(kept.tables, other)
+    served = load_clusters(kept.tables, other)
     assert served is not None
     rename(kept.changes, other, DEFAULT, served.clusters[0].id, "Another")
     rename(kept.changes, NEWS, DEFAULT, theme.id, CALLED)
     remove(kept.changes, NEWS)
-    assert curated(kept.tables, NEWS, DEFAULT) == {}
-    assert [one.name for one in curated(kept.tables, other, DEFAULT).values()] == ["Another"]
+    assert list_curated_themes(kept.tables, NEWS, DEFAULT) == {}
+    assert [one.name for one in list_curated_themes(kept.tables, other, DEFAULT).values()] == [
+        "Another"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +125,7 @@ def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
     [
         ("nonsense", "x", "there is no theme 'nonsense'"),
         ("", "x", "there is no theme"),
-        (None, "x" * (NAME_CHARACTERS_MAX + 1), "at most 200 characters"),
+        (None, "x" * (NAME_MAX_CHARS + 1), "at most 200 characters"),
         (None, "\x00a", "no control characters"),
         (None, "\u202e ...", "letters or digits"),
     ],

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.building.tending import tend
-from fonds.collections.claims import TakenError
-from fonds.collections.clusterings import rebuilt
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.names import claim_of_rebuild
-from fonds.collections.reading.clusterings import clusterings, collection, progress
-from fonds.collections.reading.clusters import clusters, members
-from fonds.collections.reading.documents import places, why
-from fonds.collections.reading.lineage import changes_between
-from fonds.collections.tables import COLLECTIONS, DOCUMENTS, text
+from fonds.grouping.clustering import served_column
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import name_rebuild_lease
+from fonds.grouping.rebuild.maintenance import maintain
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import COLLECTIONS, DOCUMENTS, decode_text
+from fonds.grouping.views.clusterings import find_collection, list_clusterings, list_progress
+from fonds.grouping.views.clusters import list_members, load_clusters
+from fonds.grouping.views.documents import explain_placement, list_placements
+from fonds.grouping.views.lineage import compare_clusterings
 from fonds.model.errors import ConfigurationError
+from fonds.pipelines.runtime.leases import LeaseConflictError
 from kept_collections import NEWS, Kept, faults, themed
 
 
 def test_the_themes_of_a_collection_are_served_after_its_first_rebuild(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(200))
-    assert clusters(kept.tables, NEWS) is None
+    assert load_clusters(kept.tables, NEWS) is None
     made = rebuild(kept.changes, NEWS)
-    assert (made.documents, made.clusters, made.apart) == (200, 5, 0)
-    served = clusters(kept.tables, NEWS, top=2)
+    assert (made.documents, made.clusters, made.unclustered) == (200, 5, 0)
+    served = load_clusters(kept.tables, NEWS, top=2)
     assert served is not None
     assert sum(one.size for one in served.clusters) == 200
     assert [len(one.top) for one in served.clusters] == [2] * 5
@@ -38,26 +38,28 @@ def test_what_a_rebuild_tells_adds_up_to_all_documents_and_its_progress_ends_the
     kept: Kept,
 ) -> None:
     left_out = [Document("empty", ""), Document("of marks", "--- ---"), Document("short", "flood")]
-    put(kept.tables, NEWS.namespace, "DEFAULT", configuration({"characters_min": 6}))
+    save_configuration(
+        kept.tables, NEWS.namespace, "DEFAULT", build_configuration({"characters_min": 6})
+    )
     kept.changes.put(NEWS, [*themed(200), *left_out])
     told: list[tuple[str, int, int]] = []
     made = rebuild(kept.changes, NEWS, progress=lambda *how: told.append(how))
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     grouped, apart = sum(one.size for one in served.clusters), sum(served.apart.values())
-    assert (made.documents, made.apart) == (grouped, apart) == (200, 3)
+    assert (made.documents, made.unclustered) == (grouped, apart) == (200, 3)
     assert [(done, of) for stage, done, of in told if stage == "write"] == [(203, 203)]
 
 
 def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(60, themes=2))
     rebuild(kept.changes, NEWS)
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     largest = served.clusters[0]
     after, seen = None, []
     while True:
-        page = members(kept.tables, NEWS, largest.id, after=after, count_max=7)
+        page = list_members(kept.tables, NEWS, largest.id, after=after, count_max=7)
         assert page is not None
         seen += page.members
         if (after := page.after) is None:
@@ -65,7 +67,7 @@ def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
     assert len(seen) == len({one.id for one in seen}) == largest.size
     assert [one.score for one in seen] == sorted((one.score for one in seen), reverse=True)
     with pytest.raises(ValueError, match="of another cluster"):
-        members(kept.tables, NEWS, served.clusters[1].label, after=b"x")
+        list_members(kept.tables, NEWS, served.clusters[1].label, after=b"x")
 
 
 def test_what_comes_while_a_clustering_is_built_is_in_it(
@@ -79,20 +81,22 @@ def test_what_comes_while_a_clustering_is_built_is_in_it(
         if stage == "label":
             kept.changes.put(NEWS, [*late, replaced])
             kept.changes.delete(NEWS, ["d0", "d1", "late7"])
-            assert [one.stage for one in progress(kept.tables, kept.changes.claims, NEWS)] != []
+            assert [
+                one.stage for one in list_progress(kept.tables, kept.changes.leases, NEWS)
+            ] != []
 
     made = rebuild(kept.changes, NEWS, progress=meanwhile)
     assert made.caught_up == 253
     assert faults(kept.tables, NEWS) == []
-    (place,) = places(kept.tables, NEWS, "d3")
-    (like,) = {one.label for id_ in ("d3",) for one in places(kept.tables, NEWS, id_)}
+    (place,) = list_placements(kept.tables, NEWS, "d3")
+    (like,) = {one.label for id_ in ("d3",) for one in list_placements(kept.tables, NEWS, id_)}
     assert place.label == like
     assert "violin" in {term.term for term in why_terms(kept, "d3")}
-    assert places(kept.tables, NEWS, "d0") == []
+    assert list_placements(kept.tables, NEWS, "d0") == []
 
 
 def why_terms(kept: Kept, id_: str) -> tuple[object, ...]:
-    found = why(kept.tables, kept.changes.models, NEWS, id_)
+    found = explain_placement(kept.tables, kept.changes.models, NEWS, id_)
     assert found is not None
     return found.terms
 
@@ -112,11 +116,11 @@ def test_a_rebuild_that_dies_leaves_what_is_served_and_its_leavings_are_swept(ke
 
     with pytest.raises(RuntimeError):
         rebuild(kept.changes, NEWS, progress=late)
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     assert served.timestamp == first.timestamp
     assert any("left over" in one for one in faults(kept.tables, NEWS))
-    (tended,) = tend(kept.changes, NEWS)
+    (tended,) = maintain(kept.changes, NEWS)
     assert tended.removed == 1
     assert faults(kept.tables, NEWS) == []
 
@@ -130,27 +134,27 @@ def test_one_that_died_after_it_became_visible_is_settled(kept: Kept) -> None:
 
     with pytest.raises(RuntimeError):
         rebuild(kept.changes, NEWS, progress=dies)
-    (tended,) = tend(kept.changes, NEWS)
-    assert tended.settled
-    for row, cells in kept.tables.scan(DOCUMENTS, NEWS.row):
-        (place,) = places(kept.tables, NEWS, text(cells, "main:id"))
-        assert text(cells, "main:member_of") == place.label, row
+    (tended,) = maintain(kept.changes, NEWS)
+    assert tended.is_settled
+    for row, cells in kept.tables.iter_rows(DOCUMENTS, NEWS.row):
+        (place,) = list_placements(kept.tables, NEWS, decode_text(cells, "main:id"))
+        assert decode_text(cells, "main:member_of") == place.label, row
         assert cells["processing:vector_tfidf"]
-    row = kept.tables.row(COLLECTIONS, NEWS.row) or {}
+    row = kept.tables.get_row(COLLECTIONS, NEWS.row) or {}
     assert row["processing:dictionary"]
     assert row["processing:index"]
 
 
 def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> None:
-    put(kept.tables, "news", "few", configuration({"kept": 2}))
+    save_configuration(kept.tables, "news", "few", build_configuration({"kept": 2}))
     kept.changes.put(NEWS, themed(60))
     made = [rebuild(kept.changes, NEWS, "few").timestamp for _ in range(4)]
-    known = clusterings(kept.tables, NEWS, "few")
+    known = list_clusterings(kept.tables, NEWS, "few")
     assert [one.timestamp for one in known] == [made[3], made[2]]
     assert [one.is_served for one in known] == [True, False]
-    assert clusters(kept.tables, NEWS, "few", made[2]) is not None
-    assert clusters(kept.tables, NEWS, "few", made[0]) is None
-    told = changes_between(kept.tables, NEWS, "few", before=made[2])
+    assert load_clusters(kept.tables, NEWS, "few", made[2]) is not None
+    assert load_clusters(kept.tables, NEWS, "few", made[0]) is None
+    told = compare_clusterings(kept.tables, NEWS, "few", previous_timestamp=made[2])
     assert told is not None
     assert told.stayed == 1.0
     assert {one.change for one in told.changes} == {"kept"}
@@ -160,8 +164,8 @@ def test_the_last_clusterings_are_kept_and_older_ones_removed(kept: Kept) -> Non
 def test_one_process_rebuilds_at_a_time(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(20))
     with (
-        kept.changes.claims.held(claim_of_rebuild(NEWS, "DEFAULT"), 0.0),
-        pytest.raises(TakenError),
+        kept.changes.leases.acquire(name_rebuild_lease(NEWS, "DEFAULT"), 0.0),
+        pytest.raises(LeaseConflictError),
     ):
         rebuild(kept.changes, NEWS)
 
@@ -179,7 +183,7 @@ def test_hardly_any_documents_are_grouped_all_the_same(kept: Kept, count: int) -
     kept.changes.put(NEWS, [Document("short", "x"), *themed(count)])
     rebuild(kept.changes, NEWS)
     assert faults(kept.tables, NEWS) == []
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     assert served.apart["short"] == 1
     kept.changes.put(NEWS, themed(6, seed=3))
@@ -187,24 +191,26 @@ def test_hardly_any_documents_are_grouped_all_the_same(kept: Kept, count: int) -
 
 
 def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
-    put(kept.tables, "news", "deep", configuration({"clusters": 5, "granularities": [2, 9]}))
+    save_configuration(
+        kept.tables, "news", "deep", build_configuration({"clusters": 5, "granularities": [2, 9]})
+    )
     kept.changes.put(NEWS, themed(200))
     rebuild(kept.changes, NEWS, "deep")
     counts = [
         len(found.clusters)
         for level in range(3)
-        if (found := clusters(kept.tables, NEWS, "deep", level=level))
+        if (found := load_clusters(kept.tables, NEWS, "deep", level=level))
     ]
     assert counts == [5, 2, 9]
     kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony cello soprano")])
-    found = {one.level: one for one in places(kept.tables, NEWS, "one")}
+    found = {one.level: one for one in list_placements(kept.tables, NEWS, "one")}
     assert found.keys() == {0, 1, 2}
-    fine = clusters(kept.tables, NEWS, "deep", level=2)
+    fine = load_clusters(kept.tables, NEWS, "deep", level=2)
     assert fine is not None
     (own,) = [one for one in fine.clusters if one.label == found[2].label]
     assert own.parent == found[0].label
-    first = clusters(kept.tables, NEWS, "deep")
-    coarse = clusters(kept.tables, NEWS, "deep", level=1)
+    first = load_clusters(kept.tables, NEWS, "deep")
+    coarse = load_clusters(kept.tables, NEWS, "deep", level=1)
     assert first is not None
     assert coarse is not None
     assert {one.parent for one in first.clusters} == {one.label for one in coarse.clusters}
@@ -214,12 +220,12 @@ def test_levels_are_clusterings_of_their_own(kept: Kept) -> None:
 def test_processed_moves_with_what_comes_and_rebuilt_stays(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(50))
     made = rebuild(kept.changes, NEWS)
-    before = collection(kept.tables, NEWS)
+    before = find_collection(kept.tables, NEWS)
     kept.changes.put(NEWS, [Document("one", "violin concerto conductor symphony")])
-    after = collection(kept.tables, NEWS)
+    after = find_collection(kept.tables, NEWS)
     assert before is not None
     assert after is not None
     assert after.served[0].rebuilt == before.served[0].rebuilt == made.timestamp
     assert after.served[0].processed > before.served[0].processed
-    cells = kept.tables.row(COLLECTIONS, NEWS.row, [rebuilt("DEFAULT")])
+    cells = kept.tables.get_row(COLLECTIONS, NEWS.row, [served_column("DEFAULT")])
     assert cells == {"main:configuration:DEFAULT:rebuilt": str(made.timestamp).encode()}

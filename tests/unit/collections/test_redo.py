@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.collections.changing.redo import Writes, perform
-from fonds.collections.claims import TakenError
-from fonds.collections.names import claim_of_collection
-from fonds.collections.tables import CHANGES
+from fonds.grouping.names import name_collection_lease
+from fonds.grouping.redo_log import PendingWrites, perform
+from fonds.grouping.tables import CHANGES
+from fonds.pipelines.runtime.leases import LeaseConflictError
 from kept_collections import NEWS, Kept, faults, themed
 
 
 def test_a_process_that_lost_its_claim_writes_no_change_down(kept: Kept) -> None:
     """Otherwise its change would stand under the number that the next process gives to its own."""
     kept.changes.put(NEWS, themed(3))
-    claims = kept.changes.claims
-    with claims.held(claim_of_collection(NEWS), 0.0) as claim:
+    claims = kept.changes.leases
+    with claims.acquire(name_collection_lease(NEWS), 0.0) as claim:
         claim.lost.set()
-        with pytest.raises(TakenError):
-            perform(kept.tables, NEWS, {}, ["d0"], Writes(), claims, claim)
-    assert list(kept.tables.scan(CHANGES, NEWS.row)) == []
+        with pytest.raises(LeaseConflictError):
+            perform(kept.tables, NEWS, {}, ["d0"], PendingWrites(), claims, claim)
+    assert list(kept.tables.iter_rows(CHANGES, NEWS.row)) == []
     assert faults(kept.tables, NEWS) == []

@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import document
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.reading import themes
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.themes import documents_of_theme
-from fonds.collections.tables import ASSIGNMENTS, Tables, text
-from fonds.formats.grouping.keys import parts_of_cluster
-from fonds.library.searching import whole as whole_results
-from fonds.library.searching.themes import theme_counts
-from fonds.library.searching.whole import found_now, whole
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.keys import parse_cluster_row
+from fonds.grouping.tables import ASSIGNMENTS, Tables, decode_text
+from fonds.grouping.views import themes
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.themes import list_theme_documents
 from fonds.model.document import SearchQuery
-from fonds.model.query_error import QueryError
-from fonds.stores.index.query.themed import ThemedIndex
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.model.search import QueryError
+from fonds.search import scan as whole_results
+from fonds.search.facets import count_themes
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.search.index.wrappers import ThemedIndex
+from fonds.search.scan import count_matches, iter_documents
 from fonds.stores.table.sqlite import SqliteTable
 from kept_collections import NEWS, Kept, themed
 
-LATER = Name("news", "2026-12")
+LATER = CollectionName("news", "2026-12")
 COUNT = 60
 
 
@@ -35,7 +35,9 @@ COUNT = 60
 def index(kept: Kept, tmp_path: Path) -> Iterator[ThemedIndex]:
     """Sixty documents in an index, the first fifty of them grouped."""
     made = [document(f"d{at}", one.text) for at, one in enumerate(themed(COUNT, themes=3))]
-    found = ThemedIndex(TantivyIndex(tmp_path / "index"), partial(documents_of_theme, kept.tables))
+    found = ThemedIndex(
+        TantivyIndex(tmp_path / "index"), partial(list_theme_documents, kept.tables)
+    )
     found.put(made)
     kept.changes.put(NEWS, [Document(one.id, one.text_content, language="en") for one in made[:50]])
     rebuild(kept.changes, NEWS, threads=1)
@@ -43,15 +45,15 @@ def index(kept: Kept, tmp_path: Path) -> Iterator[ThemedIndex]:
     found.close()
 
 
-def assigned(tables: Tables, name: Name = NEWS) -> dict[str, set[str]]:
+def assigned(tables: Tables, name: CollectionName = NEWS) -> dict[str, set[str]]:
     """The documents of each cluster, by reading all assignments of what is served."""
-    served = clusters(tables, name)
+    served = load_clusters(tables, name)
     assert served is not None
     found: dict[str, set[str]] = {one.label: set() for one in served.clusters}
-    for row, cells in tables.scan(ASSIGNMENTS, name.row, ["main:label"]):
-        _, _, conf, timestamp, id_ = parts_of_cluster(row)
+    for row, cells in tables.iter_rows(ASSIGNMENTS, name.row, ["main:label"]):
+        _, _, conf, timestamp, id_ = parse_cluster_row(row)
         if (conf, timestamp) == ("DEFAULT", served.timestamp):
-            found[text(cells, "main:label")].add(id_)
+            found[decode_text(cells, "main:label")].add(id_)
     return found
 
 
@@ -62,7 +64,7 @@ def ids(index: ThemedIndex, asked: str) -> set[str]:
 def test_a_theme_finds_what_was_assigned_to_it_by_label_and_by_id(
     kept: Kept, index: ThemedIndex
 ) -> None:
-    served = clusters(kept.tables, NEWS)
+    served = load_clusters(kept.tables, NEWS)
     assert served is not None
     wanted = assigned(kept.tables)
     assert len(wanted) > 1
@@ -104,18 +106,18 @@ def test_a_result_had_whole_keeps_to_the_themes_it_began_with(
     monkeypatch.setattr(whole_results, "PAGE", 3)
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
     query = SearchQuery(f'theme:"{label}"')
-    found = found_now(index, query)
+    found = count_matches(index, query)
     assert found.total == len(some)
-    pages = whole(index, query, COUNT)
+    pages = iter_documents(index, query, COUNT)
     begun = [next(pages) for _ in range(4)]
     gone = sorted(some)[-1]
     kept.changes.delete(NEWS, [gone])
-    assert {one.id for one in whole(index, query, COUNT)} == some - {gone}
+    assert {one.id for one in iter_documents(index, query, COUNT)} == some - {gone}
     rest = themed(COUNT, themes=3)[50:]
     kept.changes.put(NEWS, [Document(f"d{50 + at}", one.text) for at, one in enumerate(rest)])
     rebuild(kept.changes, NEWS, threads=1)
     assert {one.id for one in (*begun, *pages)} == some
-    assert {one.id for one in whole(index, found.query, COUNT)} == some
+    assert {one.id for one in iter_documents(index, found.query, COUNT)} == some
 
 
 def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
@@ -146,15 +148,15 @@ def test_a_theme_with_more_documents_than_a_search_takes_says_how_many(
     rebuild(kept.changes, NEWS, threads=1)
     label, some = max(assigned(kept.tables).items(), key=lambda one: len(one[1]))
     with pytest.raises(ValueError, match=f"this theme has {len(some)} documents; .* up to 3"):
-        documents_of_theme(kept.tables, label)
+        list_theme_documents(kept.tables, label)
 
 
 def test_where_nothing_was_grouped_it_says_so(tmp_path: Path) -> None:
     none = Tables(SqliteTable(tmp_path / "none.sqlite"))
     with pytest.raises(ValueError, match="no collection has themes as yet"):
-        documents_of_theme(none, "flood")
+        list_theme_documents(none, "flood")
     with pytest.raises(ValueError, match="is no collection 'news/x'"):
-        theme_counts(TantivyIndex(tmp_path / "index"), none, "news/x", SearchQuery())
+        count_themes(TantivyIndex(tmp_path / "index"), none, "news/x", SearchQuery())
 
 
 @pytest.mark.parametrize("asked", ["*", "morning", "the -morning", "nothinglikethis"])
@@ -162,7 +164,7 @@ def test_counts_of_themes_are_those_of_the_assignments(
     kept: Kept, index: ThemedIndex, asked: str
 ) -> None:
     found = ids(index, asked)
-    counts = theme_counts(index, kept.tables, str(NEWS), SearchQuery(asked))
+    counts = count_themes(index, kept.tables, str(NEWS), SearchQuery(asked))
     wanted = {label: len(some & found) for label, some in assigned(kept.tables).items()}
     assert dict(counts.themes) == {label: count for label, count in wanted.items() if count}
     assert counts.looked_at == counts.total == len(found)
@@ -172,9 +174,9 @@ def test_counts_of_themes_are_those_of_the_assignments(
 def test_counts_of_a_part_say_of_how_many(
     kept: Kept, index: ThemedIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.library.searching.themes.LOOKED_MAX", 7)
-    counts = theme_counts(index, kept.tables, str(NEWS), SearchQuery())
+    monkeypatch.setattr("fonds.search.facets.DOCUMENTS_MAX", 7)
+    counts = count_themes(index, kept.tables, str(NEWS), SearchQuery())
     assert (counts.looked_at, counts.total) == (7, COUNT)
     assert sum(count for _, count in counts.themes) + counts.apart + counts.outside == 7
     with pytest.raises(ValueError, match="did you mean 'news/2026-11'"):
-        theme_counts(index, kept.tables, "news/2026-1", SearchQuery())
+        count_themes(index, kept.tables, "news/2026-1", SearchQuery())

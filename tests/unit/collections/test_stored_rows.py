@@ -9,14 +9,14 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import member_row, score_text
-from fonds.formats.grouping.dictionary import from_dictionary
-from fonds.formats.grouping.inverted import from_index
-from fonds.formats.grouping.keys import cluster_row, clustering_prefix
-from fonds.formats.grouping.vectors import from_vector_idf, from_vector_tfidf
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.dictionary import decode_dictionary
+from fonds.grouping.stored.inverted_index import decode_postings
+from fonds.grouping.stored.keys import build_cluster_row, build_clustering_prefix
+from fonds.grouping.stored.vectors import decode_idf_vector, decode_tfidf_vector
+from fonds.grouping.tables import build_member_row, format_score
 from kept_collections import NEWS, Kept, themed
 
 
@@ -54,20 +54,20 @@ def test_the_three_tables_are_those_of_the_layout(kept: Kept, tmp_path: Path) ->
     assert int(row["main:modified"]) > made.timestamp
     assert row["main:configuration:DEFAULT:rebuilt"] == time
     assert int(row["main:configuration:DEFAULT:processed"]) > made.timestamp
-    dictionary = from_dictionary([row["processing:dictionary"]])
-    postings = from_index([row["processing:index"]])
+    dictionary = decode_dictionary([row["processing:dictionary"]])
+    postings = decode_postings([row["processing:index"]])
 
     assert dictionary.version == made.timestamp == postings[0].version
-    features = from_vector_idf(one["processing:vector_idf"])
-    weights = from_vector_tfidf(one["processing:vector_tfidf"])
+    features = decode_idf_vector(one["processing:vector_idf"])
+    weights = decode_tfidf_vector(one["processing:vector_tfidf"])
     assert features.version == weights.version == made.timestamp
     assert {dictionary.terms[at] for at in features.features.tolist()} >= {"violin", "cello"}
 
-    prefix = clustering_prefix("news", "2026-11", "DEFAULT", made.timestamp)
+    prefix = build_clustering_prefix("news", "2026-11", "DEFAULT", made.timestamp)
     clusters = {k: v for k, v in _rows(file, "clusters").items() if k.startswith(prefix)}
     assert len(clusters) == made.clusters
     member_of = one["main:member_of"].decode()
-    mine = clusters[cluster_row("news", "2026-11", "DEFAULT", made.timestamp, member_of)]
+    mine = clusters[build_cluster_row("news", "2026-11", "DEFAULT", made.timestamp, member_of)]
     assert mine["main:label"].decode() == member_of
     assert mine["main:timestamp"] == time
     assert 0 < float(mine["documents:later"]) <= 1
@@ -86,10 +86,12 @@ def test_members_are_in_the_order_of_their_scores(
     drawn: list[tuple[float, str]], label: str
 ) -> None:
     def key(score: float, id_: str) -> bytes:
-        return member_row(Name("n", "k"), "DEFAULT", 7, label, score_text(score), id_)
+        return build_member_row(
+            CollectionName("n", "k"), "DEFAULT", 7, label, format_score(score), id_
+        )
 
     by_key = sorted(drawn, key=lambda one: key(*one))
-    told = [(-float(score_text(score)), id_.encode()) for score, id_ in by_key]
+    told = [(-float(format_score(score)), id_.encode()) for score, id_ in by_key]
     assert told == sorted(told)
-    prefix = cluster_row("n", "k", "DEFAULT", 7, label)
+    prefix = build_cluster_row("n", "k", "DEFAULT", 7, label)
     assert all(key(*one).startswith(prefix) for one in drawn)

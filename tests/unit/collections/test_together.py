@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.together import Outcome, Together
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.reading.clusterings import collection
+from fonds.grouping.changes.batcher import PutBatcher, PutOutcome
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.views.clusterings import find_collection
 from kept_collections import NEWS, Kept, faults, themed
 
 
@@ -24,7 +24,7 @@ def test_twenty_threads_lose_nothing_while_a_rebuild_runs(kept: Kept) -> None:
         done = clients.map(lambda one: kept.changes.put(NEWS, [one]).added, documents)
         rebuild(kept.changes, NEWS)
         assert sum(done) == 300
-    found = collection(kept.tables, NEWS)
+    found = find_collection(kept.tables, NEWS)
     assert found is not None
     assert found.size == 400
     assert faults(kept.tables, NEWS) == []
@@ -37,7 +37,9 @@ class Slow:
         self.go, self.begun = threading.Event(), threading.Event()
         self.batches: list[list[str]] = []
 
-    def __call__(self, name: Name, documents: Sequence[Document]) -> dict[str, Outcome]:
+    def __call__(
+        self, name: CollectionName, documents: Sequence[Document]
+    ) -> dict[str, PutOutcome]:
         """One change; the first waits."""
         ids = [one.id for one in documents]
         self.batches.append(ids)
@@ -45,10 +47,10 @@ class Slow:
         self.go.wait(10)
         if "bad" in ids:
             raise RuntimeError("bad")
-        return dict.fromkeys(ids, Outcome.ADDED)
+        return dict.fromkeys(ids, PutOutcome.ADDED)
 
 
-def _all(slow: Slow, ids: Sequence[str], together: Together) -> list[object]:
+def _all(slow: Slow, ids: Sequence[str], together: PutBatcher) -> list[object]:
     def put(id_: str) -> object:
         try:
             return together.put(NEWS, [Document(id_, "")], 1, slow)
@@ -59,7 +61,7 @@ def _all(slow: Slow, ids: Sequence[str], together: Together) -> list[object]:
         first = clients.submit(put, ids[0])
         assert slow.begun.wait(10)
         rest = [clients.submit(put, id_) for id_ in ids[1:]]
-        while len(together._waiting[NEWS].asked) < len(ids) - 1:
+        while len(together._waiting[NEWS].requests) < len(ids) - 1:
             threading.Event().wait(0.001)
         slow.go.set()
         return [one.result() for one in (first, *rest)]
@@ -67,16 +69,16 @@ def _all(slow: Slow, ids: Sequence[str], together: Together) -> list[object]:
 
 def test_those_that_wait_go_into_one_change_within_its_bounds() -> None:
     slow = Slow()
-    told = _all(slow, [f"d{at}" for at in range(8)], Together(5, 1000))
-    assert told == [{f"d{at}": Outcome.ADDED} for at in range(8)]
+    told = _all(slow, [f"d{at}" for at in range(8)], PutBatcher(5, 1000))
+    assert told == [{f"d{at}": PutOutcome.ADDED} for at in range(8)]
     assert [len(one) for one in slow.batches] == [1, 5, 2]
     assert sorted(id_ for batch in slow.batches for id_ in batch) == [f"d{at}" for at in range(8)]
 
 
 def test_one_id_is_in_one_change_once() -> None:
     slow = Slow()
-    told = _all(slow, ["a", "b", "b"], Together(5, 1000))
-    assert told == [{"a": Outcome.ADDED}, {"b": Outcome.ADDED}, {"b": Outcome.ADDED}]
+    told = _all(slow, ["a", "b", "b"], PutBatcher(5, 1000))
+    assert told == [{"a": PutOutcome.ADDED}, {"b": PutOutcome.ADDED}, {"b": PutOutcome.ADDED}]
     assert slow.batches == [["a"], ["b"], ["b"]]
 
 
@@ -84,5 +86,5 @@ def test_one_id_is_in_one_change_once() -> None:
 def test_what_fails_fails_once_and_the_others_are_put(at: int) -> None:
     slow = Slow()
     ids = ["bad" if place == at else f"d{place}" for place in range(4)]
-    told = _all(slow, ids, Together(1, 1000))
+    told = _all(slow, ids, PutBatcher(1, 1000))
     assert [one == "bad" for one in told] == [place == at for place in range(4)]

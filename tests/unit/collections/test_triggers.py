@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from fonds.collections.building.triggers import Since, due
-from fonds.collections.configurations import Configuration, configuration
+from fonds.grouping.configuration import Configuration, build_configuration
+from fonds.grouping.rebuild.maintenance import (
+    ChangeCounts,
+    check_triggers,
+)
 
-CALM = Since(
+CALM = ChangeCounts(
     rebuilt=1000,
     modified=2000,
     size=1010,
@@ -40,19 +43,19 @@ CALM = Since(
 def test_growth_outliers_and_unknown_terms_make_a_rebuild_due(
     changed: dict[str, int], why: str
 ) -> None:
-    assert due(Configuration(), replace(CALM, **changed), 3000) == why
+    assert check_triggers(Configuration(), replace(CALM, **changed), 3000) == why
 
 
 def test_age_counts_only_where_something_came_or_went() -> None:
-    daily = configuration({"every_s": 86_400})
+    daily = build_configuration({"every_s": 86_400})
     still = replace(CALM, modified=1000, size=1000, later=0, later_outliers=0)
-    assert due(daily, still, 10**9) == ""
-    assert due(daily, replace(still, size=999), 1000 + 86_400) == "age"
-    assert due(daily, CALM, 1000 + 86_400) == "age"
-    assert due(daily, CALM, 999 + 86_400) == ""
+    assert check_triggers(daily, still, 10**9) == ""
+    assert check_triggers(daily, replace(still, size=999), 1000 + 86_400) == "age"
+    assert check_triggers(daily, CALM, 1000 + 86_400) == "age"
+    assert check_triggers(daily, CALM, 999 + 86_400) == ""
 
 
 def test_what_is_switched_off_makes_nothing_due() -> None:
-    off = configuration({"growth_max": None, "outliers_factor": None, "unknown_max": None})
+    off = build_configuration({"growth_max": None, "outliers_factor": None, "unknown_max": None})
     wild = replace(CALM, later=5000, later_outliers=5000, later_unknown=100)
-    assert due(off, wild, 10**9) == ""
+    assert check_triggers(off, wild, 10**9) == ""

@@ -7,13 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import VECTOR, Document, checked_document, document_of
-from fonds.collections.reading.clusters import clusters
-from fonds.collections.reading.documents import places, why
-from fonds.collections.tables import DOCUMENTS
-from fonds.formats.grouping.dense import NUMBERS_MAX, from_vector_dense, to_vector_dense
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import (
+    VECTOR,
+    Document,
+    parse_document,
+    validate_document,
+)
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.stored.dense_vectors import (
+    NUMBERS_MAX,
+    decode_dense_vector,
+    encode_dense_vector,
+)
+from fonds.grouping.tables import DOCUMENTS
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.model.errors import DamagedInputError
 from kept_collections import NEWS, Kept, faults, themed
 
@@ -33,32 +42,34 @@ def documents(count: int, seed: int = 0) -> list[Document]:
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20).filter(any))
 def test_a_vector_comes_back_as_its_direction(numbers: list[float]) -> None:
-    found = from_vector_dense(to_vector_dense(numbers))
+    found = decode_dense_vector(encode_dense_vector(numbers))
     scaled = np.array(numbers) / np.abs(numbers).max()
     assert np.allclose(found, scaled / np.linalg.norm(scaled), atol=1e-6)
-    assert to_vector_dense(found.tolist()) == to_vector_dense(tuple(found.tolist()))
+    assert encode_dense_vector(found.tolist()) == encode_dense_vector(tuple(found.tolist()))
 
 
 def test_what_is_no_vector_is_refused() -> None:
-    assert to_vector_dense(()) == b""
+    assert encode_dense_vector(()) == b""
     for numbers in ((float("nan"),), (float("inf"), 1.0), (0.0, 0.0), (1.0,) * (NUMBERS_MAX + 1)):
         with pytest.raises(ValueError, match="finite numbers"):
-            checked_document(Document("a", "text", vector=numbers))
-    stored = to_vector_dense((3.0, 4.0))
+            validate_document(Document("a", "text", vector=numbers))
+    stored = encode_dense_vector((3.0, 4.0))
     for broken in (stored[:-1], stored[:-4], b"FGv", stored[:8], stored[:-1] + b"\xff"):
         with pytest.raises(DamagedInputError):
-            from_vector_dense(broken)
+            decode_dense_vector(broken)
 
 
 def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept) -> None:
-    put(kept.tables, "news", "dense", configuration({"clusters": 4, "dense": 4}))
+    save_configuration(
+        kept.tables, "news", "dense", build_configuration({"clusters": 4, "dense": 4})
+    )
     kept.changes.put(NEWS, [*documents(80), Document("none", "without any vector at all")])
     made = rebuild(kept.changes, NEWS, "dense")
-    assert (made.clusters, made.apart) == (4, 1)
-    found = {n: places(kept.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
+    assert (made.clusters, made.unclustered) == (4, 1)
+    found = {n: list_placements(kept.tables, NEWS, f"0-{n}")[0].label for n in range(80)}
     agreeing = [found[n] == found[n + 4] for n in range(76)]
     assert np.mean(agreeing) > 0.9
-    served = clusters(kept.tables, NEWS, "dense")
+    served = load_clusters(kept.tables, NEWS, "dense")
     assert served is not None
     assert served.apart["vector"] == 1
 
@@ -67,10 +78,10 @@ def test_documents_are_grouped_by_their_vectors_where_it_is_asked_for(kept: Kept
         for n, one in enumerate(documents(8, seed=1))
     ]
     kept.changes.put(NEWS, [*later, Document("later", "word1s0 fresh", vector=(1.0,))])
-    near = [places(kept.tables, NEWS, f"1-{n}")[0].label == found[n] for n in range(8)]
+    near = [list_placements(kept.tables, NEWS, f"1-{n}")[0].label == found[n] for n in range(8)]
     assert np.mean(near) >= 0.75
-    assert places(kept.tables, NEWS, "later")[0].apart == "vector"
-    assert why(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
+    assert list_placements(kept.tables, NEWS, "later")[0].apart == "vector"
+    assert explain_placement(kept.tables, kept.changes.models, NEWS, "0-1", "dense") is not None
     assert faults(kept.tables, NEWS) == []
 
 
@@ -80,13 +91,15 @@ def test_another_vector_is_another_document_and_the_same_is_none(kept: Kept) -> 
     assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 4.0))]).unchanged == 1
     assert kept.changes.put(NEWS, [Document("a", one.text, vector=(2.0, 1.0))]).replaced == 1
     assert kept.changes.put(NEWS, [Document("a", one.text)]).replaced == 1
-    (cells,) = kept.tables.rows(DOCUMENTS, [NEWS.document("a")]).values()
+    (cells,) = kept.tables.get_rows(DOCUMENTS, [NEWS.build_document_row("a")]).values()
     assert cells[VECTOR] == b""
-    assert document_of(cells).document.vector == ()
+    assert parse_document(cells).document.vector == ()
 
 
 def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
-    put(kept.tables, "news", "en", configuration({"where": ["language=en", "title=a=b"]}))
+    save_configuration(
+        kept.tables, "news", "en", build_configuration({"where": ["language=en", "title=a=b"]})
+    )
     text = "a text of some words"
     kept.changes.put(
         NEWS,
@@ -97,20 +110,20 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
         ],
     )
     made = rebuild(kept.changes, NEWS, "en")
-    assert (made.documents, made.apart) == (1, 2)
-    assert places(kept.tables, NEWS, "title")[0].apart == "field"
+    assert (made.documents, made.unclustered) == (1, 2)
+    assert list_placements(kept.tables, NEWS, "title")[0].apart == "field"
     for wrong, told in (("langage=en", "did you mean 'language'"), ("language", "FIELD=VALUE")):
         with pytest.raises(ValueError, match=told):
-            configuration({"where": [wrong]})
+            build_configuration({"where": [wrong]})
     with pytest.raises(ValueError, match="dense is the length"):
-        configuration({"dense": 0})
+        build_configuration({"dense": 0})
 
 
 def test_a_text_without_terms_keeps_no_vectors_of_the_text_before(kept: Kept) -> None:
     kept.changes.put(NEWS, themed(60))
     rebuild(kept.changes, NEWS)
     columns = ["processing:vector_idf", "processing:vector_tfidf"]
-    row = NEWS.document("d0")
-    assert all(kept.tables.row(DOCUMENTS, row, columns).values())
+    row = NEWS.build_document_row("d0")
+    assert all(kept.tables.get_row(DOCUMENTS, row, columns).values())
     kept.changes.put(NEWS, [Document("d0", "... !")])
-    assert [kept.tables.row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]
+    assert [kept.tables.get_row(DOCUMENTS, row, columns)[name] for name in columns] == [b"", b""]

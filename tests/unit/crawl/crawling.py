@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from fonds.crawl.frontier import Frontier
-from fonds.crawl.hosts import Turn
-from fonds.crawl.pace import Answer
+from fonds.fetching.frontier import Frontier
+from fonds.fetching.pace import QueuedRequest, RequestOutcome
 
 
 @dataclass
@@ -18,12 +17,12 @@ class VirtualWeb:
     """Works turns off; `answer(turn, nth)` says how a host answers, `log` who was asked when."""
 
     frontier: Frontier
-    answer: Callable[[Turn, int], Answer]
+    answer: Callable[[QueuedRequest, int], RequestOutcome]
     at_once: int = 64
     now_s: float = 0.0
-    log: list[tuple[float, Turn]] = field(default_factory=list)
-    sent_back: list[tuple[float, Turn]] = field(default_factory=list)
-    under_way: list[tuple[float, int, Turn, Answer]] = field(default_factory=list)
+    log: list[tuple[float, QueuedRequest]] = field(default_factory=list)
+    sent_back: list[tuple[float, QueuedRequest]] = field(default_factory=list)
+    under_way: list[tuple[float, int, QueuedRequest, RequestOutcome]] = field(default_factory=list)
     names_seen: int = 0
     _asked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -31,7 +30,7 @@ class VirtualWeb:
         """Let time pass, and whatever may happen by then."""
         while True:
             self._turn()
-            moments = [self.frontier.wake_at_s()] if self._has_room() else []
+            moments = [self.frontier.get_wake_at_s()] if self._has_room() else []
             moments += [self.under_way[0][0]] if self.under_way else []
             soonest = min((one for one in moments if one is not None), default=until_s)
             if soonest > until_s or not any(one is not None for one in moments):
@@ -46,18 +45,18 @@ class VirtualWeb:
     def _turn(self) -> None:
         while self.under_way and self.under_way[0][0] <= self.now_s:
             _, _, turn, answer = heappop(self.under_way)
-            self.frontier.ended(turn.key, answer, self.now_s)
+            self.frontier.finish(turn.key, answer, self.now_s)
         for turn in self.frontier.start(self.now_s, self.at_once - len(self.under_way)):
             self.log.append((self.now_s, turn))
             self._asked[turn.host] += 1
             answer = self.answer(turn, self._asked[turn.host])
             heappush(self.under_way, (self.now_s + answer.took_s, len(self.log), turn, answer))
         self.sent_back += [
-            (self.now_s + after_s, turn) for turn, after_s in self.frontier.late(self.now_s)
+            (self.now_s + after_s, turn) for turn, after_s in self.frontier.take_late(self.now_s)
         ]
-        self.names_seen = max(self.names_seen, self.frontier.names)
+        self.names_seen = max(self.names_seen, self.frontier.remembered_count)
 
-    def moments(self, name: Callable[[Turn], str]) -> dict[str, list[float]]:
+    def moments(self, name: Callable[[QueuedRequest], str]) -> dict[str, list[float]]:
         """When each name was asked, in order."""
         found = defaultdict(list)
         for at_s, turn in self.log:

@@ -9,25 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.hosts import HostLoad, Turn
-from fonds.crawl.pace import Answer, PaceRules
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import HostLoad, PaceRules, QueuedRequest, RequestOutcome
 from unit.crawl.crawling import VirtualWeb, gaps
 
-USUAL = Rules(
+USUAL = FrontierRules(
     PaceRules(2.0),
     PaceRules(1.0, busy_factor=0.0, active_max=4),
     PaceRules(0.1, busy_factor=0.0, active_max=16),
 )
-QUICK = Answer(took_s=0.2)
+QUICK = RequestOutcome(took_s=0.2)
 TOLERANCE_S = 1e-6
 
 
-def turn(key: int, host: str, domain: str = "", address: str = "") -> Turn:
-    return Turn(key, host, domain or host, address or f"address of {host}")
+def turn(key: int, host: str, domain: str = "", address: str = "") -> QueuedRequest:
+    return QueuedRequest(key, host, domain or host, address or f"address of {host}")
 
 
-def web(rules: Rules = USUAL, answer: Answer = QUICK) -> VirtualWeb:
+def web(rules: FrontierRules = USUAL, answer: RequestOutcome = QUICK) -> VirtualWeb:
     return VirtualWeb(Frontier(rules), lambda turn, nth: answer)
 
 
@@ -42,7 +41,7 @@ def test_a_host_is_asked_at_its_pace_and_not_slower() -> None:
 def test_the_gap_counts_from_when_a_request_was_sent_not_from_when_its_connection_was_begun() -> (
     None
 ):
-    slow, quick = (Answer(took_s=took_s, since_sent_s=0.1) for took_s in (1.5, 0.1))
+    slow, quick = (RequestOutcome(took_s=took_s, since_sent_s=0.1) for took_s in (1.5, 0.1))
     ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: slow if nth == 1 else quick)
     for key in range(3):
         ours.frontier.offer(turn(key, "a"), 0.0)
@@ -53,7 +52,9 @@ def test_the_gap_counts_from_when_a_request_was_sent_not_from_when_its_connectio
 
 
 def test_the_pace_outlives_idleness() -> None:
-    ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: Answer(took_s=0.1, refused=nth <= 5))
+    ours = VirtualWeb(
+        Frontier(USUAL), lambda turn, nth: RequestOutcome(took_s=0.1, is_refused=nth <= 5)
+    )
     for key in range(6):
         ours.frontier.offer(turn(key, "a"), ours.now_s)
         ours.run(ours.now_s + 500.0)
@@ -65,7 +66,7 @@ def test_the_pace_outlives_idleness() -> None:
 
 
 def test_slow_answers_make_the_pace_slower_and_one_at_a_time() -> None:
-    ours = web(answer=Answer(took_s=10.0))
+    ours = web(answer=RequestOutcome(took_s=10.0))
     for key in range(8):
         ours.frontier.offer(turn(key, "a"), 0.0)
     ours.run(59.0)
@@ -73,7 +74,7 @@ def test_slow_answers_make_the_pace_slower_and_one_at_a_time() -> None:
 
 
 def test_retry_after_is_waited_for_and_those_who_wait_are_sent_away_meanwhile() -> None:
-    refusal = Answer(took_s=0.1, refused=True, retry_after_s=3600.0)
+    refusal = RequestOutcome(took_s=0.1, is_refused=True, retry_after_s=3600.0)
     ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: refusal if nth == 1 else QUICK)
     for key in range(4):
         ours.frontier.offer(turn(key, "a"), 0.0)
@@ -86,7 +87,7 @@ def test_retry_after_is_waited_for_and_those_who_wait_are_sent_away_meanwhile() 
 
 
 def test_a_host_without_answer_is_left_alone_and_others_of_its_domain_are_not() -> None:
-    dead = Answer(took_s=30.0, unreachable=True)
+    dead = RequestOutcome(took_s=30.0, is_unreachable=True)
     ours = VirtualWeb(Frontier(USUAL), lambda turn, nth: dead if turn.host == "dead.a" else QUICK)
     for key in range(6):
         ours.frontier.offer(turn(key, ("dead.a", "live.a")[key % 2], "a"), 0.0)
@@ -98,7 +99,7 @@ def test_a_host_without_answer_is_left_alone_and_others_of_its_domain_are_not() 
 
 def test_a_crawl_delay_is_a_floor() -> None:
     ours = web()
-    ours.frontier.floor("a", "a", 7.0, 0.0)
+    ours.frontier.set_floor("a", "a", 7.0, 0.0)
     for key in range(3):
         ours.frontier.offer(turn(key, "a"), 0.0)
     ours.run(59.0)
@@ -141,8 +142,8 @@ def test_domains_on_one_address_share_its_pace_and_none_is_passed_over() -> None
 
 
 def test_no_more_than_allowed_goes_to_one_address_at_once() -> None:
-    slow = Rules(PaceRules(0.0), PaceRules(0.0), PaceRules(0.0, active_max=3))
-    ours = web(slow, Answer(took_s=5.0))
+    slow = FrontierRules(PaceRules(0.0), PaceRules(0.0), PaceRules(0.0, active_max=3))
+    ours = web(slow, RequestOutcome(took_s=5.0))
     for key in range(30):
         ours.frontier.offer(turn(key, f"h{key}", address="shared"), 0.0)
     ours.run(4.0)
@@ -153,7 +154,7 @@ def test_no_more_than_allowed_goes_to_one_address_at_once() -> None:
 
 def test_one_request_at_a_time_is_enough_to_come_to_an_end() -> None:
     one = PaceRules(0.0, active_max=1)
-    ours = web(Rules(one, one, one), Answer(took_s=5.0))
+    ours = web(FrontierRules(one, one, one), RequestOutcome(took_s=5.0))
     for key in range(5):
         ours.frontier.offer(turn(key, f"h{key}", address="shared"), 0.0)
     ours.run(24.9)
@@ -175,10 +176,10 @@ def test_what_waits_is_told_by_host_with_when_it_is_asked() -> None:
         frontier.offer(turn(key, "slow.example"), 100.0)
     frontier.offer(turn(9, "other.example"), 100.0)
     assert len(frontier.start(100.0, 9)) == 2
-    (told,) = frontier.loads(100.5)
+    (told,) = frontier.list_loads(100.5)
     gap_s = USUAL.host.gap_s
     assert told == HostLoad("slow.example", 3, gap_s, gap_s - 0.5)
-    assert told.lasts_s == 3 * gap_s - 0.5
+    assert told.duration_s == 3 * gap_s - 0.5
 
 
 def test_a_withdrawn_turn_never_starts() -> None:
@@ -189,11 +190,13 @@ def test_a_withdrawn_turn_never_starts() -> None:
     ours.frontier.withdraw(1)
     ours.run(30.0)
     assert [one.key for _, one in ours.log] == [0, 2]
-    assert ours.frontier.waiting == 0
+    assert ours.frontier.waiting_count == 0
 
 
 def test_without_any_pace_everything_starts_at_once() -> None:
-    ours = web(Rules(*[PaceRules(0.0, busy_factor=0.0, active_max=10)] * 3), Answer())
+    ours = web(
+        FrontierRules(*[PaceRules(0.0, busy_factor=0.0, active_max=10)] * 3), RequestOutcome()
+    )
     for key in range(50):
         ours.frontier.offer(turn(key, f"h{key % 7}"), 0.0)
     ours.run(0.0)
@@ -203,10 +206,10 @@ def test_without_any_pace_everything_starts_at_once() -> None:
 answers = st.sampled_from(
     [
         QUICK,
-        Answer(took_s=3.0),
-        Answer(took_s=0.1, refused=True),
-        Answer(took_s=0.1, refused=True, retry_after_s=20.0),
-        Answer(took_s=1.0, unreachable=True),
+        RequestOutcome(took_s=3.0),
+        RequestOutcome(took_s=0.1, is_refused=True),
+        RequestOutcome(took_s=0.1, is_refused=True, retry_after_s=20.0),
+        RequestOutcome(took_s=1.0, is_unreachable=True),
     ]
 )
 
@@ -221,9 +224,9 @@ answers = st.sampled_from(
     names_max=st.sampled_from([3, 1000]),
 )
 def test_whatever_comes_no_pace_is_broken_and_every_turn_comes_out_once(
-    offers: list[tuple[float, int, int, bool]], script: list[Answer], names_max: int
+    offers: list[tuple[float, int, int, bool]], script: list[RequestOutcome], names_max: int
 ) -> None:
-    rules = Rules(
+    rules = FrontierRules(
         PaceRules(2.0),
         PaceRules(1.0, busy_factor=0.0, active_max=2),
         PaceRules(0.5, busy_factor=0.0, active_max=3),
@@ -246,7 +249,7 @@ def test_whatever_comes_no_pace_is_broken_and_every_turn_comes_out_once(
     ours.run(10_000.0)
     came_out = [one.key for _, one in ours.log] + [one.key for _, one in ours.sent_back]
     assert sorted(came_out) == sorted(taken)
-    assert (ours.frontier.waiting, ours.frontier.active) == (0, 0)
+    assert (ours.frontier.waiting_count, ours.frontier.active_count) == (0, 0)
     if names_max == 1000:
         for moments in ours.moments(lambda one: one.host).values():
             assert all(gap >= 2.0 - TOLERANCE_S for gap in gaps(moments))
@@ -260,23 +263,25 @@ def test_whatever_comes_no_pace_is_broken_and_every_turn_comes_out_once(
 def test_many_hosts_with_a_hundred_links_each(hosts: int) -> None:
     """A day of a web: links come in bursts by site, the worst order there is, two a host in hand at most."""
     each = 100
-    rules = Rules(USUAL.host, USUAL.domain, PaceRules(0.0, active_max=64), names_max=hosts * 6 // 5)
-    ours = VirtualWeb(Frontier(rules), lambda turn, nth: Answer(took_s=0.05), at_once=512)
+    rules = FrontierRules(
+        USUAL.host, USUAL.domain, PaceRules(0.0, active_max=64), names_max=hosts * 6 // 5
+    )
+    ours = VirtualWeb(Frontier(rules), lambda turn, nth: RequestOutcome(took_s=0.05), at_once=512)
     queue = deque((host, key) for host in range(hosts) for key in range(each))
-    delayed: list[tuple[float, int, Turn]] = []
+    delayed: list[tuple[float, int, QueuedRequest]] = []
     most_waiting = 0
-    while queue or delayed or ours.frontier.waiting or ours.under_way:
+    while queue or delayed or ours.frontier.waiting_count or ours.under_way:
         due = []
         while delayed and delayed[0][0] <= ours.now_s:
             due.append(heappop(delayed)[2])
-        while queue and ours.frontier.waiting + len(due) < 2 * hosts:
+        while queue and ours.frontier.waiting_count + len(due) < 2 * hosts:
             host, key = queue.popleft()
             due.append(turn(host * each + key, f"h{host}", address=f"a{host % 500}"))
         for one in due:
             after_s = ours.frontier.offer(one, ours.now_s)
             if after_s:
                 heappush(delayed, (ours.now_s + after_s, int(str(one.key)), one))
-        most_waiting = max(most_waiting, ours.frontier.waiting)
+        most_waiting = max(most_waiting, ours.frontier.waiting_count)
         ours.run(ours.now_s + 1.0)
         for at_s, one in ours.sent_back:
             heappush(delayed, (at_s, int(str(one.key)), one))
@@ -290,35 +295,41 @@ def test_many_hosts_with_a_hundred_links_each(hosts: int) -> None:
 
 
 def test_a_domain_somebody_may_have_asked_just_now_is_given_a_pause() -> None:
-    rules = Rules(PaceRules(2.0), PaceRules(1.0, busy_factor=0.0), PaceRules(0.0))
+    rules = FrontierRules(PaceRules(2.0), PaceRules(1.0, busy_factor=0.0), PaceRules(0.0))
     frontier = Frontier(rules)
     frontier.pause("a.example", 10.0)
-    assert frontier.offer(Turn("x", "www.a.example", "a.example", "192.0.2.1"), 10.0) == 0.0
+    assert (
+        frontier.offer(QueuedRequest("x", "www.a.example", "a.example", "192.0.2.1"), 10.0) == 0.0
+    )
     assert frontier.start(11.9, 10) == []
     assert [turn.key for turn in frontier.start(12.0, 10)] == ["x"]
 
 
 def test_what_waits_for_a_domain_can_be_sent_back_whole() -> None:
-    rules = Rules(PaceRules(5.0), PaceRules(0.0, busy_factor=0.0), PaceRules(0.0))
+    rules = FrontierRules(PaceRules(5.0), PaceRules(0.0, busy_factor=0.0), PaceRules(0.0))
     frontier = Frontier(rules)
     for number in range(4):
-        frontier.offer(Turn(number, f"h{number % 2}.a.example", "a.example", "192.0.2.1"), 0.0)
-    frontier.offer(Turn("other", "b.example", "b.example", "192.0.2.2"), 0.0)
+        frontier.offer(
+            QueuedRequest(number, f"h{number % 2}.a.example", "a.example", "192.0.2.1"), 0.0
+        )
+    frontier.offer(QueuedRequest("other", "b.example", "b.example", "192.0.2.2"), 0.0)
     begun = {turn.key for turn in frontier.start(0.0, 1)}
-    frontier.send_back("a.example", 20.0)
-    sent = {turn.key: after_s for turn, after_s in frontier.late(0.0)}
+    frontier.return_domain("a.example", 20.0)
+    sent = {turn.key: after_s for turn, after_s in frontier.take_late(0.0)}
     assert sent == dict.fromkeys({0, 1, 2, 3} - begun, 20.0)
-    assert frontier.needs("a.example") is bool(begun & {0, 1, 2, 3})
-    assert frontier.waiting == ("other" not in begun)
+    assert frontier.is_needed("a.example") is bool(begun & {0, 1, 2, 3})
+    assert frontier.waiting_count == ("other" not in begun)
 
 
 def test_a_delay_a_host_asks_for_counts_from_its_last_request() -> None:
-    frontier = Frontier(Rules(PaceRules(1.0, busy_factor=0.0), PaceRules(0.0), PaceRules(0.0)))
-    turn = Turn("robots", "a.example", "a.example", "192.0.2.1")
+    frontier = Frontier(
+        FrontierRules(PaceRules(1.0, busy_factor=0.0), PaceRules(0.0), PaceRules(0.0))
+    )
+    turn = QueuedRequest("robots", "a.example", "a.example", "192.0.2.1")
     frontier.offer(turn, 0.0)
     frontier.start(0.0, 1)
-    frontier.ended("robots", Answer(0.1), 0.1)
-    frontier.floor("a.example", "a.example", 7.0, 0.1)
-    frontier.offer(Turn("page", "a.example", "a.example", "192.0.2.1"), 0.1)
+    frontier.finish("robots", RequestOutcome(0.1), 0.1)
+    frontier.set_floor("a.example", "a.example", 7.0, 0.1)
+    frontier.offer(QueuedRequest("page", "a.example", "a.example", "192.0.2.1"), 0.1)
     assert frontier.start(6.9, 1) == []
     assert [one.key for one in frontier.start(7.0, 1)] == ["page"]

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.crawl.links import link_to
-from fonds.formats.envelope import decode, encode
-from fonds.model.entry import LINK
+from fonds.following.link_rules import build_link
+from fonds.model.capture import RssEntry
+from fonds.model.entry import LINK, Link, TlsCheck, build_link_entry
 from fonds.model.errors import DamagedInputError
-from fonds.model.link import Link, TlsCheck, of_link
 from fonds.model.message import Message
-from fonds.model.rss_entry import RssEntry
-from fonds.pipelines.topics import LINKS
+from fonds.pipelines.flavours.stages import LINKS
+from fonds.queues.messages.envelope import decode, encode
 
 FOUND = RssEntry(
     link="https://news.example.org/a",
@@ -27,14 +26,14 @@ FOUND = RssEntry(
 
 
 def test_the_same_address_of_the_same_input_is_the_same_link() -> None:
-    first = link_to("https://news.example.org/a", "poll1", FOUND)
-    again = link_to(" https://news.example.org/a#part\n", "poll1")
+    first = build_link("https://news.example.org/a", "poll1", FOUND)
+    again = build_link(" https://news.example.org/a#part\n", "poll1")
     assert again.id == first.id
 
 
 def test_another_address_and_another_input_are_other_links() -> None:
     made = [
-        link_to(url, poll).id
+        build_link(url, poll).id
         for poll in ("poll1", "poll2")
         for url in ("https://news.example.org/a", "https://news.example.org/A")
     ]
@@ -43,22 +42,22 @@ def test_another_address_and_another_input_are_other_links() -> None:
 
 def test_links_of_one_domain_stay_together_and_strangers_on_a_shared_host_do_not() -> None:
     def key(url: str) -> str:
-        return link_to(url, "poll").order_key
+        return build_link(url, "poll").order_key
 
     assert key("https://www.news.co.uk/a") == key("http://sport.news.co.uk:8080/b") == "news.co.uk"
     assert key("https://a.blogspot.com/") != key("https://b.blogspot.com/")
 
 
 def test_a_link_without_an_entry_of_a_feed_says_itself_where_it_leads() -> None:
-    assert link_to("https://news.example.org/a", "poll").rss_entry.link == (
+    assert build_link("https://news.example.org/a", "poll").rss_entry.link == (
         "https://news.example.org/a"
     )
-    assert link_to("https://other.example.org/", "poll", FOUND).rss_entry is FOUND
+    assert build_link("https://other.example.org/", "poll", FOUND).rss_entry is FOUND
 
 
 def test_a_link_is_an_entry_that_was_not_seen_yet() -> None:
-    link = link_to("https://news.example.org/a", "poll", collection="news")
-    entry = of_link(link)
+    link = build_link("https://news.example.org/a", "poll", collection="news")
+    entry = build_link_entry(link)
     assert (entry.id, entry.input_id, entry.kind, entry.url, entry.collection) == (
         link.id,
         "poll",
@@ -67,21 +66,21 @@ def test_a_link_is_an_entry_that_was_not_seen_yet() -> None:
         "news",
     )
     assert entry.item is link
-    assert entry.seen is None
+    assert entry.seen_datetime14 is None
     assert entry.place is None
 
 
 @given(url=st.text(), input_id=st.text(min_size=1))
 def test_any_text_is_a_link_with_an_id(url: str, input_id: str) -> None:
-    link = link_to(url, input_id)
+    link = build_link(url, input_id)
     assert link.id.startswith(f"{input_id}-")
-    assert link_to(url, input_id) == link
+    assert build_link(url, input_id) == link
 
 
 @pytest.mark.parametrize("tls", TlsCheck)
 def test_a_link_survives_the_wire_whole(tls: TlsCheck) -> None:
     moment = datetime(2026, 11, 22, 1, 2, 3, 456789, tzinfo=UTC)
-    link = link_to("https://news.example.org/a", "poll", FOUND, found_at=moment, tls=tls)
+    link = build_link("https://news.example.org/a", "poll", FOUND, found_at=moment, tls=tls)
     assert decode(Message(link.id, encode(link)), LINKS.payload) == link
 
 

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.crawl.outcomes import AGAIN_S, RETRY_AFTER_MAX_S, later_s, of_status, retry_after_s
+from fonds.fetching.outcomes import (
+    RETRY_AFTER_MAX_S,
+    RETRY_S,
+    classify_status,
+    compute_retry_delay,
+    retry_after_s,
+)
 from fonds.model.disposition import Reason, Verdict
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
@@ -33,21 +39,21 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_a_status_has_its_class(status: int, verdict: Verdict, reason: Reason | None) -> None:
-    ended = of_status("link", status)
+    ended = classify_status("link", status)
     assert (ended.verdict, ended.reason) == (verdict, reason)
 
 
 def test_what_is_asked_for_is_waited_for() -> None:
-    assert of_status("link", 429, 7200.0).after_s == 7200.0
-    assert of_status("link", 429, 1.0).after_s >= 0.75 * AGAIN_S
+    assert classify_status("link", 429, 7200.0).after_s == 7200.0
+    assert classify_status("link", 429, 1.0).after_s >= 0.75 * RETRY_S
 
 
 def test_those_that_failed_together_do_not_come_back_together() -> None:
-    times = [later_s(f"link{number}") for number in range(1000)]
+    times = [compute_retry_delay(f"link{number}") for number in range(1000)]
     assert len(set(times)) == 1000
-    assert min(times) >= 0.75 * AGAIN_S
-    assert max(times) <= 1.25 * AGAIN_S
-    assert max(times) - min(times) > 0.4 * AGAIN_S
+    assert min(times) >= 0.75 * RETRY_S
+    assert max(times) <= 1.25 * RETRY_S
+    assert max(times) - min(times) > 0.4 * RETRY_S
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.crawl.redirects import redirect_target
-from fonds.crawl.request_url import request_url
+from fonds.fetching.outcomes import resolve_redirect
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.urls.request_url import parse_request_url
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from fonds.model.errors import PermanentError
     ],
 )
 def test_an_address_is_asked_for_in_one_spelling(text: str, asked: str) -> None:
-    assert request_url(text).url == asked
+    assert parse_request_url(text).url == asked
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,22 @@ def test_an_address_is_asked_for_in_one_spelling(text: str, asked: str) -> None:
 )
 def test_what_cannot_be_fetched_is_refused_at_once(text: str) -> None:
     with pytest.raises(PermanentError) as refused:
-        request_url(text)
+        parse_request_url(text)
     assert refused.value.reason is Reason.BAD_URL
 
 
 @given(st.text())
 def test_any_text_is_an_address_or_refused_and_never_breaks_out_of_its_line(text: str) -> None:
     try:
-        found = request_url(text)
+        found = parse_request_url(text)
     except PermanentError:
         return
     assert found.url.isascii()
     assert not set(found.url) & set(" \r\n\t\x00")
-    assert request_url(found.url).url == found.url
+    assert parse_request_url(found.url).url == found.url
 
 
-FROM = request_url("https://a.example/dir/page?x=1")
+FROM = parse_request_url("https://a.example/dir/page?x=1")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ FROM = request_url("https://a.example/dir/page?x=1")
     ],
 )
 def test_a_redirect_leads_where_its_location_says(location: str, target: str) -> None:
-    found = redirect_target(FROM, 302, location)
+    found = resolve_redirect(FROM, 302, location)
     assert found is not None
     assert found.url == target
 
@@ -94,7 +94,7 @@ def test_a_redirect_leads_where_its_location_says(location: str, target: str) ->
     ("status", "location"), [(200, "/b"), (304, "/b"), (300, "/b"), (302, None)]
 )
 def test_other_answers_are_no_redirects(status: int, location: str | None) -> None:
-    assert redirect_target(FROM, status, location) is None
+    assert resolve_redirect(FROM, status, location) is None
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_other_answers_are_no_redirects(status: int, location: str | None) -> No
 )
 def test_a_redirect_to_what_cannot_be_fetched_is_refused(location: str) -> None:
     with pytest.raises(PermanentError) as refused:
-        redirect_target(FROM, 301, location)
+        resolve_redirect(FROM, 301, location)
     assert refused.value.reason is Reason.BAD_REDIRECT

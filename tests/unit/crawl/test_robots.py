@@ -12,18 +12,18 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.crawl.request_url import request_url
-from fonds.crawl.robots import (
-    BYTES_MAX,
-    KEPT_S,
-    UNREACHABLE_KEPT_S,
+from fonds.fetching.robots import (
+    CACHE_S,
+    MAX_BYTES,
+    UNREACHABLE_CACHE_S,
     Robots,
     RobotsCache,
-    product_token,
-    robots_of,
-    unreachable,
+    build_unreachable,
+    parse_product_token,
+    parse_robots_response,
 )
-from fonds.model.http_head import HttpHead
+from fonds.model.exchange import HttpHead
+from fonds.urls.request_url import parse_request_url
 
 AGENT = "Fonds"
 
@@ -32,11 +32,11 @@ def robots(
     body: bytes, status: int = 200, coding: str = "", agent: str = AGENT, now_s: float = 0.0
 ) -> Robots:
     headers = (("Content-Encoding", coding),) if coding else ()
-    return robots_of(HttpHead(status, "", headers), body, agent, now_s)
+    return parse_robots_response(HttpHead(status, "", headers), body, agent, now_s)
 
 
 def allows_path(known: Robots, path: str) -> bool:
-    return known.allows(request_url(f"https://a.example{path}"))
+    return known.allows(parse_request_url(f"https://a.example{path}"))
 
 
 def allows(text: str, path: str) -> bool:
@@ -72,13 +72,13 @@ def test_rules_are_those_of_the_rfc(text: str, path: str, allowed: bool) -> None
 @pytest.mark.parametrize(
     ("status", "allowed", "kept_s"),
     [
-        (404, True, KEPT_S),
-        (401, True, KEPT_S),
-        (403, True, KEPT_S),
-        (301, True, KEPT_S),
-        (429, False, UNREACHABLE_KEPT_S),
-        (500, False, UNREACHABLE_KEPT_S),
-        (503, False, UNREACHABLE_KEPT_S),
+        (404, True, CACHE_S),
+        (401, True, CACHE_S),
+        (403, True, CACHE_S),
+        (301, True, CACHE_S),
+        (429, False, UNREACHABLE_CACHE_S),
+        (500, False, UNREACHABLE_CACHE_S),
+        (503, False, UNREACHABLE_CACHE_S),
     ],
 )
 def test_without_rules_the_status_decides(status: int, allowed: bool, kept_s: float) -> None:
@@ -88,17 +88,17 @@ def test_without_rules_the_status_decides(status: int, allowed: bool, kept_s: fl
 
 
 def test_what_does_not_answer_allows_nothing() -> None:
-    known = unreachable("broke off", 0.0)
+    known = build_unreachable("broke off", 0.0)
     assert not allows_path(known, "/x")
     assert known.unreachable == "broke off"
 
 
 def test_half_a_mebibyte_is_read_and_no_more() -> None:
     line = b"Disallow: /none\n"
-    padding = line * ((BYTES_MAX - 64) // len(line))
+    padding = line * ((MAX_BYTES - 64) // len(line))
     before = b"User-agent: *\n" + padding + b"Disallow: /within\n"
     text = before + line * 64 + b"Disallow: /beyond\n"
-    known = robots(text[: BYTES_MAX + 1])
+    known = robots(text[: MAX_BYTES + 1])
     assert not allows_path(known, "/within")
     assert allows_path(known, "/beyond")
 
@@ -111,19 +111,19 @@ def padded(last: bytes, size_bytes: int) -> bytes:
 
 def test_a_line_cut_at_the_limit_does_not_count() -> None:
     """`Disallow: /private` cut to `Disallow: /` forbids nothing."""
-    cut = padded(b"Disallow: /", BYTES_MAX) + b"private\n"
+    cut = padded(b"Disallow: /", MAX_BYTES) + b"private\n"
     assert allows_path(robots(cut), "/other")
     assert allows_path(robots(gzip.compress(cut, mtime=0), coding="gzip"), "/other")
 
 
 @pytest.mark.parametrize("rest", [b"\n", b"\r\n", b""])
 def test_a_line_that_ends_at_the_limit_counts(rest: bytes) -> None:
-    known = robots((padded(b"Disallow: /private", BYTES_MAX) + rest)[: BYTES_MAX + 1])
+    known = robots((padded(b"Disallow: /private", MAX_BYTES) + rest)[: MAX_BYTES + 1])
     assert not allows_path(known, "/private")
 
 
 def test_a_rule_whose_comment_is_cut_counts() -> None:
-    known = robots(padded(b"Disallow: /private # because", BYTES_MAX) + b"x")
+    known = robots(padded(b"Disallow: /private # because", MAX_BYTES) + b"x")
     assert not allows_path(known, "/private")
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_decoded_is_unreachable(body: bytes, coding: str) -> None
     known = robots(body, coding=coding)
     assert "decoded" in known.unreachable
     assert not allows_path(known, "/open")
-    assert known.expires_s == UNREACHABLE_KEPT_S
+    assert known.expires_s == UNREACHABLE_CACHE_S
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_any_bytes_are_a_robots_file(body: bytes, path: str) -> None:
 
 
 def test_the_name_of_the_agent_is_its_product_token() -> None:
-    assert product_token("Fonds/0.1 (+https://example.org/bot)") == "Fonds"
-    assert product_token("My-News_bot 2/1") == "My-News_bot"
+    assert parse_product_token("Fonds/0.1 (+https://example.org/bot)") == "Fonds"
+    assert parse_product_token("My-News_bot 2/1") == "My-News_bot"
 
 
 def test_answers_are_kept_as_long_as_they_hold() -> None:
@@ -260,7 +260,7 @@ def test_answers_are_kept_as_long_as_they_hold() -> None:
 
 
 def test_the_cache_is_bounded_by_count_and_by_bytes() -> None:
-    cache = RobotsCache(count_max=3, bytes_max=100)
+    cache = RobotsCache(count_max=3, max_bytes=100)
     for number in range(5):
         cache.put(str(number), Robots(10.0, size_bytes=1))
     assert [cache.get(str(number), 0.0) is not None for number in range(5)] == [False] * 2 + [

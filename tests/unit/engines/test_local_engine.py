@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import Words, gathered, word_job
-from fonds.engines.local import engine as engine_module
-from fonds.engines.local import runs
-from fonds.engines.local.engine import LocalEngine
-from fonds.engines.local.runs import Stretch, merged, write_runs
-from fonds.engines.ranges import range_of
+from fonds.bulk import local as engine_module
+from fonds.bulk import sort_runs
+from fonds.bulk.local import LocalEngine
+from fonds.bulk.sort_runs import RunRange, find_range, merge_runs, write_runs
 from fonds.ports import Job
 
 RANGES = (b"00250", b"00500 2", b"00900")
@@ -23,7 +22,7 @@ def expected(parts: int, ranges: tuple[bytes, ...]) -> list[bytes]:
     """What sorting in memory gives."""
     every = sorted(one for part in range(parts) for one in Words()(part))
     return [
-        b"%d:" % number + b",".join(one for one in every if range_of(ranges, one) == number)
+        b"%d:" % number + b",".join(one for one in every if find_range(ranges, one) == number)
         for number in range(len(ranges) + 1)
     ]
 
@@ -106,13 +105,13 @@ def test_sorting_on_disk_is_sorting(
     made = write_runs(records, tmp_path, "run", ranges, memory_bytes)
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "WAYS_MAX", ways)
+        patch.setattr(sort_runs, "MERGE_WAYS_MAX", ways)
         for number in range(len(ranges) + 1):
             stretches = [
-                Stretch(tmp_path / one.name, one.offsets[number], one.offsets[number + 1])
+                RunRange(tmp_path / one.name, one.offsets[number], one.offsets[number + 1])
                 for one in made
             ]
-            some = [*merged(stretches, tmp_path, f"m{number}")]
-            assert all(range_of(ranges, one) == number for one in some)
+            some = [*merge_runs(stretches, tmp_path, f"m{number}")]
+            assert all(find_range(ranges, one) == number for one in some)
             found += some
     assert found == sorted(records)

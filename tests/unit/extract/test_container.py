@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.warcs import PACKERS
-from fonds.extract.container import Container, container, is_archive_name
+from fonds.ingest.sources.container import Container, detect_container, is_archive_name
 
 WARC = b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 ARC = b"filedesc://x.arc 0.0.0.0 20080430204825 text/plain 76\n1 0 InternetArchive\n"
@@ -54,7 +54,7 @@ LIST = b"# seeds\nhttp://example.com/\r\n\nhttps://example.org/a?b=c\n"
     ],
 )
 def test_a_file_is_known_by_its_content(head: bytes, kind: Container) -> None:
-    assert container(head) is kind
+    assert detect_container(head) is kind
 
 
 @pytest.mark.parametrize(
@@ -70,33 +70,33 @@ def test_a_file_is_known_by_its_content(head: bytes, kind: Container) -> None:
     ],
 )
 def test_gzip_is_looked_into(inside: bytes, kind: Container | None) -> None:
-    assert container(gzip.compress(inside)) is kind
+    assert detect_container(gzip.compress(inside)) is kind
 
 
 def test_an_empty_gzip_member_in_front_does_not_hide_the_warc() -> None:
-    assert container(gzip.compress(b"") * 3 + gzip.compress(WARC)) is Container.WARC
+    assert detect_container(gzip.compress(b"") * 3 + gzip.compress(WARC)) is Container.WARC
 
 
 def test_a_head_cut_in_the_middle_of_a_member_is_enough() -> None:
-    assert container(gzip.compress(WARC * 500)[:60]) is Container.WARC
+    assert detect_container(gzip.compress(WARC * 500)[:60]) is Container.WARC
 
 
 def test_zstd_is_looked_into_with_and_without_a_dictionary() -> None:
-    assert container(zstandard.compress(WARC)) is Container.WARC
-    assert container(zstandard.compress(b"anything else")) is None
+    assert detect_container(zstandard.compress(WARC)) is Container.WARC
+    assert detect_container(zstandard.compress(b"anything else")) is None
     dictionary_frame = b"\x5d\x2a\x4d\x18" + (70_000).to_bytes(4, "little") + b"\0" * 70_000
-    assert container(dictionary_frame) is Container.WARC
+    assert detect_container(dictionary_frame) is Container.WARC
 
 
 @pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 def test_archives_are_known_in_every_packing_and_nothing_else_is(
     pack: Callable[[bytes], bytes],
 ) -> None:
-    assert container(pack(WARC)) is Container.WARC
-    assert container(pack(ARC)) is Container.ARC
-    assert container(pack(CDX_HEAD + CDX_LINE)) is None
-    assert container(pack(b"%PDF-1.7\n")) is None
-    assert container(pack(WARC)[:20]) in (None, Container.WARC)
+    assert detect_container(pack(WARC)) is Container.WARC
+    assert detect_container(pack(ARC)) is Container.ARC
+    assert detect_container(pack(CDX_HEAD + CDX_LINE)) is None
+    assert detect_container(pack(b"%PDF-1.7\n")) is None
+    assert detect_container(pack(WARC)[:20]) in (None, Container.WARC)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_zip_is_a_zip_even_when_empty() -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         empty = packed.getvalue()
         archive.writestr("a.pdf", b"%PDF-1.4")
-    assert container(packed.getvalue()) is Container.ZIP
+    assert detect_container(packed.getvalue()) is Container.ZIP
     assert empty == b""
     packed = io.BytesIO()
     zipfile.ZipFile(packed, "w").close()
-    assert container(packed.getvalue()) is Container.ZIP
+    assert detect_container(packed.getvalue()) is Container.ZIP
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_a_zip_is_a_zip_even_when_empty() -> None:
     ],
 )
 def test_what_no_source_reads_is_none(head: bytes) -> None:
-    assert container(head) is None
+    assert detect_container(head) is None
 
 
 def test_a_list_longer_than_the_head_is_a_list_although_its_last_line_is_cut() -> None:
     lines = b"".join(b"https://example.org/%d\n" % number for number in range(10_000))
-    assert container(lines) is Container.LIST
+    assert detect_container(lines) is Container.LIST
 
 
 def test_little_gzip_that_unpacks_to_very_much_is_bounded() -> None:
-    assert container(gzip.compress(b"\0" * 50_000_000)) is None
+    assert detect_container(gzip.compress(b"\0" * 50_000_000)) is None
 
 
 @given(
@@ -160,7 +160,7 @@ def test_little_gzip_that_unpacks_to_very_much_is_bounded() -> None:
     st.sampled_from([b"", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"WARC/", b"PK"]),
 )
 def test_any_bytes_are_judged_without_an_error(tail: bytes, start: bytes) -> None:
-    assert container(start + tail) in {None, *Container}
+    assert detect_container(start + tail) in {None, *Container}
 
 
 def test_an_epub_is_a_file_and_any_other_zip_is_opened() -> None:
@@ -169,4 +169,4 @@ def test_an_epub_is_a_file_and_any_other_zip_is_opened() -> None:
         with zipfile.ZipFile(packed, "w") as made:
             made.writestr("mimetype", mime, zipfile.ZIP_STORED)
             made.writestr("OEBPS/text.html", "<p>words</p>")
-        assert container(packed.getvalue()) is kind
+        assert detect_container(packed.getvalue()) is kind

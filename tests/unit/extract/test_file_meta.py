@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.file_meta import describe
+from fonds.extract.mime import describe
 from fonds.model.file import Kind
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.extract.language.identifying import (
-    Language,
+from fonds.text.language import (
+    IdentifiedLanguage,
     choose_language,
     identify_language,
-    language_tag,
-    page_language,
+    identify_page_language,
+    parse_language_tag,
 )
 
 TEXTS = {
@@ -89,7 +89,7 @@ def test_languages_no_model_tells_apart_are_as_declared() -> None:
 def test_declared_languages_are_checked_and_written_in_one_way(
     declared: str | None, tag: str | None
 ) -> None:
-    assert language_tag(declared) == tag
+    assert parse_language_tag(declared) == tag
 
 
 def test_a_language_without_a_code_of_two_letters_has_a_tag_only() -> None:
@@ -102,14 +102,14 @@ def test_a_language_without_a_code_of_two_letters_has_a_tag_only() -> None:
 def test_any_text_and_declaration_give_valid_codes_or_none(text: str, declared: str | None) -> None:
     code, tag = choose_language(text, declared)
     assert code is None or (len(code) == 2 and code.islower())
-    assert language_tag(tag) == tag
+    assert parse_language_tag(tag) == tag
 
 
 def test_a_page_s_language_comes_with_its_confidence_and_too_short_a_text_has_none() -> None:
-    found = page_language(TEXTS["es"], "en-US")
+    found = identify_page_language(TEXTS["es"], "en-US")
     assert (found.code, found.tag) == ("es", "es")
     assert found.confidence is not None
     assert 0.5 < found.confidence <= 1
-    assert page_language("Ok, ja.", None) == Language("und", "und")
-    assert page_language("Ok, ja.", "nl-BE") == Language("nl", "nl-BE")
-    assert page_language("", None) == Language(None, None)
+    assert identify_page_language("Ok, ja.", None) == IdentifiedLanguage("und", "und")
+    assert identify_page_language("Ok, ja.", "nl-BE") == IdentifiedLanguage("nl", "nl-BE")
+    assert identify_page_language("", None) == IdentifiedLanguage(None, None)

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.extract.page import BODY_BYTES_MAX, EXTRACTOR, PageExtraction, PageStatus, parse_page
-from fonds.extract.url import unique_url_hash
+from fonds.extract.page import (
+    BODY_MAX_BYTES,
+    EXTRACTOR,
+    PageExtraction,
+    PageStatus,
+    parse_page,
+)
 from fonds.model.disposition import Reason
+from fonds.urls.mediacloud_id import hash_url
 
 CAPTURED_AT = datetime(2024, 6, 1, 12, 0, tzinfo=UTC)
 URL = "https://News.Example.co.uk/2024/bridge?utm_source=rss&id=7"
@@ -121,7 +127,7 @@ def test_a_feed_served_as_a_page_is_a_feed(body: str) -> None:
 
 
 def test_a_page_over_the_limit_is_too_large() -> None:
-    page = read(b"<p>" + b"x" * BODY_BYTES_MAX)
+    page = read(b"<p>" + b"x" * BODY_MAX_BYTES)
     assert (page.status, page.status.reason) == (PageStatus.TOO_LARGE, Reason.TOO_LARGE)
     assert page.content.url == URL
 
@@ -198,7 +204,7 @@ def test_what_is_ours_is_told_beside_the_seed_s_fields() -> None:
     body = f"<html lang=en><head>{head}</head><body><h1>Bridge closes</h1>{story * 4}</body></html>"
     url = "https://news.example.com/bridge?ref=x"
     found = parse_page(body.encode(), url, None, datetime(2024, 6, 30, tzinfo=UTC), True).metadata
-    assert found.unique_url_hash == unique_url_hash("http://example.com/bridge")
+    assert found.unique_url_hash == hash_url("http://example.com/bridge")
     assert (found.published_on, found.published_source) == ("2024-05-31", "json-ld")
     assert (found.modified_on, found.modified_source) == ("2024-06-01", "json-ld")
     assert (found.authors, found.authors_source) == (("Ann Lee",), "meta")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.extract.page_kind import (
-    NOTICE_CHARS_MAX,
-    PLACEHOLDER_CHARS_MAX,
+from fonds.extract.page import (
+    PAGE_NOTICE_MAX_CHARS,
+    PLACEHOLDER_MAX_CHARS,
     PageKind,
+    classify_page,
     is_placeholder,
-    page_kind,
 )
 
 NONE: frozenset[str] = frozenset()
@@ -29,7 +29,10 @@ NONE: frozenset[str] = frozenset()
     ],
 )
 def test_an_error_page_is_known_by_its_title(title: str) -> None:
-    assert page_kind(title, "We are sorry.", NONE, is_front=False, is_dated=False) is PageKind.ERROR
+    assert (
+        classify_page(title, "We are sorry.", NONE, is_front=False, is_dated=False)
+        is PageKind.ERROR
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,9 @@ def test_an_error_page_is_known_by_its_title(title: str) -> None:
 )
 def test_a_story_of_some_length_is_no_error(title: str) -> None:
     assert (
-        page_kind(title, "x" * (NOTICE_CHARS_MAX + 1), NONE, is_front=False, is_dated=False)
+        classify_page(
+            title, "x" * (PAGE_NOTICE_MAX_CHARS + 1), NONE, is_front=False, is_dated=False
+        )
         is PageKind.ARTICLE
     )
 
@@ -47,37 +52,47 @@ def test_a_request_for_consent_is_one_by_title_or_words() -> None:
     words = (
         "We use cookies. Accept all cookies or change your privacy settings; your consent is asked."
     )
-    assert page_kind("The Daily", words, NONE, is_front=False, is_dated=False) is PageKind.CONSENT
     assert (
-        page_kind("Before you continue to Video", "Sign in", NONE, is_front=False, is_dated=False)
+        classify_page("The Daily", words, NONE, is_front=False, is_dated=False) is PageKind.CONSENT
+    )
+    assert (
+        classify_page(
+            "Before you continue to Video", "Sign in", NONE, is_front=False, is_dated=False
+        )
         is PageKind.CONSENT
     )
     assert (
-        page_kind("The cookie baker", "She bakes cookies.", NONE, is_front=False, is_dated=False)
+        classify_page(
+            "The cookie baker", "She bakes cookies.", NONE, is_front=False, is_dated=False
+        )
         is PageKind.ARTICLE
     )
 
 
 def test_front_pages_and_listings_are_told_from_articles() -> None:
-    assert page_kind("The Daily", "News", NONE, is_front=True, is_dated=False) is PageKind.FRONT
+    assert classify_page("The Daily", "News", NONE, is_front=True, is_dated=False) is PageKind.FRONT
     assert (
-        page_kind("Sports", "News", frozenset({"CollectionPage"}), is_front=False, is_dated=False)
+        classify_page(
+            "Sports", "News", frozenset({"CollectionPage"}), is_front=False, is_dated=False
+        )
         is PageKind.LISTING
     )
     both = frozenset({"ItemList", "NewsArticle"})
-    assert page_kind("A story", "News", both, is_front=False, is_dated=False) is PageKind.ARTICLE
+    assert (
+        classify_page("A story", "News", both, is_front=False, is_dated=False) is PageKind.ARTICLE
+    )
 
 
 def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> None:
     """As the other matches below the report of one."""
     listed = frozenset({"ItemList", "SportsEvent"})
     told = {
-        dated: page_kind("Won", "News", listed, is_front=False, is_dated=dated)
+        dated: classify_page("Won", "News", listed, is_front=False, is_dated=dated)
         for dated in (True, False)
     }
     assert told == {True: PageKind.ARTICLE, False: PageKind.LISTING}
     page = frozenset({"CollectionPage"})
-    assert page_kind("All", "News", page, is_front=False, is_dated=True) is PageKind.LISTING
+    assert classify_page("All", "News", page, is_front=False, is_dated=True) is PageKind.LISTING
 
 
 @pytest.mark.parametrize(
@@ -92,7 +107,7 @@ def test_a_list_in_a_page_that_says_when_it_was_published_is_a_part_of_it() -> N
 )
 def test_a_notice_in_a_pages_place_is_no_text(text: str) -> None:
     assert is_placeholder(text)
-    assert not is_placeholder(text + " and a story goes on." * (PLACEHOLDER_CHARS_MAX // 10))
+    assert not is_placeholder(text + " and a story goes on." * (PLACEHOLDER_MAX_CHARS // 10))
 
 
 @pytest.mark.parametrize(

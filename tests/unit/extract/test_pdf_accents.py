@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.pdf_fonts import accented_pdf, named_pdf
 from fixtures.pdfs import drawn_pdf, mapped_pdf
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 
 def text_of(data: bytes) -> str | None:

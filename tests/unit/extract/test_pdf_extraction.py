@@ -30,11 +30,16 @@ from fixtures.pdfs import (
     truncated_pdf,
     xmp_pdf,
 )
-from fonds.extract.pdf import PdfLimits, extract_pdf, extract_pdf_bytes, extractor
-from fonds.isolation.handover import handed
+from fonds.extract.pdf.extraction import (
+    PdfLimits,
+    extract_pdf,
+    extract_pdf_bytes,
+    name_extractor,
+)
+from fonds.isolation.pool import open_unnamed_body
+from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason
 from fonds.model.errors import TransientError
-from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 
 LIMITS = PdfLimits()
@@ -197,7 +202,7 @@ def test_xmp_is_kept() -> None:
 
 def test_a_body_is_read_from_an_open_file(tmp_path: Path) -> None:
     data = text_pdf(("here",))
-    with handed(data, tmp_path) as body:
+    with open_unnamed_body(data, tmp_path) as body:
         assert list(tmp_path.iterdir()) == []
         assert extract_pdf(body, LIMITS).text == "here"
         # Asked again, as after a crash: the file is read from its beginning.
@@ -205,7 +210,7 @@ def test_a_body_is_read_from_an_open_file(tmp_path: Path) -> None:
 
 
 def test_an_open_body_cannot_be_written_through(tmp_path: Path) -> None:
-    with handed(b"bytes", tmp_path) as body, pytest.raises(OSError, match="descriptor"):
+    with open_unnamed_body(b"bytes", tmp_path) as body, pytest.raises(OSError, match="descriptor"):
         os.write(body.descriptor, b"others")
 
 
@@ -216,16 +221,16 @@ def test_a_size_above_the_limit_is_refused_without_reading() -> None:
 def test_a_body_that_cannot_be_read_or_is_cut_is_tried_again(tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="cannot be read"):
         extract_pdf(OpenBody(-1, 1), LIMITS)
-    with handed(b"%PDF", tmp_path) as body, pytest.raises(TransientError, match="4 of"):
+    with open_unnamed_body(b"%PDF", tmp_path) as body, pytest.raises(TransientError, match="4 of"):
         extract_pdf(replace(body, size_bytes=5), LIMITS)
 
 
 def test_the_extractor_names_itself_and_its_libraries() -> None:
-    name = extractor(LIMITS)
+    name = name_extractor(LIMITS)
     versions = r"\(pdfium \d+, pikepdf [\d.]+, qpdf [\d.]+\)"
     assert re.fullmatch(rf"fonds-pdf/\d+ {versions} limits/[0-9a-f]{{12}}", name)
-    assert extractor(LIMITS) == name
-    assert extractor(replace(LIMITS, pages_max=3)) != name
+    assert name_extractor(LIMITS) == name
+    assert name_extractor(replace(LIMITS, pages_max=3)) != name
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from fixtures.pdf_annotations import linked_pdf
 from fixtures.pdfs import drawn_pdf, text_pdf, xmp_pdf
-from fonds.bibliography.identifiers import arxiv_id_in
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
-from fonds.extract.pdf.bibliographic import bibliographic, split_authors
-from fonds.extract.pdf.pages.front import NOTHING_SHOWN, Front, is_name, is_title
-from fonds.extract.pdf.xmp import XmpFields
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, is_name, is_title
+from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, split_authors
+from fonds.papers.bibliography.identifiers import (
+    find_arxiv_id,
+)
 
 HEAD = b"BT /F1 8 Tf 72 760 Td (Proceedings of the Hill Society, volume 3) Tj ET "
 TITLE = b"BT /F1 18 Tf 20 TL 72 700 Td (How rivers find) Tj T* (their way) Tj ET "
@@ -75,14 +76,14 @@ def test_a_page_in_one_size_is_called_by_its_first_line_that_may_be_a_title() ->
     ],
 )
 def test_an_info_title_is_judged(stated: str, title: str, where: str) -> None:
-    front = Front("How rivers find their way")
-    found = bibliographic({"Title": stated}, XmpFields(), front, "", ())
+    front = FrontMatter("How rivers find their way")
+    found = extract_bibliographic({"Title": stated}, XmpFields(), front, "", ())
     assert (found["title"], found["title_from"]) == (title, where)
 
 
 def test_without_any_other_title_that_of_a_word_file_is_taken_without_the_program() -> None:
     info = {"Title": "Microsoft Word - A study of hills"}
-    found = bibliographic(info, XmpFields(), NOTHING_SHOWN, "", ())
+    found = extract_bibliographic(info, XmpFields(), EMPTY_FRONT_MATTER, "", ())
     assert found == {"title": "A study of hills", "title_from": "info"}
 
 
@@ -108,9 +109,9 @@ def test_an_entry_of_authors_is_a_list(entry: str, names: list[str]) -> None:
 
 
 def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> None:
-    front, xmp = Front(None, ("Of Page",)), XmpFields(authors=("Of Xmp",))
+    front, xmp = FrontMatter(None, ("Of Page",)), XmpFields(authors=("Of Xmp",))
     told = [
-        bibliographic(info, said, front, "", ())["authors_from"]
+        extract_bibliographic(info, said, front, "", ())["authors_from"]
         for info, said in (
             ({"Author": "Of Info"}, xmp),
             ({"Author": "root"}, xmp),
@@ -134,7 +135,7 @@ def test_of_authors_info_is_believed_before_xmp_and_xmp_before_the_page() -> Non
 def test_a_doi_says_where_it_was_found(
     info: dict[str, str], xmp: str | None, page: str, links: tuple[str, ...], doi: str, where: str
 ) -> None:
-    found = bibliographic(info, XmpFields(doi=xmp), NOTHING_SHOWN, page, links)
+    found = extract_bibliographic(info, XmpFields(doi=xmp), EMPTY_FRONT_MATTER, page, links)
     assert found == {"doi": doi, "doi_from": where}
 
 
@@ -148,7 +149,7 @@ def test_a_doi_says_where_it_was_found(
     ],
 )
 def test_the_ids_of_others_are_not_the_document_s(page: str, links: tuple[str, ...]) -> None:
-    assert bibliographic({}, XmpFields(), NOTHING_SHOWN, page, links) == {}
+    assert extract_bibliographic({}, XmpFields(), EMPTY_FRONT_MATTER, page, links) == {}
 
 
 def test_an_arxiv_id_is_found_in_xmp_stamp_and_link() -> None:
@@ -178,5 +179,7 @@ def test_other_things_have_not(text: str) -> None:
 def test_no_text_is_an_error(text: str) -> None:
     is_title(text)
     split_authors(text)
-    arxiv_id_in(text)
-    bibliographic({"Title": text, "Author": text}, XmpFields(), NOTHING_SHOWN, text, (text,))
+    find_arxiv_id(text)
+    extract_bibliographic(
+        {"Title": text, "Author": text}, XmpFields(), EMPTY_FRONT_MATTER, text, (text,)
+    )

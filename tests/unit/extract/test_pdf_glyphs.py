@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from fixtures.pdf_fonts import bitmap_font_pdf, coded_pdf, named_pdf, saved_anew
 from fixtures.pdfs import mapped_pdf, text_pdf
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
-from fonds.extract.pdf.fonts import fonts_of_pages
-from fonds.extract.pdf.glyphs.maps import write_map
-from fonds.extract.pdf.glyphs.names import is_tex_name, meaning
-from fonds.extract.pdf.glyphs.tex_encodings import MSAM, OML, OMS, OMX, OT1, T1
-from fonds.extract.pdf.glyphs.update import with_font_maps
-from fonds.extract.pdf.info import read_structure
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.font_maps import add_font_maps, write_map
+from fonds.extract.pdf.glyph_names import (
+    MSAM,
+    OML,
+    OMS,
+    OMX,
+    OT1,
+    T1,
+    find_glyph_text,
+    is_tex_name,
+)
+from fonds.extract.pdf.structure import iter_page_fonts, read_structure
 
 SIGNS = coded_pdf(b"\x00\x14\x15\x6b\x68x\x69", "ABCDEF+CMSY10")
 SIGNS_TEXT = "−≤≥‖⟨§⟩"
@@ -101,8 +107,8 @@ def test_bytes_before_the_header_do_not_move_what_is_added() -> None:
 def test_what_stands_in_the_file_stays_and_qpdf_finds_no_fault_in_what_is_added() -> None:
     for data in (SIGNS, saved_anew(SIGNS, object_stream_mode=pikepdf.ObjectStreamMode.generate)):
         with pikepdf.open(BytesIO(data)) as pdf:
-            fonts = [one.font for one in fonts_of_pages(pdf)]
-            longer = with_font_maps(pdf, fonts, data)
+            fonts = [one.font for one in iter_page_fonts(pdf)]
+            longer = add_font_maps(pdf, fonts, data)
         assert longer is not None
         assert longer.startswith(data)
         with pikepdf.open(BytesIO(longer)) as pdf:
@@ -135,8 +141,10 @@ def test_the_tables_put_signs_where_tex_has_them() -> None:
 
 
 def test_a_name_is_known_in_every_size() -> None:
-    assert {meaning(f"parenleft{size}") for size in ("", "big", "Big", "bigg", "Bigg")} == {"("}
-    assert meaning("hatwider") == "ˆ"
-    assert meaning("integraldisplay") == "∫"
+    assert {find_glyph_text(f"parenleft{size}") for size in ("", "big", "Big", "bigg", "Bigg")} == {
+        "("
+    }
+    assert find_glyph_text("hatwider") == "ˆ"
+    assert find_glyph_text("integraldisplay") == "∫"
     assert not is_tex_name("alpha")
-    assert meaning("nobody") is None
+    assert find_glyph_text("nobody") is None

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from fixtures.pdfs import plain_objects, raw_pdf
-from fonds.extract.pdf.info import read_structure
+from fonds.extract.pdf.structure import read_structure
 from fonds.extract.pdf.trailer import scan_trailer
 
 MEMORY_MAX_BYTES = 20 * 2**20

@@ -29,7 +29,7 @@ from fixtures.pdfs import (
     text_pdf,
     xmp_pdf,
 )
-from fonds.extract.pdf.info import PdfStructure, info_text, read_structure
+from fonds.extract.pdf.structure import PdfStructure, decode_info_value, read_structure
 
 
 def structure(data: bytes) -> PdfStructure:
@@ -103,9 +103,9 @@ def test_odd_bytes_in_a_title_never_raise(raw: bytes) -> None:
 
 
 def test_python_values_are_told_as_pdf_would() -> None:
-    assert info_text(True) == "true"
-    assert info_text(Decimal("2.50")) == "2.50"
-    assert info_text(None) is None
+    assert decode_info_value(True) == "true"
+    assert decode_info_value(Decimal("2.50")) == "2.50"
+    assert decode_info_value(None) is None
 
 
 def test_ids_are_lower_case_hex() -> None:
@@ -202,7 +202,7 @@ def test_an_owner_password_leaves_all_readable_and_its_wishes_are_told() -> None
 
 def test_a_user_password_leaves_what_the_bytes_tell() -> None:
     found = structure(encrypted_pdf(user="secret"))
-    assert found.locked
+    assert found.is_locked
     assert found.info is None
     assert found.extra["encrypted"] is True
     assert found.extra["permanent_id"] is not None

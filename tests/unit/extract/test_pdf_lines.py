@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.pdfs import drawn_pdf
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 
 
 def text_of(content: bytes) -> str | None:

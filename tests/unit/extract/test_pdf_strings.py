@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.pdf.strings import clean_text, date_to_iso, decode_text_string, storable_text
+from fonds.extract.pdf.strings import (
+    clean_stored_text,
+    clean_text,
+    convert_pdf_date,
+    decode_text_string,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_utf_16_texts_come_back_as_they_went_in(text: str) -> None:
     ],
 )
 def test_dates_become_iso_in_utc_by_their_own_offset(written: str, iso: str) -> None:
-    assert date_to_iso(written) == iso
+    assert convert_pdf_date(written) == iso
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_dates_become_iso_in_utc_by_their_own_offset(written: str, iso: str) -> 
     ],
 )
 def test_bad_dates_stay_as_they_stand(written: str) -> None:
-    assert date_to_iso(written) == written
+    assert convert_pdf_date(written) == written
 
 
 @given(
@@ -103,12 +108,12 @@ def test_any_moment_written_with_any_offset_is_read_back(moment: datetime, minut
     local = moment.replace(tzinfo=UTC, microsecond=0).astimezone(zone)
     sign, hours, rest = "-" if minutes < 0 else "+", *divmod(abs(minutes), 60)
     written = f"D:{local:%Y%m%d%H%M%S}{sign}{hours:02}'{rest:02}'"
-    assert datetime.fromisoformat(date_to_iso(written)) == local
+    assert datetime.fromisoformat(convert_pdf_date(written)) == local
 
 
 @given(st.text(max_size=60))
 def test_whatever_is_given_as_a_date_is_no_error(text: str) -> None:
-    assert isinstance(date_to_iso(text), str)
+    assert isinstance(convert_pdf_date(text), str)
 
 
 def test_ligatures_become_letters_and_invisible_characters_go() -> None:
@@ -118,14 +123,14 @@ def test_ligatures_become_letters_and_invisible_characters_go() -> None:
 
 
 def test_line_ends_become_line_feeds_and_tabs_stay() -> None:
-    assert storable_text("a\r\nb\rc\n\td\x0c\x0b\x85") == "a\nb\nc\n\td"
+    assert clean_stored_text("a\r\nb\rc\n\td\x0c\x0b\x85") == "a\nb\nc\n\td"
 
 
 @given(st.text(alphabet=st.characters(), max_size=100))
 def test_a_storable_text_encodes_has_no_controls_and_is_left_alone_the_second_time(
     text: str,
 ) -> None:
-    stored = storable_text(text)
+    stored = clean_stored_text(text)
     stored.encode()
     assert not any(ord(one) < 32 and one not in "\n\t" for one in stored)
-    assert storable_text(stored) == stored
+    assert clean_stored_text(stored) == stored

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.pdfs import mapped_pdf, missing_page_pdf, text_pdf
-from fonds.extract.pdf.pages.front import Front
-from fonds.extract.pdf.pages.plain import normalise_page
-from fonds.extract.pdf.pages.scans import Origin
-from fonds.extract.pdf.pages.text import PagesText, read_pages
-from fonds.extract.pdf.pages.words import WordCount, count_words
+from fonds.extract.pdf.extraction import (
+    WordCount,
+    count_words,
+)
+from fonds.extract.pdf.first_page import FrontMatter
+from fonds.extract.pdf.page_origin import PageOrigin
+from fonds.extract.pdf.page_text import PagesText, read_pages
+from fonds.extract.pdf.text_cleanup import normalise_page
 
 
 def read(
@@ -26,7 +29,7 @@ def read(
         except pypdfium2.PdfiumError:
             page0 = None
         return read_pages(
-            document, page0, pages_max=pages_max, chars_max=chars_max, time_max_s=time_max_s
+            document, page0, pages_max=pages_max, max_chars=chars_max, time_max_s=time_max_s
         )
 
 
@@ -36,8 +39,8 @@ def test_pages_are_joined_with_form_feeds_and_lines_with_line_feeds() -> None:
         "first line\nsecond line\fsecond page",
         (),
         None,
-        Origin.BORN_DIGITAL,
-        Front("first line"),
+        PageOrigin.BORN_DIGITAL,
+        FrontMatter("first line"),
         read_count=2,
     )
 

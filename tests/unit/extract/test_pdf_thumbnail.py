@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fixtures.pdfs import drawn_pdf, image_pdf, text_pdf, transparent_pdf
-from fonds.extract.pdf.pages.drawing.thumbnail import draw_thumbnails, fit
+from fonds.extract.pdf.rendering import draw_thumbnails, fit_box
 
 
 def draw(data: bytes, pixels_max: int = 50_000_000) -> Image.Image | None:
@@ -92,11 +92,11 @@ def test_the_pixel_limit_lowers_the_rendering_and_then_forbids_it() -> None:
     "size", [(0.0, 10.0), (10.0, 0.0), (-1.0, 5.0), (float("nan"), 1.0), (float("inf"), 1.0)]
 )
 def test_a_page_without_area_fits_nothing(size: tuple[float, float]) -> None:
-    assert fit(*size, 180, 300) is None
+    assert fit_box(*size, 180, 300) is None
 
 
 def test_a_box_without_area_takes_nothing() -> None:
-    assert fit(612, 792, 0, 300) is None
+    assert fit_box(612, 792, 0, 300) is None
 
 
 @given(
@@ -104,7 +104,7 @@ def test_a_box_without_area_takes_nothing() -> None:
     st.floats(min_value=1e-9, max_value=1e12, exclude_min=True),
 )
 def test_every_page_with_an_area_fits(width: float, height: float) -> None:
-    size = fit(width, height, 180, 300)
+    size = fit_box(width, height, 180, 300)
     assert size is not None
     assert 1 <= size[0] <= 180
     assert 1 <= size[1] <= 300

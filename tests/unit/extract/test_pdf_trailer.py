@@ -19,7 +19,7 @@ from fixtures.pdfs import (
     raw_pdf,
     text_pdf,
 )
-from fonds.extract.pdf.trailer import scan_trailer, without_junk
+from fonds.extract.pdf.trailer import scan_trailer, strip_leading_junk
 
 
 def literal(raw: bytes) -> bytes:
@@ -68,9 +68,9 @@ def test_encryption_is_seen() -> None:
 
 def test_junk_before_the_header_is_cut_when_readers_would_not_skip_it() -> None:
     data = text_pdf()
-    assert without_junk(b"x" * 2_000 + data) == data
-    assert without_junk(b"x" * 100 + data) == b"x" * 100 + data
-    assert without_junk(b"no header") == b"no header"
+    assert strip_leading_junk(b"x" * 2_000 + data) == data
+    assert strip_leading_junk(b"x" * 100 + data) == b"x" * 100 + data
+    assert strip_leading_junk(b"no header") == b"no header"
 
 
 @given(st.binary(max_size=300))

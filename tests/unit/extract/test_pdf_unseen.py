@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.pdfs import drawn_pdf, plain_objects, raw_pdf, scanned_pdf, text_pdf
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.pdf import PdfExtraction, PdfStatus
 
 SEEN = b"BT /F1 12 Tf 14 TL 72 700 Td " + b"(words that are seen by all) Tj T* " * 5 + b"ET "

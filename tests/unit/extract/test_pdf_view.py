@@ -9,9 +9,13 @@ import pytest
 from PIL import Image
 
 from fixtures.pdfs import mapped_pdf, text_pdf
-from fonds.extract.pdf.pages.drawing.places import _runs
-from fonds.extract.pdf.pages.drawing.view import renderer, view_page_of, view_size
-from fonds.model.page_view import PageView, PlacedWord, ViewLimits
+from fonds.extract.pdf.page_view import (
+    _iter_word_runs,
+    draw_page_view_from_bytes,
+    fit_view_size,
+    name_renderer,
+)
+from fonds.model.pdf import PageView, PlacedWord, ViewLimits
 
 LIMITS = ViewLimits(width_max=600, height_max=900)
 
@@ -28,7 +32,7 @@ def darkest(view: PageView, word: PlacedWord) -> int:
 @pytest.mark.parametrize("rotate", [0, 90, 180, 270])
 def test_words_lie_where_the_picture_shows_them(rotate: int) -> None:
     body = text_pdf(("First page", "Fonds keeps what it reads."), rotate=rotate)
-    view = view_page_of(body, 2, LIMITS)
+    view = draw_page_view_from_bytes(body, 2, LIMITS)
     assert (view.page_count, view.why) == (2, None)
     assert picture(view).size == (view.width, view.height)
     assert [word.text for word in view.words] == ["Fonds", "keeps", "what", "it", "reads."]
@@ -44,13 +48,15 @@ def test_words_lie_where_the_picture_shows_them(rotate: int) -> None:
 
 
 def test_a_crop_box_moves_the_words_with_the_picture() -> None:
-    view = view_page_of(text_pdf(("Moved words",), crop=(50, 600, 400, 792)), 1, LIMITS)
+    view = draw_page_view_from_bytes(
+        text_pdf(("Moved words",), crop=(50, 600, 400, 792)), 1, LIMITS
+    )
     assert [word.text for word in view.words] == ["Moved", "words"]
     assert all(darkest(view, word) < 120 for word in view.words)
 
 
 def test_each_character_of_a_script_without_blanks_has_a_place() -> None:
-    words = view_page_of(mapped_pdf("図書館"), 1, LIMITS).words
+    words = draw_page_view_from_bytes(mapped_pdf("図書館"), 1, LIMITS).words
     assert [(word.text, word.is_joined) for word in words] == [
         ("図", False), ("書", True), ("館", True),
     ]  # fmt: skip
@@ -58,7 +64,7 @@ def test_each_character_of_a_script_without_blanks_has_a_place() -> None:
 
 def test_a_hyphen_that_ended_a_line_joins_two_words() -> None:
     runs = [("net\ufffe\r\nworks of"[one.start : one.stop], joined)
-            for one, joined in _runs("net\ufffe\r\nworks of")]  # fmt: skip
+            for one, joined in _iter_word_runs("net\ufffe\r\nworks of")]  # fmt: skip
     assert runs == [("net", False), ("works", True), ("of", False)]
 
 
@@ -73,23 +79,30 @@ def test_a_hyphen_that_ended_a_line_joins_two_words() -> None:
 def test_a_page_that_cannot_be_drawn_says_why(
     body: bytes, number: int, limits: ViewLimits, why: str
 ) -> None:
-    view = view_page_of(body, number, limits)
+    view = draw_page_view_from_bytes(body, number, limits)
     assert view.image is None
     assert why in (view.why or "")
 
 
 def test_no_more_words_are_placed_than_asked_for() -> None:
-    assert len(view_page_of(text_pdf(("a b c d e",)), 1, replace(LIMITS, words_max=3)).words) == 3
+    assert (
+        len(
+            draw_page_view_from_bytes(
+                text_pdf(("a b c d e",)), 1, replace(LIMITS, words_max=3)
+            ).words
+        )
+        == 3
+    )
 
 
 def test_a_page_fits_its_box_whatever_its_shape() -> None:
-    assert view_size(612, 792, LIMITS) == (600, 776)
-    assert view_size(10, 10, LIMITS) == (40, 40)
-    assert view_size(14_400, 1, LIMITS) == (600, 1)
-    assert view_size(0, 10, LIMITS) is None
-    assert view_size(float("nan"), 10, LIMITS) is None
+    assert fit_view_size(612, 792, LIMITS) == (600, 776)
+    assert fit_view_size(10, 10, LIMITS) == (40, 40)
+    assert fit_view_size(14_400, 1, LIMITS) == (600, 1)
+    assert fit_view_size(0, 10, LIMITS) is None
+    assert fit_view_size(float("nan"), 10, LIMITS) is None
 
 
 def test_the_renderer_names_its_size() -> None:
-    assert renderer(LIMITS).endswith("600x900-webp")
-    assert renderer(LIMITS) != renderer(ViewLimits())
+    assert name_renderer(LIMITS).endswith("600x900-webp")
+    assert name_renderer(LIMITS) != name_renderer(ViewLimits())

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.bibliography.identifiers.doi import doi_in
-from fonds.extract.pdf.xmp import XmpFields, read_xmp
+from fonds.extract.pdf.metadata import XmpFields, read_xmp
+from fonds.papers.bibliography.identifiers import find_doi_in_text
 
 HEAD = """<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF
     xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'
@@ -57,7 +57,7 @@ def test_a_doi_is_found_wherever_publishers_put_it(properties: str, attributes: 
     ],
 )
 def test_a_doi_ends_where_it_ends(text: str, doi: str | None) -> None:
-    assert doi_in(text) == doi
+    assert find_doi_in_text(text) == doi
 
 
 def test_entities_are_never_expanded() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fonds.extract.page import PageStatus, parse_page
-from fonds.extract.plain_text import markup_of
+from fonds.extract.plain_text import convert_to_html
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 WEIR = "The weir above the mill gave way in the night, and the meadow stood under water.\n" * 3
@@ -53,7 +53,7 @@ def test_plain_text_is_decoded_as_every_page_is(charset: str | None, codec: str)
     ],
 )
 def test_a_title_is_a_short_line_that_stands_alone(text: str, title: str | None):
-    markup = markup_of(text)
+    markup = convert_to_html(text)
     assert ("<title>" in markup) is (title is not None)
     if title is not None:
         assert f"<title>{title}</title>" in markup

@@ -13,19 +13,18 @@ from queue import SimpleQueue
 import pytest
 
 from fixtures.web_of_hosts import Asked, Pieces, Web, is_allowed, web_of_hosts
-from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.pace import PaceRules
-from fonds.crawl.request_url import request_url
-from fonds.fetching.asker import Asker
-from fonds.fetching.chain import Arrived, End, Wanted
-from fonds.fetching.chains import ChainRules, Chains
-from fonds.fetching.claims import DomainClaims
-from fonds.fetching.request import Limits
-from fonds.fetching.resolving import Resolver
-from fonds.fetching.shares import AddressShares
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import AddressShares, DomainLeases
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import PaceRules
+from fonds.fetching.redirect_chain import FetchOutcome, FetchRequest, FetchResponse
+from fonds.fetching.request import RequestLimits
+from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.fetching.transfers import Transfers
 from fonds.model.errors import PostponedError
 from fonds.stores.records.sql import open_sqlite
+from fonds.urls.request_url import parse_request_url
 
 FREE = PaceRules(0.0, busy_factor=0.0)
 WAIT_S = 20.0
@@ -39,37 +38,39 @@ def web() -> Iterator[Web]:
 
 
 @pytest.fixture
-def asker(web: Web, tmp_path: Path) -> Iterator[Asker]:
+def asker(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
     records = open_sqlite(tmp_path / "records.sqlite")
 
-    def make() -> Chains:
-        frontier = Frontier(Rules(FREE, FREE, FREE))
-        return Chains(
-            ChainRules("Fonds/0", "Fonds", AT_ONCE),
-            Transfers(Limits(total_s=30.0), is_allowed),
+    def make() -> FetchScheduler:
+        frontier = Frontier(FrontierRules(FREE, FREE, FREE))
+        return FetchScheduler(
+            FetchSchedulerRules("Fonds/0", "Fonds", AT_ONCE),
+            Transfers(RequestLimits(total_s=30.0), is_allowed),
             Resolver(web.resolve, is_allowed),
             frontier,
-            DomainClaims(records, frontier, "who", lambda: datetime.now(UTC)),
+            DomainLeases(records, frontier, "who", lambda: datetime.now(UTC)),
             AddressShares(records, "who", lambda: datetime.now(UTC)),
             time.monotonic,
         )
 
-    yield Asker(make)
+    yield Fetcher(make)
     records.close()
 
 
-def wanted(web: Web, host: str, key: str = "key") -> Wanted:
-    return Wanted(key, request_url(web.url(host)), 100_000, 3)
+def wanted(web: Web, host: str, key: str = "key") -> FetchRequest:
+    return FetchRequest(key, parse_request_url(web.url(host)), 100_000, 3)
 
 
-def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Asker) -> None:
-    found: SimpleQueue[tuple[str, End]] = SimpleQueue()
+def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Fetcher) -> None:
+    found: SimpleQueue[tuple[str, FetchOutcome]] = SimpleQueue()
 
     def one_of(name: str) -> None:
-        mine = asker.held()
+        mine = asker.retain()
         for number in range(5):
             key = f"{name}-{number}"
-            mine.ask(wanted(web, f"{key}.example", key), lambda end, key=key: found.put((key, end)))  # type: ignore[misc]
+            mine.submit(
+                wanted(web, f"{key}.example", key), lambda end, key=key: found.put((key, end))
+            )  # type: ignore[misc]
 
     holders = [threading.Thread(target=one_of, args=(name,)) for name in ("a", "b")]
     for one in holders:
@@ -80,25 +81,25 @@ def test_several_who_hold_it_are_told_each_their_own(web: Web, asker: Asker) -> 
         asker.close()
     assert {key.partition("-")[0] for key in ends} == {"a", "b"}
     for key, end in ends.items():
-        assert isinstance(end, Arrived)
+        assert isinstance(end, FetchResponse)
         assert end.hops[-1].url == web.url(f"{key}.example")
 
 
 def test_while_answers_wait_to_be_kept_no_more_are_asked_for_than_twice_as_many_as_at_once(
-    web: Web, asker: Asker
+    web: Web, asker: Fetcher
 ) -> None:
-    ends: SimpleQueue[End] = SimpleQueue()
+    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
     told = kept = 0
 
     def unkept() -> int:
         return told + ends.qsize() - kept
 
-    mine = asker.held(unkept)
+    mine = asker.retain(unkept)
     keys = [f"host{number}" for number in range(5 * AT_ONCE)]
-    mine.ask_all((wanted(web, f"{key}.example", key), ends.put) for key in keys)
+    mine.submit_all((wanted(web, f"{key}.example", key), ends.put) for key in keys)
     while told < len(keys):
         for _ in range(min(2 * AT_ONCE, len(keys) - told)):
-            assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+            assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
             told += 1
         time.sleep(0.1)  # in which it could ask for more
         pages = [one for one in web.log if one.target != "/robots.txt"]
@@ -108,7 +109,7 @@ def test_while_answers_wait_to_be_kept_no_more_are_asked_for_than_twice_as_many_
     mine.close(unkept)
 
 
-def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Asker) -> None:
+def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Fetcher) -> None:
     async def nothing() -> Pieces:
         yield b""
         await asyncio.sleep(60)
@@ -117,49 +118,49 @@ def test_whoever_waits_is_told_when_it_is_closed(web: Web, asker: Asker) -> None
         return nothing()
 
     web.hosts["silent.example"] = silent
-    ends: SimpleQueue[End] = SimpleQueue()
-    first, second = asker.held(), asker.held()
-    first.ask(wanted(web, "silent.example"), ends.put)
+    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
+    first, second = asker.retain(), asker.retain()
+    first.submit(wanted(web, "silent.example"), ends.put)
     first.close()
     assert ends.empty()
     second.close()
     assert isinstance(ends.get(timeout=WAIT_S), PostponedError)
 
 
-def test_what_was_closed_begins_anew(web: Web, asker: Asker) -> None:
+def test_what_was_closed_begins_anew(web: Web, asker: Fetcher) -> None:
     for number in range(2):
-        ends: SimpleQueue[End] = SimpleQueue()
-        held = asker.held()
-        held.ask(wanted(web, f"h{number}.example"), ends.put)
-        assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+        ends: SimpleQueue[FetchOutcome] = SimpleQueue()
+        held = asker.retain()
+        held.submit(wanted(web, f"h{number}.example"), ends.put)
+        assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
         held.close()
 
 
 @pytest.fixture
 def broken_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Chains, wait_s: float, unkept: int) -> list[tuple[str, End]]:
+    def broken(self: FetchScheduler, wait_s: float, unkept: int) -> list[tuple[str, FetchOutcome]]:
         monkeypatch.undo()
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Chains, "ended", broken)
+    monkeypatch.setattr(FetchScheduler, "collect_finished", broken)
 
 
 @pytest.mark.usefixtures("broken_once")
-def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(web: Web, asker: Asker) -> None:
-    ends: SimpleQueue[End] = SimpleQueue()
-    held = asker.held()
-    held.ask(wanted(web, "a.example"), ends.put)
+def test_a_fault_of_ours_is_told_to_all_and_the_next_are_asked(web: Web, asker: Fetcher) -> None:
+    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
+    held = asker.retain()
+    held.submit(wanted(web, "a.example"), ends.put)
     assert isinstance(ends.get(timeout=WAIT_S), RuntimeError)
-    held.ask(wanted(web, "a.example"), ends.put)
-    assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+    held.submit(wanted(web, "a.example"), ends.put)
+    assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
     held.close()
 
 
 @pytest.mark.usefixtures("broken_once")
-def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(web: Web, asker: Asker) -> None:
+def test_what_is_asked_for_by_who_is_told_of_a_fault_is_asked(web: Web, asker: Fetcher) -> None:
     """The thread that tells it is about to end, and no other call starts the next."""
-    ends: SimpleQueue[End] = SimpleQueue()
-    held = asker.held()
-    held.ask(wanted(web, "a.example"), lambda _: held.ask(wanted(web, "a.example"), ends.put))
-    assert isinstance(ends.get(timeout=WAIT_S), Arrived)
+    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
+    held = asker.retain()
+    held.submit(wanted(web, "a.example"), lambda _: held.submit(wanted(web, "a.example"), ends.put))
+    assert isinstance(ends.get(timeout=WAIT_S), FetchResponse)
     held.close()

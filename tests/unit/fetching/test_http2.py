@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.certificates import make_authority, server_context
-from fonds.crawl.request_url import request_url
-from fonds.fetching.request import Ask, Failed, Limits, Received
+from fonds.fetching.request import HttpRequest, HttpResponse, RequestFailure, RequestLimits
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason
+from fonds.urls.request_url import parse_request_url
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
 HERE, HOST = "127.0.0.1", "two.example"
@@ -85,21 +85,27 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def transfers(served: tuple[Path, int]) -> Iterator[Transfers]:
-    ours = Transfers(Limits(), lambda address: address == HERE, str(served[0] / "authority.pem"))
+    ours = Transfers(
+        RequestLimits(), lambda address: address == HERE, str(served[0] / "authority.pem")
+    )
     yield ours
     ours.close()
 
 
-def ask(port: int, target: str) -> Ask:
-    return Ask(request_url(f"https://{HOST}:{port}{target}"), (HERE,), "Fonds/0", 1_000_000)
+def ask(port: int, target: str) -> HttpRequest:
+    return HttpRequest(
+        parse_request_url(f"https://{HOST}:{port}{target}"), (HERE,), "Fonds/0", 1_000_000
+    )
 
 
-def ends_of(transfers: Transfers, asks: list[Ask]) -> dict[object, Received | Failed]:
+def ends_of(
+    transfers: Transfers, asks: list[HttpRequest]
+) -> dict[object, HttpResponse | RequestFailure]:
     for number, one in enumerate(asks):
         transfers.begin(number, one)
-    found: dict[object, Received | Failed] = {}
+    found: dict[object, HttpResponse | RequestFailure] = {}
     while len(found) < len(asks):
-        found |= dict(transfers.ended(5.0))
+        found |= dict(transfers.collect_finished(5.0))
     return found
 
 
@@ -110,7 +116,7 @@ def test_pages_come_over_http2_and_are_told_as_they_were_asked(
     ends_of(transfers, [ask(port, "/0.html")])
     found = ends_of(transfers, [ask(port, f"/{number}.html") for number in range(PAGES)])
     for number, end in found.items():
-        assert isinstance(end, Received), end
+        assert isinstance(end, HttpResponse), end
         assert (end.hop.status, end.hop.protocol) == (200, "HTTP/2")
         assert end.body == f"<p>page {number}</p>".encode() * 100
         assert end.hop.request_head.startswith(f"GET /{number}.html HTTP/2\r\n")
@@ -124,6 +130,6 @@ def test_what_is_too_large_is_not_read_and_harms_no_other_request(
 ) -> None:
     port = served[1]
     found = ends_of(transfers, [ask(port, "/large.html"), ask(port, "/1.html")])
-    assert isinstance(found[0], Failed)
+    assert isinstance(found[0], RequestFailure)
     assert found[0].reason is Reason.TOO_LARGE
-    assert isinstance(found[1], Received)
+    assert isinstance(found[1], HttpResponse)

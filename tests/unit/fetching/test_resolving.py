@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fonds.fetching.resolving import Resolver, judged_addresses
+from fonds.fetching.addresses import Resolver, resolve_allowed_addresses
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
 
@@ -18,7 +18,7 @@ from fonds.model.errors import PermanentError, TransientError
 )
 def test_one_private_address_is_enough_to_refuse_a_host(addresses: Sequence[str]) -> None:
     with pytest.raises(PermanentError) as refused:
-        judged_addresses("a.example", 80, lambda host, port: addresses)
+        resolve_allowed_addresses("a.example", 80, lambda host, port: addresses)
     assert refused.value.reason is Reason.PRIVATE_ADDRESS
 
 
@@ -28,12 +28,12 @@ def test_a_host_without_addresses_is_told() -> None:
 
     for resolve in (fails, lambda host, port: []):
         with pytest.raises(TransientError, match=r"a\.example"):
-            judged_addresses("a.example", 80, resolve)
+            resolve_allowed_addresses("a.example", 80, resolve)
 
 
 def test_no_more_addresses_than_are_tried() -> None:
     many = [f"93.184.216.{number}" for number in range(100)]
-    assert judged_addresses("a.example", 80, lambda host, port: many) == many[:8]
+    assert resolve_allowed_addresses("a.example", 80, lambda host, port: many) == many[:8]
 
 
 def test_what_was_learned_is_kept_and_a_slow_name_keeps_nobody_waiting() -> None:
@@ -49,7 +49,7 @@ def test_what_was_learned_is_kept_and_a_slow_name_keeps_nobody_waiting() -> None
     resolver = Resolver(resolve)
     try:
         slow: list[object] = []
-        resolver.ask("slow.example", 80, slow.append)
+        resolver.resolve("slow.example", 80, slow.append)
         for _ in range(2):
             done = threading.Event()
             found: list[object] = []
@@ -60,7 +60,7 @@ def test_what_was_learned_is_kept_and_a_slow_name_keeps_nobody_waiting() -> None
                 found.append(one)
                 done.set()
 
-            resolver.ask("a.example", 80, told)
+            resolver.resolve("a.example", 80, told)
             assert done.wait(10)
             assert found == [["93.184.216.34"]]
         assert slow == []

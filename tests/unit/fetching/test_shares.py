@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.hosts import Turn
-from fonds.crawl.pace import Answer, PaceRules
-from fonds.fetching.shares import LEASE_S, AddressShares
+from fonds.fetching.domain_leases import LEASE_S, AddressShares
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import PaceRules, QueuedRequest, RequestOutcome
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 ADDRESS = "192.0.2.1"
@@ -73,18 +72,18 @@ def test_what_was_not_asked_for_a_while_is_let_go_of(records: SqlRecords) -> Non
 def test_two_processes_together_keep_the_pace_of_an_address() -> None:
     """On one clock: each starts what may start; all of it is a gap apart on average."""
     free = PaceRules(0.0, busy_factor=0.0, active_max=100)
-    rules = Rules(free, free, PaceRules(1.0, busy_factor=0.0, active_max=16))
+    rules = FrontierRules(free, free, PaceRules(1.0, busy_factor=0.0, active_max=16))
     frontiers = [Frontier(rules) for _ in range(2)]
     for frontier in frontiers:
-        frontier.share(ADDRESS, 2, 0.0)
+        frontier.set_share(ADDRESS, 2, 0.0)
         for number in range(20):
-            frontier.offer(Turn(number, f"h{number}", f"d{number}", ADDRESS), 0.0)
+            frontier.offer(QueuedRequest(number, f"h{number}", f"d{number}", ADDRESS), 0.0)
     begun = 0
     for tenth in range(201):
         now_s = tenth / 10
         for frontier in frontiers:
             for turn in frontier.start(now_s, 100):
-                frontier.ended(turn.key, Answer(0.0), now_s)
+                frontier.finish(turn.key, RequestOutcome(0.0), now_s)
                 begun += 1
         assert begun <= 2 + now_s
     assert begun >= 20

@@ -13,16 +13,16 @@ import urllib3.util.connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.fetching.special_addresses import (
-    AS_OF,
+from fonds.fetching.addresses import (
     GLOBAL_UNICAST,
     IPV4,
     IPV6,
     PLATFORMS,
+    REGISTRY_DATE,
     is_public,
 )
+from fonds.fetching.http_client import HttpClient
 from fonds.model.errors import PermanentError, TransientError
-from fonds.stores.archive.elsewhere.web import Web
 
 # What the registries have outside the global unicast addresses, and what was withdrawn from use there.
 OUTSIDE = (
@@ -101,7 +101,7 @@ def test_nothing_is_public_that_the_standard_library_knows_as_private(
 
 
 def test_the_table_says_how_old_it_is() -> None:
-    assert AS_OF >= "2025-05"
+    assert REGISTRY_DATE >= "2025-05"
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _get(resolved: Sequence[str]) -> None:
-    web = Web(resolve=lambda host, port: resolved)
-    with web.get("http://name.example/x", {}, total_s=1.0):
+    web = HttpClient(resolve=lambda host, port: resolved)
+    with web.open("http://name.example/x", {}, total_s=1.0):
         pass
 
 

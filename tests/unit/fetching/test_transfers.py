@@ -22,14 +22,14 @@ from fixtures.web_of_hosts import (
     is_allowed,
     web_of_hosts,
 )
-from fonds.crawl.request_url import request_url
-from fonds.fetching.request import Ask, Failed, Limits, Received
+from fonds.fetching.request import HttpRequest, HttpResponse, RequestFailure, RequestLimits
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason
-from fonds.model.link import TlsCheck
+from fonds.model.entry import TlsCheck
+from fonds.urls.request_url import parse_request_url
 
-PATIENT = Limits(head_max_bytes=8000)
-QUICK = Limits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
+PATIENT = RequestLimits(head_max_bytes=8000)
+QUICK = RequestLimits(connect_s=2.0, total_s=3.0, slow_bytes=1000, slow_s=1)
 """For what ends by a limit of time alone: on a busy machine any answer may be slower than this."""
 
 AGENT = "Fonds/0 (+https://fonds.example)"
@@ -55,27 +55,27 @@ def hurried() -> Iterator[Transfers]:
     ours.close()
 
 
-def get(transfers: Transfers, ask: Ask) -> Received | Failed:
+def get(transfers: Transfers, ask: HttpRequest) -> HttpResponse | RequestFailure:
     transfers.begin("key", ask)
     for _ in range(100):
-        for key, end in transfers.ended(1.0):
+        for key, end in transfers.collect_finished(1.0):
             assert key == "key"
             return end
     raise AssertionError("it never ended")
 
 
-def ask(url: str, **more: object) -> Ask:
-    usual = Ask(request_url(url), (HERE,), AGENT, 100_000)
+def ask(url: str, **more: object) -> HttpRequest:
+    usual = HttpRequest(parse_request_url(url), (HERE,), AGENT, 100_000)
     return replace(usual, **more)  # type: ignore[arg-type]
 
 
-def received(end: Received | Failed) -> Received:
-    assert isinstance(end, Received), end
+def received(end: HttpResponse | RequestFailure) -> HttpResponse:
+    assert isinstance(end, HttpResponse), end
     return end
 
 
-def refused(end: Received | Failed) -> Reason:
-    assert isinstance(end, Failed), end
+def refused(end: HttpResponse | RequestFailure) -> Reason:
+    assert isinstance(end, RequestFailure), end
     return end.reason
 
 
@@ -201,8 +201,8 @@ def test_what_breaks_off_or_is_no_http_is_no_answer(
 def test_a_host_where_nobody_listens_is_unreachable(web: Web, transfers: Transfers) -> None:
     end = get(transfers, ask(web.url("a.example"), addresses=(DEAD,)))
     assert refused(end) is Reason.UNREACHABLE
-    assert isinstance(end, Failed)
-    assert end.unreachable
+    assert isinstance(end, RequestFailure)
+    assert end.is_unreachable
 
 
 @pytest.mark.parametrize("url", ["http://a.example:{}/", "http://10.0.0.7:{}/", "http://[::1]:{}/"])
@@ -254,7 +254,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_authority(tmp_path_factory.mktemp("tls"))
 
 
-def secure(authority: Path, context: ssl.SSLContext, host: str, tls: TlsCheck) -> Received | Failed:
+def secure(
+    authority: Path, context: ssl.SSLContext, host: str, tls: TlsCheck
+) -> HttpResponse | RequestFailure:
     ours = Transfers(PATIENT, is_allowed, str(authority))
     try:
         with web_of_hosts(context) as web:
@@ -286,11 +288,11 @@ def test_a_certificate_that_proves_nothing_is_refused_unless_none_is_asked_for(
 def test_many_requests_run_at_once(web: Web, transfers: Transfers) -> None:
     for number in range(100):
         transfers.begin(number, ask(web.url(f"h{number % 10}.example", f"/{number}")))
-    ended: dict[object, Received | Failed] = {}
+    ended: dict[object, HttpResponse | RequestFailure] = {}
     while len(ended) < 100:
-        ended |= dict(transfers.ended(1.0))
+        ended |= dict(transfers.collect_finished(1.0))
     assert transfers.count == 0
-    assert all(isinstance(end, Received) for end in ended.values())
+    assert all(isinstance(end, HttpResponse) for end in ended.values())
     assert {received(end).hop.url.rpartition("/")[2] for end in ended.values()} == {
         str(number) for number in range(100)
     }
@@ -304,7 +306,7 @@ def test_nothing_is_left_open(web: Web) -> None:
 
     web.hosts["a.example"] = silent
     ours.begin("key", ask(web.url("a.example")))
-    ours.ended(0.2)
+    ours.collect_finished(0.2)
     assert ours.count == 1
     ours.close()
     assert ours.count == 0

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.cdx import CdxLine, IndexReader, Rejected, cdxj_line, sorted_cdxj
+from fonds.archive.cdx import (
+    CdxLine,
+    IndexReader,
+    RejectedLine,
+    format_cdxj_line,
+    sort_cdxj_lines,
+)
 
 DIGEST = "MQHD36X5MNZPWFNMD5LFOYZSFGCHUN3V"
 FIELDS = {
@@ -39,13 +45,13 @@ def line(**changed: str) -> str:
     return " ".join({**FIELDS, **changed}.values())
 
 
-def parse(text: str) -> CdxLine | Rejected | None:
+def parse(text: str) -> CdxLine | RejectedLine | None:
     return IndexReader().parse(text)
 
 
 def refused(text: str) -> str:
     parsed = parse(text)
-    assert isinstance(parsed, Rejected)
+    assert isinstance(parsed, RejectedLine)
     return parsed.detail
 
 
@@ -152,7 +158,7 @@ def test_reading_a_line_in_one_go_gives_what_reading_its_fields_gives(
     changed: dict[str, str], end: str
 ) -> None:
     slow = IndexReader()
-    slow._usual = False
+    slow._has_usual_fields = False
     assert parse(line(**changed) + end) == slow.parse(line(**changed) + end)
 
 
@@ -182,7 +188,7 @@ def test_bad_json_is_refused(json: str) -> None:
 
 
 def test_a_written_line_comes_back() -> None:
-    assert parse(cdxj_line(WHOLE).decode()) == WHOLE
+    assert parse(format_cdxj_line(WHOLE).decode()) == WHOLE
 
 
 def test_written_lines_stand_in_the_order_of_their_bytes() -> None:
@@ -191,7 +197,7 @@ def test_written_lines_stand_in_the_order_of_their_bytes() -> None:
         CdxLine("org,example)/a", "20200101000000", "u", "m", None, None, None, 5, "f"),
         CdxLine("org,example)/a", "20190101000000", "u", "m", None, None, None, 5, "f"),
     ]
-    written = sorted_cdxj(lines)
+    written = sort_cdxj_lines(lines)
     assert written == sorted(written)
     assert written[0].startswith(b"org,example)/a 20190101000000 {")
 
@@ -216,7 +222,7 @@ texts = st.text(
     )
 )
 def test_every_line_written_is_read_back(value: CdxLine) -> None:
-    assert parse(cdxj_line(value).decode()) == value
+    assert parse(format_cdxj_line(value).decode()) == value
 
 
 @given(st.text(max_size=300))

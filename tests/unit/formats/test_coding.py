@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures import warcs
-from fonds.formats.coding import CODINGS_MAX, MEMBERS_MAX, codings_of, decode_body
-from fonds.model.archive import HttpHead
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.model.exchange import HttpHead
+from fonds.text.coding import CODINGS_MAX, MEMBERS_MAX, decode_body, list_codings
 
 CODINGS = ["chunked", "gzip", "deflate", "br", "zstd"]
 
@@ -169,7 +169,7 @@ def test_a_page_is_never_taken_for_compressed(text: str, coding: str) -> None:
 def test_codings_are_listed_outermost_first(
     headers: tuple[tuple[str, str], ...], codings: list[str]
 ) -> None:
-    assert codings_of(HttpHead(200, "HTTP/1.1 200 OK", headers)) == codings
+    assert list_codings(HttpHead(200, "HTTP/1.1 200 OK", headers)) == codings
 
 
 def test_the_body_is_asked_for_again_only_when_a_coding_is_not_there() -> None:

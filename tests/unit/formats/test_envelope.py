@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.envelope import decode, encode, story_from_json, story_to_json
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import Message
-from fonds.model.story import SCHEMA_VERSION, Parsed, Story, Unarchived
+from fonds.model.story import SCHEMA_VERSION, ParsedPage, Story, UnarchivedBody
+from fonds.queues.messages.envelope import (
+    decode,
+    decode_story,
+    encode,
+    encode_story,
+)
 from step_bench import MOMENT, page_file
 
 JSON = st.recursive(
@@ -33,11 +38,11 @@ FIELDS = st.dictionaries(NAMES.map(lambda name: f"x_{name}"), JSON, max_size=3)
 """Further fields of the sub-objects that are known."""
 
 
-def carried(payload: Parsed | Unarchived) -> Parsed | Unarchived:
+def carried(payload: ParsedPage | UnarchivedBody) -> ParsedPage | UnarchivedBody:
     """The payload as it comes off a queue: all of them carry these bytes."""
     message = Message("m", encode(payload))
     found = decode(message, type(payload))
-    assert isinstance(found, Parsed | Unarchived)
+    assert isinstance(found, ParsedPage | UnarchivedBody)
     return found
 
 
@@ -54,7 +59,7 @@ def carried(payload: Parsed | Unarchived) -> Parsed | Unarchived:
 )
 def test_what_is_no_json_object_is_damage(data: bytes) -> None:
     with pytest.raises(DamagedInputError) as raised:
-        story_from_json(data)
+        decode_story(data)
     assert raised.value.reason is Reason.DAMAGED_RECORD
 
 
@@ -64,15 +69,15 @@ def test_what_others_added_comes_through_queues_and_archives_as_it_was(
 ) -> None:
     told = {**others, **further, "schema_version": 7}
     capture = Capture("c", "i", Place(PlaceKind.WARC, "/w", 0), "http://a/", MOMENT, "response")
-    story = story_from_json(msgspec.json.encode(told))
-    parsed = carried(Parsed(capture, page_file(), story, "id", "reader 1"))
-    assert isinstance(parsed, Parsed)
-    waiting = carried(Unarchived(capture, page_file(), parsed.story))
-    assert isinstance(waiting, Unarchived)
+    story = decode_story(msgspec.json.encode(told))
+    parsed = carried(ParsedPage(capture, page_file(), story, "id", "reader 1"))
+    assert isinstance(parsed, ParsedPage)
+    waiting = carried(UnarchivedBody(capture, page_file(), parsed.story))
+    assert isinstance(waiting, UnarchivedBody)
     assert waiting.story is not None
-    again = story_from_json(msgspec.json.encode(story_to_json(waiting.story)))
+    again = decode_story(msgspec.json.encode(encode_story(waiting.story)))
     assert again == story
-    written = story_to_json(again)
+    written = encode_story(again)
     assert {name: written[name] for name in others} == others
     for name, fields in further.items():
         assert {one: written[name][one] for one in fields} == fields
@@ -80,19 +85,19 @@ def test_what_others_added_comes_through_queues_and_archives_as_it_was(
 
 
 def test_ours_says_the_version_of_its_form_and_media_clouds_says_none() -> None:
-    assert story_to_json(Story())["schema_version"] == SCHEMA_VERSION
-    theirs = story_from_json(b'{"rss_entry": {"link": "http://a/"}}')
+    assert encode_story(Story())["schema_version"] == SCHEMA_VERSION
+    theirs = decode_story(b'{"rss_entry": {"link": "http://a/"}}')
     assert theirs.schema_version == 0
-    assert "schema_version" not in story_to_json(theirs)
+    assert "schema_version" not in encode_story(theirs)
 
 
 @pytest.mark.parametrize("said", ["1", "null", "-1", "true", "[1]", '"2"', "1e300", "99999999"])
 def test_a_version_that_is_none_is_one_of_both(said: str) -> None:
-    version = story_from_json(f'{{"schema_version": {said}}}'.encode()).schema_version
+    version = decode_story(f'{{"schema_version": {said}}}'.encode()).schema_version
     assert version == (1 if said == "1" else 0)
 
 
 def test_a_sub_object_that_is_none_is_empty_and_a_wrong_field_is_absent() -> None:
-    found = story_from_json(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
+    found = decode_story(b'{"rss_entry": 5, "http_metadata": {"response_code": "x", "more": 1}}')
     assert (found.rss_entry.link, found.http_metadata.response_code) == (None, None)
     assert found.unknown == {"http_metadata": {"more": 1}}

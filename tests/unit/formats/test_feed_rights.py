@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.formats.listings.feeds.lenient import read_leniently
-from fonds.formats.listings.feeds.rights import STATED_MAX
-from fonds.formats.listings.feeds.strict import read_strictly
-from fonds.formats.listings.listing import Listing
+from fonds.following.listings.feed_rights import STATED_MAX
+from fonds.following.listings.listing import Listing
+from fonds.following.listings.xml_feeds import (
+    read_leniently,
+    read_strictly,
+)
 
 URL = "https://news.example/feed"
 CC = "http://creativecommons.org/licenses/by-nc/4.0/"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats import journal
-from fonds.formats.journal import FirstSeen, Location
-from fonds.formats.journal import cells as journal_cells
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
+from fonds.stores.journal_table import cells as journal_cells
+from fonds.stores.journal_table import keys as journal_keys
+from fonds.stores.journal_table.cells import FirstSeen, Location
 
 SHA1HEX = "90ffd2359008d82298821d16b21778c5c39aec36"
 RECORD_ID = "urn:uuid:00000000-0000-4000-8000-00000000000a"
@@ -30,18 +30,18 @@ CAPTURE = Capture(
 
 
 def test_the_rows_key_is_the_raw_sha1() -> None:
-    assert journal.row_key(SHA1HEX) == bytes.fromhex(SHA1HEX)
-    assert journal.split_key(bytes.fromhex(SHA1HEX)) == (SHA1HEX, None)
+    assert journal_keys.build_row_key(SHA1HEX) == bytes.fromhex(SHA1HEX)
+    assert journal_keys.split_key(bytes.fromhex(SHA1HEX)) == (SHA1HEX, None)
 
 
 def test_a_later_captures_key_begins_with_its_files() -> None:
-    key = journal.alternate_key(SHA1HEX, "capture-2")
+    key = journal_keys.build_alternate_key(SHA1HEX, "capture-2")
     assert key == bytes.fromhex(SHA1HEX) + b"\x00capture-2"
-    assert journal.split_key(key) == (SHA1HEX, "capture-2")
+    assert journal_keys.split_key(key) == (SHA1HEX, "capture-2")
 
 
 def test_keys_of_older_tables_are_understood() -> None:
-    assert journal.split_key(b"sha1:SD75ENMQBDMCFGECDULLEF3YYXBZV3BW") == (SHA1HEX, None)
+    assert journal_keys.split_key(b"sha1:SD75ENMQBDMCFGECDULLEF3YYXBZV3BW") == (SHA1HEX, None)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_keys_of_older_tables_are_understood() -> None:
 )
 def test_other_keys_are_refused(key: bytes) -> None:
     with pytest.raises(ValueError, match=r"key|codec"):
-        journal.split_key(key)
+        journal_keys.split_key(key)
 
 
 def test_what_is_no_sha1_makes_no_key() -> None:
     with pytest.raises(ValueError, match="not a SHA-1"):
-        journal.row_key("a" * 39)
+        journal_keys.build_row_key("a" * 39)
     with pytest.raises(ValueError, match="id"):
-        journal.alternate_key(SHA1HEX, "")
+        journal_keys.build_alternate_key(SHA1HEX, "")
 
 
 @given(
@@ -65,14 +65,14 @@ def test_what_is_no_sha1_makes_no_key() -> None:
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
 )
 def test_keys_come_apart_as_they_were_put_together(raw: bytes, capture_id: str) -> None:
-    assert journal.split_key(journal.row_key(raw.hex())) == (raw.hex(), None)
-    key = journal.alternate_key(raw.hex(), capture_id)
-    assert journal.split_key(key) == (raw.hex(), capture_id)
-    assert key.startswith(journal.row_key(raw.hex()))
+    assert journal_keys.split_key(journal_keys.build_row_key(raw.hex())) == (raw.hex(), None)
+    key = journal_keys.build_alternate_key(raw.hex(), capture_id)
+    assert journal_keys.split_key(key) == (raw.hex(), capture_id)
+    assert key.startswith(journal_keys.build_row_key(raw.hex()))
 
 
 def test_the_cells_of_a_file_are_those_of_the_document() -> None:
-    cells = journal.file_cells(FILE)
+    cells = journal_cells.build_file_cells(FILE)
     assert cells["file:size"] == struct.pack(">Q", 13_264)
     assert cells["file:mime"] == b"application/pdf"
     assert json.loads(cells["file:meta"]) == {
@@ -87,7 +87,7 @@ def test_the_cells_of_a_file_are_those_of_the_document() -> None:
 
 
 def test_a_capture_is_noted_with_all_values_as_strings() -> None:
-    cells = journal.cdx_cell(CAPTURE, PLACE, "org,example)/a b?ü")
+    cells = journal_cells.build_cdx_cell(CAPTURE, PLACE, "org,example)/a b?ü")
     assert json.loads(cells["file:cdx"]) == {
         "surt": "org,example)/a b?ü",
         "url": "http://example.org/a b?ü",
@@ -99,7 +99,7 @@ def test_a_capture_is_noted_with_all_values_as_strings() -> None:
 
 
 def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> None:
-    cells = journal.first_seen_cell(CAPTURE, PLACE, record_id=RECORD_ID)
+    cells = journal_cells.build_first_seen_cell(CAPTURE, PLACE, record_id=RECORD_ID)
     assert json.loads(cells["f:c"]) == {
         "u": "http://example.org/a b?ü",
         "d": "2017-03-04T05:06:07Z",
@@ -112,33 +112,39 @@ def test_the_crawlers_note_has_numbers_as_numbers_and_the_name_of_the_warc() -> 
 
 def test_what_is_unknown_is_left_out_or_marked() -> None:
     unsized = Place(PlaceKind.WARC, "a.warc", 0, None)
-    location = journal.read_location(journal.cdx_cell(CAPTURE, unsized, "org,example)/"))
+    location = journal_cells.read_location(
+        journal_cells.build_cdx_cell(CAPTURE, unsized, "org,example)/")
+    )
     assert location is not None
     assert location.size_bytes is None
     loose = Place(PlaceKind.FILE, "/inbox/a.pdf")
-    assert set(json.loads(journal.first_seen_cell(CAPTURE, loose)["f:c"])) == {"u", "d", "c"}
+    assert set(json.loads(journal_cells.build_first_seen_cell(CAPTURE, loose)["f:c"])) == {
+        "u",
+        "d",
+        "c",
+    }
     with pytest.raises(ValueError, match="not in a WARC"):
-        journal.cdx_cell(CAPTURE, loose, "org,example)/")
+        journal_cells.build_cdx_cell(CAPTURE, loose, "org,example)/")
 
 
 def test_a_row_is_read_back() -> None:
-    cells = journal.file_cells(FILE)
-    cells |= journal.cdx_cell(CAPTURE, PLACE, "org,example)/a")
-    cells |= journal.first_seen_cell(CAPTURE, PLACE)
-    assert journal.read_file(cells) == FILE
-    assert journal.decode_integer(cells[journal.FILE_SIZE]) == FILE.size
-    assert journal.read_location(cells) == Location(
+    cells = journal_cells.build_file_cells(FILE)
+    cells |= journal_cells.build_cdx_cell(CAPTURE, PLACE, "org,example)/a")
+    cells |= journal_cells.build_first_seen_cell(CAPTURE, PLACE)
+    assert journal_cells.read_file(cells) == FILE
+    assert journal_cells.decode_integer(cells[journal_cells.FILE_SIZE]) == FILE.size
+    assert journal_cells.read_location(cells) == Location(
         "org,example)/a", CAPTURE.url, "20170304050607", PLACE.path, 2**33, 1234
     )
-    assert journal.read_first_seen(cells) == FirstSeen(
+    assert journal_cells.read_first_seen(cells) == FirstSeen(
         CAPTURE.url, "2017-03-04T05:06:07Z", "ITEM-2017-00001.warc.gz", 2**33, 1, None
     )
 
 
 def test_absent_cells_are_none() -> None:
-    assert journal.read_file({}) is None
-    assert journal.read_location({}) is None
-    assert journal.read_first_seen({}) is None
+    assert journal_cells.read_file({}) is None
+    assert journal_cells.read_location({}) is None
+    assert journal_cells.read_first_seen({}) is None
 
 
 def test_numbers_of_older_writers_are_understood() -> None:
@@ -146,7 +152,7 @@ def test_numbers_of_older_writers_are_understood() -> None:
         "file:cdx": b'{"surt":"s","url":"u","dt":"20170304050607","warc":"w","offset":12,"c_size":34}',
         "f:c": b'{"u":"u","d":"2017-03-04T05:06:07","f":"w","o":12,"c":1}',
     }
-    location, first = journal.read_location(cells), journal.read_first_seen(cells)
+    location, first = journal_cells.read_location(cells), journal_cells.read_first_seen(cells)
     assert location is not None
     assert first is not None
     assert (location.offset, location.size_bytes) == (12, 34)
@@ -172,7 +178,7 @@ def test_numbers_of_older_writers_are_understood() -> None:
 )
 def test_cells_that_cannot_be_understood_are_refused_by_name(cell: bytes) -> None:
     with pytest.raises(ValueError, match="file:cdx"):
-        journal.read_location({"file:cdx": cell})
+        journal_cells.read_location({"file:cdx": cell})
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -185,10 +191,10 @@ MOMENTS = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.year
 )
 def test_any_file_comes_back_as_it_was(size: int, texts: list[str]) -> None:
     file = FileMeta(size, *texts)
-    cells = journal.file_cells(file)
-    assert journal.read_file(cells) == file
-    assert cells[journal.FILE_MIME].decode() == file.mime
-    assert journal.decode_integer(cells[journal.FILE_SIZE]) == size
+    cells = journal_cells.build_file_cells(file)
+    assert journal_cells.read_file(cells) == file
+    assert cells[journal_cells.FILE_MIME].decode() == file.mime
+    assert journal_cells.decode_integer(cells[journal_cells.FILE_SIZE]) == size
 
 
 @given(
@@ -207,11 +213,13 @@ def test_any_capture_comes_back_without_lone_surrogates(
 
     place = Place(PlaceKind.WARC, path, offset, size)
     capture = Capture("id", "input", place, url, moment, "response")
-    cells = journal.cdx_cell(capture, place, surt) | journal.first_seen_cell(capture, place)
-    assert journal.read_location(cells) == Location(
+    cells = journal_cells.build_cdx_cell(
+        capture, place, surt
+    ) | journal_cells.build_first_seen_cell(capture, place)
+    assert journal_cells.read_location(cells) == Location(
         clean(surt), clean(url), capture.datetime14, clean(path), offset, size
     )
-    first = journal.read_first_seen(cells)
+    first = journal_cells.read_first_seen(cells)
     assert first is not None
     assert (first.url, first.offset) == (clean(url), offset)
     assert first.date == moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -219,14 +227,14 @@ def test_any_capture_comes_back_without_lone_surrogates(
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_integers_are_eight_bytes_big_endian(value: int) -> None:
-    cell = journal.encode_integer(value)
+    cell = journal_cells.encode_integer(value)
     assert cell == value.to_bytes(8, "big", signed=True)
-    assert journal.decode_integer(cell) == value
+    assert journal_cells.decode_integer(cell) == value
 
 
 def test_an_integer_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="8 bytes"):
-        journal.decode_integer(b"12")
+        journal_cells.decode_integer(b"12")
 
 
 def test_texts_too_long_for_a_cell_are_told_and_the_json_loses_its_full_text_alone(
@@ -234,19 +242,22 @@ def test_texts_too_long_for_a_cell_are_told_and_the_json_loses_its_full_text_alo
 ) -> None:
     monkeypatch.setattr(journal_cells, "CELL_MAX_BYTES", 10)
     long, short = b"x" * 11, b"y" * 10
-    assert journal.paper_cells(short, short, short) == (
+    assert journal_cells.build_paper_cells(short, short, short) == (
         dict.fromkeys(("grobid0:metadata", "grobid0:tei_json", "grobid0:tei_xml"), short),
         [],
     )
-    assert journal.paper_cells(long, short, long) == (
+    assert journal_cells.build_paper_cells(long, short, long) == (
         {"grobid0:metadata": short, "grobid0:tei_json": short},
         ["grobid0:tei_json", "grobid0:tei_xml"],
     )
-    assert journal.paper_cells(long, long) == ({}, ["grobid0:metadata", "grobid0:tei_json"])
+    assert journal_cells.build_paper_cells(long, long) == (
+        {},
+        ["grobid0:metadata", "grobid0:tei_json"],
+    )
 
 
 def test_the_tables_name_says_group_version_and_environment() -> None:
-    assert journal.journal_table("wbgrp", 0, "prod") == "wbgrp-journal-extract-0-prod"
+    assert journal_keys.name_journal_table("wbgrp", 0, "prod") == "wbgrp-journal-extract-0-prod"
 
 
 @pytest.mark.parametrize(
@@ -255,4 +266,4 @@ def test_the_tables_name_says_group_version_and_environment() -> None:
 )
 def test_names_no_table_can_have_are_refused(group: str, version: int, env: str) -> None:
     with pytest.raises(ConfigurationError, match="table name"):
-        journal.journal_table(group, version, env)
+        journal_keys.name_journal_table(group, version, env)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.formats.journal import JOURNAL, CellType, journal_schema
-from fonds.formats.journal.creating import shell_statement
 from fonds.model.errors import ConfigurationError
+from fonds.stores.journal_table.schema import (
+    JOURNAL,
+    CellType,
+    build_create_statement,
+    build_journal_schema,
+)
 
 
 def test_the_schema_is_that_of_the_document() -> None:
@@ -19,13 +23,13 @@ def test_the_schema_is_that_of_the_document() -> None:
 
 
 def test_further_families_are_declared_in_words() -> None:
-    schema = journal_schema(
+    schema = build_journal_schema(
         "pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml"
     )
     assert schema.names == (*JOURNAL.names, "pdf0", "grobid1")
     assert schema.compressions == {"grobid0": "SNAPPY", "bib0": "SNAPPY", "grobid1": "SNAPPY"}
-    assert schema.column("pdf0:pdf_certainty").type is CellType.JSON
-    assert schema.column("grobid1:tei1").large
+    assert schema.get_column("pdf0:pdf_certainty").type is CellType.JSON
+    assert schema.get_column("grobid1:tei1").is_large
 
 
 @pytest.mark.parametrize(
@@ -46,22 +50,22 @@ def test_what_is_no_family_is_refused_with_a_sentence(further: str, told: str) -
     if "number" in further:
         told = "there is no type 'number'"
     with pytest.raises(ConfigurationError, match=told):
-        journal_schema(further)
+        build_journal_schema(further)
 
 
 def test_an_unknown_column_is_told_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'file:mime'"):
-        JOURNAL.column("file:mim")
+        JOURNAL.get_column("file:mim")
 
 
 def test_the_shells_statement_has_versions_compression_and_regions() -> None:
     families = {one.name: one.compression for one in JOURNAL.families}
-    told = shell_statement("g-journal-extract-0-qa", families, 4, {"f"})
+    told = build_create_statement("g-journal-extract-0-qa", families, 4, {"f"})
     cached = "VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
     start = f"create 'g-journal-extract-0-qa', {{NAME => 'f', {cached}, IN_MEMORY => true}}, "
     assert told.startswith(start)
     assert f"{{NAME => 'grobid0', {cached}, COMPRESSION => 'SNAPPY'}}" in told
     assert told.endswith(r'SPLITS => ["\x40\x00", "\x80\x00", "\xC0\x00"]')
-    assert "SPLITS" not in shell_statement("t", families, 1)
+    assert "SPLITS" not in build_create_statement("t", families, 1)
     with pytest.raises(ConfigurationError):
-        shell_statement("a'b", families, 1)
+        build_create_statement("a'b", families, 1)

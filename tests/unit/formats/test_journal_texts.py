@@ -9,18 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.journal import (
-    JOURNAL,
-    alternate_key,
-    key_from_text,
-    key_text,
-    older_key,
-    read_location,
-    row_key,
-)
-from fonds.formats.journal.older import dump_line, row_from_dump
-from fonds.formats.journal.texts import row_from_line, row_line, written_cell
 from fonds.model.errors import ConfigurationError
+from fonds.stores.journal_table.cells import read_location
+from fonds.stores.journal_table.dumps import (
+    build_row_line,
+    dump_line,
+    parse_cell,
+    parse_dump_line,
+    parse_row_line,
+)
+from fonds.stores.journal_table.keys import (
+    build_alternate_key,
+    build_old_key,
+    build_row_key,
+    format_key,
+    parse_key,
+)
+from fonds.stores.journal_table.schema import JOURNAL
 from fonds.stores.table.rows import check_key
 
 SHA1HEX, BASE32 = "90ffd2359008d82298821d16b21778c5c39aec36", "SD75ENMQBDMCFGECDULLEF3YYXBZV3BW"
@@ -32,32 +37,32 @@ OLDER_CDX = {
 
 
 def test_a_key_is_taken_in_hex_and_base32_and_shown_in_either() -> None:
-    raw = row_key(SHA1HEX)
+    raw = build_row_key(SHA1HEX)
     for text in (SHA1HEX, SHA1HEX.upper(), BASE32, BASE32.lower(), f"sha1:{BASE32}"):
-        assert key_from_text(text) == raw
-    assert (key_text(raw), key_text(raw, base32=True)) == (SHA1HEX, BASE32)
-    later = alternate_key(SHA1HEX, "in put/7")
-    assert key_text(later) == f"{SHA1HEX}/in put/7"
-    assert key_from_text(f"{BASE32}/in put/7") == later
+        assert parse_key(text) == raw
+    assert (format_key(raw), format_key(raw, base32=True)) == (SHA1HEX, BASE32)
+    later = build_alternate_key(SHA1HEX, "in put/7")
+    assert format_key(later) == f"{SHA1HEX}/in put/7"
+    assert parse_key(f"{BASE32}/in put/7") == later
 
 
 def test_an_older_key_is_shown_as_it_is_and_kept_when_asked() -> None:
-    older = older_key(SHA1HEX)
+    older = build_old_key(SHA1HEX)
     assert older == b"sha1:" + BASE32.encode()
-    assert key_text(older) == f"sha1:{BASE32}"
-    assert key_from_text(key_text(older), older=True) == older
+    assert format_key(older) == f"sha1:{BASE32}"
+    assert parse_key(format_key(older), older=True) == older
 
 
 @pytest.mark.parametrize("text", ["", "xyz", SHA1HEX[:-1], f"{SHA1HEX}/", "hex:abc", "sha1:"])
 def test_what_is_no_key_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"SHA-1|id"):
-        key_from_text(text)
+        parse_key(text)
 
 
 KEYS = st.one_of(
     st.binary(min_size=1, max_size=60),
     st.binary(min_size=20, max_size=20),
-    st.binary(min_size=20, max_size=20).map(lambda raw: older_key(raw.hex())),
+    st.binary(min_size=20, max_size=20).map(lambda raw: build_old_key(raw.hex())),
     st.tuples(st.binary(min_size=20, max_size=20), st.binary(min_size=1, max_size=9)).map(
         lambda both: both[0] + b"\x00" + both[1]
     ),
@@ -73,13 +78,13 @@ def test_any_row_goes_out_and_comes_in_without_loss(
     key: bytes, cells: dict[str, bytes], base32: bool
 ) -> None:
     check_key(key)
-    line = json.dumps(row_line(key, cells, JOURNAL, base32=base32)).encode()
-    assert row_from_line(line, older=True) == (key, cells)
+    line = json.dumps(build_row_line(key, cells, JOURNAL, base32=base32)).encode()
+    assert parse_row_line(line, older=True) == (key, cells)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=80).map(str.encode))
 def test_no_line_does_more_than_be_refused(line: bytes) -> None:
-    for read in (row_from_line, row_from_dump):
+    for read in (parse_row_line, parse_dump_line):
         try:
             key, cells = read(line)
         except ValueError:
@@ -99,20 +104,18 @@ def test_no_line_does_more_than_be_refused(line: bytes) -> None:
 )  # fmt: skip
 def test_a_line_that_is_no_row_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        row_from_line(line)
+        parse_row_line(line)
 
 
 def test_a_cell_written_by_hand_is_checked_by_its_type() -> None:
-    assert written_cell(JOURNAL, "grobid0:status_code", b"-5") == (-5).to_bytes(
-        8, "big", signed=True
-    )
-    assert written_cell(JOURNAL, "grobid0:quality", b"good") == b"good"
+    assert parse_cell(JOURNAL, "grobid0:status_code", b"-5") == (-5).to_bytes(8, "big", signed=True)
+    assert parse_cell(JOURNAL, "grobid0:quality", b"good") == b"good"
     for name, text in [
         ("file:size", b"much"), ("file:size", b"9" * 30), ("f:c", b"{"), ("file:mime", b"\xff"),
         ("file:mim", b"x"),
     ]:  # fmt: skip
         with pytest.raises(ConfigurationError):
-            written_cell(JOURNAL, name, text)
+            parse_cell(JOURNAL, name, text)
 
 
 def dumped(cdx: str) -> bytes:
@@ -122,8 +125,8 @@ def dumped(cdx: str) -> bytes:
 
 def test_a_dump_of_the_hbase_era_comes_in_as_the_document_has_it_and_goes_out_as_it_came() -> None:
     line = dumped(json.dumps(OLDER_CDX, sort_keys=True))
-    key, cells = row_from_dump(line)
-    assert key == row_key(SHA1HEX)
+    key, cells = parse_dump_line(line)
+    assert key == build_row_key(SHA1HEX)
     assert json.loads(cells["file:cdx"])["offset"] == str(2**33)
     location = read_location(cells)
     assert location is not None
@@ -145,16 +148,16 @@ def test_a_dump_of_the_hbase_era_comes_in_as_the_document_has_it_and_goes_out_as
 )
 def test_a_cell_that_could_not_be_had_back_stays_as_it_is(changed: dict[str, object]) -> None:
     line = dumped(json.dumps({**OLDER_CDX, **changed}, sort_keys=True))
-    key, cells = row_from_dump(line)
+    key, cells = parse_dump_line(line)
     if changed == {"offset": "5"}:
         assert json.loads(cells["file:cdx"]) == {**OLDER_CDX, **changed}
     assert dump_line(key, cells) == line
 
 
 def test_rows_without_the_three_columns_have_no_line() -> None:
-    key, cells = row_from_dump(dumped(json.dumps(OLDER_CDX)))
+    key, cells = parse_dump_line(dumped(json.dumps(OLDER_CDX)))
     assert dump_line(key, {"f:c": cells["f:c"]}) is None
-    assert dump_line(alternate_key(SHA1HEX, "x"), cells) is None
+    assert dump_line(build_alternate_key(SHA1HEX, "x"), cells) is None
     assert dump_line(key, {**cells, "file:mime": b"a\tb"}) is None
 
 
@@ -163,6 +166,6 @@ def test_the_dump_of_the_corpus_comes_in_and_goes_out_byte_for_byte() -> None:
     lines = (CORPUS / "example_ungrobided.tsv").read_bytes().splitlines()
     assert len(lines) == 20
     for line in lines:
-        key, cells = row_from_dump(line)
+        key, cells = parse_dump_line(line)
         assert isinstance(json.loads(cells["file:cdx"])["c_size"], str)
         assert dump_line(key, cells) == line

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures import warcs
-from fonds.formats.members import MemberError, RawFile
-from fonds.formats.members.framing import Framing
-from fonds.formats.members.raw import check_ratio
-from fonds.formats.members.record_line import starts_record
-from fonds.formats.members.zstd import walk_frame
+from fonds.archive.members.framing import Framing
+from fonds.archive.members.raw_file import MemberError, RawFile, check_ratio
+from fonds.archive.members.record_line import starts_record
+from fonds.archive.members.zstd import walk_frame
 from fonds.model.disposition import Reason
 
 
@@ -31,7 +30,7 @@ def test_a_window_on_a_file_shows_the_bytes_of_the_file(places: list[tuple[int, 
     data = bytes(range(251)) * 1600
     raw = RawFile(DribblingFile(data))
     for offset, size in places:
-        assert raw.at(offset, size) == data[offset : offset + size]
+        assert raw.read_at(offset, size) == data[offset : offset + size]
 
 
 @given(

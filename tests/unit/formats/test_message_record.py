@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from fonds.formats.warc.message_record import MessageWriter, read_messages
+from fonds.archive.warc.messages import MessageWriter, read_messages
 from fonds.model.errors import DamagedInputError
 from fonds.model.message import Message
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from fonds.library.searching.exported.forms import parquet as written
+from fonds.search.export_formats import iter_parquet as written
 
 COLUMNS = {"day": "date", "at": "time", "names": "texts", "count": "integer"}
 

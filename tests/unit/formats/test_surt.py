@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.surt import surt
+from fonds.urls.surt import build_surt
 
 SESSION = "0123456789abcdefghijklemopqrstuv"
 STATE = "4hqa0555fwsecu455xqckv45"
@@ -71,7 +71,7 @@ STATE = "4hqa0555fwsecu455xqckv45"
     ],
 )
 def test_a_url_has_the_key_of_the_wayback_machine(url: str, key: str) -> None:
-    assert surt(url) == key
+    assert build_surt(url) == key
 
 
 @pytest.mark.parametrize(
@@ -94,19 +94,21 @@ def test_a_url_has_the_key_of_the_wayback_machine(url: str, key: str) -> None:
     ],
 )
 def test_session_ids_are_no_part_of_a_key(url: str, key: str) -> None:
-    assert surt("http://example.org" + url) == "org,example)" + key
+    assert build_surt("http://example.org" + url) == "org,example)" + key
 
 
 @given(st.text(max_size=200))
 def test_every_text_has_a_key_of_one_word(text: str) -> None:
-    key = surt("http://" + text)
+    key = build_surt("http://" + text)
     assert key
     assert not set(key) & set(" \r\n\t")
 
 
 @given(st.text("abc.:/?&=%25#@[];", max_size=80))
 def test_a_key_does_not_depend_on_scheme_and_www(text: str) -> None:
-    assert surt("http://example.org/" + text) == surt("https://www3.example.org/" + text)
+    assert build_surt("http://example.org/" + text) == build_surt(
+        "https://www3.example.org/" + text
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,5 +127,5 @@ def test_a_key_does_not_depend_on_scheme_and_www(text: str) -> None:
 )
 def test_hostile_urls_take_no_time(url: str) -> None:
     started_at = time.monotonic()
-    surt(url)
+    build_surt(url)
     assert time.monotonic() - started_at < 2

@@ -14,18 +14,19 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from fixtures.archives import AT, entry
-from fonds.formats.warc import RecordHead, check_records, read_heads
-from fonds.formats.warc.tombstone import is_tombstone, tombstone_member
-from fonds.formats.warc.write import RecordWriter
-from fonds.model.archive import ArchiveEntry, Original
-from fonds.model.takedown import ReasonClass, Tombstone
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.archive.warc.tombstone import build_tombstone_member, is_tombstone
+from fonds.archive.warc.validator import check_records
+from fonds.archive.warc.writer import RecordWriter
+from fonds.model.archive import ArchiveEntry, OriginalCapture
+from fonds.model.restrictions import ReasonClass, Tombstone
 
 TAKEN = Tombstone("ab" * 20, "court-order", datetime(2026, 5, 3, 7, 8, 9, 123, UTC))
 STORED = 65_540
 
 
 def member(size_bytes: int, version: str = "WARC/1.1") -> bytes:
-    return b"".join(tombstone_member(size_bytes, TAKEN, replaced="response", version=version))
+    return b"".join(build_tombstone_member(size_bytes, TAKEN, replaced="response", version=version))
 
 
 SIZES = st.one_of(st.integers(300, 1_500), st.integers(1_500, 3 * STORED))
@@ -41,7 +42,7 @@ def test_it_has_the_length_asked_for_and_is_right(size_bytes: int, version: str)
     assert len(data) == size_bytes
     (one,) = check_records(io.BytesIO(data), body_max_bytes=10**6)
     assert not hasattr(one, "detail"), one
-    assert (one.size_bytes, one.wrong, one.right, one.fields.type) == (
+    assert (one.size_bytes, one.wrong_digests, one.matching_digests, one.fields.type) == (
         size_bytes,
         (),
         1,
@@ -74,7 +75,7 @@ def test_another_reader_finds_its_digests_right_and_what_it_says() -> None:
 def smallest() -> list[ArchiveEntry]:
     """The shortest records there can be: nothing in them can be packed away."""
     bare = replace(entry(), url="a:", body=b"", http=None, mime="")
-    revisit = replace(bare, revisit_of=Original("a:", AT))
+    revisit = replace(bare, original=OriginalCapture("a:", AT))
     return [
         bare,
         replace(bare, body=b"x"),
@@ -98,7 +99,7 @@ def test_there_is_room_for_it_where_the_shortest_records_stood(
     for head in heads:
         taken = replace(TAKEN, reason_class=str(reason))
         size_bytes = head.size_bytes or 0
-        pieces = tombstone_member(size_bytes, taken, replaced=head.type, version=version)
+        pieces = build_tombstone_member(size_bytes, taken, replaced=head.type, version=version)
         data = b"".join(pieces)
         assert len(data) == size_bytes
         assert reason.encode() in gzip.decompress(data)

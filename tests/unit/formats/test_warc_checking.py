@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.archives import entry
-from fonds.formats.warc import CheckedRecord, Damage, check_records, record_bytes
-from fonds.formats.warc.write import RecordWriter
+from fonds.archive.warc.reader import iter_record_bytes
+from fonds.archive.warc.scanner import Damage
+from fonds.archive.warc.validator import CheckedRecord, check_records
+from fonds.archive.warc.writer import RecordWriter
 from fonds.model.errors import DamagedInputError
 
 BODY_MAX_BYTES = 1_000_000
@@ -69,8 +71,12 @@ def test_a_digest_fits_however_it_is_spelled_and_whichever_codings_it_is_of(
         (first, second) = checked(packed(record(block, *lines)) * 2)
         assert isinstance(first, CheckedRecord)
         assert isinstance(second, CheckedRecord)
-        assert (first.right, first.wrong, len(first.unknown)) == (right, (), 1 - right)
-        assert (second.right, second.wrong) == (right, ())
+        assert (first.matching_digests, first.wrong_digests, len(first.unknown)) == (
+            right,
+            (),
+            1 - right,
+        )
+        assert (second.matching_digests, second.wrong_digests) == (right, ())
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255))
@@ -84,8 +90,8 @@ def test_any_byte_of_a_body_that_changed_is_told(position: int, change: int) -> 
     data[data.index(HEAD) + len(HEAD) + position] ^= change
     (found,) = checked(bytes(data))
     assert isinstance(found, CheckedRecord)
-    assert found.right == 0
-    assert [told.partition(" says")[0] for told in found.wrong] == [
+    assert found.matching_digests == 0
+    assert [told.partition(" says")[0] for told in found.wrong_digests] == [
         "WARC-Block-Digest",
         "WARC-Payload-Digest",
     ]
@@ -95,7 +101,7 @@ def test_what_a_revisit_declares_is_not_held_against_it() -> None:
     lines = (f"WARC-Payload-Digest: {digest(b'elsewhere')}",)
     (found,) = checked(record(HEAD, *lines, kind="revisit"))
     assert isinstance(found, CheckedRecord)
-    assert (found.right, found.wrong) == (0, ())
+    assert (found.matching_digests, found.wrong_digests) == (0, ())
 
 
 def test_a_record_that_is_cut_is_damage_and_those_before_it_are_read() -> None:
@@ -115,7 +121,10 @@ def test_what_we_write_is_right_in_every_record() -> None:
             writer.write_entry(entry(number, metadata_json=b"{}"))
         found = checked(out.getvalue())
         assert len(found) == 7
-        assert all(isinstance(one, CheckedRecord) and one.right and not one.wrong for one in found)
+        assert all(
+            isinstance(one, CheckedRecord) and one.matching_digests and not one.wrong_digests
+            for one in found
+        )
 
 
 @pytest.mark.parametrize("packed", [gzip.compress, bytes])
@@ -125,15 +134,15 @@ def test_a_whole_record_is_its_header_and_block(packed: object) -> None:
     data = io.BytesIO(b"".join(pack(text) for text in texts))
     offsets = [one.offset for one in checked(data.getvalue())]
     for offset, text in zip(offsets, texts, strict=True):
-        assert b"".join(record_bytes(data, offset)) == text[:-4]
+        assert b"".join(iter_record_bytes(data, offset)) == text[:-4]
     shared = io.BytesIO(gzip.compress(b"".join(texts)))
     for one, text in zip(checked(shared.getvalue()), texts, strict=True):
-        assert b"".join(record_bytes(shared, one.offset)) == text[:-4]
+        assert b"".join(iter_record_bytes(shared, one.offset)) == text[:-4]
 
 
 def test_a_whole_record_that_is_cut_is_refused_behind_what_there_is() -> None:
     data = io.BytesIO(record(HEAD + b"body" * 10)[:-20])
-    pieces = record_bytes(data, 0)
+    pieces = iter_record_bytes(data, 0)
     assert next(pieces).startswith(b"WARC/1.1")
     with pytest.raises(DamagedInputError, match="16 bytes before its declared length"):
         list(pieces)

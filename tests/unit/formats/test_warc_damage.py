@@ -6,7 +6,7 @@ import pytest
 
 from fixtures import warcs
 from fixtures.scans import RECORDS, body_at, scan
-from fonds.formats.warc import Damage, RecordHead
+from fonds.archive.warc.scanner import Damage, RecordHead
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 
@@ -21,7 +21,7 @@ def test_a_file_cut_anywhere_gives_one_thing_for_the_cut_record(pack) -> None:
         assert [thing.offset for thing in found] == starts
         last = found[-1]
         assert (isinstance(last, Damage) and last.reason is Reason.TRUNCATED_RECORD) or (
-            isinstance(last, RecordHead) and last.truncated
+            isinstance(last, RecordHead) and last.is_truncated
         )
 
 
@@ -85,7 +85,10 @@ def test_a_length_that_is_too_short_leaves_junk_and_the_next_record() -> None:
 def test_a_length_beyond_its_member_does_not_swallow_the_next(pack) -> None:
     wrong = warcs.warc_record(b"short", length=400)
     found = scan(pack([wrong, RECORDS[1]]))
-    assert [isinstance(thing, RecordHead) and thing.truncated for thing in found] == [True, False]
+    assert [isinstance(thing, RecordHead) and thing.is_truncated for thing in found] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("length", ["", "-1", "ten", "1e3", "99999999999999999999"])

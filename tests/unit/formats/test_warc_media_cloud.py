@@ -14,22 +14,19 @@ import pytest
 
 from fixtures.archives import AT, entry
 from fixtures.media_cloud import read_stories
-from fonds.formats.envelope import story_from_json, story_to_json
-from fonds.formats.warc import RecordHead, read_heads, read_record
-from fonds.formats.warc.media_cloud import FIELDS, MediaCloudWriter
-from fonds.formats.warc.write import RecordWriter
-from fonds.library.checks.warcs import verify
-from fonds.model.archive import ArchiveEntry, HttpHead, Original
-from fonds.model.story import (
-    ContentMetadata,
-    HttpMetadata,
-    PageMetadata,
-    RssEntry,
-    Story,
-)
-from fonds.model.takedown import Tombstone
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.warc.media_cloud import FIELDS, MediaCloudWriter
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.archive.warc.writer import RecordWriter
+from fonds.audit.warcs import verify
+from fonds.model.archive import ArchiveEntry, OriginalCapture
+from fonds.model.capture import RssEntry
+from fonds.model.exchange import HttpHead
+from fonds.model.restrictions import Tombstone
+from fonds.model.story import ContentMetadata, HttpMetadata, PageMetadata, Story
+from fonds.queues.messages.envelope import decode_story, encode_story
 
 LATIN1 = "<p>größer</p>".encode("latin-1")
 
@@ -50,7 +47,7 @@ def story(number: int, code: int | None = 200, encoding: str | None = "iso-8859-
 
 
 def told(one: Story) -> bytes:
-    return msgspec.json.encode(story_to_json(one))
+    return msgspec.json.encode(encode_story(one))
 
 
 def entries() -> list[ArchiveEntry]:
@@ -66,7 +63,7 @@ def entries() -> list[ArchiveEntry]:
         entry(3, body=b"<p>loose", http=None, metadata_json=told(story(3, None, None))),
         entry(4, body=b"<p>gone", metadata_json=told(story(4, 404))),
     ]
-    made.append(entry(5, body=LATIN1, http=http, revisit_of=Original(made[0].url, AT)))
+    made.append(entry(5, body=LATIN1, http=http, original=OriginalCapture(made[0].url, AT)))
     return made
 
 
@@ -93,7 +90,7 @@ def test_their_readers_read_every_story_whole() -> None:
 
 
 def test_their_readers_pass_over_what_was_taken_down(tmp_path: Path) -> None:
-    archive = FolderArchive(tmp_path, ArchiveOptions(for_media_cloud=True))
+    archive = FolderArchive(tmp_path, ArchiveOptions(is_for_media_cloud=True))
     archive.write(entries())
     archive.finish()
     (warc,) = tmp_path.glob("*.warc.gz")
@@ -140,14 +137,14 @@ def test_we_read_them_too_charset_and_metadata_included() -> None:
     response = read_record(stream, heads[1].offset, body_max_bytes=10_000)
     assert (response.body, response.http and response.http.charset) == (LATIN1, "iso-8859-1")
     metadata = read_record(stream, heads[2].offset, body_max_bytes=10_000)
-    again = story_from_json(metadata.body)
+    again = decode_story(metadata.body)
     assert again.rss_entry == story(0).rss_entry
     assert again.unknown == {}
     assert set(json.loads(metadata.body)) == set(FIELDS)
 
 
 def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
-    archive = FolderArchive(tmp_path, ArchiveOptions(prefix="mc", for_media_cloud=True))
+    archive = FolderArchive(tmp_path, ArchiveOptions(prefix="mc", is_for_media_cloud=True))
     archived = archive.write(entries())
     archive.finish()
     (path,) = tmp_path.glob("mc-*.warc.gz")
@@ -163,7 +160,7 @@ def test_an_archive_writes_them_on_request(tmp_path: Path) -> None:
 
 def one_story(**content: Any) -> list[Any]:
     """What their readers make of one entry whose content metadata is this."""
-    whole = story_to_json(story(0)) | {"content_metadata": content}
+    whole = encode_story(story(0)) | {"content_metadata": content}
     http = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),))
     made = entry(0, body=b"<p>x", http=http, metadata_json=msgspec.json.encode(whole))
     out = io.BytesIO()

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures import warcs
-from fonds.formats.members.record_line import split_arc_line
-from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads, read_record
+from fonds.archive.members.record_line import split_arc_line
+from fonds.archive.warc.fields import UNDATED
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.model.disposition import Reason
 
 AT = datetime(2008, 4, 30, 20, 48, 25, tzinfo=UTC)
@@ -137,7 +139,7 @@ def test_a_large_body_is_whole_in_every_packing(packing: str, body: bytes) -> No
 def test_a_cut_member_is_told_as_cut(packing: str) -> None:
     data = warcs.packed([warcs.http_response(), warcs.http_response()], packing)
     *_, last = scan(data[: -len(data) // 4])
-    assert last.reason is Reason.TRUNCATED_RECORD if isinstance(last, Damage) else last.truncated
+    assert last.reason is Reason.TRUNCATED_RECORD if isinstance(last, Damage) else last.is_truncated
 
 
 @pytest.mark.parametrize("packing", warcs.PACKERS)

@@ -8,7 +8,8 @@ import io
 import pytest
 
 from fixtures import warcs
-from fonds.formats.warc import RecordReader, read_heads, read_record
+from fonds.archive.warc.reader import RecordReader, read_record
+from fonds.archive.warc.scanner import read_heads
 from fonds.model.archive import Payload
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
@@ -318,7 +319,7 @@ def test_records_of_a_shared_member_are_read_on_from_one_to_the_next() -> None:
     reader = RecordReader(stream)
     stream.read_bytes = 0
     for offset, body in zip(offsets, bodies, strict=True):
-        assert reader.can_go_on_to(offset) is (offset != offsets[0])
+        assert reader.can_continue_to(offset) is (offset != offsets[0])
         assert reader.read(offset, body_max_bytes=100_000).body == body
     assert stream.read_bytes < 2 * len(stream.getvalue()) + 300_000
     assert reader.read(offsets[3], body_max_bytes=100_000).body == bodies[3]

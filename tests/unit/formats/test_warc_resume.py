@@ -7,7 +7,7 @@ import io
 import pytest
 
 from fixtures import warcs
-from fonds.formats.warc import Damage, RecordHead, read_heads
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 
 RECORD = warcs.http_response(b"<html>one</html>", url="http://example.org/1")
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fixtures import warcs
 from fixtures.scans import RECORDS, body_at, heads, scan
-from fonds.formats.warc import UNDATED, Damage, RecordHead, read_heads
+from fonds.archive.warc.fields import UNDATED
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 
@@ -102,7 +103,7 @@ def test_a_head_says_what_the_record_and_the_server_said() -> None:
     assert head.url == "http://example.org/a b"
     assert head.captured_at == datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
     assert head.payload_bytes == len(warcs.PAGE)
-    assert not head.truncated
+    assert not head.is_truncated
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObje
         except PermanentError:
             continue
         assert isinstance(thing, RecordHead)
-        assert not thing.truncated
+        assert not thing.is_truncated
 
 
 @given(st.binary(max_size=3000))

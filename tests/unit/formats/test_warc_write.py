@@ -17,13 +17,15 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from fonds.formats.warc import RecordHead, read_heads, read_record
-from fonds.formats.warc.write import METADATA_TYPE, RecordWriter
-from fonds.model.archive import ArchiveEntry, HttpHead, Original, Payload
-from fonds.model.keys import sha1_base32
+from fonds.archive.warc.reader import read_record
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.archive.warc.writer import METADATA_TYPE, RecordWriter
+from fonds.model.archive import ArchiveEntry, OriginalCapture, Payload
+from fonds.model.exchange import HttpHead
+from fonds.model.keys import encode_sha1_base32
 
 AT = datetime(2024, 3, 5, 6, 7, 8, 123456, UTC)
-FIRST = Original("http://example.org/first", AT)
+FIRST = OriginalCapture("http://example.org/first", AT)
 UUID = "00000000-0000-4000-8000-00000000000a"
 BODY = b"<html><body>caf\xc3\xa9</body></html>"
 HTTP = HttpHead(
@@ -87,8 +89,8 @@ def test_another_program_finds_every_digest_right(version: str, tmp_path: Path) 
     data, _ = written(
         entry(metadata_json=b"{}"),
         entry(http=None, mime="application/pdf", url="file:///a%20b.pdf"),
-        entry(revisit_of=FIRST),
-        entry(revisit_of=FIRST, http=None, metadata_json=b"{}"),
+        entry(original=FIRST),
+        entry(original=FIRST, http=None, metadata_json=b"{}"),
         entry(body=b""),
         entry(http=None, body=b""),
         version=version,
@@ -188,7 +190,7 @@ def test_a_head_is_written_as_one_of_http_1_and_the_protocol_beside_it(
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
     first_at = datetime(2023, 1, 2, 3, 4, 5, 678, UTC)
-    repeat = entry(revisit_of=replace(FIRST, captured_at=first_at))
+    repeat = entry(original=replace(FIRST, captured_at=first_at))
     data, _ = written(repeat, version=f"WARC/{version}")
     payload = read(data, 1)
     assert payload.body == b""
@@ -199,7 +201,9 @@ def test_a_repeat_is_a_revisit_that_names_the_first(version: str) -> None:
     assert fields["WARC-Refers-To-Target-URI"] == "http://example.org/first"
     fraction = ".000678" if version == "1.1" else ""
     assert fields["WARC-Refers-To-Date"] == f"2023-01-02T03:04:05{fraction}Z"
-    assert fields["WARC-Payload-Digest"] == "sha1:" + sha1_base32(hashlib.sha1(BODY).digest())
+    assert fields["WARC-Payload-Digest"] == "sha1:" + encode_sha1_base32(
+        hashlib.sha1(BODY).digest()
+    )
 
 
 @pytest.mark.parametrize("mark", ["{}", "<{}>"])
@@ -208,7 +212,7 @@ def test_a_revisit_names_the_record_whose_id_is_known(mark: str) -> None:
     writer = RecordWriter(out)
     first = writer.write_entry(entry())
     known = replace(FIRST, record_id=mark.format(first.record_id))
-    again = writer.write_entry(entry(revisit_of=known, metadata_json=b"{}"))
+    again = writer.write_entry(entry(original=known, metadata_json=b"{}"))
     response, revisit, metadata = (read(out.getvalue(), n).warc_headers for n in range(3))
     assert response["WARC-Record-ID"] == f"<{first.record_id}>" == revisit["WARC-Refers-To"]
     assert revisit["WARC-Record-ID"] == f"<{again.record_id}>" == metadata["WARC-Refers-To"]
@@ -231,7 +235,7 @@ def test_a_revisit_names_the_record_whose_id_is_known(mark: str) -> None:
     )
 )
 def test_what_is_no_id_of_a_record_is_not_written(told: str) -> None:
-    data, _ = written(entry(revisit_of=replace(FIRST, record_id=told)))
+    data, _ = written(entry(original=replace(FIRST, record_id=told)))
     assert "WARC-Refers-To" not in read(data, 1).warc_headers
     assert b"\nWARC-Refers-To:" not in gzip.decompress(data)
     assert [head.type for head in heads(data)] == ["warcinfo", "revisit"]
@@ -257,7 +261,7 @@ def test_nothing_breaks_out_of_its_header_line() -> None:
             mime=evil,
             http=HttpHead(200, "HTTP/1.1 200 " + evil, (("A" + evil, evil), ("B", "\ud800"))),
         ),
-        entry(mime=evil, http=None, revisit_of=Original("http://x/" + evil, AT, evil)),
+        entry(mime=evil, http=None, original=OriginalCapture("http://x/" + evil, AT, evil)),
     )
     assert [head.type for head in heads(data)] == ["warcinfo", "response", "revisit"]
     payload = read(data, 1)
@@ -294,7 +298,7 @@ def test_what_is_written_is_read_back_equal(
     assert payload.http.status_line.split() == line.split()
     assert payload.http.headers == (*headers, ("Content-Length", str(len(body))))
     assert (head.captured_at, head.url) == (captured_at, one.url)
-    assert head.digest == sha1_base32(hashlib.sha1(body).digest())
+    assert head.digest == encode_sha1_base32(hashlib.sha1(body).digest())
 
 
 def test_the_library_reads_every_record() -> None:

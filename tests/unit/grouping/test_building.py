@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from fonds.grouping.assigning import assign, vector
-from fonds.grouping.building import Before, Documents, build
-from fonds.grouping.clustering import Apart, Clustering
-from fonds.grouping.lineage import Change
-from fonds.grouping.options import Algorithm, Options
-from fonds.grouping.text.function_words import function_words
+from fonds.grouping.algorithms.assignment import assign, build_vector
+from fonds.grouping.algorithms.builder import GroupingInput, PreviousClustering, build
+from fonds.grouping.algorithms.clustering import (
+    Algorithm,
+    Clustering,
+    Options,
+    UnclusteredReason,
+)
+from fonds.grouping.algorithms.function_words import load_function_words
+from fonds.grouping.algorithms.lineage import LineageChange
 from themed_texts import THEMES, themed_texts
 
 TEXTS, TRUTH = themed_texts(300)
@@ -22,7 +26,7 @@ FIVE = Options(clusters=5)
 
 @pytest.fixture(scope="module")
 def made() -> Clustering:
-    return build(Documents(TEXTS), FIVE, version=10)
+    return build(GroupingInput(TEXTS), FIVE, version=10)
 
 
 def test_the_themes_are_found_and_named_by_their_own_words(made: Clustering) -> None:
@@ -38,7 +42,7 @@ def test_no_label_is_a_function_word_and_none_is_given_twice(made: Clustering) -
     assert len(set(labels)) == len(labels)
     shown = {word.lower() for label in labels for word in label.replace(",", "").split()}
     shown |= {term.lower() for one in made.levels[0].clusters for term, _ in one.terms}
-    assert shown & function_words("en") == set()
+    assert shown & load_function_words("en") == set()
 
 
 def test_sizes_scores_and_representatives_are_those_of_the_documents(made: Clustering) -> None:
@@ -56,7 +60,7 @@ def test_sizes_scores_and_representatives_are_those_of_the_documents(made: Clust
 def test_the_order_of_documents_changes_nothing(made: Clustering) -> None:
     order = list(range(len(TEXTS)))
     random.Random(5).shuffle(order)
-    shuffled = build(Documents([TEXTS[place] for place in order]), FIVE, version=10)
+    shuffled = build(GroupingInput([TEXTS[place] for place in order]), FIVE, version=10)
     assert np.array_equal(shuffled.levels[0].members, made.levels[0].members[order])
     assert [one.label for one in shuffled.levels[0].clusters] == [
         one.label for one in made.levels[0].clusters
@@ -67,7 +71,7 @@ def test_the_order_of_documents_changes_nothing(made: Clustering) -> None:
 def test_the_same_documents_over_again_change_nothing_but_sizes(
     made: Clustering, times: int
 ) -> None:
-    again = build(Documents(TEXTS * times), FIVE, version=10)
+    again = build(GroupingInput(TEXTS * times), FIVE, version=10)
     assert np.array_equal(again.levels[0].members, np.tile(made.levels[0].members, times))
     for once, often in zip(made.levels[0].clusters, again.levels[0].clusters, strict=True):
         assert (often.label, often.distinct) == (once.label, once.distinct)
@@ -75,7 +79,7 @@ def test_the_same_documents_over_again_change_nothing_but_sizes(
 
 
 def test_one_document_copied_a_hundred_times_counts_once(made: Clustering) -> None:
-    copied = build(Documents(TEXTS + [TEXTS[0]] * 100), FIVE, version=10)
+    copied = build(GroupingInput(TEXTS + [TEXTS[0]] * 100), FIVE, version=10)
     assert np.array_equal(copied.levels[0].members[: len(TEXTS)], made.levels[0].members)
     assert len(set(copied.originals[len(TEXTS) :].tolist())) == 1
 
@@ -83,13 +87,15 @@ def test_one_document_copied_a_hundred_times_counts_once(made: Clustering) -> No
 def test_a_document_changed_in_one_word_is_a_near_duplicate() -> None:
     words = TEXTS[0].split()
     altered = " ".join([*words[:-1], "harbour"])
-    found = build(Documents([*TEXTS, altered]), FIVE, version=1).originals
+    found = build(GroupingInput([*TEXTS, altered]), FIVE, version=1).originals
     assert found[-1] == found[0]
     assert len(set(found.tolist())) > 0.95 * len(TEXTS)
 
 
 def test_finer_and_coarser_levels_come_of_one_pass() -> None:
-    levels = build(Documents(TEXTS), Options(clusters=5, granularities=(2, 12)), version=3).levels
+    levels = build(
+        GroupingInput(TEXTS), Options(clusters=5, granularities=(2, 12)), version=3
+    ).levels
     assert [len(level.clusters) for level in levels] == [5, 2, 12]
     coarse, fine = levels[1], levels[2]
     assert all(one.parent is None for one in coarse.clusters)
@@ -102,28 +108,28 @@ def test_finer_and_coarser_levels_come_of_one_pass() -> None:
 
 
 def test_the_number_of_topics_is_found_where_there_are_topics() -> None:
-    assert len(build(Documents(TEXTS), Options(), version=1).levels[0].clusters) == 5
+    assert len(build(GroupingInput(TEXTS), Options(), version=1).levels[0].clusters) == 5
 
 
 def test_documents_without_terms_stand_apart_with_the_reason() -> None:
-    found = build(Documents([*TEXTS, "", "the of and", "\ud800 \x00"]), FIVE, version=1)
-    assert found.apart == {Apart.EMPTY: 3, Apart.OUTLIER: 0}
+    found = build(GroupingInput([*TEXTS, "", "the of and", "\ud800 \x00"]), FIVE, version=1)
+    assert found.unclustered == {UnclusteredReason.EMPTY: 3, UnclusteredReason.OUTLIER: 0}
     assert found.levels[0].members[-3:].tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("algorithm", Algorithm)
 @pytest.mark.parametrize("texts", [[], [""], ["ship"], ["ship", "ship"], ["ship", "oven"]])
 def test_the_smallest_collections_are_grouped_too(algorithm: Algorithm, texts: list[str]) -> None:
-    found = build(Documents(texts), Options(algorithm=algorithm), version=1)
+    found = build(GroupingInput(texts), Options(algorithm=algorithm), version=1)
     assert len(found.levels[0].members) == len(texts)
-    assert sum(found.apart.values()) == int((found.levels[0].members < 0).sum())
+    assert sum(found.unclustered.values()) == int((found.levels[0].members < 0).sum())
     assert assign(found.model, ["ship"]).members.shape == (1,)
 
 
 @pytest.mark.parametrize("algorithm", [Algorithm.FACTORS, Algorithm.DENSITY, Algorithm.STORIES])
 def test_every_family_finds_themes_that_lie_well_apart(algorithm: Algorithm) -> None:
     options = Options(algorithm=algorithm, clusters=5, threshold=0.3)
-    members = build(Documents(TEXTS), options, version=1).levels[0].members
+    members = build(GroupingInput(TEXTS), options, version=1).levels[0].members
     inside = members >= 0
     assert inside.mean() > 0.7
     assert adjusted_rand_score(np.array(TRUTH)[inside], members[inside]) > 0.7
@@ -143,7 +149,7 @@ def test_later_documents_go_where_they_belong_and_strange_ones_apart(made: Clust
     ]
     assert np.mean(right) > 0.98
     assert assigned.members[200:].tolist() == [-1, -1, -1]
-    assert assigned.apart[Apart.EMPTY] == 2
+    assert assigned.unclustered[UnclusteredReason.EMPTY] == 2
 
 
 def test_a_document_is_assigned_alone_as_among_others(made: Clustering) -> None:
@@ -156,8 +162,8 @@ def test_a_document_is_assigned_alone_as_among_others(made: Clustering) -> None:
 
 
 def test_rows_become_the_vectors_that_are_stored(made: Clustering) -> None:
-    frequencies = vector(made.frequencies, 0, 10)
-    weights = vector(made.weighted(np.array([0])), 0, 10)
+    frequencies = build_vector(made.frequencies, 0, 10)
+    weights = build_vector(made.build_weights(np.array([0])), 0, 10)
     assert frequencies.features.tolist() == weights.features.tolist()
     assert np.linalg.norm(weights.values) == pytest.approx(1, abs=1e-5)
     terms = [made.model.dictionary.terms[feature] for feature in frequencies.features]
@@ -169,14 +175,16 @@ def test_a_rebuild_after_a_tenth_more_keeps_identities(made: Clustering) -> None
     more, truth = themed_texts(30, seed=8)
     ids = tuple(one.id for one in made.levels[0].clusters)
     members = np.concatenate([made.levels[0].members, np.full(30, -1)])
-    rebuilt = build(Documents(TEXTS + more), FIVE, version=11, before=Before(members, ids))
+    rebuilt = build(
+        GroupingInput(TEXTS + more), FIVE, version=11, previous=PreviousClustering(members, ids)
+    )
     new_ids = [one.id for one in rebuilt.levels[0].clusters]
     kept = [
         ids[old] == new_ids[new]
         for old, new in zip(made.levels[0].members, rebuilt.levels[0].members, strict=False)
     ]
     assert np.mean(kept) > 0.98
-    assert {event.change for event in rebuilt.events} <= {Change.KEPT, Change.GROWN}
+    assert {event.change for event in rebuilt.events} <= {LineageChange.KEPT, LineageChange.GROWN}
     assert normalized_mutual_info_score(TRUTH + truth, rebuilt.levels[0].members) > 0.95
 
 
@@ -185,7 +193,7 @@ def test_dense_vectors_help_where_words_do_not() -> None:
     texts = [f"word{n} other{n} thing{n // 2}" for n in range(80)]
     truth = np.arange(80) % 4
     dense = (np.eye(4)[truth] + draw.normal(0, 0.1, (80, 4))).astype(np.float32)
-    found = build(Documents(texts, dense=dense), Options(clusters=4), version=1)
+    found = build(GroupingInput(texts, dense=dense), Options(clusters=4), version=1)
     assert normalized_mutual_info_score(truth, found.levels[0].members) > 0.8
     with pytest.raises(ValueError, match="4 numbers are asked for, 0 are given"):
         assign(found.model, texts)
@@ -195,11 +203,13 @@ def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
     texts = ["harbour vessel cargo anchor quay", "harbour vessel cargo tide crane"]
     options = {"algorithm": Algorithm.STORIES, "threshold": 0.2, "half_life_s": 3600.0}
     day = 86_400.0
-    at_once = build(Documents(texts, times_s=np.array([0.0, 60.0])), Options(**options), version=1)
+    at_once = build(
+        GroupingInput(texts, times_s=np.array([0.0, 60.0])), Options(**options), version=1
+    )
     assert at_once.levels[0].members.tolist() == [0, 0]
-    later = build(Documents(texts, times_s=np.array([0.0, day])), Options(**options), version=1)
+    later = build(GroupingInput(texts, times_s=np.array([0.0, day])), Options(**options), version=1)
     assert later.levels[0].members.tolist() == [-1, -1]
-    assert later.apart[Apart.OUTLIER] == 2
+    assert later.unclustered[UnclusteredReason.OUTLIER] == 2
 
 
 @pytest.mark.parametrize(
@@ -216,14 +226,14 @@ def test_a_story_that_slept_takes_only_what_is_nearer() -> None:
 )
 def test_options_beyond_their_bounds_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"between|more than"):
-        build(Documents(TEXTS), Options(**wrong), version=1)  # type: ignore[arg-type]
+        build(GroupingInput(TEXTS), Options(**wrong), version=1)  # type: ignore[arg-type]
 
 
 def test_a_label_does_not_say_a_singular_and_its_plural() -> None:
     films = [f"movie movies film actor scene{n % 7}" for n in range(40)]
     ships = [f"harbour vessel cargo tide quay{n % 7}" for n in range(40)]
     languages = [""] * 80
-    made = build(Documents(films + ships, languages), Options(clusters=2), version=1)
+    made = build(GroupingInput(films + ships, languages), Options(clusters=2), version=1)
     for cluster in made.levels[0].clusters:
         assert not {"movie", "movies"} <= set(cluster.label.split(", "))
         assert not {"movie", "movies"} <= {term for term, _ in cluster.terms}

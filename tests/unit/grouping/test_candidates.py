@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.grouping.text.candidates import (
+from fonds.grouping.algorithms.duplicates import (
     CANDIDATES_MAX,
-    Inverted,
+    InvertedTerms,
     TermSets,
-    inverted,
-    joined,
-    resemblance,
+    compute_resemblance,
+    invert_term_sets,
+    join_term_sets,
 )
 
 TERMS = st.sets(st.integers(1, 30), max_size=25)
@@ -29,14 +29,14 @@ def alike(some: set[int], others: set[int]) -> bool:
     return len(some & others) >= 0.8 * len(some | others) and bool(some)
 
 
-def pairs(index: Inverted, asked: TermSets) -> set[tuple[int, int]]:
-    places, found = index.candidates(asked)
+def pairs(index: InvertedTerms, asked: TermSets) -> set[tuple[int, int]]:
+    places, found = index.find_candidates(asked)
     return set(zip(places.tolist(), found.tolist(), strict=True))
 
 
 @given(FEW, FEW)
 def test_whatever_is_alike_is_a_candidate(there: list[set[int]], asked: list[set[int]]) -> None:
-    found = pairs(inverted(sets(there)), sets(asked))
+    found = pairs(invert_term_sets(sets(there)), sets(asked))
     wanted = {
         (at, other)
         for at, some in enumerate(asked)
@@ -51,8 +51,8 @@ def test_terms_an_index_lacks_hide_nothing_that_shares_enough_others(
     there: list[set[int]], asked: list[set[int]], lacking: int
 ) -> None:
     known = [{term for term in one if term > lacking} for one in there]
-    whole = inverted(sets(known))
-    index = Inverted(whole.hashes, whole.features, whole.postings, is_whole=False)
+    whole = invert_term_sets(sets(known))
+    index = InvertedTerms(whole.hashes, whole.features, whole.postings, is_complete=False)
     found = pairs(index, sets(asked))
     held = {term for one in known for term in one}
     for at, some in enumerate(asked):
@@ -64,7 +64,7 @@ def test_terms_an_index_lacks_hide_nothing_that_shares_enough_others(
 def test_a_term_in_many_documents_is_looked_up_behind_the_rare_ones_and_up_to_a_bound() -> None:
     common = list(range(1, 30))
     many = [{*common, 1000 + at} for at in range(25_000)]
-    index = inverted(sets(many))
+    index = invert_term_sets(sets(many))
     rare = pairs(index, sets([{*common, 1000 + 24_999}]))
     assert (0, 24_999) in rare
     assert not pairs(index, sets([{*common, 1}]))
@@ -72,12 +72,12 @@ def test_a_term_in_many_documents_is_looked_up_behind_the_rare_ones_and_up_to_a_
 
 @given(FEW, FEW)
 def test_sets_joined_are_the_same_documents(some: list[set[int]], more: list[set[int]]) -> None:
-    both = joined([sets(some), sets(more)])
-    assert [set(both.of(at).tolist()) for at in range(len(both))] == some + more
+    both = join_term_sets([sets(some), sets(more)])
+    assert [set(both.get_terms(at).tolist()) for at in range(len(both))] == some + more
 
 
 @given(TERMS, TERMS)
 def test_resemblance_is_the_shared_part_of_both(some: set[int], others: set[int]) -> None:
     both = sets([some, others])
     wanted = len(some & others) / max(len(some | others), 1)
-    assert resemblance(both.of(0), both.of(1)) == wanted
+    assert compute_resemblance(both.get_terms(0), both.get_terms(1)) == wanted

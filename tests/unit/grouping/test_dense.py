@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fonds.grouping import dense
+from fonds.grouping.algorithms import encoder as dense
 from fonds.model.errors import ConfigurationError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.grouping.lineage import Change, Event, carried, parents
+from fonds.grouping.algorithms.lineage import LineageChange, LineageEvent, carry_ids, find_parents
 
 
 def members(*sizes: tuple[int, int]) -> np.ndarray:
@@ -17,41 +17,43 @@ def members(*sizes: tuple[int, int]) -> np.ndarray:
 
 def test_clusters_that_were_only_renumbered_keep_their_ids() -> None:
     before, after = members((0, 5), (1, 3), (2, 2)), members((2, 5), (0, 3), (1, 2))
-    lineage = carried(before, ("a", "b", "c"), after, 3, 9)
+    lineage = carry_ids(before, ("a", "b", "c"), after, 3, 9)
     assert lineage.ids == ("b", "c", "a")
-    assert {event.change for event in lineage.events} == {Change.KEPT}
+    assert {event.change for event in lineage.events} == {LineageChange.KEPT}
 
 
 def test_a_cluster_that_splits_gives_its_id_to_the_larger_part() -> None:
-    lineage = carried(members((0, 10), (1, 4)), ("a", "b"), members((0, 6), (1, 4), (2, 4)), 3, 255)
+    lineage = carry_ids(
+        members((0, 10), (1, 4)), ("a", "b"), members((0, 6), (1, 4), (2, 4)), 3, 255
+    )
     assert lineage.ids == ("a", "ff-1", "b")
-    assert Event(Change.SPLIT, ("a",), ("a", "ff-1")) in lineage.events
+    assert LineageEvent(LineageChange.SPLIT, ("a",), ("a", "ff-1")) in lineage.events
 
 
 def test_of_clusters_that_merge_the_larger_one_goes_on() -> None:
-    lineage = carried(members((0, 3), (1, 8)), ("a", "b"), members((0, 11)), 1, 2)
+    lineage = carry_ids(members((0, 3), (1, 8)), ("a", "b"), members((0, 11)), 1, 2)
     assert lineage.ids == ("b",)
-    assert Event(Change.MERGED, ("a", "b"), ("b",)) in lineage.events
+    assert LineageEvent(LineageChange.MERGED, ("a", "b"), ("b",)) in lineage.events
 
 
 def test_what_is_new_and_what_is_gone_is_told() -> None:
     before, after = members((0, 4), (1, 2), (-1, 5)), members((0, 4), (-1, 2), (1, 5))
-    lineage = carried(before, ("a", "b"), after, 2, 3)
+    lineage = carry_ids(before, ("a", "b"), after, 2, 3)
     assert lineage.ids == ("a", "3-1")
-    assert Event(Change.NEW, (), ("3-1",)) in lineage.events
-    assert Event(Change.GONE, ("b",), ()) in lineage.events
+    assert LineageEvent(LineageChange.NEW, (), ("3-1",)) in lineage.events
+    assert LineageEvent(LineageChange.GONE, ("b",), ()) in lineage.events
 
 
 def test_growth_by_documents_nobody_knew_changes_no_identity() -> None:
     before, after = members((0, 4), (-1, 40)), members((0, 44))
-    lineage = carried(before, ("a",), after, 1, 3)
-    assert lineage.events == (Event(Change.GROWN, ("a",), ("a",)),)
+    lineage = carry_ids(before, ("a",), after, 1, 3)
+    assert lineage.events == (LineageEvent(LineageChange.GROWN, ("a",), ("a",)),)
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 4)), max_size=40))
 def test_no_id_is_given_twice_and_every_one_is_old_or_new(pairs: list[tuple[int, int]]) -> None:
     before, after = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    lineage = carried(before, ("a", "b", "c", "d"), after, 5, 7)
+    lineage = carry_ids(before, ("a", "b", "c", "d"), after, 5, 7)
     assert len(set(lineage.ids)) == 5
     assert all(one in "abcd" or one == f"7-{place}" for place, one in enumerate(lineage.ids))
     known = {"a", "b", "c", "d", *lineage.ids}
@@ -60,10 +62,10 @@ def test_no_id_is_given_twice_and_every_one_is_old_or_new(pairs: list[tuple[int,
 
 
 def test_a_parent_is_where_most_of_a_cluster_lies() -> None:
-    assert parents(members((0, 3), (1, 2)), np.array([1, 1, 0, 0, 0])).tolist() == [1, 0]
-    assert parents(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
+    assert find_parents(members((0, 3), (1, 2)), np.array([1, 1, 0, 0, 0])).tolist() == [1, 0]
+    assert find_parents(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
 
 
 def test_a_cluster_without_an_id_is_refused() -> None:
     with pytest.raises(ValueError, match="has no id"):
-        carried(members((1, 2)), ("a",), members((0, 2)), 1, 1)
+        carry_ids(members((1, 2)), ("a",), members((0, 2)), 1, 1)

@@ -6,18 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.grouping.text.counting import frequencies, read_rows, resolved
-from fonds.grouping.text.function_words import function_words, languages
-from fonds.grouping.text.tokens import BREAK, guess_language, terms
-from fonds.words import words
+from fonds.grouping.algorithms.function_words import load_function_words
+from fonds.grouping.algorithms.term_counts import build_frequencies, read_rows, resolve_languages
+from fonds.grouping.algorithms.terms import BREAK, guess_language, split_terms
+from fonds.text.stop_words import list_languages
+from fonds.text.words import split_words
 
 
 def found(text: str, language: str) -> list[str]:
-    return [term for term in terms(text, language) if term]
+    return [term for term in split_terms(text, language) if term]
 
 
 def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
-    assert terms("ships https://example.org/a sail", "en") == ["ship", "", "sail", ""]
+    assert split_terms("ships https://example.org/a sail", "en") == ["ship", "", "sail", ""]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_words_on_either_side_of_an_address_are_no_neighbours() -> None:
 )
 def test_terms_are_what_names_something(text: str, language: str, expected: list[str]) -> None:
     if language == "ar":
-        expected = [word for word in words(text) if word not in function_words("ar")]
+        expected = [word for word in split_words(text) if word not in load_function_words("ar")]
         assert len(expected) == 2
     assert found(text, language) == expected
 
@@ -60,7 +61,7 @@ def test_function_words_are_those_of_the_texts_own_language() -> None:
 
 
 def test_a_row_breaks_at_function_words_and_at_ends_of_sentences() -> None:
-    assert terms("harbour of ships", "en")[:3] == ["harbour", "", "ship"]
+    assert split_terms("harbour of ships", "en")[:3] == ["harbour", "", "ship"]
     rows = read_rows(["Big harbour. Small ship"], ["en"])
     assert [rows.terms[n] if n != BREAK else "|" for n in rows.numbers] == [
         "big", "harbour", "|", "small", "ship",
@@ -68,9 +69,9 @@ def test_a_row_breaks_at_function_words_and_at_ends_of_sentences() -> None:
 
 
 def test_every_listed_function_word_is_written_as_search_folds_it() -> None:
-    for language in languages():
-        for word in function_words(language):
-            assert words(word) == [word]
+    for language in list_languages():
+        for word in load_function_words(language):
+            assert split_words(word) == [word]
 
 
 def test_a_language_is_guessed_from_function_words_and_not_where_there_are_none() -> None:
@@ -78,14 +79,14 @@ def test_a_language_is_guessed_from_function_words_and_not_where_there_are_none(
     assert guess_language(["the harbour was not far from the city"]) == "en"
     assert guess_language(["harbour vessel cargo"]) == ""
     assert guess_language([]) == ""
-    assert resolved(["the ship was in the harbour", "x"], [None, "de-AT"]) == ["en", "de"]
+    assert resolve_languages(["the ship was in the harbour", "x"], [None, "de-AT"]) == ["en", "de"]
 
 
 @given(st.lists(st.text(max_size=60), max_size=5))
 def test_any_text_is_read_alone_as_among_others(texts: list[str]) -> None:
     rows = read_rows(texts, ["en"] * len(texts))
     assert len(set(rows.terms)) == len(rows.terms)
-    counted = frequencies(rows).toarray()
+    counted = build_frequencies(rows).toarray()
     for place, text in enumerate(texts):
         expected = found(text, "en")
         assert {rows.terms[n]: int(v) for n, v in enumerate(counted[place]) if v} == {

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from fixtures import tasks
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handles import Ending
-from fonds.isolation.handover import handed
-from fonds.isolation.verdicts import verdict
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool, build_end_error, open_unnamed_body
+from fonds.isolation.processes import ProcessEnd
+from fonds.model.archive import OpenBody
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
     ChildError,
@@ -25,7 +25,6 @@ from fonds.model.errors import (
     PermanentError,
     TransientError,
 )
-from fonds.model.open_body import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
 from fonds.ports import Isolate
 
@@ -71,7 +70,7 @@ def test_a_function_runs_in_another_process(pool: ChildPool) -> None:
 
 def test_a_hanging_function_is_killed_in_time(pool: ChildPool) -> None:
     began = time.monotonic()
-    short = pool.limited(replace(LIMITS, wall_s=0.2))
+    short = pool.with_limits(replace(LIMITS, wall_s=0.2))
     assert reason_of(short, tasks.sleep, 60.0) == (
         Reason.TIMEOUT,
         "reading it was stopped after 0.2 s (killed by SIGKILL)",
@@ -80,13 +79,13 @@ def test_a_hanging_function_is_killed_in_time(pool: ChildPool) -> None:
 
 
 def test_native_code_that_never_lets_go_is_killed_too(pool: ChildPool) -> None:
-    short = pool.limited(replace(LIMITS, wall_s=0.2))
+    short = pool.with_limits(replace(LIMITS, wall_s=0.2))
     assert reason_of(short, tasks.hang_in_native_code)[0] is Reason.TIMEOUT
 
 
 @pytest.mark.slow
 def test_processor_time_is_limited_for_each_call(pool: ChildPool) -> None:
-    short = pool.limited(replace(LIMITS, cpu_s=1))
+    short = pool.with_limits(replace(LIMITS, cpu_s=1))
     reason, detail = reason_of(short, tasks.spin)
     assert reason is Reason.TIMEOUT
     assert "SIGXCPU" in detail
@@ -100,7 +99,7 @@ def test_too_much_memory_is_refused_and_said_so(pool: ChildPool) -> None:
 
 
 def test_a_narrower_memory_limit_holds_for_its_call_only(pool: ChildPool) -> None:
-    narrow = pool.limited(replace(LIMITS, memory_bytes=2**28))
+    narrow = pool.with_limits(replace(LIMITS, memory_bytes=2**28))
     assert reason_of(narrow, tasks.take_memory, 3 * 2**27)[0] is Reason.OUT_OF_MEMORY
     assert pool(tasks.take_memory, 3 * 2**27) == 3 * 2**27
 
@@ -216,7 +215,10 @@ def test_too_many_arguments_are_refused_at_once(pool: ChildPool) -> None:
 def test_open_files_are_handed_over_in_the_order_of_the_arguments(
     pool: ChildPool, tmp_path: Path
 ) -> None:
-    with handed(b"one", tmp_path) as one, handed(b"another", tmp_path) as other:
+    with (
+        open_unnamed_body(b"one", tmp_path) as one,
+        open_unnamed_body(b"another", tmp_path) as other,
+    ):
         assert pool(tasks.read_all, one, other) == [b"one", b"another"]
         assert pool(tasks.read_all, other, one) == [b"another", b"one"]
 
@@ -246,7 +248,7 @@ def test_a_pool_needs_a_child() -> None:
 
 def test_a_call_may_not_have_more_memory_than_the_pool(pool: ChildPool) -> None:
     with pytest.raises(ValueError, match="memory"):
-        pool.limited(replace(LIMITS, memory_bytes=2**40))
+        pool.with_limits(replace(LIMITS, memory_bytes=2**40))
 
 
 @pytest.mark.parametrize(
@@ -262,6 +264,6 @@ def test_a_call_may_not_have_more_memory_than_the_pool(pool: ChildPool) -> None:
 def test_the_signal_that_ended_a_child_tells_why(
     number: int, peak_bytes: int, reason: Reason
 ) -> None:
-    error = verdict(Ending(number, peak_bytes), LIMITS)
+    error = build_end_error(ProcessEnd(number, peak_bytes), LIMITS)
     assert isinstance(error, ChildError)
     assert error.reason is reason

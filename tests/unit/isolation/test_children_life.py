@@ -18,9 +18,15 @@ from pathlib import Path
 import pytest
 
 from fixtures import tasks
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.model.errors import ChildError, FaultError, StoreUnavailableError, TransientError
-from fonds.model.open_body import OpenBody
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool
+from fonds.model.archive import OpenBody
+from fonds.model.errors import (
+    ChildError,
+    FaultError,
+    StoreUnavailableError,
+    TransientError,
+)
 from fonds.ports import Isolate
 
 LIMITS = ChildLimits(wall_s=20, memory_bytes=2**29, output_max_bytes=2**22)
@@ -65,7 +71,7 @@ def ends_within(pid: int, seconds: float) -> bool:
 def test_a_child_that_answers_too_early_is_not_trusted_with_the_next_call(
     fresh_pool: ChildPool,
 ) -> None:
-    short = fresh_pool.limited(replace(LIMITS, wall_s=1))
+    short = fresh_pool.with_limits(replace(LIMITS, wall_s=1))
     assert short(tasks.answer_early) == 7
     assert short(tasks.add, 1, 1) == 2
 
@@ -107,7 +113,7 @@ def test_a_call_lost_with_the_fork_server_may_be_tried_again(
     fresh_pool: ChildPool, begun: Begun
 ) -> None:
     fork_server = fresh_pool(tasks.fork_server_id)
-    fresh = fresh_pool.limited(replace(LIMITS, tasks_max=1))
+    fresh = fresh_pool.with_limits(replace(LIMITS, tasks_max=1))
     fresh(tasks.process_id)
     with begun(fresh) as running:
         os.kill(fork_server, signal.SIGKILL)
@@ -125,7 +131,7 @@ def test_a_hanging_call_blocks_nobody_else(begun: Begun) -> None:
 @pytest.mark.slow
 def test_many_threads_with_good_hanging_and_crashing_calls_all_get_their_own_answer() -> None:
     with ChildPool(3, LIMITS) as pool:
-        short = pool.limited(replace(LIMITS, wall_s=0.15))
+        short = pool.with_limits(replace(LIMITS, wall_s=0.15))
 
         def call(number: int) -> str:
             try:
@@ -162,7 +168,7 @@ PARENT = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from fixtures import tasks
-from fonds.isolation import ChildPool
+from fonds.isolation.pool import ChildPool
 pool = ChildPool(2)
 print(pool(tasks.fork_server_id), pool(tasks.process_id), flush=True)
 with ThreadPoolExecutor(2) as threads:
@@ -208,7 +214,7 @@ def test_a_pool_that_never_worked_started_nothing() -> None:
 
 def test_a_fork_server_that_can_open_no_files_gives_way_to_another(fresh_pool: ChildPool) -> None:
     fork_server = fresh_pool(tasks.fork_server_id)
-    fresh_pool.limited(replace(LIMITS, tasks_max=1))(tasks.process_id)
+    fresh_pool.with_limits(replace(LIMITS, tasks_max=1))(tasks.process_id)
     files = resource.prlimit(fork_server, resource.RLIMIT_NOFILE)
     resource.prlimit(fork_server, resource.RLIMIT_NOFILE, (0, files[1]))
     assert fresh_pool(tasks.fork_server_id) != fork_server

@@ -11,9 +11,9 @@ import pytest
 
 from fixtures import pdfs
 from fonds.extract.page import PageExtraction, parse_page
-from fonds.extract.pdf import PdfLimits, extract_pdf
-from fonds.isolation import ChildLimits, ChildPool
-from fonds.isolation.handover import handed
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf
+from fonds.isolation.calls import ChildLimits
+from fonds.isolation.pool import ChildPool, open_unnamed_body
 
 MOMENT = datetime(2024, 3, 5, tzinfo=UTC)
 FORMS = ("180px-jpg", "360px-webp", "180px-png")
@@ -55,7 +55,7 @@ def pool() -> Iterator[ChildPool]:
 @pytest.mark.parametrize("name", FILES)
 def test_a_pdf_is_read_the_same_in_a_child(pool: ChildPool, tmp_path: Path, name: str) -> None:
     limits = PdfLimits(thumbnails=FORMS)
-    with handed(FILES[name](), tmp_path) as body:
+    with open_unnamed_body(FILES[name](), tmp_path) as body:
         assert pool(extract_pdf, body, limits) == extract_pdf(body, limits)
 
 

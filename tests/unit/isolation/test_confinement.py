@@ -18,8 +18,9 @@ import pytest
 
 from fixtures import tasks
 from fixtures.forbidden import ACTS, OF_ROOT
-from fonds.isolation import ChildPool
-from fonds.isolation.confinement import Layer, landlock
+from fonds.isolation import landlock
+from fonds.isolation.confinement import Layer
+from fonds.isolation.pool import ChildPool
 from fonds.model.errors import ConfigurationError
 
 ORDINARY_USER = 12_345
@@ -152,7 +153,7 @@ def test_without_filters_the_other_layers_hold_and_it_is_said() -> None:
     paths = ("truncate_while_opening", "unlink", "rename", "make_a_folder", "make_a_symlink")
     others = ("write_proc_mem_of_another", "write_memory_of_another", "take_a_socket_of_another")
     talk = ("signal", "connect_to_an_abstract_socket")
-    acts = (*files, *paths, *others, *(talk if landlock.version() >= 6 else ()))
+    acts = (*files, *paths, *others, *(talk if landlock.get_version() >= 6 else ()))
     found = trial(os.geteuid(), "seccomp", *acts)
     assert "seccomp" in found.layers[Layer.SYSTEM_CALLS]
     assert [layer for layer, why in found.layers.items() if why and layer != Layer.USER] == [
@@ -175,7 +176,7 @@ def test_an_administrator_that_may_not_change_who_it_is_is_confined_otherwise() 
 def test_what_is_required_and_not_there_stops_everything() -> None:
     code = (
         f"{PATHS}; import confinement_trial as trial;"
-        "from fixtures import tasks; from fonds.isolation import ChildPool;"
+        "from fixtures import tasks; from fonds.isolation.pool import ChildPool;"
         "trial.take_away('landlock'); ChildPool(1, trial.LIMITS, required=True)(tasks.add, 1)"
     )
     ran = subprocess.run((sys.executable, "-c", code), capture_output=True, check=False)
@@ -187,7 +188,7 @@ def test_what_is_required_and_not_there_stops_everything() -> None:
 
 def test_where_everything_holds_the_required_pool_works() -> None:
     with ChildPool(1) as pool:
-        missing = [layer for layer, why in pool.layers().items() if why]
+        missing = [layer for layer, why in pool.get_layers().items() if why]
     with ChildPool(1, required=True) as pool:
         if missing:
             # As for an administrator whose Python nobody else may read.

@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fonds.isolation.confinement import seccomp
-from fonds.isolation.confinement.system_calls import ABSENT, FREE, MACHINES, Machine, conditions
+from fonds.isolation import seccomp
+from fonds.isolation.seccomp import (
+    ABSENT,
+    FREE,
+    MACHINES,
+    Architecture,
+    build_conditions,
+)
 
 OWN_PID = 4_711
 CALLS_MAX = 600
@@ -23,14 +29,16 @@ REFUSED = seccomp.ERROR | errno.EPERM
 MISSING = seccomp.ERROR | errno.ENOSYS
 
 
-def answer(machine: Machine, number: int, arguments: Sequence[int] = (), audit: int = 0) -> int:
+def answer(
+    machine: Architecture, number: int, arguments: Sequence[int] = (), audit: int = 0
+) -> int:
     """What the filter says to a call; each argument is a lower half, the upper half set."""
     words = {0: number, 4: audit or machine.audit}
     for place in range(6):
         words[16 + 8 * place] = arguments[place] if place < len(arguments) else 0
         words[20 + 8 * place] = 0xFFFFFFFF
     loaded, at = 0, 0
-    instructions = seccomp.program(machine, OWN_PID)
+    instructions = seccomp.build_program(machine, OWN_PID)
     while True:
         code, if_true, if_false, operand = instructions[at]
         at += 1
@@ -41,7 +49,7 @@ def answer(machine: Machine, number: int, arguments: Sequence[int] = (), audit: 
                 return operand
             case seccomp.EQUAL:
                 at += if_true if loaded == operand else if_false
-            case seccomp.AT_LEAST:
+            case seccomp.JUMP_IF_GREATER_OR_EQUAL:
                 at += if_true if loaded >= operand else if_false
             case seccomp.ANY_BIT:
                 at += if_true if loaded & operand else if_false
@@ -50,16 +58,16 @@ def answer(machine: Machine, number: int, arguments: Sequence[int] = (), audit: 
 
 
 @pytest.fixture(params=sorted(MACHINES))
-def machine(request: pytest.FixtureRequest) -> Machine:
+def machine(request: pytest.FixtureRequest) -> Architecture:
     return MACHINES[request.param]
 
 
-def by_number(machine: Machine) -> Mapping[int, str]:
+def by_number(machine: Architecture) -> Mapping[int, str]:
     return {number: name for name, number in machine.numbers.items()}
 
 
-def test_every_call_is_answered_as_the_list_says(machine: Machine) -> None:
-    names, some = by_number(machine), conditions(OWN_PID)
+def test_every_call_is_answered_as_the_list_says(machine: Architecture) -> None:
+    names, some = by_number(machine), build_conditions(OWN_PID)
     for number in range(CALLS_MAX):
         name = names.get(number, "")
         if name in FREE:
@@ -70,11 +78,11 @@ def test_every_call_is_answered_as_the_list_says(machine: Machine) -> None:
             assert answer(machine, number) == REFUSED, number
 
 
-def test_a_call_of_another_architecture_ends_the_process(machine: Machine) -> None:
+def test_a_call_of_another_architecture_ends_the_process(machine: Architecture) -> None:
     assert answer(machine, 0, audit=0x40000003) == seccomp.KILL
 
 
-def test_calls_by_the_numbers_of_x32_are_refused(machine: Machine) -> None:
+def test_calls_by_the_numbers_of_x32_are_refused(machine: Architecture) -> None:
     for number in machine.numbers.values():
         assert answer(machine, number | 0x40000000) == REFUSED
 
@@ -103,7 +111,7 @@ def test_calls_by_the_numbers_of_x32_are_refused(machine: Machine) -> None:
     ],
 )
 def test_some_calls_are_allowed_with_some_arguments(
-    machine: Machine, name: str, arguments: Sequence[int], allowed: bool
+    machine: Architecture, name: str, arguments: Sequence[int], allowed: bool
 ) -> None:
     expected = seccomp.ALLOW if allowed else REFUSED
     assert answer(machine, machine.numbers[name], arguments) == expected
@@ -111,15 +119,15 @@ def test_some_calls_are_allowed_with_some_arguments(
 
 def test_every_name_of_the_list_has_a_number_on_some_machine() -> None:
     known = {name for machine in MACHINES.values() for name in machine.numbers}
-    assert known == FREE | set(ABSENT) | conditions(OWN_PID).keys()
+    assert known == FREE | set(ABSENT) | build_conditions(OWN_PID).keys()
 
 
-def test_what_opens_ends_or_limits_is_known_on_every_machine(machine: Machine) -> None:
+def test_what_opens_ends_or_limits_is_known_on_every_machine(machine: Architecture) -> None:
     old = {"open", "stat", "lstat", "access", "poll"}
-    assert (FREE | set(ABSENT) | conditions(OWN_PID).keys()) - machine.numbers.keys() <= old
+    assert (FREE | set(ABSENT) | build_conditions(OWN_PID).keys()) - machine.numbers.keys() <= old
 
 
-def test_no_number_stands_for_two_calls(machine: Machine) -> None:
+def test_no_number_stands_for_two_calls(machine: Architecture) -> None:
     assert len(by_number(machine)) == len(machine.numbers)
 
 
@@ -140,5 +148,5 @@ def test_the_numbers_are_those_of_the_kernels_headers(name: str) -> None:
     } == {}
 
 
-def test_the_filter_is_short_enough_for_the_kernel(machine: Machine) -> None:
-    assert len(seccomp.program(machine, OWN_PID)) < 4_096
+def test_the_filter_is_short_enough_for_the_kernel(machine: Architecture) -> None:
+    assert len(seccomp.build_program(machine, OWN_PID)) < 4_096

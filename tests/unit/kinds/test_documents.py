@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.kinds import pdf, story
-from fonds.kinds.documents import Origin, text_bytes
-from fonds.kinds.pdf import INDEXED, TITLE_MAX_CHARS
+from fonds.derivatives import pdf, story
+from fonds.derivatives.documents import DocumentOrigin, encode_text
+from fonds.derivatives.pdf import INDEXED, TITLE_MAX_CHARS
 from fonds.model.pdf import PdfStatus
 from fonds.model.rows import PdfMetaRow, StoryMetaRow
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
-ORIGIN = Origin("http://e.org/a/pa%20per.pdf?x=1", "e.org", "floods")
+ORIGIN = DocumentOrigin("http://e.org/a/pa%20per.pdf?x=1", "e.org", "floods")
 PDF = PdfMetaRow(
     "a" * 40, NOON, "success", True, 3, 700, 841.0, 595.0, None, NOON, "1.7",
     {"title": "A title", "language": "de"}, "pdf/1", None,
@@ -35,7 +35,7 @@ def test_what_was_read_is_indexed_and_what_failed_is_not() -> None:
 
 
 def test_a_pdf_has_all_that_its_row_its_text_and_its_origin_say() -> None:
-    document = pdf.document(PDF, TEXT, ORIGIN)
+    document = pdf.build_document(PDF, TEXT, ORIGIN)
     assert (document.sha1hex, document.url, document.collection) == ("a" * 40, ORIGIN.url, "floods")
     assert (document.canonical_domain, document.language) == ("e.org", "de")
     assert (document.article_title, document.text_content) == ("A title", TEXT.decode())
@@ -58,18 +58,18 @@ def test_the_title_is_what_is_stated_else_the_first_line_else_the_name(
     stated: object, text: bytes | None, title: str
 ) -> None:
     row = replace(PDF, metadata={"title": stated})
-    assert pdf.document(row, text, ORIGIN).article_title == title
+    assert pdf.build_document(row, text, ORIGIN).article_title == title
 
 
 def test_a_day_is_that_of_utc() -> None:
     late = datetime(2024, 5, 6, 23, tzinfo=timezone(timedelta(hours=-5)))
-    document = pdf.document(replace(PDF, pdf_created=late), None, ORIGIN)
+    document = pdf.build_document(replace(PDF, pdf_created=late), None, ORIGIN)
     assert document.publication_date == date(2024, 5, 7)
-    assert pdf.document(replace(PDF, pdf_created=None), None, ORIGIN).publication_date is None
+    assert pdf.build_document(replace(PDF, pdf_created=None), None, ORIGIN).publication_date is None
 
 
 def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
-    document = story.document(STORY, b"Das Wasser", ORIGIN)
+    document = story.build_document(STORY, b"Das Wasser", ORIGIN)
     assert (document.url, document.canonical_domain) == ("http://x.org/a", "x.org")
     assert (document.article_title, document.language) == ("Titel", "de")
     assert (document.publication_date, document.word_count) == (date(2024, 2, 29), 12)
@@ -92,7 +92,7 @@ def test_a_story_has_all_that_its_row_and_its_text_say() -> None:
 def test_a_story_that_does_not_say_when_it_was_parsed_goes_by_its_row(
     said: dict[str, object],
 ) -> None:
-    assert story.document(replace(STORY, story=said), None, ORIGIN).indexed_date == NOON
+    assert story.build_document(replace(STORY, story=said), None, ORIGIN).indexed_date == NOON
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_time_without_a_zone_is_in_utc_as_media_clouds_archives_have_it(
     said: str, hour: int
 ) -> None:
     told = {"content_metadata": {"parsed_date": said}}
-    found = story.document(replace(STORY, story=told), None, ORIGIN).indexed_date
+    found = story.build_document(replace(STORY, story=told), None, ORIGIN).indexed_date
     assert (found.tzinfo, found.date(), found.hour) == (UTC, date(2024, 3, 1), hour)
 
 
@@ -110,9 +110,13 @@ def test_a_time_without_a_zone_is_in_utc_as_media_clouds_archives_have_it(
 def test_no_text_stops_a_document_or_leaves_what_the_records_cannot_keep(
     title: str, url: str, text: str
 ) -> None:
-    blob = text_bytes(text)
-    document = pdf.document(replace(PDF, metadata={"title": title}), blob, Origin(url, "", url))
-    page = story.document(replace(STORY, article_title=title, url=url), blob, Origin(url, "", url))
+    blob = encode_text(text)
+    document = pdf.build_document(
+        replace(PDF, metadata={"title": title}), blob, DocumentOrigin(url, "", url)
+    )
+    page = story.build_document(
+        replace(STORY, article_title=title, url=url), blob, DocumentOrigin(url, "", url)
+    )
     kept = (document.article_title, document.url, document.collection, page.article_title, page.url)
     for one in kept:
         assert "\x00" not in (one or "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fonds.kinds.kind import flat
+from fonds.derivatives.kind import iter_flat_facts
 
 
 def told(**values: object) -> dict[str, str | None]:
-    return {fact.name: fact.value for fact in flat(values)}
+    return {fact.name: fact.value for fact in iter_flat_facts(values)}
 
 
 def test_names_of_ours_are_said_in_words() -> None:

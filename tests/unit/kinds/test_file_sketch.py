@@ -8,19 +8,21 @@ from dataclasses import replace
 import pytest
 
 from fixtures.jats import jats
-from fonds.bibliography.jats_reading import read_jats_bytes
-from fonds.extract.file_meta import describe
-from fonds.kinds.fixity import fixity_of_row
-from fonds.kinds.similarity.near_duplicates import near_duplicates
-from fonds.kinds.similarity.sketch import KIND, PLACEHOLDER, bands_of, made_again
+from fonds.derivatives.fixity import build_row_fixity
+from fonds.derivatives.sketch import KIND, PLACEHOLDER, build_bands, rebuild_sketches
+from fonds.extract.mime import describe
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.persist_pdf import PersistPdfTextStep
 from fonds.model.capture import Capture
-from fonds.model.file import Identified
+from fonds.model.file import IdentifiedCapture
 from fonds.model.paper import UnreadArticle
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.paper.import_jats import ImportJats
-from fonds.steps.pdf.persist_pdf_text import PersistPdfText
+from fonds.papers.bibliography.jats import (
+    read_jats_bytes,
+)
+from fonds.papers.jats_step import ImportJatsStep
+from fonds.search.results import find_near_duplicates
 from step_bench import JOURNAL, LATER, PDF, Bench, pdf_file
 
 REPORT = " ".join(f"Finding {n} of the survey is about the bridge of year {n}." for n in range(80))
@@ -39,23 +41,23 @@ def read(bench: Bench, number: int, text: str, *, form: str = "none") -> PdfText
 
 def noted(bench: Bench, capture: Capture, body: bytes) -> None:
     bench.enter(capture)
-    persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
-    persist([Identified(capture, describe(body, capture.mime))])
+    persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    persist([IdentifiedCapture(capture, describe(body, capture.mime))])
 
 
 def persisted(bench: Bench, items: list[PdfText]) -> None:
-    PersistPdfText(bench.records, bench.blobs, bench.index, lambda: LATER, 30.0)(items)
+    PersistPdfTextStep(bench.records, bench.blobs, bench.index, lambda: LATER, 30.0)(items)
 
 
 def beside(bench: Bench, sha1hex: str) -> list[str]:
     rows = bench.records.get(TextSketchRow, [sha1hex])
-    return [one.sha1hex for one in KIND.related(bench.records, rows)[sha1hex].near_duplicates]
+    return [one.sha1hex for one in KIND.find_related(bench.records, rows)[sha1hex].near_duplicates]
 
 
 def all_rows(bench: Bench) -> tuple[list[str], list[str], list[str]]:
     rows = list(bench.records.find(TextSketchRow))
     fixity = [one for one in bench.records.find(FixityRow) if one.part == TextSketchRow.TABLE]
-    assert sorted(map(str, fixity)) == sorted(str(fixity_of_row(row)) for row in rows)
+    assert sorted(map(str, fixity)) == sorted(str(build_row_fixity(row)) for row in rows)
     bands = list(bench.records.find(TextBandRow))
     return sorted(map(str, rows)), sorted(map(str, bands)), sorted(map(str, fixity))
 
@@ -71,7 +73,7 @@ def test_two_pdfs_that_say_nearly_the_same_are_beside_each_other(bench: Bench) -
     assert (beside(bench, one), beside(bench, two), beside(bench, three)) == ([two], [one], [])
     documents = list(bench.index.get([one, two, three]).values())
     documents.sort(key=lambda each: [one, two, three].index(each.id))
-    assert near_duplicates(bench.records, documents) == {two: one}
+    assert find_near_duplicates(bench.records, documents) == {two: one}
     before = all_rows(bench)
     persisted(bench, items[::-1])
     assert all_rows(bench) == before
@@ -92,7 +94,7 @@ def test_what_has_no_text_or_a_stamp_alone_stands_for_itself(bench: Bench) -> No
     persisted(bench, items)
     documents = list(bench.index.get([item.sha1hex for item in items]).values())
     assert len(documents) == 4
-    assert near_duplicates(bench.records, documents) == {}
+    assert find_near_duplicates(bench.records, documents) == {}
 
 
 def test_forms_that_show_a_placeholder_are_not_compared_by_it(bench: Bench) -> None:
@@ -102,7 +104,7 @@ def test_forms_that_show_a_placeholder_are_not_compared_by_it(bench: Bench) -> N
     assert {(row.status, row.signature) for row in rows} == {(PLACEHOLDER, "")}
     assert beside(bench, items[0].sha1hex) == []
     documents = list(bench.index.get([item.sha1hex for item in items]).values())
-    assert near_duplicates(bench.records, documents) == {}
+    assert find_near_duplicates(bench.records, documents) == {}
 
 
 def test_an_article_and_its_pdf_are_beside_each_other(bench: Bench) -> None:
@@ -111,20 +113,20 @@ def test_an_article_and_its_pdf_are_beside_each_other(bench: Bench) -> None:
     noted(bench, capture, body)
     stores = (bench.archive, bench.table, bench.records, bench.blobs, bench.index)
     article = UnreadArticle(capture, describe(body, "text/xml"))
-    ImportJats(*stores, JOURNAL, read_jats_bytes, lambda: LATER)([article])
+    ImportJatsStep(*stores, JOURNAL, read_jats_bytes, lambda: LATER)([article])
     item = read(bench, 1, REPORT)
     persisted(bench, [item])
     assert beside(bench, item.sha1hex) == [article.file.sha1]
     before = all_rows(bench)
     forgotten(bench)
-    assert made_again(bench.records, bench.blobs, [item.sha1hex, article.file.sha1]) == 2
+    assert rebuild_sketches(bench.records, bench.blobs, [item.sha1hex, article.file.sha1]) == 2
     assert all_rows(bench) == before
 
 
 def forgotten(bench: Bench) -> None:
     """As a home is in which no file had a sketch yet."""
     rows = list(bench.records.find(TextSketchRow))
-    keys = [(one.band, one.sha1hex) for row in rows for one in bands_of(row)]
+    keys = [(one.band, one.sha1hex) for row in rows for one in build_bands(row)]
     bench.records.delete(TextBandRow, keys)
     bench.records.delete(FixityRow, [(row.sha1hex, TextSketchRow.TABLE) for row in rows])
     bench.records.delete(TextSketchRow, [row.sha1hex for row in rows])
@@ -135,9 +137,9 @@ def test_files_that_were_here_before_get_theirs_from_what_is_kept(bench: Bench) 
     persisted(bench, items)
     before, keys = all_rows(bench), [item.sha1hex for item in items]
     forgotten(bench)
-    assert made_again(bench.records, bench.blobs, keys) == 3
+    assert rebuild_sketches(bench.records, bench.blobs, keys) == 3
     assert all_rows(bench) == before
-    assert made_again(bench.records, bench.blobs, keys) == 0
+    assert rebuild_sketches(bench.records, bench.blobs, keys) == 0
 
 
 def test_of_a_file_whose_text_is_gone_nothing_is_said(bench: Bench) -> None:
@@ -145,7 +147,7 @@ def test_of_a_file_whose_text_is_gone_nothing_is_said(bench: Bench) -> None:
     persisted(bench, [item])
     forgotten(bench)
     bench.blobs.delete([f"text/{item.sha1hex[:2]}/{item.sha1hex[2:4]}/{item.sha1hex}.txt"])
-    assert made_again(bench.records, bench.blobs, [item.sha1hex]) == 0
+    assert rebuild_sketches(bench.records, bench.blobs, [item.sha1hex]) == 0
 
 
 def test_several_who_take_in_twins_at_once_leave_them_linked(bench: Bench) -> None:

@@ -7,24 +7,26 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.kinds.known_pdfs import KnownPdfs
+from fonds.derivatives.pdf import KnownPdfs
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import DONE, Disposition, Reason, quarantined
-from fonds.model.file import Unextracted
+from fonds.model.disposition import DONE, Disposition, Reason, quarantine
+from fonds.model.file import UnextractedPdf
 from fonds.model.pdf import STOPPED, PdfStatus, StatusClass
-from fonds.model.rows import DispositionRow, PdfMetaRow, StoppedRow
+from fonds.model.rows import CrashedPdfRow, DispositionRow, PdfMetaRow
 from step_bench import Bench, pdf_file
 
 NOW = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=3)
 FILE = pdf_file()
 CAPTURE = Capture("c", "i", Place(PlaceKind.FILE, "/x.pdf"), "http://e.org/", NOW, "file")
-ITEM = Unextracted(CAPTURE, FILE)
+ITEM = UnextractedPdf(CAPTURE, FILE)
 OURS = "reader 2"
 ROW = PdfMetaRow(
     FILE.sha1, EARLIER, "success", False, 1, 1, None, None, None, None, None, None, OURS, "as told"
 )
-STOP = StoppedRow(FILE.sha1, OURS, "error-timeout", "took 60 s", EARLIER, NOW + timedelta(days=1))
+STOP = CrashedPdfRow(
+    FILE.sha1, OURS, "error-timeout", "took 60 s", EARLIER, NOW + timedelta(days=1)
+)
 
 ENDED = DispositionRow(
     *("c", "library", "extract_pdf", "c", None, None, "done", False, None, "", FILE.sha1, 0),
@@ -34,8 +36,8 @@ ENDED = DispositionRow(
 
 def asked(
     bench: Bench,
-    *rows: PdfMetaRow | StoppedRow | DispositionRow,
-    item: Unextracted = ITEM,
+    *rows: PdfMetaRow | CrashedPdfRow | DispositionRow,
+    item: UnextractedPdf = ITEM,
     ended: bool = True,
 ) -> Disposition | None:
     bench.records.put([*rows, *([ENDED] if ended else [])])
@@ -79,7 +81,7 @@ def test_another_extractor_reads_it_anew(bench: Bench) -> None:
 
 def test_what_stopped_a_reader_waits_until_its_time_is_over(bench: Bench) -> None:
     row = replace(ROW, status="error-timeout")
-    assert asked(bench, row, STOP) == quarantined(
+    assert asked(bench, row, STOP) == quarantine(
         Reason.TIMEOUT, "took 60 s; not tried again before 2024-03-06"
     )
     assert asked(bench, row, replace(STOP, expires=NOW)) is None

@@ -12,12 +12,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.kinds.similarity.near_duplicates import near_duplicates
-from fonds.kinds.similarity.sketch import sketch
+from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import StoryMetaRow
 from fonds.ports import Stores
+from fonds.search.results import find_near_duplicates
 from fonds.web.app import create_app
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -79,25 +79,25 @@ DOCUMENTS = [document(name, text) for name, text in TEXTS.items()]
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     folder: Path = tmp_path_factory.mktemp("alike")
     with opened(folder) as found:
-        found.records.put([sketch(row(one), one.text_content) for one in DOCUMENTS])
+        found.records.put([build_page_sketch(row(one), one.text_content) for one in DOCUMENTS])
         found.index.put(DOCUMENTS)
         yield found
 
 
 def test_each_goes_beside_the_first_that_says_the_same(stores: Stores) -> None:
-    found = near_duplicates(stores.records, DOCUMENTS)
+    found = find_near_duplicates(stores.records, DOCUMENTS)
     assert found == {"paper": "wire", "copy": "wire", "again": "short"}
 
 
 def test_the_first_of_the_order_that_is_given_stands(stores: Stores) -> None:
-    found = near_duplicates(stores.records, DOCUMENTS[::-1])
+    found = find_near_duplicates(stores.records, DOCUMENTS[::-1])
     assert found == {"paper": "copy", "wire": "copy", "short": "again"}
-    assert near_duplicates(stores.records, []) == {}
+    assert find_near_duplicates(stores.records, []) == {}
 
 
 def test_what_has_no_sketch_stands_alone(stores: Stores) -> None:
     unknown = [document("x", REPORT), document("y", REPORT)]
-    assert near_duplicates(stores.records, unknown) == {}
+    assert find_near_duplicates(stores.records, unknown) == {}
 
 
 @pytest.fixture(scope="module")

@@ -10,17 +10,17 @@ from datetime import timedelta
 
 import pytest
 
-from fonds.kinds.kind import Relatives
-from fonds.kinds.similarity import relatives as module
-from fonds.kinds.similarity.sketch import KIND, TOO_SHORT, bands_of, made_again
-from fonds.library.description import description
-from fonds.library.searching.exported.rows import FIELDS, exported
-from fonds.model.file import Identified
+from fonds.derivatives import sketch
+from fonds.derivatives.kind import FileRelations
+from fonds.derivatives.sketch import KIND, TOO_SHORT, build_bands, rebuild_sketches
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.model.file import IdentifiedCapture
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
-from fonds.model.story import ContentMetadata, Parsed, Story
+from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.ports import Stores
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.story.import_story import ImportStory
+from fonds.search.export_rows import FIELDS, iter_library_rows
+from fonds.viewer.description import build_description
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, page_file
 
 WORDS = [f"{first}{second}" for first in "bcdfghklmnprst" for second in ("ald", "emo", "irk", "un")]
@@ -34,7 +34,9 @@ WIRE = words(1)
 COPIES = [WIRE, f"By our own staff. {WIRE}", f"{WIRE} Copyright by the agency. All rights."]
 
 
-def story(bench: Bench, number: int, text: str, *, story_id: str = "", seconds: int = 0) -> Parsed:
+def story(
+    bench: Bench, number: int, text: str, *, story_id: str = "", seconds: int = 0
+) -> ParsedPage:
     """A page of its own bytes with this text."""
     body = PAGE + b"<!-- %d -->" % number
     url = f"http://site{number}.example/story"
@@ -42,21 +44,21 @@ def story(bench: Bench, number: int, text: str, *, story_id: str = "", seconds: 
         bench.loose(body), id=f"c{number}", url=url, captured_at=MOMENT + timedelta(seconds=seconds)
     )
     told = Story(content_metadata=ContentMetadata(url=url, text_content=text))
-    return Parsed(capture, page_file(body), told, story_id or f"{number:064x}", "reader 1")
+    return ParsedPage(capture, page_file(body), told, story_id or f"{number:064x}", "reader 1")
 
 
-def imported(bench: Bench, stories: Sequence[Parsed]) -> None:
-    step = ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+def imported(bench: Bench, stories: Sequence[ParsedPage]) -> None:
+    step = ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
     for one in stories:
         step([one])
 
 
-def beside(bench: Bench, parsed: Parsed) -> Relatives:
+def beside(bench: Bench, parsed: ParsedPage) -> FileRelations:
     rows = bench.records.get(TextSketchRow, [parsed.file.sha1])
-    return KIND.related(bench.records, rows)[parsed.file.sha1]
+    return KIND.find_related(bench.records, rows)[parsed.file.sha1]
 
 
-def near(bench: Bench, parsed: Parsed) -> set[str]:
+def near(bench: Bench, parsed: ParsedPage) -> set[str]:
     return {one.sha1hex for one in beside(bench, parsed).near_duplicates}
 
 
@@ -118,8 +120,11 @@ def test_versions_of_a_story_are_told_apart_and_are_no_near_duplicates(bench: Be
 def _exported(bench: Bench) -> list[dict[str, object]]:
     """Rows as the export has them of the kind's own columns."""
     rows = list(bench.records.find(TextSketchRow))
-    told = KIND.related(bench.records, rows)
-    return [{"sha1hex": row.sha1hex, **KIND.related_values(row, told[row.sha1hex])} for row in rows]
+    told = KIND.find_related(bench.records, rows)
+    return [
+        {"sha1hex": row.sha1hex, **KIND.build_related_values(row, told[row.sha1hex])}
+        for row in rows
+    ]
 
 
 def test_the_columns_of_the_export_are_those_that_are_filled(bench: Bench) -> None:
@@ -133,7 +138,7 @@ def test_short_texts_have_no_near_duplicates_and_are_told_apart(bench: Bench) ->
     imported(bench, [one, other])
     assert near(bench, one) == set()
     (row,) = bench.records.get(TextSketchRow, [one.file.sha1])
-    assert (row.status, row.signature, bands_of(row)) == (TOO_SHORT, "", [])
+    assert (row.status, row.signature, build_bands(row)) == (TOO_SHORT, "", [])
     assert next(bench.records.find(TextBandRow), None) is None
 
 
@@ -145,7 +150,7 @@ def test_a_text_that_is_read_otherwise_leaves_no_bands_behind(bench: Bench) -> N
     promised = {
         (one.band, one.sha1hex)
         for row in bench.records.find(TextSketchRow)
-        for one in bands_of(row)
+        for one in build_bands(row)
     }
     there = {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)}
     assert there == promised
@@ -156,14 +161,14 @@ def test_what_was_lost_is_made_again_from_the_texts(bench: Bench) -> None:
     imported(bench, stories)
     before = (sorted(bench.records.find(TextBandRow), key=str), list(_sketches(bench)))
     keys = [one.file.sha1 for one in stories]
-    assert made_again(bench.records, bench.blobs, keys) == 0
+    assert rebuild_sketches(bench.records, bench.blobs, keys) == 0
     bench.records.delete(TextSketchRow, keys[:1])
     bench.records.delete(FixityRow, [(keys[0], TextSketchRow.TABLE)])
     some = next(bench.records.find(TextBandRow, {"sha1hex": keys[1]}))
     bench.records.delete(TextBandRow, [(some.band, some.sha1hex)])
     (third,) = bench.records.get(TextSketchRow, [keys[2]])
     bench.records.put([replace(third, extractor="minhash/0", signature="00" * 256)])
-    assert made_again(bench.records, bench.blobs, keys) == 3
+    assert rebuild_sketches(bench.records, bench.blobs, keys) == 3
     assert (sorted(bench.records.find(TextBandRow), key=str), list(_sketches(bench))) == before
 
 
@@ -176,10 +181,10 @@ def test_bands_that_very_many_share_are_read_within_bounds(
 ) -> None:
     stories = [story(bench, number, WIRE) for number in range(12)]
     imported(bench, stories)
-    monkeypatch.setattr(module, "BAND_MAX", 4)
-    monkeypatch.setattr(module, "TOLD_MAX", 3)
+    monkeypatch.setattr(sketch, "BAND_MAX", 4)
+    monkeypatch.setattr(sketch, "RELATIVES_MAX", 3)
     for at_once in (20_000, 10):
-        monkeypatch.setattr(module, "_ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr(sketch, "_ROW_BATCH", at_once)
         told = beside(bench, stories[0])
         assert len(told.near_duplicates) == 3
         assert told.near_duplicates_total in (3, 4)
@@ -190,7 +195,7 @@ def test_bands_that_very_many_share_are_read_within_bounds(
 def test_of_very_many_versions_those_around_are_told(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TOLD_MAX", 4)
+    monkeypatch.setattr(sketch, "RELATIVES_MAX", 4)
     made = [
         story(bench, number, f"text {number}", story_id="b" * 64, seconds=number)
         for number in range(12)
@@ -215,13 +220,13 @@ def test_a_file_is_shown_and_exported_with_what_stands_beside_it(bench: Bench) -
         journal=JOURNAL,
     )
     one, other = story(bench, 1, WIRE), story(bench, 2, f"{WIRE} and more")
-    persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
-    persist([Identified(each.capture, each.file) for each in (one, other)])
+    persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    persist([IdentifiedCapture(each.capture, each.file) for each in (one, other)])
     imported(bench, [one, other])
     keys = (one.file.sha1, other.file.sha1)
-    found = description(stores, keys[0]).relatives
+    found = build_description(stores, keys[0]).relatives
     assert [each.sha1hex for each in found.near_duplicates] == [keys[1]]
-    rows = {row["sha1hex"]: row for row in exported(stores, with_text=False)}
+    rows = {row["sha1hex"]: row for row in iter_library_rows(stores, with_text=False)}
     told = rows[keys[0]]
     assert (told["near_duplicates"], told["near_duplicate_count"]) == ([keys[1]], 1)
     assert (told["version_change"], told["versions"]) == ("first", 1)
@@ -250,7 +255,7 @@ def test_killed_between_its_acts_and_done_again_it_leaves_what_it_leaves(
     promised = {
         (one.band, one.sha1hex)
         for row in bench.records.find(TextSketchRow)
-        for one in bands_of(row)
+        for one in build_bands(row)
     }
     assert {(one.band, one.sha1hex) for one in bench.records.find(TextBandRow)} == promised
 

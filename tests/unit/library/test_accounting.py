@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.library.accounting import (
-    Tally,
-    broken_inputs,
+from fonds.failures.accounting.days import count_uncaptured
+from fonds.failures.accounting.tallies import (
+    OutcomeTally,
+    build_summary,
+    count_by_step,
+    count_entries,
+    count_files_by_type,
     count_outcomes,
-    files_by_type,
-    newest_input,
-    outcomes,
-    pipelines_used,
-    step_counts,
-    step_failures,
-    summary,
-    tally,
+    count_step_failures,
+    find_newest_input,
+    list_broken_inputs,
+    list_outcomes,
+    list_used_pipelines,
 )
-from fonds.library.tracing.lineage import history
-from fonds.library.tracing.uncaptured import uncaptured
 from fonds.model.disposition import Reason, Weight
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, InputRow
 from fonds.stores.records.sql import SqlRecords
+from fonds.viewer.history import list_history
 from small_pipeline import Workplace
 
 PIPELINE = "sums"
@@ -89,77 +89,80 @@ def records(place: Workplace) -> SqlRecords:
 
 
 def test_everything_that_entered_has_one_outcome(records: SqlRecords) -> None:
-    found = tally(records)
-    assert found == Tally(
+    found = count_entries(records)
+    assert found == OutcomeTally(
         received=12,
         done=2,
         dropped={"http-status": 1, "not-a-capture": 4, "revisit": 2},
         quarantined={"broken-pdf": 1},
         pending=2,
     )
-    assert found.adds_up
+    assert found.is_balanced
 
 
 def test_the_tally_of_one_input_is_its_own(records: SqlRecords) -> None:
-    found = tally(records, ["two"])
-    assert found == Tally(5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2)
+    found = count_entries(records, ["two"])
+    assert found == OutcomeTally(5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2)
 
 
 def test_the_tallies_of_all_inputs_are_the_tally(records: SqlRecords) -> None:
     many = [f"none-{n}" for n in range(1200)]
-    assert tally(records, ["one", *many, "two"]) == tally(records)
+    assert count_entries(records, ["one", *many, "two"]) == count_entries(records)
 
 
 def test_nothing_has_an_empty_tally(place: Workplace) -> None:
-    assert tally(place.records) == Tally()
-    assert tally(place.records, []) == Tally()
+    assert count_entries(place.records) == OutcomeTally()
+    assert count_entries(place.records, []) == OutcomeTally()
 
 
 def test_reasons_are_weighed_with_the_largest_first(records: SqlRecords) -> None:
-    found = tally(records)
-    assert list(found.weighing(Weight.SET_ASIDE).items()) == [("not-a-capture", 4), ("revisit", 2)]
-    assert found.weighing(Weight.REFUSED) == {"http-status": 1}
-    assert found.weighing(Weight.FAILED) == {"broken-pdf": 1}
+    found = count_entries(records)
+    assert list(found.filter_reasons(Weight.SET_ASIDE).items()) == [
+        ("not-a-capture", 4),
+        ("revisit", 2),
+    ]
+    assert found.filter_reasons(Weight.REFUSED) == {"http-status": 1}
+    assert found.filter_reasons(Weight.FAILED) == {"broken-pdf": 1}
 
 
 @given(st.dictionaries(st.sampled_from([str(one) for one in Reason]), st.integers(1, 99)))
 def test_weighing_leaves_nothing_out(dropped: dict[str, int]) -> None:
-    found = Tally(received=sum(dropped.values()), dropped=dropped)
-    assert found.adds_up
-    assert sum(sum(found.weighing(weight).values()) for weight in Weight) == found.received
+    found = OutcomeTally(received=sum(dropped.values()), dropped=dropped)
+    assert found.is_balanced
+    assert sum(sum(found.filter_reasons(weight).values()) for weight in Weight) == found.received
 
 
 def test_a_tally_that_does_not_add_up_says_so() -> None:
-    assert not Tally(received=2, done=1).adds_up
+    assert not OutcomeTally(received=2, done=1).is_balanced
 
 
 def test_failures_are_grouped_with_a_sample(records: SqlRecords) -> None:
-    (group,) = step_failures(records)
+    (group,) = count_step_failures(records)
     assert (group.step, group.reason, group.count) == ("double", Reason.BROKEN_PDF, 1)
     assert group.sample is not None
     assert group.sample.entry_id == "d"
 
 
 def test_the_rows_behind_a_number_come_newest_first(records: SqlRecords) -> None:
-    rows = outcomes(records, {"outcome": "done"})
+    rows = list_outcomes(records, {"outcome": "done"})
     assert [row.entry_id for row in rows] == ["b", "a"]
-    rest = outcomes(records, {"outcome": "done"}, after=asdict(rows[0]))
+    rest = list_outcomes(records, {"outcome": "done"}, after=asdict(rows[0]))
     assert [row.entry_id for row in rest] == ["a"]
-    assert len(outcomes(records, {}, count_max=2)) == 2
+    assert len(list_outcomes(records, {}, count_max=2)) == 2
 
 
 def test_what_sources_only_counted_can_be_asked_for_by_reason(records: SqlRecords) -> None:
-    everything = uncaptured(records)
+    everything = count_uncaptured(records)
     assert (everything.total, everything.inputs_count) == (6, 2)
     assert [(row.input_id, n) for row, n in everything.inputs] == [("one", 3), ("two", 3)]
-    revisits = uncaptured(records, ["revisit"])
+    revisits = count_uncaptured(records, ["revisit"])
     assert (revisits.total, [row.input_id for row, _ in revisits.inputs]) == (2, ["two"])
 
 
 def test_only_the_inputs_with_the_most_are_listed(place: Workplace) -> None:
     inputs = [_input(f"i{n:03}", not_a_capture=n + 1) for n in range(70)]
     place.ledger.enter(inputs, [], ())
-    found = uncaptured(place.records)
+    found = count_uncaptured(place.records)
     assert (found.inputs_count, len(found.inputs)) == (70, 50)
     assert [n for _, n in found.inputs] == list(range(70, 20, -1))
 
@@ -167,20 +170,20 @@ def test_only_the_inputs_with_the_most_are_listed(place: Workplace) -> None:
 def test_inputs_that_could_not_be_read_are_listed(place: Workplace) -> None:
     broken = replace(_input("b"), error="permission denied")
     place.ledger.enter([_input("a"), broken], [], ())
-    assert broken_inputs(place.records) == [broken]
+    assert list_broken_inputs(place.records) == [broken]
 
 
 def test_the_history_of_a_file_is_in_order(records: SqlRecords) -> None:
     sha1hex = b"a".hex().rjust(40, "0")
-    assert [row.step for row in history(records, sha1hex)] == ["double", "keep"]
+    assert [row.step for row in list_history(records, sha1hex)] == ["double", "keep"]
 
 
 def test_steps_are_counted_by_verdict(records: SqlRecords) -> None:
-    assert step_counts(records, PIPELINE) == {
+    assert count_by_step(records, PIPELINE) == {
         "double": {"done": 3, "dropped": 1, "quarantined": 1, "pending": 1},
         "keep": {"done": 2, "pending": 1},
     }
-    assert step_counts(records, "pdf-only") == {}
+    assert count_by_step(records, "pdf-only") == {}
 
 
 def test_files_are_counted_by_type_the_most_frequent_first(place: Workplace) -> None:
@@ -191,11 +194,11 @@ def test_files_are_counted_by_type_the_most_frequent_first(place: Workplace) -> 
             for n, mime in enumerate(mimes)
         ]
     )
-    assert files_by_type(place.records) == [("text/html", 2), ("application/pdf", 1)]
+    assert count_files_by_type(place.records) == [("text/html", 2), ("application/pdf", 1)]
 
 
 def test_the_summary_has_the_keys_of_the_command(records: SqlRecords) -> None:
-    assert summary(tally(records, ["two"]), 1.23456, 7, 2) == {
+    assert build_summary(count_entries(records, ["two"]), 1.23456, 7, 2) == {
         "in": 5,
         "done": 0,
         "dropped": {"not-a-capture": 1, "revisit": 2},
@@ -209,11 +212,11 @@ def test_the_summary_has_the_keys_of_the_command(records: SqlRecords) -> None:
 
 
 def test_when_something_last_entered(records: SqlRecords, place: Workplace) -> None:
-    assert newest_input(records) == MOMENT
+    assert find_newest_input(records) == MOMENT
 
 
 def test_nothing_ever_entered_an_empty_home(place: Workplace) -> None:
-    assert newest_input(place.records) is None
+    assert find_newest_input(place.records) is None
 
 
 @pytest.fixture
@@ -228,28 +231,30 @@ def two(records: SqlRecords) -> SqlRecords:
 
 
 def test_each_pipeline_has_its_own_numbers_and_all_together_their_sum(two: SqlRecords) -> None:
-    assert pipelines_used(two) == ["pdf-only", PIPELINE]
-    mine, other = tally(two, pipeline=PIPELINE), tally(two, pipeline="pdf-only")
+    assert list_used_pipelines(two) == ["pdf-only", PIPELINE]
+    mine, other = count_entries(two, pipeline=PIPELINE), count_entries(two, pipeline="pdf-only")
     assert (mine.received, mine.quarantined, mine.pending) == (12, {"broken-pdf": 1}, 2)
-    assert other == Tally(8, 0, {"revisit": 5}, {"broken-pdf": 2}, 1)
-    assert tally(two).received == mine.received + other.received
-    assert tally(two, ["two"], "pdf-only") == other
-    assert tally(two, ["two"], PIPELINE) == Tally(5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2)
+    assert other == OutcomeTally(8, 0, {"revisit": 5}, {"broken-pdf": 2}, 1)
+    assert count_entries(two).received == mine.received + other.received
+    assert count_entries(two, ["two"], "pdf-only") == other
+    assert count_entries(two, ["two"], PIPELINE) == OutcomeTally(
+        5, 0, {"not-a-capture": 1, "revisit": 2}, {}, 2
+    )
 
 
 def test_failures_of_each_pipeline_are_a_group_of_their_own(two: SqlRecords) -> None:
-    groups = step_failures(two)
+    groups = count_step_failures(two)
     assert [(one.pipeline, one.step, one.count) for one in groups] == [
         ("pdf-only", "double", 2),
         (PIPELINE, "double", 1),
     ]
     assert [one.sample.pipeline for one in groups if one.sample] == ["pdf-only", PIPELINE]
-    assert step_failures(two, PIPELINE) == groups[1:]
+    assert count_step_failures(two, PIPELINE) == groups[1:]
 
 
 def test_what_sources_counted_is_counted_by_pipeline_too(two: SqlRecords) -> None:
-    assert uncaptured(two, ["revisit"]).total == 7
-    found = uncaptured(two, ["revisit"], "pdf-only")
+    assert count_uncaptured(two, ["revisit"]).total == 7
+    found = count_uncaptured(two, ["revisit"], "pdf-only")
     assert (found.total, [(row.pipeline, n) for row, n in found.inputs]) == (5, [("pdf-only", 5)])
 
 
@@ -273,7 +278,9 @@ def test_every_row_is_on_one_page_in_order_and_as_many_as_are_counted(
     two: SqlRecords, where: dict[str, object]
 ) -> None:
     found: list[EntryRow] = []
-    while rows := outcomes(two, where, after=asdict(found[-1]) if found else None, count_max=2):
+    while rows := list_outcomes(
+        two, where, after=asdict(found[-1]) if found else None, count_max=2
+    ):
         found += rows
     assert len({(row.entry_id, row.pipeline) for row in found}) == len(found)
     assert len(found) == count_outcomes(two, where)
@@ -296,5 +303,5 @@ def _newest_first(row: EntryRow) -> tuple[bool, timedelta, str, str]:
 def test_only_a_thousand_inputs_are_looked_at_and_all_are_counted(place: Workplace) -> None:
     inputs = [_input(f"i{n:04}", not_a_capture=1) for n in range(1_003)]
     place.ledger.enter(inputs, [], ())
-    found = uncaptured(place.records)
+    found = count_uncaptured(place.records)
     assert (found.total, found.inputs_count, len(found.inputs)) == (1_003, 1_000, 50)

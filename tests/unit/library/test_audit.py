@@ -21,28 +21,26 @@ from audit_bench import (
     story_row,
     unbook,
 )
-from fonds.formats.journal import file_cells
-from fonds.kinds.similarity.sketch import put_sketches, sketch
+from fonds.derivatives.sketch import build_page_sketch, write_sketches
 from fonds.model.file import Kind
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.message import Subscription
-from fonds.model.rows import (
-    CdxRow,
-    EntryRow,
-    FileMetaRow,
-)
+from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.ports import Stores
+from fonds.stores.journal_table.cells import build_file_cells
 from small_pipeline import SUMS, Workplace
 
 
 def test_a_whole_library_balances(place: Workplace, library: Stores) -> None:
-    assert audited(place, library).missing == []
+    assert audited(place, library).fault_texts == []
 
 
-@pytest.mark.parametrize("key", [text_blob_key(PDF), thumbnail_blob_key(PDF), text_blob_key(PAGE)])
+@pytest.mark.parametrize(
+    "key", [build_text_blob_key(PDF), build_thumbnail_blob_key(PDF), build_text_blob_key(PAGE)]
+)
 def test_a_lost_blob_is_named(place: Workplace, library: Stores, key: str) -> None:
     library.blobs.delete([key])
-    assert audited(place, library).missing == [f"blob {key} is missing"]
+    assert audited(place, library).fault_texts == [f"blob {key} is missing"]
 
 
 @pytest.mark.parametrize(("id_", "what"), [(PDF, "PDF"), (STORY, "story")])
@@ -50,7 +48,7 @@ def test_a_document_lost_from_the_index_is_named(
     place: Workplace, library: Stores, id_: str, what: str
 ) -> None:
     library.index.delete([id_])
-    assert audited(place, library).missing == [f"{what} {id_} is not in the index"]
+    assert audited(place, library).fault_texts == [f"{what} {id_} is not in the index"]
 
 
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
@@ -58,28 +56,28 @@ def test_a_story_that_is_in_the_index_as_another_version_is_named(
 ) -> None:
     older = replace(story_row(), sha1hex=PDF, captured="20230305060708")
     put_with_fixity(library, older)
-    put_sketches(library.records, [sketch(older, "words")], ())
+    write_sketches(library.records, [build_page_sketch(older, "words")], ())
     for step in STEPS[PAGE]:
         library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
-    assert audited(place, library).missing == []
+    assert audited(place, library).fault_texts == []
     library.index.put([replace(document_of(PAGE, Kind.STORY), sha1hex=PDF)])
     told = f"story {STORY} is in the index as {PDF}, not {PAGE}"
-    assert audited(place, library).missing == [told]
+    assert audited(place, library).fault_texts == [told]
 
 
 def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> None:
     library.table.delete("journal", [bytes.fromhex(PAGE)])
     found = audited(place, library)
-    assert found.missing == [f"file {PAGE} has no row in the table journal"]
+    assert found.fault_texts == [f"file {PAGE} has no row in the table journal"]
 
 
 def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -> None:
     library.records.delete(FileMetaRow, [PDF])
     told = f"file {PDF} has no row in file_meta"
-    assert audited(place, library).missing == [f"{told}, and is in the table"]
+    assert audited(place, library).fault_texts == [f"{told}, and is in the table"]
     library.table.delete("journal", [bytes.fromhex(PDF)])
     # Its text and the sketch of that are two rows.
-    assert audited(place, library).missing == [told, told]
+    assert audited(place, library).fault_texts == [told, told]
 
 
 ARCHIVE_BODY = Subscription(f"{SUMS.name}.archive_body", "t.sums.unarchived")
@@ -95,13 +93,13 @@ def unarchived(place: Workplace, library: Stores) -> Stores:
     for one in (PDF, PAGE):
         key = bytes.fromhex(one)
         library.table.delete("journal", [key])
-        library.table.put("journal", [(key, file_cells(meta_of(one)))])
+        library.table.put("journal", [(key, build_file_cells(meta_of(one)))])
     return library
 
 
 def test_a_file_that_lies_in_no_warc_is_named(place: Workplace, unarchived: Stores) -> None:
     found = audited(place, unarchived)
-    assert sorted(found.missing) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
+    assert sorted(found.fault_texts) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
 
 
 def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
@@ -112,14 +110,14 @@ def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
         unarchived.ledger.enter([], [entry], ())
         unarchived.ledger.write([ended(one[:3], "archive_body", "quarantined", "timeout", one)])
     found = audited(place, unarchived)
-    assert [fault for fault in found.missing if "WARC" in fault] == []
+    assert [fault for fault in found.fault_texts if "WARC" in fault] == []
 
 
 def test_where_nothing_is_archived_no_file_has_to_lie_in_a_warc(
     place: Workplace, unarchived: Stores
 ) -> None:
     place.subscriptions.remove(ARCHIVE_BODY)
-    assert audited(place, unarchived).missing == []
+    assert audited(place, unarchived).fault_texts == []
 
 
 def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
@@ -130,9 +128,9 @@ def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
     unarchived.ledger.enter([], [entry], ())
     seen = [ended(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]]
     unarchived.ledger.write([replace(one, pipeline="metadata-only") for one in seen])
-    assert audited(place, unarchived).missing == [f"file {PAGE} lies in no WARC"]
+    assert audited(place, unarchived).fault_texts == [f"file {PAGE} lies in no WARC"]
     mine = replace(entry, pipeline=SUMS.name, input_id="")
     unarchived.ledger.enter([], [mine], ())
     unarchived.ledger.write(seen)
     found = audited(place, unarchived)
-    assert sorted(found.missing) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
+    assert sorted(found.fault_texts) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]

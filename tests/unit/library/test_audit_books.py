@@ -9,29 +9,27 @@ from typing import Any, cast
 import pytest
 
 from audit_bench import audited, ended, finished_input, input_of, worked_off
-from fonds.library.audit import FAULTS_MAX, as_json, audit
-from fonds.model.disposition import Reason, deferred, quarantined, retried
-from fonds.model.rows import (
-    EntryRow,
-)
+from fonds.audit.audit import FAULTS_MAX, build_json, run_audit
+from fonds.model.disposition import Reason, defer, quarantine, retry
+from fonds.model.rows import EntryRow
 from fonds.model.step import Pipeline, Result
+from fonds.pipelines.runtime.binding import build_subscriptions
 from fonds.ports import Stores
-from fonds.runtime.binding import subscriptions
 from small_pipeline import SUMS, Workplace, double
 
 
 def test_an_empty_home_balances(place: Workplace, stores: Stores) -> None:
     found = audited(place, stores)
-    assert found.balanced
-    assert found.missing == []
+    assert found.is_balanced
+    assert found.fault_texts == []
 
 
 def test_what_waits_and_what_ended_adds_up(place: Workplace, stores: Stores) -> None:
     worked_off(place)
     place.enter(7, 8)
     found = audited(place, stores)
-    assert found.balanced, found.missing
-    assert as_json(found) == {
+    assert found.is_balanced, found.fault_texts
+    assert build_json(found) == {
         "balanced": True,
         "faults": [],
         "missing": [],
@@ -52,7 +50,7 @@ def test_what_is_in_hand_or_delayed_is_pending(place: Workplace, stores: Stores)
     place.queue.put("sums.double-in", [replace(delayed.message, attempt=1)], delay_s=60)
     place.queue.settle([delayed])
     found = audited(place, stores)
-    assert found.balanced, found.missing
+    assert found.is_balanced, found.fault_texts
     assert found.steps["sums"]["double"].pending == 2
 
 
@@ -63,8 +61,8 @@ def test_a_message_that_vanished_before_its_first_step_is_named(
     place.ledger.enter([finished_input(2)], [], ())
     place.queue.settle(place.queue.receive("sums.double-in", 1, 0.0))
     found = audited(place, stores)
-    assert not found.balanced
-    assert found.missing == [
+    assert not found.is_balanced
+    assert found.fault_texts == [
         "sums.double: 1 of 2 unsettled messages are in no queue (among id-001, id-002)"
     ]
 
@@ -75,18 +73,20 @@ def test_a_message_that_vanished_between_two_steps_is_named(
     worked_off(place, 1)
     place.taken("sums.keep-in")
     found = audited(place, stores)
-    assert found.missing == ["sums.keep: 1 of 1 unsettled messages are in no queue (among id-000)"]
+    assert found.fault_texts == [
+        "sums.keep: 1 of 1 unsettled messages are in no queue (among id-000)"
+    ]
     assert found.steps["sums"]["keep"].missing == 1
 
 
 def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, stores: Stores) -> None:
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
-    place.loop(lambda item: Result(quarantined(Reason.TIMEOUT))).turn(0.0)
-    assert audited(place, stores).balanced
+    place.loop(lambda item: Result(quarantine(Reason.TIMEOUT))).run_once(0.0)
+    assert audited(place, stores).is_balanced
     place.taken("sums.double-quar")
     found = audited(place, stores)
-    assert found.missing == ["sums.double: 1 quarantined messages are not in quarantine"]
+    assert found.fault_texts == ["sums.double: 1 quarantined messages are not in quarantine"]
 
 
 def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
@@ -96,7 +96,7 @@ def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
     place.enter(1)
     place.ledger.enter([finished_input(1)], [], ())
     place.taken("sums.double-in")
-    assert audited(place, stores).missing == [
+    assert audited(place, stores).fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)",
         "entry id-000a (sums) is not on the books and has 1 dispositions",
     ]
@@ -110,7 +110,7 @@ def test_entries_written_down_and_not_yet_sent_are_pending(
     place.taken("sums.double-in")
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
     found = audited(place, stores)
-    assert found.missing == []
+    assert found.fault_texts == []
     assert found.steps["sums"]["double"].pending == 2
 
 
@@ -124,7 +124,7 @@ class WorksMeanwhile:
     def __getattr__(self, name: str) -> Any:
         if name == "find":
             self.place.clock.now_s = time.time() + 1
-            while self.place.loop(double).turn(0.0):
+            while self.place.loop(double).run_once(0.0):
                 pass
         return getattr(self.real, name)
 
@@ -133,7 +133,7 @@ def test_a_worker_that_runs_meanwhile_is_no_loss(place: Workplace, stores: Store
     place.enter(*range(5))
     moving = replace(stores, records=cast(Any, WorksMeanwhile(stores.records, place)))
     found = audited(place, moving)
-    assert found.missing == []
+    assert found.fault_texts == []
 
 
 def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
@@ -142,13 +142,13 @@ def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
     place.enter(1)
     place.ledger.enter([finished_input(2)], [], ())
     found = audited(place, stores)
-    assert found.missing == ["/w: 2 entries were read and 1 are on the books"]
+    assert found.fault_texts == ["/w: 2 entries were read and 1 are on the books"]
 
 
 def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
     place.enter(1)
     place.ledger.enter([input_of("input", "/w", 0, finished=False)], [], ())
-    assert audited(place, stores).balanced
+    assert audited(place, stores).is_balanced
 
 
 def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: Stores) -> None:
@@ -157,8 +157,8 @@ def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: 
     place.records.change(EntryRow, [(one, SUMS.name)], {"outcome": "done"})
     found = audited(place, stores)
     assert found.missing_count == 5
-    assert found.missing[0].startswith(f"entry {one} (sums) stands as done with 1 open")
-    assert [fault.split(":")[0] for fault in found.missing[1:]] == [
+    assert found.fault_texts[0].startswith(f"entry {one} (sums) stands as done with 1 open")
+    assert [fault.split(":")[0] for fault in found.fault_texts[1:]] == [
         "tally entries sums done double",
         "tally entries sums pending",
         "tally entries_by_day sums 2023-11-14 done",
@@ -169,13 +169,15 @@ def test_counts_and_outcomes_that_are_wrong_are_named(place: Workplace, stores: 
 def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores) -> None:
     """What one pipeline has too much in its queue does not make up for what another lost."""
     other = Pipeline("more", SUMS.entry, SUMS.stages)
-    readers = subscriptions(other, "t")
+    readers = build_subscriptions(other, "t")
     place.queue.declare(readers)
     entry = EntryRow("id-9", other.name, "number", "", "", None, None, "", place.clock())
     place.ledger.enter([], [entry], ["double"])
     place.enter(1, 2)
-    found = audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
-    assert found.missing == ["more.double: 1 of 1 unsettled messages are in no queue (among id-9)"]
+    found = run_audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
+    assert found.fault_texts == [
+        "more.double: 1 of 1 unsettled messages are in no queue (among id-9)"
+    ]
     assert found.steps["sums"]["double"].pending == 2
     assert found.steps["more"]["double"].missing == 1
 
@@ -186,20 +188,20 @@ def test_of_many_faults_all_are_counted_and_some_named(place: Workplace, stores:
         [input_of(f"i{n}", f"/{n}", 1, finished=True) for n in range(count)], [], ()
     )
     found = audited(place, stores)
-    assert (found.missing_count, len(found.missing)) == (count, FAULTS_MAX)
+    assert (found.missing_count, len(found.fault_texts)) == (count, FAULTS_MAX)
 
 
 def test_more_dispositions_than_one_page_are_all_read(place: Workplace, stores: Stores) -> None:
     for start in range(0, 2500, 500):
         place.enter(*range(start, start + 500))
-    while place.loop().turn(0.0):
+    while place.loop().run_once(0.0):
         pass
     found = audited(place, stores)
-    assert found.balanced, found.missing
+    assert found.is_balanced, found.fault_texts
     assert found.steps["sums"]["double"].done == 2500
 
 
-@pytest.mark.parametrize("verdict", [retried, deferred])
+@pytest.mark.parametrize("verdict", [retry, defer])
 def test_a_message_to_be_tried_again_that_vanished_is_named(
     place: Workplace, stores: Stores, verdict: Any
 ) -> None:
@@ -207,11 +209,11 @@ def test_a_message_to_be_tried_again_that_vanished_is_named(
     place.enter(1)
     place.records.put([finished_input(1)])
     later = Result(verdict(Reason.STORE_UNAVAILABLE, "not now", 30.0))
-    place.loop(lambda item: later).turn(0.0)
-    assert audited(place, stores).balanced
+    place.loop(lambda item: later).run_once(0.0)
+    assert audited(place, stores).is_balanced
     place.clock.pass_s(100.0)
     place.taken("sums.double-in")
     found = audited(place, stores)
-    assert found.missing == [
+    assert found.fault_texts == [
         "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)"
     ]

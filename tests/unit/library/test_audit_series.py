@@ -14,13 +14,14 @@ from pyarrow import parquet
 from audit_bench import PAGE, audited
 from filled_home import opened
 from fonds.cli.main import cli
-from fonds.formats.journal import MATCH_INFO, MATCH_STATUS, row_key
-from fonds.kinds import KINDS
-from fonds.kinds.fixity import fixity_of_row
-from fonds.kinds.kind import DerivativeKind
-from fonds.kinds.papers.match import CITATIONS
+from fonds.derivatives.fixity import build_row_fixity
+from fonds.derivatives.kind import DerivativeKind
+from fonds.derivatives.kinds import KINDS
+from fonds.derivatives.match import CITATIONS
 from fonds.model.rows import CitationRow, MatchRow
 from fonds.ports import Stores
+from fonds.stores.journal_table.cells import MATCH_INFO, MATCH_STATUS
+from fonds.stores.journal_table.keys import build_row_key
 from small_pipeline import Workplace
 
 EXPORT = ("export", "--kind", "citations")
@@ -35,15 +36,17 @@ def cited(number: int) -> CitationRow:
 def with_citations(stores: Stores, count: int) -> None:
     """A match of the page that promises so many citations, and these."""
     row = MatchRow(PAGE, LONG_AGO, "none", "no-candidate", None, None, None, count, "test")
-    stores.records.put([row, fixity_of_row(row), *map(cited, range(count))])
+    stores.records.put([row, build_row_fixity(row), *map(cited, range(count))])
     cells = {MATCH_STATUS: b"none", MATCH_INFO: b"{}"}
     stores.table.declare(stores.journal, ["f", "file", "match0"])
-    stores.table.put(stores.journal, [(row_key(PAGE), cells)])
+    stores.table.put(stores.journal, [(build_row_key(PAGE), cells)])
 
 
 def told_of(place: Workplace, library: Stores) -> list[str]:
     """What the audit says of citations."""
-    return [one.told for one in audited(place, library).faults if "rows of citations" in one.told]
+    return [
+        one.message for one in audited(place, library).faults if "rows of citations" in one.message
+    ]
 
 
 def test_citations_that_are_gone_or_too_many_are_told(place: Workplace, library: Stores) -> None:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fonds.kinds.similarity.sketch import file_sketch, sketch
-from fonds.library.checks import sinks
-from fonds.library.checks.sinks import DoneAtSinks
+from fonds.audit import conservation
+from fonds.audit.conservation import SinkCheck
+from fonds.derivatives.sketch import build_file_sketch, build_page_sketch
 from fonds.model.rows import DispositionRow, PdfMetaRow, StoryMetaRow
 from step_bench import Bench
 
@@ -24,9 +24,9 @@ def done(step: str, about: str, verdict: str = "done") -> DispositionRow:
 
 
 def found(bench: Bench, *rows: DispositionRow) -> list[str]:
-    check = DoneAtSinks(bench.records, BEGAN)
-    faults = [fault for row in rows for fault in check.note(row)] + list(check.rest())
-    return [fault.told for fault in faults]
+    check = SinkCheck(bench.records, BEGAN)
+    faults = [fault for row in rows for fault in check.add(row)] + list(check.check_rest())
+    return [fault.message for fault in faults]
 
 
 def pdf_row(pictured: bool) -> PdfMetaRow:
@@ -44,8 +44,8 @@ def test_a_row_that_a_sink_should_have_written_and_is_not_there_is_named(bench: 
     ]
     story = (PAGE, "3" * 64, "20240305060708", BEGAN, "success", "http://e.org/", "")
     row = StoryMetaRow(*story, None, None, None, 1, {}, "x")
-    of_pdf = file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
-    bench.records.put([pdf_row(False), row, sketch(row, "words"), of_pdf])
+    of_pdf = build_file_sketch(pdf_row(False), "20240305060708", "http://e.org/", "")
+    bench.records.put([pdf_row(False), row, build_page_sketch(row, "words"), of_pdf])
     assert found(bench, *rows) == []
 
 
@@ -77,6 +77,6 @@ def test_what_promises_no_row_or_ended_later_is_left_alone(
 
 
 def test_many_are_asked_for_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks, "CHUNK", 2)
+    monkeypatch.setattr(conservation, "CHUNK", 2)
     rows = [done("import_story", f"{n:040x}") for n in range(5)]
     assert len({told.partition(" and ")[0] for told in found(bench, *rows)}) == 5

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from audit_bench import PAGE, audited, story_row
-from fonds.kinds.documents import text_blob
-from fonds.kinds.fixity import fixity_of
-from fonds.kinds.similarity.sketch import bands_of, put_sketches, sketch
-from fonds.library.reindex import reindex
+from fonds.audit.repair.reindex import reindex
+from fonds.derivatives.documents import build_text_blob
+from fonds.derivatives.fixity import build_fixity
+from fonds.derivatives.sketch import build_bands, build_page_sketch, write_sketches
 from fonds.model.rows import FixityRow, TextBandRow, TextSketchRow
 from fonds.ports import Stores
 from small_pipeline import Workplace
@@ -15,19 +15,19 @@ TEXT = " ".join(f"word{number}" for number in range(200))
 
 
 def with_long_text(stores: Stores) -> TextSketchRow:
-    row = sketch(story_row(), TEXT)
-    stores.blobs.put([text_blob(PAGE, TEXT.encode())])
-    put_sketches(stores.records, [row], [fixity_of(PAGE, "text", TEXT.encode())])
+    row = build_page_sketch(story_row(), TEXT)
+    stores.blobs.put([build_text_blob(PAGE, TEXT.encode())])
+    write_sketches(stores.records, [row], [build_fixity(PAGE, "text", TEXT.encode())])
     return row
 
 
 def test_a_band_that_is_gone_is_missed_and_made_again(place: Workplace, library: Stores) -> None:
     row = with_long_text(library)
     assert audited(place, library).faults == []
-    band = bands_of(row)[0]
+    band = build_bands(row)[0]
     library.records.delete(TextBandRow, [(band.band, band.sha1hex)])
     (fault,) = audited(place, library).faults
-    assert (fault.subject, "text_band" in fault.told) == (PAGE, True)
+    assert (fault.subject, "text_band" in fault.message) == (PAGE, True)
     assert reindex(library.records, library.blobs, library.index, lambda _: None).remade == 1
     assert audited(place, library).faults == []
 
@@ -37,7 +37,7 @@ def test_a_sketch_that_is_gone_is_missed_and_made_again(place: Workplace, librar
     library.records.delete(TextSketchRow, [PAGE])
     library.records.delete(FixityRow, [(PAGE, TextSketchRow.TABLE)])
     (fault,) = audited(place, library).faults
-    assert (fault.subject, "text_sketch" in fault.told) == (PAGE, True)
+    assert (fault.subject, "text_sketch" in fault.message) == (PAGE, True)
     assert reindex(library.records, library.blobs, library.index, lambda _: None).remade == 1
     assert list(library.records.get(TextSketchRow, [PAGE])) == [row]
     assert audited(place, library).faults == []
@@ -47,5 +47,5 @@ def test_a_sketch_that_was_altered_is_told(place: Workplace, library: Stores) ->
     row = with_long_text(library)
     library.records.change(TextSketchRow, [PAGE], {"text_sha256hex": "0" * 64})
     (fault,) = audited(place, library).faults
-    assert "not as it was written" in fault.told
+    assert "not as it was written" in fault.message
     assert row.sha1hex == fault.subject

@@ -10,22 +10,29 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.envelope import decode, encode
-from fonds.formats.journal import file_cells, row_key
-from fonds.kinds import pdf
-from fonds.library.catchup.selection import Selection
-from fonds.library.catchup.sending import CatchUp, CatchUpCount
+from fonds.derivatives import pdf
+from fonds.ingest.catch_up import CatchUp, CatchUpCount, CatchUpSelection
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.errors import StoreUnavailableError
-from fonds.model.file import FileMeta, Unextracted
-from fonds.model.message import PIPELINE, USUAL, Message, Subscription
-from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FileMetaRow, InputRow, PdfMetaRow
+from fonds.model.file import FileMeta, UnextractedPdf
+from fonds.model.message import DEFAULT_TRAITS, PIPELINE, Message, Subscription
+from fonds.model.rows import (
+    CdxRow,
+    DispositionRow,
+    EntryRow,
+    FileMetaRow,
+    InputRow,
+    PdfMetaRow,
+)
+from fonds.queues.messages.envelope import decode, encode
 from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.journal_table.cells import build_file_cells
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, MOMENT, Bench, open_bench, pdf_file
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 OURS = "reader 2"
-READER = Subscription("library.extract_pdf", "x.unextracted", USUAL, "library")
+READER = Subscription("library.extract_pdf", "x.unextracted", DEFAULT_TRAITS, "library")
 
 
 @dataclass
@@ -59,7 +66,7 @@ class DeliveryBuffer:
         facts = ("f", 0, 1, {}, 0, True, None, NOW, pipeline)
         ledger.enter([InputRow(capture.input_id, where.path, kind, *facts)], [], ())
         rows.put([FileMetaRow(file.sha1, file.sha256, file.md5, file.size, file.mime, name, NOW)])
-        self.bench.table.put(JOURNAL, [(row_key(file.sha1), file_cells(file))])
+        self.bench.table.put(JOURNAL, [(build_row_key(file.sha1), build_file_cells(file))])
         if cdx is not None:
             rows.put([replace(cdx, capture_id=name, sha1hex=file.sha1)])
         if status is not None:
@@ -70,9 +77,9 @@ class DeliveryBuffer:
         ledger.write(ended)
         return file
 
-    def send(self, **how: object) -> tuple[CatchUpCount, list[Unextracted]]:
+    def send(self, **how: object) -> tuple[CatchUpCount, list[UnextractedPdf]]:
         """What was said, and the work that lies on the queue afterwards."""
-        wanted = Selection(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
+        wanted = CatchUpSelection(pdf.KIND, OURS, **how)  # type: ignore[arg-type]
         rooms = iter(self.rooms)
         sender = CatchUp(
             self.queue, self.bench.records, self.bench.records.ledger, self.bench.table, JOURNAL,
@@ -80,7 +87,7 @@ class DeliveryBuffer:
         )  # fmt: skip
         sent = sender.run(lambda sent, captures: None)
         found = self.queue.receive(READER.incoming, 100, 0.0)
-        return sent, [decode(one.message, Unextracted) for one in found]
+        return sent, [decode(one.message, UnextractedPdf) for one in found]
 
 
 def disposition(
@@ -122,7 +129,7 @@ def test_what_has_no_extraction_a_failed_or_another_one_is_sent(buffer: Delivery
     buffer.file("parse-error")
     sent, work = buffer.send()
     assert {one.file.sha1 for one in work} == wanted
-    assert (sent.seen, sent.sent, sent.on_their_way, sent.lost) == (8, 6, 0, 0)
+    assert (sent.examined, sent.sent, sent.in_flight, sent.lost) == (8, 6, 0, 0)
     assert {one.after for one in work} == {None}
 
 
@@ -179,7 +186,7 @@ def test_what_is_sent_counts_as_pending_until_it_ends_and_what_is_on_its_way_is_
     buffer.file(None)
     buffer.file(None, verdict="pending")
     sent, work = buffer.send()
-    assert (sent.sent, sent.on_their_way, len(work)) == (1, 1, 1)
+    assert (sent.sent, sent.in_flight, len(work)) == (1, 1, 1)
     (row,) = buffer.bench.records.get(DispositionRow, [("c1", "library", "extract_pdf")])
     assert (row.verdict, row.is_open, row.parent_step) == ("retried", True, "persist_file")
     (entry,) = buffer.bench.records.get(EntryRow, [("c1", "library")])
@@ -248,7 +255,7 @@ def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_ask
 ) -> None:
     buffer.file("success")
     encrypted = buffer.file("encrypted")
-    sent, work = buffer.send(again=True, statuses=frozenset({"encrypted"}))
+    sent, work = buffer.send(rereads=True, statuses=frozenset({"encrypted"}))
     assert [(one.file, one.after) for one in work] == [(encrypted, NOW)]
     assert sent.sent == 1
 
@@ -258,8 +265,8 @@ def test_asked_for_again_everything_that_fits_is_sent_with_the_moment_it_was_ask
     [
         ({"made_by": "reader"}, 2),
         ({"made_by": "reader 1"}, 1),
-        ({"before": NOW}, 2),
-        ({"before": NOW - timedelta(days=3)}, 0),
+        ({"before_time": NOW}, 2),
+        ({"before_time": NOW - timedelta(days=3)}, 0),
         ({}, 3),
     ],
 )
@@ -269,7 +276,7 @@ def test_status_extractor_and_age_choose(
     buffer.file("success")
     buffer.file("success", extractor="reader 1")
     buffer.file(None)
-    assert buffer.send(again=True, **how)[0].sent == count
+    assert buffer.send(rereads=True, **how)[0].sent == count
 
 
 def test_messages_set_apart_are_taken_from_there_and_sent_once(buffer: DeliveryBuffer) -> None:
@@ -279,28 +286,31 @@ def test_messages_set_apart_are_taken_from_there_and_sent_once(buffer: DeliveryB
     messages = [
         Message(
             "c1",
-            encode(Unextracted(capture, apart)),
+            encode(UnextractedPdf(capture, apart)),
             apart.sha1,
             headers=headers,
         ),
         Message("c2", b"what nobody can read", kept.sha1),
     ]
     buffer.queue.put(READER.quarantine, messages)
-    sent, work = buffer.send(again=True, statuses=frozenset({"encrypted"}))
+    sent, work = buffer.send(rereads=True, statuses=frozenset({"encrypted"}))
     assert [(one.capture.id, one.after) for one in work] == [("c1", NOW)]
     assert sent.sent == 1
-    assert buffer.queue.depth(READER).quarantined == 1
+    assert buffer.queue.get_depth(READER).quarantined == 1
 
 
 def test_without_room_nothing_more_is_sent(buffer: DeliveryBuffer) -> None:
     buffer.file(None)
     buffer.rooms = [False]
     sent, work = buffer.send()
-    assert (sent.seen, work) == (0, [])
+    assert (sent.examined, work) == (0, [])
 
 
 def test_what_would_be_sent_can_be_counted_before(buffer: DeliveryBuffer) -> None:
     buffer.file(None)
     buffer.file("error-crash")
     buffer.file("success")
-    assert Selection(pdf.KIND, OURS).count(buffer.bench.records) == {"": 1, "error-crash": 1}
+    assert CatchUpSelection(pdf.KIND, OURS).count_by_status(buffer.bench.records) == {
+        "": 1,
+        "error-crash": 1,
+    }

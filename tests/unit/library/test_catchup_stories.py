@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats.envelope import decode
-from fonds.formats.journal import file_cells, row_key
-from fonds.kinds import story, thumbnail
-from fonds.library.catchup.selection import Selection
-from fonds.library.catchup.sending import CatchUp, CatchUpCount
+from fonds.derivatives import story, thumbnail
+from fonds.ingest.catch_up import CatchUp, CatchUpCount, CatchUpSelection
 from fonds.model.disposition import Reason
 from fonds.model.errors import ConfigurationError
-from fonds.model.file import Unparsed
-from fonds.model.message import USUAL, Subscription
+from fonds.model.file import UnparsedPage
+from fonds.model.message import DEFAULT_TRAITS, Subscription
 from fonds.model.rows import DispositionRow, FileMetaRow, StoryMetaRow
+from fonds.queues.messages.envelope import decode
 from fonds.queues.sqlite import SqliteQueue
+from fonds.stores.journal_table.cells import build_file_cells
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, page_file
 
 OURS = "parser 2"
-READER = Subscription("library.parse_story", "x.unparsed", USUAL, "library")
+READER = Subscription("library.parse_story", "x.unparsed", DEFAULT_TRAITS, "library")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def page(
     bench.records.put(
         [FileMetaRow(file.sha1, file.sha256, file.md5, file.size, mime, capture.id, MOMENT)]
     )
-    bench.table.put(JOURNAL, [(row_key(file.sha1), file_cells(file))])
+    bench.table.put(JOURNAL, [(build_row_key(file.sha1), build_file_cells(file))])
     bench.records.ledger.write([_ended(capture.id, "identify", "done", file.sha1)])
     bench.records.ledger.write([_ended(capture.id, "parse_story", verdict, file.sha1)])
     if extractor is not None:
@@ -61,22 +61,24 @@ def _ended(entry_id: str, step: str, verdict: str, sha1hex: str) -> DispositionR
     return DispositionRow(entry_id, "library", step, entry_id, *parents, *facts)
 
 
-def send(bench: Bench, queue: SqliteQueue, **how: object) -> tuple[CatchUpCount, list[Unparsed]]:
-    wanted = Selection(story.KIND, OURS, **how)  # type: ignore[arg-type]
+def send(
+    bench: Bench, queue: SqliteQueue, **how: object
+) -> tuple[CatchUpCount, list[UnparsedPage]]:
+    wanted = CatchUpSelection(story.KIND, OURS, **how)  # type: ignore[arg-type]
     cdx_free = CatchUp(
         queue, bench.records, bench.records.ledger, bench.table, JOURNAL, READER, wanted,
         lambda: LATER, lambda: True,
     )  # fmt: skip
     sent = cdx_free.run(lambda sent, entries: None)
     found = queue.receive(READER.incoming, 100, 0.0)
-    return sent, [decode(one.message, Unparsed) for one in found]
+    return sent, [decode(one.message, UnparsedPage) for one in found]
 
 
 @pytest.fixture
 def inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loose files lie where their captures say, though no input is on the books."""
     monkeypatch.setattr(
-        "fonds.library.catchup.sending._first_place", lambda row, found_in: _place(row.place)
+        "fonds.ingest.catch_up._find_first_place", lambda row, found_in: _place(row.place)
     )
 
 
@@ -99,19 +101,22 @@ def test_pages_of_an_older_extractor_are_sent_and_refused_ones_are_not(
     assert {one.file.sha1 for one in work} == {older, other_type, lost}
     # Their bodies lie where they are to lie: nothing is archived a second time.
     assert all(one.again for one in work)
-    assert (sent.sent, sent.seen) == (3, 5)
+    assert (sent.sent, sent.examined) == (3, 5)
     assert bench.records.ledger.recount() == []
 
 
 @pytest.mark.usefixtures("inputs")
 def test_asked_for_again_refused_pages_are_read_too(bench: Bench, queue: SqliteQueue) -> None:
     read, refused = page(bench, 1, OURS), page(bench, 2, None, "dropped")
-    assert Selection(story.KIND, OURS).count(bench.records) == {}
-    assert Selection(story.KIND, OURS, again=True).count(bench.records) == {"success": 1, "": 1}
-    _, work = send(bench, queue, again=True)
+    assert CatchUpSelection(story.KIND, OURS).count_by_status(bench.records) == {}
+    assert CatchUpSelection(story.KIND, OURS, rereads=True).count_by_status(bench.records) == {
+        "success": 1,
+        "": 1,
+    }
+    _, work = send(bench, queue, rereads=True)
     assert {one.file.sha1 for one in work} == {read, refused}
 
 
 def test_a_kind_that_comes_with_another_says_so() -> None:
     with pytest.raises(ConfigurationError, match="thumbnail is made with another kind"):
-        assert Selection(thumbnail.KIND, OURS).reading
+        assert CatchUpSelection(thumbnail.KIND, OURS).reading

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from audit_bench import MOMENT
-from fonds.library.checks.entries import childless, contradictions
-from fonds.library.checks.fault import REPAIR, Check
+from fonds.audit.entries import find_contradictions, iter_childless
+from fonds.audit.fault import REPAIR, AuditCheck
 from fonds.model.rows import DispositionRow
 
 
@@ -43,7 +43,7 @@ WAY = [row("identify"), row("persist_file", parent="identify")]
     ],
 )
 def test_what_goes_together_is_no_fault(rows: list[DispositionRow]) -> None:
-    assert list(contradictions(rows)) == []
+    assert list(find_contradictions(rows)) == []
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_what_goes_together_is_no_fault(rows: list[DispositionRow]) -> None:
     ],
 )
 def test_what_does_not_is_told_with_what_helps(wrong: DispositionRow, told: str) -> None:
-    (fault,) = contradictions([WAY[0], wrong])
-    assert told in fault.told
-    assert (fault.check, fault.subject, fault.pipeline) == (Check.WAY, "e", "library")
+    (fault,) = find_contradictions([WAY[0], wrong])
+    assert told in fault.message
+    assert (fault.check, fault.subject, fault.pipeline) == (AuditCheck.WAY, "e", "library")
     assert "fonds repair" in fault.remedy
 
 
 def test_only_what_is_done_and_handed_nothing_on_is_childless() -> None:
     last = row("extract_pdf", "quarantined", "persist_file")
-    assert list(childless([*WAY, last])) == []
-    assert list(childless(WAY)) == [WAY[1]]
-    assert list(childless([*WAY, replace(last, step=REPAIR, verdict="done")])) == []
+    assert list(iter_childless([*WAY, last])) == []
+    assert list(iter_childless(WAY)) == [WAY[1]]
+    assert list(iter_childless([*WAY, replace(last, step=REPAIR, verdict="done")])) == []
 
 
-@pytest.mark.parametrize("check", list(Check))
-def test_every_fault_has_a_remedy(check: Check) -> None:
+@pytest.mark.parametrize("check", list(AuditCheck))
+def test_every_fault_has_a_remedy(check: AuditCheck) -> None:
     assert len(check.remedy.split()) > 3

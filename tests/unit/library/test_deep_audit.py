@@ -9,12 +9,23 @@ from datetime import UTC, datetime
 import pytest
 
 from audit_bench import MOMENT, PAGE, PDF, TEXT_BLOB, audited
-from fonds.kinds.fixity import blob_of, fixity_of, fixity_of_row, thumbnail_part
-from fonds.library.checks.bodies import NAME, DeepAudit, remembered
-from fonds.library.checks.fault import Check
-from fonds.model.blob import Blob
-from fonds.model.keys import text_blob_key
-from fonds.model.rows import CdxRow, DeepAuditRow, DispositionRow, FileMetaRow, PdfMetaRow
+from fonds.audit.bodies import NAME, DeepAudit, iter_remembered_faults
+from fonds.audit.fault import AuditCheck
+from fonds.derivatives.fixity import (
+    build_fixity,
+    build_row_fixity,
+    get_blob_key,
+    name_thumbnail_part,
+)
+from fonds.model.archive import Blob
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import (
+    CdxRow,
+    DeepAuditRow,
+    DispositionRow,
+    FileMetaRow,
+    PdfMetaRow,
+)
 from fonds.ports import Stores
 from small_pipeline import Workplace
 
@@ -62,32 +73,35 @@ def test_what_is_found_is_told_by_every_audit_until_it_is_mended(
     library.records.delete(
         CdxRow, [(row.warc_path, row.warc_offset) for row in library.records.find(CdxRow)]
     )
-    key = text_blob_key(PDF)
+    key = build_text_blob_key(PDF)
     library.blobs.put([Blob(key, b"wordz", "text/plain")])
     deep(library).run(None, lambda _: None)
     told = f"blob {key} does not hold what was written there"
-    assert told in audited(place, library).missing
+    assert told in audited(place, library).fault_texts
     library.blobs.put([Blob(key, TEXT_BLOB, "text/plain")])
-    assert told in audited(place, library).missing
-    assert deep(library).look_again([PDF, PAGE]) == 0
-    assert list(remembered(library.records)) == []
+    assert told in audited(place, library).fault_texts
+    assert deep(library).recheck([PDF, PAGE]) == 0
+    assert list(iter_remembered_faults(library.records)) == []
 
 
 def test_a_body_that_cannot_be_read_is_named_with_its_place(library: Stores) -> None:
     deep(library).run(None, lambda _: None)
-    found = list(remembered(library.records))
-    assert {(one.check, one.subject) for one in found} == {(Check.BODY, PDF), (Check.BODY, PAGE)}
+    found = list(iter_remembered_faults(library.records))
+    assert {(one.check, one.subject) for one in found} == {
+        (AuditCheck.BODY, PDF),
+        (AuditCheck.BODY, PAGE),
+    }
     assert all(one.remedy for one in found)
 
 
 def test_what_is_being_made_again_is_left_alone(library: Stores) -> None:
-    library.blobs.put([Blob(text_blob_key(PDF), b"wordz", "text/plain")])
+    library.blobs.put([Blob(build_text_blob_key(PDF), b"wordz", "text/plain")])
     (row, *_) = library.records.find(DispositionRow, {"about": PDF})
     library.records.change(
         DispositionRow, [(row.message_id, row.pipeline, row.step)], {"is_open": True}
     )
     deep(library).run(None, lambda _: None)
-    assert {one.subject for one in remembered(library.records)} == {PAGE}
+    assert {one.subject for one in iter_remembered_faults(library.records)} == {PAGE}
 
 
 def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(stores: Stores) -> None:
@@ -104,16 +118,16 @@ def test_fixity_is_the_same_for_a_row_and_for_what_the_database_gives_back(store
     row = PdfMetaRow(PDF, datetime.now(UTC), *facts)
     stores.records.put([row])
     (back,) = stores.records.get(PdfMetaRow, [PDF])
-    assert fixity_of_row(back) == fixity_of_row(row)
+    assert build_row_fixity(back) == build_row_fixity(row)
     # As PostgreSQL gives them back: reals of four bytes, whole floats as integers of all their digits.
     as_there = {**said, "n": 10**20, "large": 3 * 10**200, "whole": 2}
     there = replace(back, page0_height=841.88977, metadata=as_there)
     here = replace(back, page0_height=struct.unpack(">f", struct.pack(">f", 841.88977))[0])
-    assert fixity_of_row(there) == fixity_of_row(here)
+    assert build_row_fixity(there) == build_row_fixity(here)
 
 
 def test_the_fixity_of_each_blob_names_the_blob() -> None:
-    assert blob_of(fixity_of(PDF, "text", b"")) == text_blob_key(PDF)
-    picture = fixity_of(PDF, thumbnail_part("360px-webp"), b"")
-    assert blob_of(picture) == f"thumbnail/pdf/11/11/{PDF}.360px.webp"
-    assert blob_of(fixity_of(PDF, "pdf_meta", b"")) is None
+    assert get_blob_key(build_fixity(PDF, "text", b"")) == build_text_blob_key(PDF)
+    picture = build_fixity(PDF, name_thumbnail_part("360px-webp"), b"")
+    assert get_blob_key(picture) == f"thumbnail/pdf/11/11/{PDF}.360px.webp"
+    assert get_blob_key(build_fixity(PDF, "pdf_meta", b"")) is None

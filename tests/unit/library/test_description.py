@@ -11,10 +11,10 @@ import pytest
 
 from filled_crawl import MIRRORS
 from filled_home import Filled, fill_home, opened
-from fonds.library.description import description, read_body
 from fonds.model.capture import REVISIT_MIME
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.viewer.description import build_description, read_body
 from home_rows import NOW, Body, entry, promised, said
 
 
@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Fil
 
 def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    found = description(stores, filled.stories[0])
+    found = build_description(stores, filled.stories[0])
     urls = {row.url for row in found.entries}
     assert len(found.entries) == 1 + MIRRORS
     assert {f"http://mirror.example/{n}" for n in range(MIRRORS)} < urls
@@ -36,7 +36,7 @@ def test_a_file_names_every_entry_that_brought_its_bytes(home: tuple[Stores, Fil
 
 def test_what_is_promised_is_part_of_the_history(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    past = description(stores, filled.pending).history
+    past = build_description(stores, filled.pending).history
     assert [(row.step, row.verdict, row.parent_step) for row in past] == [
         ("identify", "done", None),
         ("persist_file", "done", "identify"),
@@ -57,7 +57,7 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
                 replace(promised(body, "note", 2, "parse"), message_id=child, parent_id=child),
             ]
             stores.ledger.write([replace(row, pipeline=pipeline) for row in rows])
-        found = description(stores, body.sha1hex)
+        found = build_description(stores, body.sha1hex)
     assert [(row.entry_id, row.pipeline) for row in found.entries] == [
         (body.capture_id, "library"),
         (body.capture_id, "pdf-only"),
@@ -67,7 +67,7 @@ def test_two_pipelines_and_further_messages_of_an_entry_are_all_told(tmp_path: P
         for step, message in (("identify", body.capture_id), ("parse", child), ("note", child))
         for pipeline in ("library", "pdf-only")
     ]
-    assert found.known
+    assert found.is_known
 
 
 def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
@@ -80,7 +80,7 @@ def test_the_bytes_are_read_from_a_capture_that_has_them_never_from_a_revisit(
         row, datetime="19990101000000", mimetype=REVISIT_MIME, warc_path="older.warc.gz"
     )
     stores.records.put([revisit])
-    found = description(stores, row.sha1hex)
+    found = build_description(stores, row.sha1hex)
     assert found.captures[0].mimetype == REVISIT_MIME
     assert found.body_place is not None
     assert found.body_place.path == row.warc_path

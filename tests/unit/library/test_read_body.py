@@ -10,11 +10,11 @@ import pytest
 
 from filled_crawl import report_pdfs
 from filled_home import Filled, fill_home, opened
-from fonds.library.description import Description, description, read_body
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow
 from fonds.ports import Stores
+from fonds.viewer.description import FileDescription, build_description, read_body
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, Fil
         yield stores, filled
 
 
-def with_captures(found: Description, *captures: CdxRow) -> Description:
+def with_captures(found: FileDescription, *captures: CdxRow) -> FileDescription:
     return replace(found, captures=captures)
 
 
@@ -33,7 +33,7 @@ def test_the_bytes_come_from_the_first_place_that_still_has_them(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    found = description(stores, filled.long)
+    found = build_description(stores, filled.long)
     good = found.captures[0]
     gone = replace(good, warc_path="fonds-deleted.warc.gz")
     revisit = replace(good, mimetype="warc/revisit", warc_offset=10**9)
@@ -44,7 +44,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    found, other = description(stores, filled.long), description(stores, filled.pdfs[0])
+    found, other = build_description(stores, filled.long), build_description(stores, filled.pdfs[0])
     with pytest.raises(PermanentError, match=f"no longer those of {filled.long}") as caught:
         read_body(stores, with_captures(found, other.captures[0]))
     assert caught.value.reason is Reason.DAMAGED_RECORD
@@ -52,7 +52,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
 
 def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    found = description(stores, filled.long)
+    found = build_description(stores, filled.long)
     gone = replace(found.captures[0], warc_path="fonds-deleted.warc.gz")
     with pytest.raises(PermanentError, match=r"deleted\.warc\.gz") as caught:
         read_body(stores, with_captures(found, gone))
@@ -62,11 +62,11 @@ def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
 def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     with pytest.raises(PermanentError, match=f"No capture of {filled.lost} lies in a WARC"):
-        read_body(stores, description(stores, filled.lost))
+        read_body(stores, build_description(stores, filled.lost))
 
 
 def test_a_body_cannot_be_read_from_a_home_moved_elsewhere(tmp_path: Path) -> None:
     filled = fill_home(tmp_path / "old")
     (tmp_path / "old" / "archive").rename(tmp_path / "elsewhere")
     with opened(tmp_path / "old") as stores, pytest.raises(PermanentError, match="fonds-"):
-        read_body(stores, description(stores, filled.long))
+        read_body(stores, build_description(stores, filled.long))

@@ -7,20 +7,21 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fonds.kinds import expected_count
-from fonds.library import reindex as reindexing
-from fonds.library.reindex import Reindexed, reindex
-from fonds.model.blob import Blob
+from fonds.audit.repair import reindex as reindexing
+from fonds.audit.repair.reindex import ReindexResult, reindex
+from fonds.derivatives.kinds import count_expected
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.persist_pdf import PersistPdfTextStep
+from fonds.model.archive import Blob
+from fonds.model.capture import RssEntry
 from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, StorageFullError
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import EntryRow, FileMetaRow, PdfMetaRow, StoryMetaRow
-from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.pdf.persist_pdf_text import PersistPdfText
-from fonds.steps.story.import_story import ImportStory
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.model.story import ContentMetadata, ParsedPage, Story
+from fonds.search.index.tantivy_index import TantivyIndex
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
 
 HOSTILE = "NUL \x00, half \ud83d and whole \U0001f4d6"
@@ -60,10 +61,12 @@ class DeliveryBuffer:
             source=capture,
             extractor="reader 1",
         )
-        self.bench.blobs.put([Blob(thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")])
-        PersistPdfText(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER, 30.0)(
-            [item]
+        self.bench.blobs.put(
+            [Blob(build_thumbnail_blob_key(item.sha1hex), b"picture", "image/jpeg")]
         )
+        PersistPdfTextStep(
+            self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER, 30.0
+        )([item])
         return item.sha1hex
 
     def story(self, **content: str | None) -> str:
@@ -78,8 +81,10 @@ class DeliveryBuffer:
             content_metadata=ContentMetadata(**values),  # type: ignore[arg-type]
         )
         file = page_file(body)
-        item = Parsed(capture, file, story, f"{self.count:064x}", "reader 1")
-        ImportStory(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER)([item])
+        item = ParsedPage(capture, file, story, f"{self.count:064x}", "reader 1")
+        ImportStoryStep(self.bench.records, self.bench.blobs, self.bench.index, lambda: LATER)(
+            [item]
+        )
         return file.sha1
 
     def _next(self) -> int:
@@ -87,7 +92,7 @@ class DeliveryBuffer:
         return self.count
 
     def _persisted(self, capture: object, body: bytes) -> None:
-        step = PersistFile(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
+        step = PersistFileStep(self.bench.table, self.bench.records, JOURNAL, False, lambda: LATER)
         step([identified(capture, body)])  # type: ignore[arg-type]
 
 
@@ -103,7 +108,7 @@ def documents(bench: Bench, index: TantivyIndex | None = None) -> dict[str, Inde
     return {sha1hex: found[id_] for sha1hex, id_ in ids.items() if id_ in found}
 
 
-def again(bench: Bench, index: TantivyIndex | None = None) -> Reindexed:
+def again(bench: Bench, index: TantivyIndex | None = None) -> ReindexResult:
     told: list[int] = []
     done = reindex(bench.records, bench.blobs, index or bench.index, told.append)
     assert told == sorted(told)
@@ -135,8 +140,8 @@ def test_an_empty_index_becomes_what_the_steps_had_made(
 
     empty = TantivyIndex(bench.home / "another")
     done = again(bench, empty)
-    assert done == Reindexed(indexed=9)
-    assert expected_count(bench.records) == 9
+    assert done == ReindexResult(indexed=9)
+    assert count_expected(bench.records) == 9
     assert documents(bench, empty) == before
     assert empty.count() == 9
     empty.close()
@@ -149,9 +154,9 @@ def test_what_was_right_stays_and_what_was_wrong_is_mended(
     before = documents(bench)
     bench.index.put([replace(before[keys[0]], article_title="wrong", text_content="wrong")])
     bench.index.delete([before[keys[1]].id])
-    assert again(bench) == Reindexed(indexed=3)
+    assert again(bench) == ReindexResult(indexed=3)
     assert documents(bench) == before
-    assert again(bench) == Reindexed(indexed=3)
+    assert again(bench) == ReindexResult(indexed=3)
 
 
 def test_documents_of_files_that_failed_or_were_never_read_are_removed(
@@ -162,7 +167,7 @@ def test_documents_of_files_that_failed_or_were_never_read_are_removed(
     bench.records.put([replace(row, status="error-timeout")])
     bench.records.delete(StoryMetaRow, [unread])
     # Which story the page was is known to nobody: its document is a stray.
-    assert again(bench) == Reindexed(indexed=1, removed=1, strays=1)
+    assert again(bench) == ReindexResult(indexed=1, removed=1, strays=1)
     assert documents(bench).keys() == {good}
     assert bench.index.count() == 2
 
@@ -179,7 +184,7 @@ def test_a_text_that_is_missing_is_named_and_the_rest_of_its_document_is_kept(
     bench: Bench, buffer: DeliveryBuffer
 ) -> None:
     key, other = buffer.story(article_title="A page"), buffer.pdf()
-    bench.blobs.delete([text_blob_key(key), text_blob_key(other)])
+    bench.blobs.delete([build_text_blob_key(key), build_text_blob_key(other)])
     done = again(bench)
     assert (done.indexed, sorted(done.textless)) == (2, sorted([key, other]))
     assert (documents(bench)[key].article_title, documents(bench)[key].text_content) == (
@@ -205,7 +210,7 @@ def test_large_texts_are_put_a_few_at_a_time(
     monkeypatch.setattr(reindexing, "TOGETHER_MAX_CHARS", 100)
     for size in (40, 60, 1, 500, 30):
         buffer.pdf(text="x" * size)
-    found = reindexing.batches(bench.records, bench.blobs, [])
+    found = reindexing.iter_batches(bench.records, bench.blobs, [])
     sizes = [sum(len(one.text_content) for one in batch.documents) for batch in found]
     assert sum(sizes) == 631
     assert all(size <= 100 or size == 500 for size in sizes)

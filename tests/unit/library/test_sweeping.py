@@ -9,21 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from fonds.crawl.links import link_to
-from fonds.library.repair.sweeping import sweep_files, sweep_polls, sweep_spool, sweep_stopped
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.audit.repair.cleanup import (
+    sweep_files,
+    sweep_polls,
+    sweep_spool,
+    sweep_stopped,
+)
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.exchange import Exchange, Hop
-from fonds.model.rows import EntryRow, FetchedRow, InputRow, StoppedRow
-from fonds.steps.news.spool import Fetched, Spool
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.model.rows import CrashedPdfRow, EntryRow, FetchedPageRow, InputRow
+from fonds.stores.blobs import FolderBlobs
 from small_pipeline import Workplace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def stop(number: int, expires: datetime) -> StoppedRow:
-    return StoppedRow(f"{number:040x}", "reader 1", "error-timeout", "why", NOW, expires)
+def stop(number: int, expires: datetime) -> CrashedPdfRow:
+    return CrashedPdfRow(f"{number:040x}", "reader 1", "error-timeout", "why", NOW, expires)
 
 
 def test_rows_that_have_expired_go_and_others_stay(place: Workplace) -> None:
@@ -31,7 +36,7 @@ def test_rows_that_have_expired_go_and_others_stay(place: Workplace) -> None:
     current = [stop(5000 + n, NOW + timedelta(seconds=1)) for n in range(3)]
     place.records.put([*expired, *current])
     assert sweep_stopped(place.records, NOW) == 1300
-    assert list(place.records.find(StoppedRow)) == current
+    assert list(place.records.find(CrashedPdfRow)) == current
     assert sweep_stopped(place.records, NOW) == 0
 
 
@@ -103,8 +108,8 @@ def test_the_spool_forgets_what_was_refused_and_nothing_anybody_may_need(
     fetched = []
     for name, age in (("old", timedelta(days=2)), ("new", timedelta(hours=1))):
         hop = Hop("http://a.example/", NOW - age, 200, "HTTP/1.1 200 OK", ())
-        link = link_to("http://a.example/", name)
-        fetched += spool.keep([Fetched(link, Exchange((hop,)), b"body")])
+        link = build_link("http://a.example/", name)
+        fetched += spool.save([FetchedLink(link, Exchange((hop,)), b"body")])
         for number, outcome in enumerate(outcomes):
             entered = EntryRow(
                 link.id, f"p{number}", "link", name, "u", None, None, "c", NOW, outcome
@@ -114,5 +119,5 @@ def test_the_spool_forgets_what_was_refused_and_nothing_anybody_may_need(
     assert sweep_spool(place.records, blobs, NOW - timedelta(days=1)) == goes
     assert (blobs.get(before.place.path) is None) is goes
     assert blobs.get(after.place.path) is not None
-    rows = {row.capture_id: row.in_spool for row in place.records.find(FetchedRow)}
+    rows = {row.capture_id: row.in_spool for row in place.records.find(FetchedPageRow)}
     assert rows == {before.id: not goes, after.id: True}

@@ -11,12 +11,12 @@ import pytest
 
 from fixtures.archives import BACKENDS, entry
 from fixtures.buckets import FolderBucket
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.library.checks.warcs import verify
-from fonds.model.archive import Original
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.s3 import S3Archive
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.audit.warcs import verify
+from fonds.model.archive import OriginalCapture
 from fonds.ports import WarcArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.s3 import S3Archive
 
 
 @pytest.fixture(params=["local", "bucket"])
@@ -33,7 +33,7 @@ def written(archive: WarcArchive) -> str:
         3,
         metadata_json=b"{}",
         body=entries[0].body,
-        revisit_of=Original(entries[0].url, entries[0].captured_at),
+        original=OriginalCapture(entries[0].url, entries[0].captured_at),
     )
     (first, *_) = archive.write(entries)
     return first.place.path
@@ -114,7 +114,7 @@ def test_whatever_is_altered_is_told(archive: WarcArchive, tmp_path: Path, what:
     (path,) = tmp_path.rglob(name)
     alter, told = ALTERED[what]
     path.write_bytes(alter(members(path.read_bytes())))
-    assert told in " | ".join(fault.told for fault in verify(archive, name).faults)
+    assert told in " | ".join(fault.message for fault in verify(archive, name).faults)
 
 
 def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
@@ -125,10 +125,10 @@ def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
     (index,) = tmp_path.rglob("*.cdxj")
     lines = index.read_bytes().splitlines(keepends=True)
     index.write_bytes(b"".join(lines[1:]))
-    assert "the CDXJ lacks this record" in verify(archive, name).faults[0].told
+    assert "the CDXJ lacks this record" in verify(archive, name).faults[0].message
     index.unlink()
-    assert "no CDXJ" in verify(archive, name).faults[0].told
-    archive.held(name, mend=True)
+    assert "no CDXJ" in verify(archive, name).faults[0].message
+    archive.inspect(name, repair=True)
     archive.finish()
     assert verify(archive, name).faults == []
 
@@ -139,5 +139,5 @@ def test_other_peoples_files_are_read_through_too(archive: WarcArchive, tmp_path
     report = verify(archive, str(path))
     assert (report.records, report.faults) == ({"resource": 1}, [])
     path.write_bytes(b"")
-    assert verify(archive, str(path)).faults[0].told == "it holds no record"
-    assert verify(archive, str(tmp_path / "none.warc")).faults[0].told == "there is no such file"
+    assert verify(archive, str(path)).faults[0].message == "it holds no record"
+    assert verify(archive, str(tmp_path / "none.warc")).faults[0].message == "there is no such file"

@@ -14,5 +14,5 @@ def test_each_role_covers_itself_and_those_before_it_and_none_behind() -> None:
 
 
 def test_what_a_viewer_may_do_follows_from_the_role_alone() -> None:
-    assert Viewer("anne", Role.CURATOR).may(Role.READER)
-    assert not Viewer("admin", Role.READER).may(Role.CURATOR)
+    assert Viewer("anne", Role.CURATOR).has_role(Role.READER)
+    assert not Viewer("admin", Role.READER).has_role(Role.CURATOR)

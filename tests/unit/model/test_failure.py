@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.failure import CAUSE_CHARACTERS_MAX, cause, failure_group, host_of
+from fonds.model.tallies import (
+    CAUSE_MAX_CHARS,
+    compute_failure_group,
+    find_host,
+    normalize_cause,
+)
 
 SHA1 = "VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
 
@@ -31,28 +36,29 @@ SHA1 = "VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
     ],
 )
 def test_numbers_addresses_and_hashes_are_no_part_of_a_cause(detail: str, left: str) -> None:
-    assert cause(detail) == (left if left != "…" else "… answered …")
+    assert normalize_cause(detail) == (left if left != "…" else "… answered …")
 
 
 @given(st.text(max_size=5_000))
 def test_a_cause_is_short_and_the_cause_of_itself(detail: str) -> None:
-    found = cause(detail)
-    assert len(found) <= CAUSE_CHARACTERS_MAX
+    found = normalize_cause(detail)
+    assert len(found) <= CAUSE_MAX_CHARS
     assert not any(one.isascii() and one.isdigit() for one in found)
 
 
 @given(st.binary(min_size=20, max_size=20), st.sampled_from(["sha1:{}", "{}", "'{}'", "SHA-1={}"]))
 def test_failures_that_differ_by_a_digest_are_of_one_group(digest: bytes, form: str) -> None:
     said = b32encode(digest).decode()
-    assert cause(form.format(said)) == cause(form.format(SHA1))
-    assert "…" in cause(form.format(said))
+    assert normalize_cause(form.format(said)) == normalize_cause(form.format(SHA1))
+    assert "…" in normalize_cause(form.format(said))
 
 
 @given(st.integers(min_value=0), st.integers(min_value=0))
 def test_failures_that_differ_by_a_number_are_of_one_group(one: int, other: int) -> None:
     url = "http://x.example/a"
     groups = {
-        failure_group("extract_pdf", "timeout", f"stopped after {n} s", url) for n in (one, other)
+        compute_failure_group("extract_pdf", "timeout", f"stopped after {n} s", url)
+        for n in (one, other)
     }
     assert len(groups) == 1
 
@@ -60,11 +66,11 @@ def test_failures_that_differ_by_a_number_are_of_one_group(one: int, other: int)
 def test_step_reason_cause_and_host_each_make_another_group() -> None:
     whole = ("extract_pdf", "timeout", "stopped", "http://x.example/a")
     others = ("parse_story", "bomb", "too deep", "http://y.example/a")
-    groups = {failure_group(*whole)}
+    groups = {compute_failure_group(*whole)}
     for place, other in enumerate(others):
-        groups.add(failure_group(*whole[:place], other, *whole[place + 1 :]))
+        groups.add(compute_failure_group(*whole[:place], other, *whole[place + 1 :]))
     assert len(groups) == 5
-    assert failure_group(*whole[:3], "http://x.example/other") in groups
+    assert compute_failure_group(*whole[:3], "http://x.example/other") in groups
 
 
 @pytest.mark.parametrize(
@@ -78,4 +84,4 @@ def test_step_reason_cause_and_host_each_make_another_group() -> None:
     ],
 )
 def test_only_addresses_of_the_web_have_a_host(url: str, host: str) -> None:
-    assert host_of(url) == host
+    assert find_host(url) == host

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.names import NAMED_MAX, nearest, no_such
+from fonds.model.suggestions import LISTED_NAMES_MAX, find_nearest_name, format_unknown_name
 
 STEPS = ("identify", "persist_file", "extract_pdf", "parse_story")
 
@@ -22,24 +22,24 @@ STEPS = ("identify", "persist_file", "extract_pdf", "parse_story")
     ],
 )
 def test_the_nearest_is_the_one_most_like_it(name: str, meant: str | None) -> None:
-    assert nearest(name, STEPS) == meant
+    assert find_nearest_name(name, STEPS) == meant
 
 
 def test_what_is_told_names_all_there_are_and_the_nearest() -> None:
-    told = no_such("step", "pars_story", STEPS)
+    told = format_unknown_name("step", "pars_story", STEPS)
     assert told == (
         "there is no step 'pars_story'; there are identify, persist_file, extract_pdf, parse_story;"
         " did you mean 'parse_story'?"
     )
-    assert no_such("step", "x", ()) == "there is no step 'x'; there is none at all"
+    assert format_unknown_name("step", "x", ()) == "there is no step 'x'; there is none at all"
 
 
 def test_of_a_long_list_it_says_how_many_are_not_named() -> None:
-    told = no_such("type", "x", [f"type-{n}" for n in range(NAMED_MAX + 7)])
+    told = format_unknown_name("type", "x", [f"type-{n}" for n in range(LISTED_NAMES_MAX + 7)])
     assert told.endswith("type-39 and 7 more")
 
 
 @given(st.text(), st.lists(st.text()))
 def test_any_name_has_an_answer_out_of_the_list(name: str, known: list[str]) -> None:
-    assert nearest(name, known) in (None, *known)
-    assert repr(name) in no_such("thing", name, known)
+    assert find_nearest_name(name, known) in (None, *known)
+    assert repr(name) in format_unknown_name("thing", name, known)

@@ -9,7 +9,7 @@ DECODED_AT_ONCE = """
 import sys, threading
 from dataclasses import field, make_dataclass
 import msgspec
-from fonds.model.prepared import prepared
+from fonds.model.encoding import prepare_type
 
 sys.setswitchinterval(1e-6)
 THREADS, DEPTH, ROUNDS = 6, 12, 60
@@ -17,7 +17,7 @@ THREADS, DEPTH, ROUNDS = 6, 12, 60
 def decode(kind, ready, wrong):
     ready.wait()
     try:
-        msgspec.json.decode(b"{}", type=prepared(kind))
+        msgspec.json.decode(b"{}", type=prepare_type(kind))
     except BaseException as error:
         wrong.append(error)
 

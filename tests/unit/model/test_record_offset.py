@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.model.record_offset import (
-    FILE_BYTES_MAX,
+    FILE_MAX_BYTES,
     join_offset,
     offset_id,
     offset_phrase,
@@ -18,7 +18,7 @@ from fonds.model.record_offset import (
     split_offset,
 )
 
-MEMBERS = st.integers(0, FILE_BYTES_MAX - 1)
+MEMBERS = st.integers(0, FILE_MAX_BYTES - 1)
 NUMBERS = st.integers(0, (1 << 22) - 1)
 
 
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_again(member: int, number: int, path: str) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "-1", "85#", "85#0", "#2", "85#2#3", "1" * 14, str(FILE_BYTES_MAX), "٣"]
+    "text", ["", "a", "-1", "85#", "85#0", "#2", "85#2#3", "1" * 14, str(FILE_MAX_BYTES), "٣"]
 )
 def test_other_texts_are_no_offsets(text: str) -> None:
     assert parse_offset(text) is None

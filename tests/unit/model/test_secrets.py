@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fonds.model.secrets import (
     HIDDEN,
     check_secrets,
-    credentials,
-    holds_secret,
-    without_secrets,
-    without_user,
+    collect_credentials,
+    has_secret,
+    redact_secrets,
+    strip_credentials,
 )
 
 RESERVED = ":/?#[]@!$&'()*+,;=%\\\"<>^`{|} ~-._"
@@ -33,7 +33,7 @@ def test_a_url_shows_neither_user_nor_password(
     scheme: str, user: str, password: str, path: str
 ) -> None:
     for before in (f"{user}:{password}", f"{user}:", f":{password}"):
-        shown = without_secrets(f"{scheme}://{before}@db.example:5432{path}")
+        shown = redact_secrets(f"{scheme}://{before}@db.example:5432{path}")
         assert shown == f"{scheme}://{HIDDEN}@db.example:5432{path}"
 
 
@@ -46,11 +46,11 @@ def test_encoded_ones_are_accepted_and_hidden_in_any_text(
     parts = urlsplit(url)
     assert (parts.hostname, parts.port) == ("db.example", 5432)
     for text in (f"{url} does not answer", f"in {url!r}: no", f"a\n  {url}\nb", f"{url} and {url}"):
-        shown = without_secrets(text)
+        shown = redact_secrets(text)
         assert quote(password, safe="") not in shown
         assert f"{HIDDEN}@db.example:5432" in shown
-    assert without_user(url) == f"{scheme}://db.example:5432{path}"
-    assert holds_secret(url)
+    assert strip_credentials(url) == f"{scheme}://db.example:5432{path}"
+    assert has_secret(url)
 
 
 @given(SCHEMES, SECRETS, SECRETS)
@@ -63,7 +63,7 @@ def test_what_is_not_encoded_is_refused_or_means_what_it_says(
     if refusal is None:
         assert urlsplit(url).hostname == "db.example"
         assert ":" in user or urlsplit(url).password == password
-        assert without_user(url) == f"{scheme}://db.example/x"
+        assert strip_credentials(url) == f"{scheme}://db.example/x"
     else:
         assert password not in refusal
 
@@ -79,10 +79,10 @@ def _refusal(url: str) -> str | None:
 @given(PARAMETERS, st.text(RESERVED.replace("&", "") + "aZ0", min_size=1), PATHS)
 def test_parameters_that_sound_like_secrets_are_hidden(name: str, secret: str, path: str) -> None:
     secret = f"Q{secret}Q"
-    shown = without_secrets(f"kafka://h:9092{path}?acks=1&{name}={secret}&linger=5")
+    shown = redact_secrets(f"kafka://h:9092{path}?acks=1&{name}={secret}&linger=5")
     assert shown == f"kafka://h:9092{path}?acks=1&{name}={HIDDEN}&linger=5"
     encoded = quote(secret, safe="")
-    assert encoded not in without_secrets(f"the broker at h?{name}={encoded}: no")
+    assert encoded not in redact_secrets(f"the broker at h?{name}={encoded}: no")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_parameters_that_sound_like_secrets_are_hidden(name: str, secret: str, p
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
-    assert without_secrets(text) == text
-    assert not holds_secret(text)
+    assert redact_secrets(text) == text
+    assert not has_secret(text)
     check_secrets(text)
 
 
@@ -128,26 +128,28 @@ def test_urls_whose_password_has_no_clear_end_are_refused(url: str) -> None:
 
 
 def test_headers_are_hidden() -> None:
-    shown = without_secrets("sent Authorization: Basic dXNlcjpwYXNz and Bearer abc.def-ghi")
+    shown = redact_secrets("sent Authorization: Basic dXNlcjpwYXNz and Bearer abc.def-ghi")
     assert shown == "sent Authorization: Basic *** and Bearer ***"
 
 
 def test_a_long_line_of_urls_costs_little() -> None:
     """One pass over the text: what would square with its length would never end here."""
     text = "x://a:b@" * 200_000
-    assert "a:b" not in without_secrets(text)
-    assert "a:b" not in without_secrets(f"see {text}")
-    assert without_secrets("see " + "p" * 2_000_000).endswith("p")
+    assert "a:b" not in redact_secrets(text)
+    assert "a:b" not in redact_secrets(f"see {text}")
+    assert redact_secrets("see " + "p" * 2_000_000).endswith("p")
 
 
 @given(SECRETS, SECRETS)
 def test_users_go_to_their_origin_alone(user: str, password: str) -> None:
     encoded = f"{quote(user, safe='')}:{quote(password, safe='')}"
-    found = credentials([f"https://{encoded}@Host.example/warcs", "/a/folder", "http://plain/"])
-    header = found.authorization("https", "host.example", 443)
+    found = collect_credentials(
+        [f"https://{encoded}@Host.example/warcs", "/a/folder", "http://plain/"]
+    )
+    header = found.build_authorization("https", "host.example", 443)
     assert header is not None
     assert header.startswith("Basic ")
     for other in (("http", "host.example", 443), ("https", "host.example", 8443),
                   ("https", "other.example", 443), ("http", "plain", 80)):  # fmt: skip
-        assert found.authorization(*other) is None
+        assert found.build_authorization(*other) is None
     assert password not in repr(found)

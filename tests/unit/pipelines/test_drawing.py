@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from fonds.model.step import Pipeline, Stage, Topic
-from fonds.pipelines import PIPELINES
-from fonds.pipelines.drawing import as_svg, as_text
+from fonds.pipelines.diagram import draw_svg, format_tree
+from fonds.pipelines.flavours.registry import PIPELINES
 
 A, B, C = Topic("a", int), Topic("b<", str, public=True), Topic("c", bytes)
 SMALL = Pipeline(
@@ -25,7 +25,7 @@ SMALL = Pipeline(
 
 
 def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
-    assert as_text(SMALL).splitlines() == [
+    assert format_tree(SMALL).splitlines() == [
         "small: a few & no more",
         "a → first",
         "├─ b<* → second",
@@ -37,11 +37,11 @@ def test_a_tree_of_topics_and_the_stages_that_read_them() -> None:
 
 @pytest.mark.parametrize("pipeline", [SMALL, *(make(()) for make in PIPELINES.values())])
 def test_every_stage_is_in_the_picture_once(pipeline: Pipeline) -> None:
-    drawn = ElementTree.fromstring(as_svg(pipeline))
+    drawn = ElementTree.fromstring(draw_svg(pipeline))
     texts = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
     for stage in pipeline.stages:
         assert texts.count(stage.name) == 1
-        assert f"→ {stage.name}" in as_text(pipeline)
+        assert f"→ {stage.name}" in format_tree(pipeline)
     title = drawn.find("{http://www.w3.org/2000/svg}title")
     assert title is not None
     assert pipeline.name in (title.text or "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fonds.model.errors import ConfigurationError
-from fonds.ports.walking import walk_pages, walk_rows
+from fonds.ports.scan import iter_pages, iter_rows
 from fonds.stores.table.sqlite import SqliteTable
 
 NAME = "walked"
@@ -33,8 +33,8 @@ def keys_of(rows: Iterator[tuple[bytes, dict[str, bytes]]]) -> list[bytes]:
 
 
 def test_an_empty_table_has_no_page(table: SqliteTable) -> None:
-    assert [*walk_pages(table, NAME)] == []
-    assert [*walk_rows(table, NAME)] == []
+    assert [*iter_pages(table, NAME)] == []
+    assert [*iter_rows(table, NAME)] == []
 
 
 @pytest.mark.parametrize("page_rows", [1, 5, COUNT - 1, COUNT, COUNT + 1, COUNT * 9])
@@ -42,37 +42,37 @@ def test_every_row_comes_once_and_in_order_whatever_a_page_holds(
     table: SqliteTable, page_rows: int
 ) -> None:
     fill(table, KEYS)
-    pages = [*walk_pages(table, NAME, page_rows=page_rows)]
+    pages = [*iter_pages(table, NAME, page_rows=page_rows)]
     assert [key for page in pages for key, _ in page] == KEYS
     assert [len(page) for page in pages[:-1]] == [page_rows] * (len(pages) - 1)
     assert 0 < len(pages[-1]) <= page_rows
-    assert [*walk_rows(table, NAME, page_rows=page_rows)] == table.scan(NAME)
+    assert [*iter_rows(table, NAME, page_rows=page_rows)] == table.scan(NAME)
 
 
 def test_only_rows_of_the_prefix_come(table: SqliteTable) -> None:
     fill(table, KEYS)
-    assert keys_of(walk_rows(table, NAME, b"1", page_rows=1)) == [b"10", b"11"]
-    assert keys_of(walk_rows(table, NAME, b"9")) == []
+    assert keys_of(iter_rows(table, NAME, b"1", page_rows=1)) == [b"10", b"11"]
+    assert keys_of(iter_rows(table, NAME, b"9")) == []
 
 
 def test_it_goes_on_behind_a_key_that_is_there_or_not(table: SqliteTable) -> None:
     fill(table, KEYS)
-    assert keys_of(walk_rows(table, NAME, after=b"08", page_rows=2)) == [b"09", b"10", b"11"]
-    assert keys_of(walk_rows(table, NAME, after=b"08x")) == [b"09", b"10", b"11"]
-    assert keys_of(walk_rows(table, NAME, b"1", after=b"10")) == [b"11"]
-    assert keys_of(walk_rows(table, NAME, after=KEYS[-1])) == []
+    assert keys_of(iter_rows(table, NAME, after=b"08", page_rows=2)) == [b"09", b"10", b"11"]
+    assert keys_of(iter_rows(table, NAME, after=b"08x")) == [b"09", b"10", b"11"]
+    assert keys_of(iter_rows(table, NAME, b"1", after=b"10")) == [b"11"]
+    assert keys_of(iter_rows(table, NAME, after=KEYS[-1])) == []
 
 
 def test_no_other_cell_is_read_and_rows_without_the_columns_are_absent(table: SqliteTable) -> None:
     fill(table, KEYS[:2])
     table.put(NAME, [(b"bare", {"f:b": b"large"})])
-    rows = [*walk_rows(table, NAME, columns=["f:a"], page_rows=1)]
+    rows = [*iter_rows(table, NAME, columns=["f:a"], page_rows=1)]
     assert rows == [(key, {"f:a": key}) for key in KEYS[:2]]
 
 
 def test_a_page_is_asked_for_when_the_one_before_it_was_dealt_with(table: SqliteTable) -> None:
     fill(table, KEYS[:4])
-    walked = walk_pages(table, NAME, page_rows=2)
+    walked = iter_pages(table, NAME, page_rows=2)
     assert [key for key, _ in next(walked)] == KEYS[:2]
     table.delete(NAME, [KEYS[2]])
     fill(table, [KEYS[0], KEYS[4]])
@@ -81,4 +81,4 @@ def test_a_page_is_asked_for_when_the_one_before_it_was_dealt_with(table: Sqlite
 
 def test_a_table_nobody_declared_is_told(table: SqliteTable) -> None:
     with pytest.raises(ConfigurationError):
-        next(walk_rows(table, "undeclared"))
+        next(iter_rows(table, "undeclared"))

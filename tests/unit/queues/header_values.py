@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from fonds.queues.headers import INT_MAX, INT_MIN, Time, Value
+from fonds.queues.headers import INT_MAX, INT_MIN, HeaderTime, Value
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 LEAVES: st.SearchStrategy[Value] = (
@@ -16,7 +16,7 @@ LEAVES: st.SearchStrategy[Value] = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.binary(max_size=8)
     | TEXTS
-    | st.builds(Time, st.integers(0, 2**64 - 1))
+    | st.builds(HeaderTime, st.integers(0, 2**64 - 1))
     | st.builds(
         lambda raw, scale: Decimal(raw).scaleb(-scale), st.integers(-99, 99), st.integers(0, 9)
     )

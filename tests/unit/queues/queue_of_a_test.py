@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fonds.model.message import Delivery, Subscription
-from fonds.queues.clocks import since_boot_s
-from fonds.queues.sqlite import SqliteQueue
+from fonds.queues.sqlite import SqliteQueue, read_boot_clock_s
 
 READER = Subscription("reader", "topic")
 
@@ -16,7 +15,7 @@ class Clock:
     """Time that passes when a test says so; it begins as that of other processes, whose leases it reads."""
 
     def __init__(self) -> None:
-        self.now_s = since_boot_s()
+        self.now_s = read_boot_clock_s()
 
     def __call__(self) -> float:
         return self.now_s

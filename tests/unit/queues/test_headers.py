@@ -12,23 +12,23 @@ from fonds.queues.headers import (
     COUNT_MAX,
     DEPTH_MAX,
     SIZE_MAX_CHARS,
-    Time,
+    HeaderTime,
     Value,
-    spell,
-    value_of,
-    within_limits,
+    format_value,
+    limit_headers,
+    parse_value,
 )
 from unit.queues.header_values import VALUES, same
 
 
 @given(VALUES)
 def test_a_value_comes_back_from_its_spelling(value: Value) -> None:
-    assert same(value_of(spell(value)), value)
+    assert same(parse_value(format_value(value)), value)
 
 
 @given(
     st.text(max_size=30)
-    | st.builds(spell, VALUES).flatmap(
+    | st.builds(format_value, VALUES).flatmap(
         lambda text: st.sampled_from([text, f"!text {text}", text + " "])
     )
     | st.builds(
@@ -38,7 +38,7 @@ def test_a_value_comes_back_from_its_spelling(value: Value) -> None:
     )
 )
 def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
-    assert spell(value_of(text)) == text
+    assert format_value(parse_value(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
         ("!none ", "!none "),
         ("!bytes /w==", b"\xff"),
         ("!bytes /w", "!bytes /w"),
-        ("!time 1700000000", Time(1_700_000_000)),
+        ("!time 1700000000", HeaderTime(1_700_000_000)),
         ("!decimal 1.50", Decimal("1.50")),
         ("!decimal 1E+5", "!decimal 1E+5"),
         ("!decimal -0", "!decimal -0"),
@@ -72,30 +72,30 @@ def test_a_text_comes_back_from_the_value_it_stands_for(text: str) -> None:
     ],
 )
 def test_spellings(text: str, value: Value) -> None:
-    assert same(value_of(text), value)
+    assert same(parse_value(text), value)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 def test_a_float_that_is_no_number_is_text(number: str) -> None:
-    text = spell(float(number))
+    text = format_value(float(number))
     assert text == f"!float {number}"
-    assert value_of(text) == text
+    assert parse_value(text) == text
 
 
 @pytest.mark.parametrize("text", ["!list " + "[" * 20_000, "!int " + "9" * 30_000])
 def test_hostile_texts_are_texts(text: str) -> None:
-    assert value_of(text) == text
+    assert parse_value(text) == text
 
 
 def test_what_is_nested_too_deep_is_text() -> None:
-    assert isinstance(value_of("!list " + "[" * DEPTH_MAX + "]" * DEPTH_MAX), list)
-    assert isinstance(value_of("!list " + "[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1)), str)
+    assert isinstance(parse_value("!list " + "[" * DEPTH_MAX + "]" * DEPTH_MAX), list)
+    assert isinstance(parse_value("!list " + "[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1)), str)
 
 
 def test_headers_have_limits(caplog: pytest.LogCaptureFixture) -> None:
-    assert within_limits({"a": "x", "b": "y"}) == {"a": "x", "b": "y"}
+    assert limit_headers({"a": "x", "b": "y"}) == {"a": "x", "b": "y"}
     assert not caplog.text
-    assert len(within_limits({f"h{n}": "" for n in range(COUNT_MAX + 7)})) == COUNT_MAX
+    assert len(limit_headers({f"h{n}": "" for n in range(COUNT_MAX + 7)})) == COUNT_MAX
     assert "7 headers" in caplog.text
-    large = within_limits({"a": "x" * SIZE_MAX_CHARS, "b": "y" * (SIZE_MAX_CHARS - 2), "c": ""})
+    large = limit_headers({"a": "x" * SIZE_MAX_CHARS, "b": "y" * (SIZE_MAX_CHARS - 2), "c": ""})
     assert list(large) == ["b", "c"]

@@ -46,12 +46,12 @@ def test_what_is_put_back_comes_first_and_in_order(buffer: DeliveryBuffer) -> No
 def test_delayed_messages_are_ready_when_they_are_due(buffer: DeliveryBuffer) -> None:
     buffer.add(message("second", LONG), 2_000)
     buffer.add(message("first", SHORT), 1_000)
-    buffer.ripen(999)
+    buffer.release_due(999)
     assert taken(buffer) == []
-    buffer.ripen(1_000)
-    assert buffer.ready_of_delayed == 1
+    buffer.release_due(1_000)
+    assert buffer.ready_delayed_count == 1
     assert taken(buffer) == ["first"]
-    buffer.ripen(9_000)
+    buffer.release_due(9_000)
     assert taken(buffer) == ["second"]
 
 
@@ -61,7 +61,7 @@ def test_what_belongs_to_others_now_is_forgotten(buffer: DeliveryBuffer) -> None
     buffer.add(message("waits", SHORT), 1_000)
     buffer.add(message("waits elsewhere", SHORT, 1), 1_000)
     buffer.drop({(TOPIC, 1), (SHORT, 1)})
-    buffer.ripen(2_000)
+    buffer.release_due(2_000)
     assert taken(buffer) == ["stays", "waits"]
 
 
@@ -70,30 +70,30 @@ def test_a_full_shelf_lets_every_partition_rest_until_half_is_gone(
 ) -> None:
     monkeypatch.setattr(buffers, "READY_MAX", 4)
     for name in "abcd":
-        assert not buffer.crowded(TOPIC, resting=False)
+        assert not buffer.is_crowded(TOPIC, resting=False)
         buffer.add(message(name), 0)
-    assert buffer.crowded(TOPIC, resting=False)
-    assert buffer.crowded(SHORT, resting=False)
+    assert buffer.is_crowded(TOPIC, resting=False)
+    assert buffer.is_crowded(SHORT, resting=False)
     buffer.take(1)
-    assert buffer.crowded(TOPIC, resting=True)
+    assert buffer.is_crowded(TOPIC, resting=True)
     buffer.take(2)
-    assert not buffer.crowded(TOPIC, resting=True)
+    assert not buffer.is_crowded(TOPIC, resting=True)
 
 
 def test_bytes_count_as_well(buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffers, "READY_MAX_BYTES", 10)
     buffer.add(message("a", body=b"x" * 10), 0)
-    assert buffer.crowded(TOPIC, resting=False)
+    assert buffer.is_crowded(TOPIC, resting=False)
     buffer.take(1)
-    assert not buffer.crowded(TOPIC, resting=True)
+    assert not buffer.is_crowded(TOPIC, resting=True)
 
 
 def test_long_delays_leave_room_for_short_ones(
     buffer: DeliveryBuffer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buffers, "HELD_MAX", 2)
+    monkeypatch.setattr(buffers, "BUFFER_MAX", 2)
     for name in "ab":
         buffer.add(message(name, LONG), 1_000)
-    assert buffer.crowded(LONG, resting=False)
-    assert not buffer.crowded(SHORT, resting=False)
-    assert not buffer.crowded(TOPIC, resting=False)
+    assert buffer.is_crowded(LONG, resting=False)
+    assert not buffer.is_crowded(SHORT, resting=False)
+    assert not buffer.is_crowded(TOPIC, resting=False)

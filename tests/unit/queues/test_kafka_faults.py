@@ -5,23 +5,25 @@ from __future__ import annotations
 from confluent_kafka import KafkaError
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.queues.kafka.faults import explained, undelivered
+from fonds.queues.kafka.errors import explain_error, explain_undelivered
 
 
 def test_a_record_that_went_with_its_partition_lost_its_topic() -> None:
-    told = undelivered(KafkaError(KafkaError._DESTROY), "pdfs", "there:9092")
+    told = explain_undelivered(KafkaError(KafkaError._DESTROY), "pdfs", "there:9092")
     assert isinstance(told, ConfigurationError)
     assert str(told) == "Kafka at there:9092 refuses: the topic pdfs was taken away"
 
 
 def test_a_reader_whose_handle_went_is_told_to_try_again() -> None:
     assert isinstance(
-        explained(KafkaError(KafkaError._DESTROY), "there:9092"), StoreUnavailableError
+        explain_error(KafkaError(KafkaError._DESTROY), "there:9092"), StoreUnavailableError
     )
 
 
 def test_other_errors_of_a_record_are_told_as_any_others() -> None:
-    refused = undelivered(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), "pdfs", "there:9092")
-    silent = undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
+    refused = explain_undelivered(
+        KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), "pdfs", "there:9092"
+    )
+    silent = explain_undelivered(KafkaError(KafkaError._TRANSPORT), "pdfs", "there:9092")
     assert isinstance(refused, ConfigurationError)
     assert isinstance(silent, StoreUnavailableError)

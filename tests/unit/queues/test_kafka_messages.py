@@ -10,11 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.model.errors import ConfigurationError
-from fonds.model.message import Message, Subscription, Traits
-from fonds.queues.headers import COUNT_MAX, spell
-from fonds.queues.kafka.coding import RecordHeaders, selects, to_headers, to_key, to_message
+from fonds.model.message import Message, Subscription, TopicTraits
+from fonds.queues.headers import COUNT_MAX, format_value
 from fonds.queues.kafka.queue import KafkaQueue
-from fonds.queues.kafka.topics import Places
+from fonds.queues.kafka.records import (
+    RecordHeaders,
+    decode_message,
+    encode_headers,
+    encode_key,
+    matches_pipeline,
+)
+from fonds.queues.kafka.topics import SubscriptionTopics
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Unreadable(Record):
 
 
 def read(record: Record) -> tuple[Message, int]:
-    return to_message(cast(Any, record))
+    return decode_message(cast(Any, record))
 
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -70,13 +76,13 @@ WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
     st.none() | st.integers(1, 10**13),
 )
 def test_a_message_is_read_as_it_was_written(message: Message, due_ms: int | None) -> None:
-    record = Record(to_headers(message, due_ms), message.body, to_key(message))
+    record = Record(encode_headers(message, due_ms), message.body, encode_key(message))
     assert read(record) == (message, due_ms or 0)
 
 
 def test_texts_that_are_no_utf_8_are_replaced() -> None:
     message = Message("a\ud800", b"", key="\ud800", headers={"x": "\ud800"})
-    found, _ = read(Record(to_headers(message, None), b"", to_key(message)))
+    found, _ = read(Record(encode_headers(message, None), b"", encode_key(message)))
     assert found == Message("a?", b"", key="?", headers={"x": "?"})
 
 
@@ -94,15 +100,17 @@ def test_a_stranger_s_numbers_are_not_believed() -> None:
 
 HEADER_TEXT = (
     WORDS
-    | st.builds(spell, st.integers(-5, 5) | st.none() | st.binary(max_size=4) | st.floats())
-    | st.builds(spell, st.lists(st.none() | st.binary(max_size=3) | WORDS | st.integers(0, 9)))
+    | st.builds(format_value, st.integers(-5, 5) | st.none() | st.binary(max_size=4) | st.floats())
+    | st.builds(
+        format_value, st.lists(st.none() | st.binary(max_size=3) | WORDS | st.integers(0, 9))
+    )
 ).flatmap(lambda text: st.sampled_from([text, f"!text {text}", f"!text !text {text}"]))
 
 
 @given(HEADER_TEXT)
 def test_every_text_of_a_header_comes_back(text: str) -> None:
     """Also what spells a value Kafka does not know."""
-    sent = to_headers(Message("a", b"", headers={"x": text}), None)
+    sent = encode_headers(Message("a", b"", headers={"x": text}), None)
     assert read(Record(sent))[0].headers == {"x": text}
 
 
@@ -111,7 +119,7 @@ def test_a_stranger_s_header_is_given_back_as_it_was(raws: list[bytes | None]) -
     """The same name may come several times, with bytes that are text or not, or with nothing."""
     sent: RecordHeaders = [("x", raw) for raw in raws]
     found, _ = read(Record(sent))
-    assert [(n, v) for n, v in to_headers(found, None) if n == "x"] == sent
+    assert [(n, v) for n, v in encode_headers(found, None) if n == "x"] == sent
 
 
 def test_a_stranger_s_headers_are_limited(caplog: pytest.LogCaptureFixture) -> None:
@@ -139,9 +147,9 @@ def test_keys_that_are_no_utf_8_stay_apart() -> None:
 )
 def test_a_record_is_selected_as_its_message_would_be(sent: RecordHeaders, expected: bool) -> None:
     record = Record(sent)
-    assert selects("news", cast(Any, record)) is expected
+    assert matches_pipeline("news", cast(Any, record)) is expected
     assert read(record)[0].is_for("news") is expected
-    assert selects("", cast(Any, record))
+    assert matches_pipeline("", cast(Any, record))
 
 
 def test_headers_that_cannot_be_read_are_none() -> None:
@@ -149,15 +157,17 @@ def test_headers_that_cannot_be_read_are_none() -> None:
 
 
 def test_a_subscription_s_topics_and_groups_share_the_prefix_of_its_topic() -> None:
-    places = Places(Subscription("persist", "fonds-local.pdf-text", Traits(5, "none", True)))
+    places = SubscriptionTopics(
+        Subscription("persist", "fonds-local.pdf-text", TopicTraits(5, "none", True))
+    )
     assert places.name == "fonds-local.persist"
-    assert places.delays[0] == "fonds-local.persist-delay-4s"
-    topics = places.topics(None)
+    assert places.delay_topics[0] == "fonds-local.persist-delay-4s"
+    topics = places.build_topics(None)
     assert list(topics)[:2] == ["fonds-local.pdf-text", "fonds-local.persist-in"]
-    assert topics["fonds-local.pdf-text"] == Traits(5, "none", True)
+    assert topics["fonds-local.pdf-text"] == TopicTraits(5, "none", True)
     assert not topics["fonds-local.persist-in"].compacted
     assert topics["fonds-local.persist-quar"].partitions == 1
-    assert places.topics(2)["fonds-local.pdf-text"].partitions == 2
+    assert places.build_topics(2)["fonds-local.pdf-text"].partitions == 2
 
 
 @pytest.mark.parametrize(
@@ -165,8 +175,8 @@ def test_a_subscription_s_topics_and_groups_share_the_prefix_of_its_topic() -> N
     [(0.01, 4), (4, 4), (4.1, 64), (60, 64), (1000, 1024), (3600, 16384), (10**6, 16384)],
 )
 def test_a_delay_waits_among_those_of_its_magnitude(delay_s: float, level_s: int) -> None:
-    places = Places(Subscription("step", "g.topic"))
-    assert places.delay(delay_s) == f"g.step-delay-{level_s}s"
+    places = SubscriptionTopics(Subscription("step", "g.topic"))
+    assert places.choose_delay_topic(delay_s) == f"g.step-delay-{level_s}s"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fonds.model.blob import Blob
+from fonds.model.archive import Blob
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
-from fonds.queues.large_bodies import BODY_BLOB, LargeBodies, Limits
+from fonds.queues.large_bodies import BODY_BLOB, BodyLimits, LargeBodies
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs import FolderBlobs
 from order_of_writes import watched
 from small_pipeline import RaisesOnce
 
@@ -30,7 +30,9 @@ class Desk:
     folder: Path
 
     def queue(self, blobs: object = None) -> LargeBodies:
-        made = LargeBodies(self.below, blobs or self.blobs, Limits(LIMIT_BYTES, TOPIC_LIMIT_BYTES))  # type: ignore[arg-type]
+        made = LargeBodies(
+            self.below, blobs or self.blobs, BodyLimits(LIMIT_BYTES, TOPIC_LIMIT_BYTES)
+        )  # type: ignore[arg-type]
         made.declare([READER])
         return made
 
@@ -61,7 +63,7 @@ def test_a_body_is_gone_once_its_message_is_settled(desk: Desk) -> None:
     assert desk.left() == 1
     queue.settle(queue.receive(READER.incoming, 10, 0.0))
     assert desk.left() == 0
-    assert queue.depth(READER).pending == 0
+    assert queue.get_depth(READER).pending == 0
 
 
 def test_every_reader_has_a_body_of_its_own(desk: Desk) -> None:
@@ -105,7 +107,7 @@ def test_a_message_that_comes_again_after_it_was_settled_is_not_handed_out(
     queue.settle(queue.receive(READER.incoming, 1, 0.0))
     desk.below.put(READER.incoming, [travelling.message])
     assert queue.receive(READER.incoming, 1, 0.0) == []
-    assert queue.depth(READER).pending == 0
+    assert queue.get_depth(READER).pending == 0
     assert "id-1 came again" in caplog.text
 
 
@@ -130,7 +132,7 @@ def test_while_the_blobs_are_away_messages_wait_and_do_not_count_as_handed_out(
     queue = desk.queue(away)
     with pytest.raises(StoreUnavailableError):
         queue.receive(READER.incoming, 4, 0.0)
-    assert desk.below.depth(READER).in_hand == 4
+    assert desk.below.get_depth(READER).in_hand == 4
     (first,) = queue.receive(READER.incoming, 1, 0.0)
     assert (first.message, first.redelivered) == (LARGE, 0)
     assert [one.message for one in queue.receive(READER.incoming, 9, 0.0)] == others
@@ -149,7 +151,9 @@ def test_a_body_goes_only_after_its_message_was_settled(desk: Desk) -> None:
     """The other way round a death in between leaves a message whose body nobody has."""
     calls: list[str] = []
     stores = watched(calls, queue=desk.below, blobs=desk.blobs)
-    queue = LargeBodies(stores["queue"], stores["blobs"], Limits(LIMIT_BYTES, TOPIC_LIMIT_BYTES))
+    queue = LargeBodies(
+        stores["queue"], stores["blobs"], BodyLimits(LIMIT_BYTES, TOPIC_LIMIT_BYTES)
+    )
     queue.declare([READER])
     queue.put(READER.topic, [LARGE])
     calls.clear()

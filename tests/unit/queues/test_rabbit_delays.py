@@ -5,10 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.queues.rabbit.delays import DELAYS_BEGIN, END, LEVELS_S, LONGEST_S, Delay
+from fonds.queues.rabbit.topology import (
+    DELAY_MAX_S,
+    DELAYS_BEGIN,
+    END,
+    LEVELS_S,
+    DelayTarget,
+)
 
 
-def waited(delay: Delay) -> tuple[int, str]:
+def waited(delay: DelayTarget) -> tuple[int, str]:
     """How long the exchanges make a message wait, and where its key leads in the end."""
     *words, incoming = delay.routing_key.split(".", len(LEVELS_S))
     total, exchange = 0, delay.exchange
@@ -22,17 +28,17 @@ def waited(delay: Delay) -> tuple[int, str]:
     return total, incoming
 
 
-@given(st.floats(0.001, LONGEST_S))
+@given(st.floats(0.001, DELAY_MAX_S))
 def test_no_delay_is_shorter_than_asked_nor_a_second_longer(delay_s: float) -> None:
-    delay = Delay.of(delay_s, "a.step-in")
+    delay = DelayTarget.for_queue(delay_s, "a.step-in")
     total, incoming = waited(delay)
     assert delay_s <= total < delay_s + 1
     assert incoming == "a.step-in"
-    assert not delay.longer
+    assert not delay.is_longer
 
 
-@given(st.floats(LONGEST_S, 1e9, exclude_min=True))
+@given(st.floats(DELAY_MAX_S, 1e9, exclude_min=True))
 def test_what_waits_for_longer_waits_again(delay_s: float) -> None:
-    delay = Delay.of(delay_s, "step-in")
-    assert delay.longer
-    assert waited(delay)[0] == LONGEST_S
+    delay = DelayTarget.for_queue(delay_s, "step-in")
+    assert delay.is_longer
+    assert waited(delay)[0] == DELAY_MAX_S

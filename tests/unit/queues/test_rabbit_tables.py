@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.queues.headers import DEPTH_MAX, Time, Value, spell, value_of
-from fonds.queues.rabbit.tables import Properties, decode_table, encode_table
+from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value, format_value, parse_value
+from fonds.queues.rabbit.amqp_tables import Properties, decode_table, encode_table
 from unit.queues.header_values import VALUES, same
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -30,8 +30,10 @@ def test_a_table_is_read_as_it_was_written(table: dict[str, Value]) -> None:
 @given(TABLES)
 def test_a_table_survives_as_text(table: dict[str, Value]) -> None:
     """As in a dump: read, spelled, written again, byte for byte."""
-    texts = {name: spell(value) for name, value in decode_table(encode_table(table)[4:]).items()}
-    assert encode_table({name: value_of(text) for name, text in texts.items()}) == encode_table(
+    texts = {
+        name: format_value(value) for name, value in decode_table(encode_table(table)[4:]).items()
+    }
+    assert encode_table({name: parse_value(text) for name, text in texts.items()}) == encode_table(
         table
     )
 
@@ -54,7 +56,7 @@ def test_the_usual_client_reads_what_we_write_and_the_other_way_round(
 @given(st.binary(max_size=200))
 def test_no_bytes_are_an_error(encoded: bytes) -> None:
     for name, value in decode_table(encoded).items():
-        assert isinstance(name + spell(value), str)
+        assert isinstance(name + format_value(value), str)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_no_bytes_are_an_error(encoded: bytes) -> None:
         (b"u\xff\xff", 65535),
         (b"L" + b"\xff" * 8, -1),
         (b"D\x02" + struct.pack(">i", 150), Decimal("1.50")),
-        (b"T" + b"\xff" * 8, Time(2**64 - 1)),
+        (b"T" + b"\xff" * 8, HeaderTime(2**64 - 1)),
         (b"S\x00\x00\x00\x01\xff", b"\xff"),
         (b"t\x02", True),
     ],
@@ -91,7 +93,7 @@ def test_tables_may_not_nest_without_end() -> None:
         assert isinstance(value, list)
         (value,) = value
     assert isinstance(value, bytes)
-    assert value_of(spell(value)) is not None
+    assert parse_value(format_value(value)) is not None
 
 
 def test_properties_are_read_around_the_headers() -> None:

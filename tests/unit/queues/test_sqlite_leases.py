@@ -9,9 +9,9 @@ import pytest
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.message import Message, Subscription
-from fonds.queues.large_bodies import LargeBodies, Limits
+from fonds.queues.large_bodies import BodyLimits, LargeBodies
 from fonds.queues.sqlite import LEASE_S, SqliteQueue
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs import FolderBlobs
 from small_pipeline import RaisesOnce
 
 READER = Subscription("reader", "topic")
@@ -51,7 +51,7 @@ def test_a_lease_begins_anew_each_time_it_is_kept(
     held = holder.receive(READER.incoming, 2, 0.0)
     for _ in range(20):
         clock.now_s += LEASE_S * 0.9
-        assert holder.keep(held[:1]) == held[:1]
+        assert holder.renew(held[:1]) == held[:1]
     found = other.receive(READER.incoming, 2, 0.0)
     assert [one.message.id for one in found] == ["forgotten"]
     other.settle(found)
@@ -68,10 +68,10 @@ def test_who_lost_a_lease_is_told_and_does_not_lengthen_another_s(
     clock.now_s += LEASE_S
     (taken,) = other.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S / 2
-    assert holder.keep(late) == []
+    assert holder.renew(late) == []
     clock.now_s += LEASE_S / 2
     assert [one.redelivered for one in holder.receive(READER.incoming, 1, 0.0)] == [2]
-    assert other.keep([taken]) == []
+    assert other.renew([taken]) == []
 
 
 def test_what_waits_for_its_body_is_kept(
@@ -80,7 +80,7 @@ def test_what_waits_for_its_body_is_kept(
     """The blob store is away for longer than a lease."""
     below, other = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, Limits(3, 16_000_000))  # type: ignore[arg-type]
+    queue = LargeBodies(below, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large"), Message("b", b"large")])
     with pytest.raises(StoreUnavailableError):
@@ -88,7 +88,7 @@ def test_what_waits_for_its_body_is_kept(
     clock.now_s += LEASE_S * 0.9
     (first,) = queue.receive(READER.incoming, 1, 0.0)
     clock.now_s += LEASE_S * 0.9
-    assert queue.keep([first]) == [first]
+    assert queue.renew([first]) == [first]
     assert other.receive(READER.incoming, 2, 0.0) == []
     (second,) = queue.receive(READER.incoming, 1, 0.0)
     assert [first.message.id, second.message.id] == ["a", "b"]
@@ -99,7 +99,7 @@ def test_what_waited_for_its_body_too_long_is_not_handed_out_twice(
 ) -> None:
     below, other = queues
     blobs = RaisesOnce(FolderBlobs(tmp_path / "blobs"), "get", StoreUnavailableError("away"))
-    queue = LargeBodies(below, blobs, Limits(3, 16_000_000))  # type: ignore[arg-type]
+    queue = LargeBodies(below, blobs, BodyLimits(3, 16_000_000))  # type: ignore[arg-type]
     queue.declare([READER])
     queue.put(READER.topic, [Message("a", b"large")])
     with pytest.raises(StoreUnavailableError):

@@ -68,7 +68,7 @@ def test_two_processes_receive_different_messages_and_together_all(
         received += [one for line in output.splitlines() for one in json.loads(line)]
     assert len(received) == count
     assert set(received) == wanted
-    assert queue.depth(READER).pending == 0
+    assert queue.get_depth(READER).pending == 0
 
 
 def test_a_forked_child_holds_messages_of_its_own(queue: SqliteQueue) -> None:

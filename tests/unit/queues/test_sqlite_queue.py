@@ -43,7 +43,7 @@ def test_who_lost_a_lease_may_settle_and_cannot_release(queue: SqliteQueue, cloc
     assert receive(queue) == []
     queue.settle(late)
     other.settle(taken)
-    assert queue.depth(READER).pending == 0
+    assert queue.get_depth(READER).pending == 0
     other.close()
 
 
@@ -73,9 +73,9 @@ def test_an_id_that_waits_or_is_in_hand_is_not_added_again(queue: SqliteQueue) -
     (delivery,) = receive(queue)
     assert delivery.message.body == b"first"
     queue.put(READER.incoming, [Message("a", b"fourth")])
-    assert queue.depth(READER).pending == 1
+    assert queue.get_depth(READER).pending == 1
     queue.settle([delivery])
-    assert queue.depth(READER).pending == 0
+    assert queue.get_depth(READER).pending == 0
     queue.put(READER.incoming, [Message("a", b"fifth")])
     assert [one.message.body for one in receive(queue)] == [b"fifth"]
 
@@ -119,7 +119,7 @@ def test_delayed_messages_come_when_they_are_due(queue: SqliteQueue, clock: Cloc
     assert receive(queue) == []
     clock.now_s += 1.0
     assert seen(receive(queue)) == [("soon", 0, 0)]
-    assert queue.depth(READER).delayed == 1
+    assert queue.get_depth(READER).delayed == 1
 
 
 def test_a_topic_may_not_have_the_name_of_an_address(queue: SqliteQueue) -> None:
@@ -151,13 +151,13 @@ def test_a_body_is_kept_once_for_all_subscriptions_and_goes_with_the_last(
 ) -> None:
     queue.put(READER.topic, [Message("a", b"x" * 100_000)])
     contents = "SELECT count(*) FROM contents"
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         assert connection.execute(contents).fetchone() == (1,)
     queue.settle(receive(queue))
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         assert connection.execute(contents).fetchone() == (1,)
     queue.settle(receive(queue, OTHER.incoming))
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         assert connection.execute(contents).fetchone() == (0,)
 
 
@@ -187,13 +187,13 @@ def test_a_backlog_that_was_worked_off_gives_its_space_back(
 
 
 def page_count(queue: SqliteQueue) -> int:
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         return int(connection.execute("PRAGMA page_count").fetchone()[0])
 
 
 def test_a_full_disk_loses_nothing_and_goes_on_once_there_is_room(queue: SqliteQueue) -> None:
     queue.put(READER.incoming, [Message("kept", b"x" * 5000)])
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 4}")
     with pytest.raises(StorageFullError, match=r"queue\.sqlite"):
@@ -201,7 +201,7 @@ def test_a_full_disk_loses_nothing_and_goes_on_once_there_is_room(queue: SqliteQ
     kept = receive(queue)
     assert seen(kept) == [("kept", 0, 0)]
     queue.settle(kept)
-    with queue._file.reading() as connection:
+    with queue._file.read_connection() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
     queue.put(READER.incoming, [Message(f"m{i}", b"x" * 5000) for i in range(50)])
     assert len(receive(queue)) == 50
@@ -216,7 +216,7 @@ def test_a_claim_that_failed_leaves_no_owner_nobody_knows(
         raise StorageFullError("full")
 
     with monkeypatch.context() as failing:
-        failing.setattr("fonds.queues.sqlite_rows.claim", fail)
+        failing.setattr("fonds.queues.sqlite_rows.lease_messages", fail)
         with pytest.raises(StorageFullError):
             receive(queue)
     receive(queue)

@@ -9,13 +9,14 @@ import pytest
 
 from cdx_rows import captured
 from fixtures.archives import entry
-from fonds.model.archive import Archived, ArchiveEntry, HttpHead, Original
-from fonds.model.capture import REVISIT_MIME, to_datetime14
+from fonds.archive.replay.bodies import load_capture_body
+from fonds.archive.store.folder import FolderArchive
+from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
+from fonds.model.capture import REVISIT_MIME, format_datetime14
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError
+from fonds.model.exchange import HttpHead
 from fonds.model.rows import CdxRow
-from fonds.replay.bodies import replayed
-from fonds.stores.archive.folder import FolderArchive
 from fonds.stores.records.sql import SqlRecords
 
 CHANGED = HttpHead(200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"), ("X-Second", "yes")))
@@ -26,14 +27,14 @@ def archive(tmp_path: Path) -> FolderArchive:
     return FolderArchive(tmp_path / "archive")
 
 
-def noted(records: SqlRecords, one: ArchiveEntry, archived: Archived) -> CdxRow:
+def noted(records: SqlRecords, one: ArchiveEntry, archived: ArchivedRecord) -> CdxRow:
     place = archived.place
     row = captured(
         one.url,
-        to_datetime14(one.captured_at),
+        format_datetime14(one.captured_at),
         place.offset,
         sha1hex=sha1(one.body).hexdigest(),
-        mimetype=REVISIT_MIME if one.revisit_of else one.mime,
+        mimetype=REVISIT_MIME if one.original else one.mime,
         warc_path=place.path,
         warc_csize=place.size_bytes,
     )
@@ -46,17 +47,17 @@ def test_a_revisit_has_its_own_head_and_the_bytes_it_speaks_of(
 ) -> None:
     first = entry(1)
     again = entry(
-        2, body=first.body, http=CHANGED, revisit_of=Original(first.url, first.captured_at)
+        2, body=first.body, http=CHANGED, original=OriginalCapture(first.url, first.captured_at)
     )
     rows = [
         noted(records, one, there)
         for one, there in zip((first, again), archive.write([first, again]), strict=True)
     ]
-    found = replayed(records, archive, rows[1])
+    found = load_capture_body(records, archive, rows[1])
     assert (found.row, found.source, found.body) == (rows[1], rows[0], first.body)
     assert found.http is not None
     assert found.http.get("X-Second") == "yes"
-    assert replayed(records, archive, rows[0]).source == rows[0]
+    assert load_capture_body(records, archive, rows[0]).source == rows[0]
 
 
 def test_a_copy_is_read_where_the_capture_itself_is_gone_or_altered(
@@ -68,10 +69,10 @@ def test_a_copy_is_read_where_the_capture_itself_is_gone_or_altered(
     )
     records.put([lost])
     with pytest.raises(PermanentError, match=r"/gone\.warc:5") as raised:
-        replayed(records, archive, lost)
+        load_capture_body(records, archive, lost)
     assert raised.value.reason is Reason.MISSING_SOURCE
     copy = noted(records, one, archive.write([one])[0])
-    found = replayed(records, archive, lost)
+    found = load_capture_body(records, archive, lost)
     assert (found.row, found.source, found.body) == (lost, copy, one.body)
 
 
@@ -82,11 +83,11 @@ def test_bytes_of_another_file_are_never_given(records: SqlRecords, archive: Fol
     )
     records.put([row])
     with pytest.raises(PermanentError, match="no longer those of"):
-        replayed(records, archive, row)
+        load_capture_body(records, archive, row)
 
 
 def test_a_revisit_of_what_nobody_has_says_so(records: SqlRecords, archive: FolderArchive) -> None:
     row = captured("http://example.org/", "20240305060708", 7, mimetype=REVISIT_MIME)
     records.put([row])
     with pytest.raises(PermanentError, match="no capture here holds them"):
-        replayed(records, archive, row)
+        load_capture_body(records, archive, row)

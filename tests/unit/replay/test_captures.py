@@ -8,24 +8,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdx_rows import Counting, captured
-from fonds.formats.surt import LOOKUP_CHARS_MAX, lookup_key, lookup_prefix
-from fonds.model.capture import from_datetime14
-from fonds.model.rows import CdxRow
-from fonds.replay.captures import (
+from fonds.archive.replay.captures import (
     ORDER,
-    Match,
-    Spot,
-    at_second,
-    before_time,
-    first_from,
-    last_before,
-    nearest,
-    of_url,
-    seconds_behind,
-    stretches_of,
-    walk,
+    Cursor,
+    UrlMatch,
+    build_key_ranges,
+    cursor_before,
+    find_at_second,
+    find_first_from,
+    find_last_before,
+    find_nearest,
+    iter_captures,
+    iter_url_captures,
+    list_seconds_after,
 )
+from fonds.model.capture import parse_datetime14
+from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords
+from fonds.urls.surt import LOOKUP_MAX_CHARS, lookup_key, lookup_prefix
 
 URLS = [
     "http://example.org/",
@@ -41,18 +41,18 @@ URLS = [
     f"http://example.org/{'long/' * 100}er",
 ]
 FOUND = {
-    ("http://example.org/a", Match.EXACT): {1},
-    ("https://www.EXAMPLE.org/a/?", Match.EXACT): {1},
-    ("http://example.org/a", Match.PREFIX): {1, 2, 3},
-    ("http://example.org/a/", Match.PREFIX): {2},
-    ("http://example.org/", Match.PREFIX): {0, 1, 2, 3, 9, 10},
-    ("http://example.org/a", Match.HOST): {0, 1, 2, 3, 4, 9, 10},
-    ("example.org", Match.DOMAIN): {0, 1, 2, 3, 4, 5, 6, 9, 10},
-    ("http://example.org:8080/", Match.HOST): {4},
-    (URLS[9], Match.EXACT): {9},
-    (URLS[9][:-2], Match.PREFIX): {9, 10},
-    (URLS[10], Match.PREFIX): {10},
-    ("http://nowhere.example/", Match.DOMAIN): set(),
+    ("http://example.org/a", UrlMatch.EXACT): {1},
+    ("https://www.EXAMPLE.org/a/?", UrlMatch.EXACT): {1},
+    ("http://example.org/a", UrlMatch.PREFIX): {1, 2, 3},
+    ("http://example.org/a/", UrlMatch.PREFIX): {2},
+    ("http://example.org/", UrlMatch.PREFIX): {0, 1, 2, 3, 9, 10},
+    ("http://example.org/a", UrlMatch.HOST): {0, 1, 2, 3, 4, 9, 10},
+    ("example.org", UrlMatch.DOMAIN): {0, 1, 2, 3, 4, 5, 6, 9, 10},
+    ("http://example.org:8080/", UrlMatch.HOST): {4},
+    (URLS[9], UrlMatch.EXACT): {9},
+    (URLS[9][:-2], UrlMatch.PREFIX): {9, 10},
+    (URLS[10], UrlMatch.PREFIX): {10},
+    ("http://nowhere.example/", UrlMatch.DOMAIN): set(),
 }
 
 
@@ -64,30 +64,33 @@ def filled(records: SqlRecords) -> SqlRecords:
 
 @pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
 def test_what_is_meant_is_found_and_nothing_else(
-    filled: SqlRecords, asked: tuple[str, Match]
+    filled: SqlRecords, asked: tuple[str, UrlMatch]
 ) -> None:
-    rows = list(walk(filled, stretches_of(*asked)))
+    rows = list(iter_captures(filled, build_key_ranges(*asked)))
     assert {row.warc_offset for row in rows} == FOUND[asked]
     assert len(rows) == len(FOUND[asked])
     assert [row.surt_key for row in rows] == sorted(row.surt_key for row in rows)
 
 
 @pytest.mark.parametrize("asked", FOUND, ids=lambda asked: f"{asked[1]} {asked[0][:40]}")
-def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, Match]) -> None:
-    stretches = stretches_of(*asked)
-    whole = list(walk(filled, stretches))
+def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, UrlMatch]) -> None:
+    stretches = build_key_ranges(*asked)
+    whole = list(iter_captures(filled, stretches))
     for number, row in enumerate(whole):
-        assert list(walk(filled, stretches, after=Spot.of(row))) == whole[number + 1 :]
+        assert (
+            list(iter_captures(filled, stretches, after=Cursor.after_row(row)))
+            == whole[number + 1 :]
+        )
 
 
 def test_an_address_that_is_none_is_refused() -> None:
     for url, match, told in (
-        (" ", Match.EXACT, "no address"),
-        ("mailto:a@example.org", Match.HOST, "has no host"),
-        ("urn:x", Match.DOMAIN, "has no host"),
+        (" ", UrlMatch.EXACT, "no address"),
+        ("mailto:a@example.org", UrlMatch.HOST, "has no host"),
+        ("urn:x", UrlMatch.DOMAIN, "has no host"),
     ):
         with pytest.raises(ValueError, match=told):
-            stretches_of(url, match)
+            build_key_ranges(url, match)
 
 
 def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> None:
@@ -96,7 +99,7 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
     records.put([captured("http://example.org/b", "20200601000000", 9)])
 
     def at(asked: str) -> str:
-        found = nearest(records, url, from_datetime14(asked), asked)
+        found = find_nearest(records, url, parse_datetime14(asked), asked)
         assert found is not None
         return found.datetime
 
@@ -106,9 +109,9 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
     assert at("20200801000000") == times[1]
     assert at("20210101000001") == times[1]
     assert at("20300101000000") == times[2]
-    none = nearest(records, "http://example.org/0", from_datetime14(times[0]), times[0])
+    none = find_nearest(records, "http://example.org/0", parse_datetime14(times[0]), times[0])
     assert none is None
-    assert first_from(records, url, "20210101000001") == last_before(records, url, "2022")
+    assert find_first_from(records, url, "20210101000001") == find_last_before(records, url, "2022")
 
 
 @settings(
@@ -119,8 +122,8 @@ def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], p
     records.delete(CdxRow, [(row.warc_path, row.warc_offset) for row in records.find(CdxRow)])
     rows = [captured(f"http://p.example/{p}", "20240101000000", n) for n, p in enumerate(paths)]
     records.put(rows)
-    (stretch,) = stretches_of(f"http://p.example/{prefix}", Match.PREFIX)
-    found = {row.warc_offset for row in walk(records, [stretch])}
+    (stretch,) = build_key_ranges(f"http://p.example/{prefix}", UrlMatch.PREFIX)
+    found = {row.warc_offset for row in iter_captures(records, [stretch])}
     assert found == {row.warc_offset for row in rows if row.surt.startswith(stretch.text)}
 
 
@@ -135,22 +138,25 @@ def test_only_what_is_meant_is_looked_at(records: SqlRecords) -> None:
     ]
     records.put(many)
     counting = Counting(records)
-    assert len(list(of_url(counting, "http://many.example/50"))) == 100
+    assert len(list(iter_url_captures(counting, "http://many.example/50"))) == 100
     assert counting.given < 400
     counting.given = 0
-    assert len(list(of_url(counting, "http://many.example/50", since="20240101000130"))) == 10
+    assert (
+        len(list(iter_url_captures(counting, "http://many.example/50", since="20240101000130")))
+        == 10
+    )
     assert counting.given <= 16
     counting.given = 0
-    assert last_before(counting, "http://many.example/50", "20240101000130") is not None
+    assert find_last_before(counting, "http://many.example/50", "20240101000130") is not None
     assert counting.given == 1
 
 
 def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
-    spot = before_time("org,example)/a", "20240101000000")
+    spot = cursor_before("org,example)/a", "20240101000000")
     asked: list[str] = []
     with records._engine.connect() as connection:
         sa.event.listen(records._engine, "before_cursor_execute", lambda *a: asked.append(a[2:4]))
-        list(records.find(CdxRow, order=ORDER, after=spot.values(), count_max=10))
+        list(records.find(CdxRow, order=ORDER, after=spot.build_filter(), count_max=10))
         statement, values = asked[-1]
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
     told = " ".join(str(row[-1]) for row in plan)
@@ -160,9 +166,9 @@ def test_the_database_goes_to_the_row_by_its_index(records: SqlRecords) -> None:
 @given(st.text("ab)", max_size=1200))
 def test_lookup_keys_are_of_bounded_length_and_keep_their_prefix(text: str) -> None:
     key = lookup_key(text)
-    assert len(key) <= LOOKUP_CHARS_MAX
+    assert len(key) <= LOOKUP_MAX_CHARS
     assert key.startswith(lookup_prefix(text))
-    assert (key == text) == (len(text) <= LOOKUP_CHARS_MAX)
+    assert (key == text) == (len(text) <= LOOKUP_MAX_CHARS)
 
 
 def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) -> None:
@@ -172,10 +178,12 @@ def test_of_many_captures_in_one_second_one_is_looked_at(records: SqlRecords) ->
         [captured(url, at, 1000 * n + m) for n, at in enumerate(seconds) for m in range(900)]
     )
     counting = Counting(records)
-    assert [row.datetime for row in seconds_behind(counting, url, "", 10)] == seconds
-    assert [row.datetime for row in seconds_behind(counting, url, seconds[1], 2)] == seconds[2:4]
+    assert [row.datetime for row in list_seconds_after(counting, url, "", 10)] == seconds
+    assert [row.datetime for row in list_seconds_after(counting, url, seconds[1], 2)] == seconds[
+        2:4
+    ]
     assert counting.given < 200
-    assert at_second(counting, url, seconds[3]) is not None
+    assert find_at_second(counting, url, seconds[3]) is not None
     assert counting.given < 400
 
 
@@ -183,10 +191,10 @@ def test_a_spelling_of_its_own_is_preferred(records: SqlRecords) -> None:
     urls = ("http://www.spelt.example/", "https://spelt.example/")
     records.put([captured(url, "20240101000000", n) for n, url in enumerate(urls)])
     for url in urls:
-        found = at_second(records, url, "20240101000000")
+        found = find_at_second(records, url, "20240101000000")
         assert found is not None
         assert found.url == url
-    other = at_second(records, "spelt.example", "20240101000000")
+    other = find_at_second(records, "spelt.example", "20240101000000")
     assert other is not None
     assert other.url == urls[0]
-    assert at_second(records, urls[0], "20240101000001") is None
+    assert find_at_second(records, urls[0], "20240101000001") is None

@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdx_rows import Counting, captured
-from fonds.model.rows import CdxRow
-from fonds.replay import cdx_query
-from fonds.replay.captures import Match
-from fonds.replay.cdx_query import (
+from fonds.archive.replay import cdx_query
+from fonds.archive.replay.captures import UrlMatch
+from fonds.archive.replay.cdx_query import (
     FIELDS,
-    CdxAnswer,
+    CdxCollapse,
+    CdxFilter,
     CdxQuery,
-    Collapse,
-    Filter,
-    Resume,
-    ask,
+    CdxResult,
+    CdxResumeKey,
     check_fields,
+    run_query,
 )
+from fonds.model.rows import CdxRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 TYPES = ("text/html", "application/pdf", "warc/revisit")
@@ -56,14 +56,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> SqlRecords:
 def pieces(records: object, query: CdxQuery) -> list[tuple[str, ...]]:
     """The whole answer, however many pieces it comes in; a key survives being written down."""
     rows: list[tuple[str, ...]] = []
-    resume: Resume | None = None
+    resume: CdxResumeKey | None = None
     for _ in range(10_000):
-        found = ask(records, replace(query, resume=resume))  # type: ignore[arg-type]
+        found = run_query(records, replace(query, resume=resume))  # type: ignore[arg-type]
         assert len(found.rows) <= query.limit
         rows += found.rows
         if found.resume is None:
             return rows
-        resume = Resume.read(found.resume.text())
+        resume = CdxResumeKey.decode(found.resume.encode())
         assert resume == found.resume
     raise AssertionError("the pieces never end")
 
@@ -71,19 +71,21 @@ def pieces(records: object, query: CdxQuery) -> list[tuple[str, ...]]:
 def expected(query: CdxQuery) -> list[tuple[str, ...]]:
     """What a reader of all rows would answer."""
     hosts = {
-        Match.EXACT: lambda row: row.surt == "org,example)/a",
-        Match.PREFIX: lambda row: row.surt.startswith("org,example)/a"),
-        Match.HOST: lambda row: row.surt.startswith("org,example)"),
-        Match.DOMAIN: lambda row: row.surt.startswith(("org,example)", "org,example,")),
+        UrlMatch.EXACT: lambda row: row.surt == "org,example)/a",
+        UrlMatch.PREFIX: lambda row: row.surt.startswith("org,example)/a"),
+        UrlMatch.HOST: lambda row: row.surt.startswith("org,example)"),
+        UrlMatch.DOMAIN: lambda row: row.surt.startswith(("org,example)", "org,example,")),
     }
     rows = sorted(_rows(), key=lambda row: (row.surt, row.datetime, row.warc_path, row.warc_offset))
     rows = [row for row in rows if hosts[query.match](row)]
     rows = [row for row in rows if query.since <= row.datetime <= (query.until or "9")]
-    told = [cdx_query._values(row) for row in rows]
+    told = [cdx_query._build_values(row) for row in rows]
     for one in query.filters:
-        told = [v for v in told if bool(re.fullmatch(one.pattern, v[one.name])) is not one.negated]
+        told = [
+            v for v in told if bool(re.fullmatch(one.pattern, v[one.name])) is not one.is_negated
+        ]
     if query.collapse:
-        neighbours = groupby(told, key=lambda v: tuple(one.of(v) for one in query.collapse))
+        neighbours = groupby(told, key=lambda v: tuple(one.build_key(v) for one in query.collapse))
         told = [next(group) for _, group in neighbours]
     return [tuple(values[name] for name in query.fields) for values in told]
 
@@ -100,7 +102,7 @@ COLLAPSES = st.lists(st.sampled_from(["timestamp:4", "urlkey", "digest", "mimety
 
 @settings(max_examples=150, deadline=None)
 @given(
-    match=st.sampled_from(list(Match)),
+    match=st.sampled_from(list(UrlMatch)),
     bounds=st.tuples(
         st.sampled_from(["", "20020101000000"]), st.sampled_from(["", "20041231235959"])
     ),
@@ -111,7 +113,7 @@ COLLAPSES = st.lists(st.sampled_from(["timestamp:4", "urlkey", "digest", "mimety
 )
 def test_an_answer_is_that_of_a_reader_of_everything_in_pieces_of_any_size(
     filled: SqlRecords,
-    match: Match,
+    match: UrlMatch,
     bounds: tuple[str, str],
     filters: list[str],
     collapse: list[str],
@@ -122,8 +124,8 @@ def test_an_answer_is_that_of_a_reader_of_everything_in_pieces_of_any_size(
         "http://example.org/a",
         match,
         *bounds,
-        [Filter.parse(one) for one in filters],
-        [Collapse.parse(one) for one in collapse],
+        [CdxFilter.parse(one) for one in filters],
+        [CdxCollapse.parse(one) for one in collapse],
         FIELDS,
         limit,
     )
@@ -148,17 +150,19 @@ def test_more_is_never_looked_at_than_may_be_and_the_answer_says_where_it_stoppe
         ]
     )
     counting = Counting(records)
-    nothing = CdxQuery("http://many.example/", Match.HOST, filters=[Filter.parse("digest:none")])
+    nothing = CdxQuery(
+        "http://many.example/", UrlMatch.HOST, filters=[CdxFilter.parse("digest:none")]
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cdx_query, "SCANNED_MAX", 1000)
-        found = ask(counting, nothing)
+        found = run_query(counting, nothing)
         assert (found.rows, found.scanned) == ([], 1000)
         assert found.resume is not None
         assert counting.given < 2500
         counting.given = 0
         assert pieces(counting, nothing) == []
     counting.given = 0
-    one = ask(counting, CdxQuery("http://many.example/7"))
+    one = run_query(counting, CdxQuery("http://many.example/7"))
     assert (len(one.rows), one.resume, counting.given) == (1, None, 16)
     records.close()
 
@@ -168,7 +172,9 @@ def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
     times = [f"2024{1 + n // 28 % 12:02d}{1 + n % 28:02d}{n // 336:02d}0000" for n in range(3360)]
     records.put([captured("http://often.example/", at, n) for n, at in enumerate(times)])
     counting = Counting(records)
-    found = ask(counting, CdxQuery("often.example", since="20241201000000", until="20241203999999"))
+    found = run_query(
+        counting, CdxQuery("often.example", since="20241201000000", until="20241203999999")
+    )
     assert len(found.rows) == 30
     assert counting.given < 120
     records.close()
@@ -176,7 +182,7 @@ def test_a_time_of_one_address_is_gone_to_directly(tmp_path: Path) -> None:
 
 def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
     row = captured("http://example.org/a b\n", "20240101000000", 1, status=None, warc_csize=None)
-    values = cdx_query._values(row)
+    values = cdx_query._build_values(row)
     assert values["original"] == "http://example.org/a%20b"
     assert (values["statuscode"], values["length"]) == ("-", "-")
     assert len(values["digest"]) == 32
@@ -199,7 +205,7 @@ def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
 )
 def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
-        Filter.parse(text)
+        CdxFilter.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +213,7 @@ def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
 )
 def test_a_collapse_that_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"number from 1|no field"):
-        Collapse.parse(text)
+        CdxCollapse.parse(text)
 
 
 def test_a_field_there_is_not_is_refused() -> None:
@@ -219,7 +225,7 @@ def test_a_field_there_is_not_is_refused() -> None:
 @given(st.text(max_size=60))
 def test_a_key_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no place in a list"):
-        Resume.read(text)
+        CdxResumeKey.decode(text)
 
 
 def test_an_evil_pattern_takes_no_longer_than_a_good_one(filled: SqlRecords) -> None:
@@ -230,7 +236,9 @@ def test_an_evil_pattern_takes_no_longer_than_a_good_one(filled: SqlRecords) -> 
     ]
     filled.put(rows)
     query = CdxQuery(
-        "http://long.example/", Match.HOST, filters=[Filter.parse("original:.*/(a*)*(a*)*(a|a)*b")]
+        "http://long.example/",
+        UrlMatch.HOST,
+        filters=[CdxFilter.parse("original:.*/(a*)*(a*)*(a|a)*b")],
     )
-    found: CdxAnswer = ask(filled, query)
+    found: CdxResult = run_query(filled, query)
     assert (found.rows, found.scanned) == ([], 20)

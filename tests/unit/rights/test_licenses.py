@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from fonds.model.rights import RAW_CHARS_MAX, StatedIn, Subject
+from fonds.model.rights import RAW_MAX_CHARS, StatementSource, Subject
 from fonds.rights.licenses import (
-    VALUE_CHARS_MAX,
-    holder_stated,
+    VALUE_MAX_CHARS,
+    build_holder_statements,
+    build_license_statements,
+    build_rights_statements,
     is_creative_commons,
-    license_stated,
-    license_value,
-    rights_stated,
+    normalize_license,
 )
 
 CC = "https://creativecommons.org"
@@ -65,7 +65,7 @@ CC = "https://creativecommons.org"
     ],
 )
 def test_a_licence_has_one_value_however_it_is_written(stated: str, value: str) -> None:
-    assert license_value(stated, "https://e.example/a/b") == value
+    assert normalize_license(stated, "https://e.example/a/b") == value
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,26 @@ def test_a_licence_has_one_value_however_it_is_written(stated: str, value: str) 
     ],
 )
 def test_the_holder_of_a_notice_is_its_name_alone(notice: str, holder: str) -> None:
-    (found,) = holder_stated(notice, StatedIn.META, "copyright")
+    (found,) = build_holder_statements(notice, StatementSource.META, "copyright")
     assert (found.subject, found.value) == (Subject.HOLDER, holder)
 
 
 @pytest.mark.parametrize("notice", ["", "© 2024", "Copyright 2019–2024", "All rights reserved"])
 def test_a_notice_without_a_name_states_no_holder(notice: str) -> None:
-    assert holder_stated(notice, StatedIn.META, "copyright") == []
+    assert build_holder_statements(notice, StatementSource.META, "copyright") == []
 
 
 def test_a_line_about_rights_may_state_a_licence_and_a_holder() -> None:
-    found = rights_stated("© 2024 Ada Stroom. CC BY 4.0", StatedIn.XMP, "dc:rights")
+    found = build_rights_statements(
+        "© 2024 Ada Stroom. CC BY 4.0", StatementSource.XMP, "dc:rights"
+    )
     assert [(one.subject, one.value) for one in found] == [
         (Subject.LICENSE, "cc-by-4.0"),
         (Subject.HOLDER, "Ada Stroom"),
     ]
-    (alone,) = rights_stated("All Rights Reserved", StatedIn.XMP, "dc:rights")
+    (alone,) = build_rights_statements("All Rights Reserved", StatementSource.XMP, "dc:rights")
     assert (alone.subject, alone.value) == (Subject.LICENSE, "all rights reserved")
-    assert rights_stated("© 2024", StatedIn.XMP, "dc:rights") == []
+    assert build_rights_statements("© 2024", StatementSource.XMP, "dc:rights") == []
 
 
 def test_only_addresses_of_licences_are_those_of_creative_commons() -> None:
@@ -123,11 +125,11 @@ def test_only_addresses_of_licences_are_those_of_creative_commons() -> None:
 )
 def test_hostile_texts_are_bounded_in_time_and_length(stated: str) -> None:
     began = time.process_time()
-    found = rights_stated(stated, StatedIn.META, "rights", "https://e.example/")
-    found += license_stated(stated, StatedIn.META, "license", "https://e.example/")
+    found = build_rights_statements(stated, StatementSource.META, "rights", "https://e.example/")
+    found += build_license_statements(stated, StatementSource.META, "license", "https://e.example/")
     assert time.process_time() - began < 1.0
     for one in found:
-        assert len(one.value) <= VALUE_CHARS_MAX
-        assert len(one.raw) <= RAW_CHARS_MAX
+        assert len(one.value) <= VALUE_MAX_CHARS
+        assert len(one.raw) <= RAW_MAX_CHARS
         assert "\x00" not in one.raw + one.value
         (one.value + one.raw).encode()

@@ -6,15 +6,15 @@ import time
 
 import pytest
 
-from fonds.model.http_head import HttpHead
-from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement, Subject
-from fonds.rights.preferences import dictionary, header_statements, link_targets
+from fonds.model.exchange import HttpHead
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource, Subject
+from fonds.rights.preferences import iter_link_targets, parse_dictionary, read_header_statements
 
 URL = "https://news.example/a/story.html"
 
 
 def stated(*headers: tuple[str, str]) -> tuple[Statement, ...]:
-    return header_statements(HttpHead(200, "HTTP/1.1 200 OK", headers), URL)
+    return read_header_statements(HttpHead(200, "HTTP/1.1 200 OK", headers), URL)
 
 
 def told(*headers: tuple[str, str]) -> list[tuple[str, str]]:
@@ -92,7 +92,9 @@ def test_a_license_link_among_others_is_found_and_made_absolute() -> None:
 
 def test_each_statement_says_where_it_stood_and_stands_once() -> None:
     (found,) = stated(("X-Robots-Tag", "noai"), ("X-Robots-Tag", "noai"), ("Server", "noai"))
-    assert found == Statement(Subject.PREFERENCE, "noai", "noai", StatedIn.HEADER, "X-Robots-Tag")
+    assert found == Statement(
+        Subject.PREFERENCE, "noai", "noai", StatementSource.HEADER, "X-Robots-Tag"
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_hostile_values_are_bounded_in_time_and_number(name: str, value: str) ->
 
 
 def test_a_dictionary_knows_bare_items_strings_and_parameters() -> None:
-    assert dictionary('a, b=?0;x;y=1, c="q,\\"";z="," ,*d=tok/en:1, e=-1.5') == {
+    assert parse_dictionary('a, b=?0;x;y=1, c="q,\\"";z="," ,*d=tok/en:1, e=-1.5') == {
         "a": "?1",
         "b": "?0",
         "c": '"q,\\""',
@@ -130,5 +132,5 @@ def test_a_dictionary_knows_bare_items_strings_and_parameters() -> None:
 
 
 def test_link_targets_end_where_the_syntax_does() -> None:
-    assert list(link_targets("</a> junk; rel=license, </b>;rel=license", "license")) == ["/b"]
-    assert list(link_targets("no link; rel=license", "license")) == []
+    assert list(iter_link_targets("</a> junk; rel=license, </b>;rel=license", "license")) == ["/b"]
+    assert list(iter_link_targets("no link; rel=license", "license")) == []

@@ -7,8 +7,8 @@ import time
 import pytest
 from protego import Protego
 
-from fonds.model.rights import STATEMENTS_MAX, StatedIn
-from fonds.rights.robots_txt import matches, robots_rules
+from fonds.model.rights import STATEMENTS_MAX, StatementSource
+from fonds.rights.robots_txt import matches_pattern, parse_robots_rules
 
 TEXT = """
 Content-Usage: train-ai=y
@@ -41,12 +41,12 @@ Disallow: /
     ],
 )
 def test_the_longest_line_that_matches_decides(target: str, rule: str) -> None:
-    assert robots_rules(TEXT).rule_for(target) == rule
+    assert parse_robots_rules(TEXT).find_rule(target) == rule
 
 
 def test_an_allow_decides_between_lines_of_one_length() -> None:
     text = "User-agent: *\nDisallow: /a\nAllow: /a"
-    assert robots_rules(text).rule_for("/a/b") == "Allow: /a"
+    assert parse_robots_rules(text).find_rule("/a/b") == "Allow: /a"
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_an_allow_decides_between_lines_of_one_length() -> None:
 def test_patterns_match_as_they_do_for_the_parser_that_decides(pattern: str, target: str) -> None:
     rules = Protego.parse(f"User-agent: *\nDisallow: {pattern}")
     decided = not rules.can_fetch(f"http://e.example{target}", "fonds")
-    found = robots_rules(f"User-agent: *\nDisallow: {pattern}").rule_for(target)
+    found = parse_robots_rules(f"User-agent: *\nDisallow: {pattern}").find_rule(target)
     assert bool(found) is decided
 
 
 def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
     def stated(target: str, token: str = "") -> list[str]:
-        return [one.value for one in robots_rules(TEXT, token).statements_for(target)]
+        return [one.value for one in parse_robots_rules(TEXT, token).find_statements(target)]
 
     assert stated("/x") == ["train-ai=n", "search=y", "ai-train=n"]
     assert stated("/open/x") == ["train-ai=y", "search=y", "search=y", "ai-train=n"]
@@ -87,15 +87,15 @@ def test_preferences_are_those_of_the_longest_path_of_each_field() -> None:
     assert stated("/x", "Fonds") == stated("/x", "other") == ["search=n"]
     assert stated("/x", "third") == ["ai-use=n"]
     assert stated("/x", "unnamed") == stated("/x")
-    (one,) = robots_rules(TEXT, "third").statements_for("/")
-    assert (one.stated_in, one.name) == (StatedIn.ROBOTS_TXT, "Content-Usage")
+    (one,) = parse_robots_rules(TEXT, "third").find_statements("/")
+    assert (one.stated_in, one.name) == (StatementSource.ROBOTS_TXT, "Content-Usage")
 
 
 def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
     text = "User-agent: a\nContent-Usage: search=n\nUser-agent: b\nDisallow: /x"
-    assert robots_rules(text, "b").statements_for("/") == ()
-    assert [one.value for one in robots_rules(text, "a").statements_for("/")] == ["search=n"]
-    assert robots_rules(text, "a").rule_for("/x") == "Disallow: /x"
+    assert parse_robots_rules(text, "b").find_statements("/") == ()
+    assert [one.value for one in parse_robots_rules(text, "a").find_statements("/")] == ["search=n"]
+    assert parse_robots_rules(text, "a").find_rule("/x") == "Disallow: /x"
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_an_agent_named_behind_a_preference_is_not_meant_by_it() -> None:
 )
 def test_hostile_files_are_read_within_bounds(text: str) -> None:
     began = time.process_time()
-    rules = robots_rules(text)
-    rules.rule_for("/" + "a" * 2_000)
-    assert len(rules.statements_for("/" + "a" * 2_000)) <= STATEMENTS_MAX
+    rules = parse_robots_rules(text)
+    rules.find_rule("/" + "a" * 2_000)
+    assert len(rules.find_statements("/" + "a" * 2_000)) <= STATEMENTS_MAX
     assert time.process_time() - began < 5.0
 
 
 def test_a_pattern_is_matched_piece_by_piece() -> None:
-    assert not matches("/" + "a*" * 5_000 + "b$", "/" + "a" * 10_000)
+    assert not matches_pattern("/" + "a*" * 5_000 + "b$", "/" + "a" * 10_000)
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_a_pattern_is_matched_piece_by_piece() -> None:
 def test_a_crawler_is_found_by_a_name_in_its_user_agent(crawler: str, rule: str) -> None:
     text = "User-agent: *\nDisallow: /\n"
     text += "User-agent: heritrix\nDisallow: /h\nUser-agent: fonds\nDisallow: /f\n"
-    found = robots_rules(text, crawler=crawler)
+    found = parse_robots_rules(text, crawler=crawler)
     assert found.rules == (tuple(rule.split(": ")),)

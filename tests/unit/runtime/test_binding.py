@@ -9,12 +9,17 @@ import pytest
 from fonds.model.errors import ConfigurationError, FaultError
 from fonds.model.message import Subscription
 from fonds.model.step import Output, Pipeline, Stage, Topic
-from fonds.runtime.binding import Route, bind, stage_of, subscriptions
+from fonds.pipelines.runtime.binding import (
+    Route,
+    bind,
+    build_subscriptions,
+    parse_subscription_name,
+)
 from small_pipeline import DOUBLES, NUMBERS, SUMS, Double, double, keep
 
 
 def test_topics_carry_the_prefix_and_subscriptions_the_name_of_their_step() -> None:
-    assert subscriptions(SUMS, "fonds-local") == [
+    assert build_subscriptions(SUMS, "fonds-local") == [
         Subscription("sums.double", "fonds-local.sums.numbers"),
         Subscription("sums.keep", "fonds-local.sums.doubles"),
     ]
@@ -24,7 +29,7 @@ def test_a_payload_is_routed_to_its_topic_and_all_who_read_it() -> None:
     first, last = bind(SUMS, {"double": double, "keep": keep}, "t")
     readers = (Subscription("sums.keep", "t.sums.doubles"),)
     assert first.routes == (Route(Output(Double), "doubles", "t.sums.doubles", readers, False),)
-    assert first.route(Double(1, "a")) is first.routes[0]
+    assert first.find_route(Double(1, "a")) is first.routes[0]
     assert last.routes == ()
     assert (first.stage.sink, last.stage.sink) == (False, True)
 
@@ -46,7 +51,7 @@ ANY, RED, BLUE = Topic("any", Tagged), Topic("red", Tagged, tag="red"), Output(T
 def _routed(tag: str, *writes: Topic) -> str | None:
     stage = Stage("paint", NUMBERS, writes, (BLUE,))
     bound = bind(Pipeline("p", NUMBERS, (stage,)), {"paint": keep}, "t")[0]
-    route = bound.route(Tagged(tag))
+    route = bound.find_route(Tagged(tag))
     return route.name if route else None
 
 
@@ -61,7 +66,7 @@ def test_items_of_one_type_part_by_their_tags() -> None:
 def test_public_topics_have_one_name_for_all_and_select_what_is_the_pipelines() -> None:
     shared = Topic("pdf-text", Double, public=True)
     pipeline = Pipeline("sums", NUMBERS, (Stage("keep", shared),))
-    assert subscriptions(pipeline, "t") == [
+    assert build_subscriptions(pipeline, "t") == [
         Subscription("sums.keep", "t.pdf-text", shared.traits, "sums")
     ]
 
@@ -69,5 +74,8 @@ def test_public_topics_have_one_name_for_all_and_select_what_is_the_pipelines() 
 def test_stages_that_read_one_topic_know_it() -> None:
     both = (Stage("keep", DOUBLES, tag="a"), Stage("keep", DOUBLES, tag="b"))
     bound = bind(Pipeline("p", DOUBLES, both), {"keep-a": keep, "keep-b": keep}, "t")
-    assert [one.shared for one in bound] == [True, True]
-    assert [stage_of(one.subscription) for one in bound] == [("p", "keep-a"), ("p", "keep-b")]
+    assert [one.is_shared for one in bound] == [True, True]
+    assert [parse_subscription_name(one.subscription) for one in bound] == [
+        ("p", "keep-a"),
+        ("p", "keep-b"),
+    ]

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.envelope import encode
-from fonds.model.disposition import DONE, Reason, Verdict, deferred, retried
+from fonds.model.disposition import DONE, Reason, Verdict, defer, retry
 from fonds.model.errors import PermanentError, StoreUnavailableError
 from fonds.model.message import Message
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.model.step import Pipeline, Result, Stage, Topic
+from fonds.pipelines.runtime.binding import bind, build_subscriptions
+from fonds.pipelines.runtime.handoff import Handover
+from fonds.pipelines.runtime.loops import ConcurrentLoop
+from fonds.pipelines.runtime.stage_io import StageIO
+from fonds.pipelines.runtime.worker import RetryPolicy
+from fonds.queues.messages.envelope import encode
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.binding import bind, subscriptions
-from fonds.runtime.hand import Hand
-from fonds.runtime.handover import Handover
-from fonds.runtime.paces.crowd import Crowd
-from fonds.runtime.working import RetryPolicy
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 
@@ -38,7 +38,7 @@ class Errand:
 class Shop:
     """Errands that end when they are told to."""
 
-    room: int = 3
+    free_slots: int = 3
     begun: dict[int, Errand] = field(default_factory=dict)
     ends: list[tuple[int, Result | Exception]] = field(default_factory=list)
     away: int = 0
@@ -47,9 +47,9 @@ class Shop:
 
     def begin(self, items: Sequence[tuple[int, Errand]]) -> None:
         self.begun |= dict(items)
-        self.room -= len(items)
+        self.free_slots -= len(items)
 
-    def ended(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
+    def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
         if self.away:
             self.away -= 1
             raise StoreUnavailableError("away")
@@ -59,7 +59,7 @@ class Shop:
     def end(self, name: str, end: Result | Exception) -> None:
         (number,) = (number for number, one in self.begun.items() if one.name == name)
         del self.begun[number]
-        self.room += 1
+        self.free_slots += 1
         self.ends.append((number, end))
 
     def forget(self, numbers: Sequence[int]) -> None:
@@ -71,7 +71,7 @@ class Shop:
 
 ERRANDS = Topic("errands", Errand)
 PIPELINE = Pipeline("p", ERRANDS, (Stage("shop", ERRANDS, many=True, batch_max=10),))
-(READER,) = subscriptions(PIPELINE, "t")
+(READER,) = build_subscriptions(PIPELINE, "t")
 
 
 @dataclass
@@ -79,7 +79,7 @@ class World:
     queue: SqliteQueue
     records: SqlRecords
     shop: Shop
-    crowd: Crowd
+    crowd: ConcurrentLoop
 
     def enter(self, *names: str) -> None:
         now = datetime.now(UTC)
@@ -90,7 +90,7 @@ class World:
         self.queue.put(READER.topic, [Message(name, encode(Errand(name))) for name in names])
 
     def verdicts(self) -> dict[str, tuple[str, str | None]]:
-        self.crowd.hand.handover.flush()
+        self.crowd.io.handover.flush()
         return {
             row.message_id: (row.verdict, row.reason) for row in self.records.find(DispositionRow)
         }
@@ -104,19 +104,19 @@ def world(tmp_path: Path) -> Any:
     shop = Shop()
     (bound,) = bind(PIPELINE, {"shop": shop}, "t")
     handover = Handover(queue, records.ledger)
-    hand = Hand(bound, queue, records.ledger, handover, lambda: datetime.now(UTC))
-    yield World(queue, records, shop, Crowd(hand, RetryPolicy(count_max=1)))
+    hand = StageIO(bound, queue, records.ledger, handover, lambda: datetime.now(UTC))
+    yield World(queue, records, shop, ConcurrentLoop(hand, RetryPolicy(count_max=1)))
     queue.close()
     records.close()
 
 
 def test_there_are_never_more_in_hand_than_there_is_room_for(world: World) -> None:
     world.enter("a", "b", "c", "d")
-    world.crowd.turn(0.0)
+    world.crowd.run_once(0.0)
     assert [one.name for one in world.shop.begun.values()] == ["a", "b", "c"]
     world.shop.end("b", Result())
-    assert world.crowd.turn(0.0) == 1
-    world.crowd.turn(0.0)
+    assert world.crowd.run_once(0.0) == 1
+    world.crowd.run_once(0.0)
     assert {one.name for one in world.shop.begun.values()} == {"a", "c", "d"}
     assert world.verdicts()["b"] == (DONE.verdict, None)
 
@@ -125,8 +125,8 @@ def test_there_are_never_more_in_hand_than_there_is_room_for(world: World) -> No
     ("end", "verdict", "reason"),
     [
         (Result(), Verdict.DONE, None),
-        (Result(deferred(Reason.NOT_YET, "later", 60.0)), Verdict.DEFERRED, Reason.NOT_YET),
-        (Result(retried(Reason.THROTTLED, "later", 60.0)), Verdict.RETRIED, Reason.THROTTLED),
+        (Result(defer(Reason.NOT_YET, "later", 60.0)), Verdict.DEFERRED, Reason.NOT_YET),
+        (Result(retry(Reason.THROTTLED, "later", 60.0)), Verdict.RETRIED, Reason.THROTTLED),
         (PermanentError(Reason.BAD_URL, "no"), Verdict.DROPPED, Reason.BAD_URL),
         (PermanentError(Reason.BOMB, "no"), Verdict.QUARANTINED, Reason.BOMB),
         (StoreUnavailableError("away"), Verdict.RETRIED, Reason.STORE_UNAVAILABLE),
@@ -137,9 +137,9 @@ def test_each_end_is_judged_as_a_steps_is(
     world: World, end: Result | Exception, verdict: Verdict, reason: Reason | None
 ) -> None:
     world.enter("a")
-    world.crowd.turn(0.0)
+    world.crowd.run_once(0.0)
     world.shop.end("a", end)
-    assert world.crowd.turn(0.0) == 1
+    assert world.crowd.run_once(0.0) == 1
     assert world.verdicts()["a"] == (verdict, reason)
 
 
@@ -151,9 +151,9 @@ def test_what_was_refused_again_and_again_is_dropped_and_what_failed_is_set_apar
         row = EntryRow(name, "p", "link", "i", name, None, None, "default", now)
         world.records.ledger.enter([], [row], ["shop"])
         world.queue.put(READER.topic, [Message(name, encode(Errand(name)), attempt=1)])
-        world.crowd.turn(0.0)
-        world.shop.end(name, Result(retried(reason, "no", 0.0)))
-        world.crowd.turn(0.0)
+        world.crowd.run_once(0.0)
+        world.shop.end(name, Result(retry(reason, "no", 0.0)))
+        world.crowd.run_once(0.0)
     assert world.verdicts() == {
         "a": (Verdict.DROPPED, Reason.THROTTLED),
         "b": (Verdict.QUARANTINED, Reason.STORE_UNAVAILABLE),
@@ -162,13 +162,13 @@ def test_what_was_refused_again_and_again_is_dropped_and_what_failed_is_set_apar
 
 def test_a_store_that_is_away_keeps_everything_in_hand(world: World) -> None:
     world.enter("a")
-    world.crowd.turn(0.0)
+    world.crowd.run_once(0.0)
     world.shop.end("a", Result())
     world.shop.away = 2
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):
-            world.crowd.turn(0.0)
-    assert world.crowd.turn(0.0) == 1
+            world.crowd.run_once(0.0)
+    assert world.crowd.run_once(0.0) == 1
     assert world.verdicts()["a"] == (Verdict.DONE, None)
 
 
@@ -177,16 +177,16 @@ def test_a_message_that_cannot_be_read_is_set_apart_at_once(world: World) -> Non
     row = EntryRow("bad", "p", "link", "i", "bad", None, None, "default", now)
     world.records.ledger.enter([], [row], ["shop"])
     world.queue.put(READER.topic, [Message("bad", b"no errand")])
-    world.crowd.turn(0.0)
-    world.crowd.turn(0.0)
+    world.crowd.run_once(0.0)
+    world.crowd.run_once(0.0)
     assert world.verdicts()["bad"] == (Verdict.QUARANTINED, Reason.INTERNAL_ERROR)
     assert world.shop.begun == {}
 
 
 def test_what_is_in_hand_comes_back_when_work_ends(world: World) -> None:
     world.enter("a", "b")
-    world.crowd.turn(0.0)
-    world.crowd.give_back()
+    world.crowd.run_once(0.0)
+    world.crowd.release()
     assert sorted(world.shop.forgotten) == [0, 1]
     assert world.shop.closed
-    assert world.queue.depth(READER).ready == 2
+    assert world.queue.get_depth(READER).ready == 2

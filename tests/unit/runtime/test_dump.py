@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.formats.warc.message_record import read_messages
-from fonds.model.disposition import Reason, quarantined
+from fonds.archive.warc.messages import read_messages
+from fonds.model.disposition import Reason, quarantine
 from fonds.model.errors import ConfigurationError
 from fonds.model.message import Message
 from fonds.model.step import Result
-from fonds.queues.headers import spell, value_of
-from fonds.runtime import dump as dumping
+from fonds.pipelines.runtime import queue_dump as dumping
+from fonds.queues.headers import format_value, parse_value
 from small_pipeline import Spy, Workplace
 from unit.queues.header_values import TEXTS, VALUES, same
 
@@ -33,9 +33,11 @@ def test_a_dump_takes_everything_off_and_a_load_puts_it_back(
     ids = place.enter(*range(450))
     file = tmp_path / "dump.warc.gz"
     with file.open("xb") as out:
-        sizes = list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, keep=False))
+        sizes = list(
+            dumping.dump(place.queue, "sums.double-in", out, count_max=None, releases=False)
+        )
     assert sizes == [200, 200, 50]
-    assert place.depth().pending == 0
+    assert place.get_depth().pending == 0
     assert sum(dumping.load(place.queue, file, place.subscriptions, None)) == 450
     assert sorted(message.id for message in place.taken("sums.double-in")) == ids
 
@@ -49,47 +51,47 @@ def test_messages_are_on_the_disk_before_they_are_settled(
     monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("fsync"), real(fd)))
     spy: Any = Spy(place.queue, calls)
     with (tmp_path / "dump.warc.gz").open("xb") as out:
-        list(dumping.dump(spy, "sums.double-in", out, count_max=None, keep=False))
+        list(dumping.dump(spy, "sums.double-in", out, count_max=None, releases=False))
     assert [c for c in calls if c in ("fsync", "settle")][:2] == ["fsync", "settle"]
 
 
 def test_with_keep_they_stay_on_the_queue(place: Workplace, tmp_path: Path) -> None:
     place.enter(*range(5))
     with (tmp_path / "dump.warc.gz").open("x+b") as out:
-        list(dumping.dump(place.queue, "sums.double-in", out, count_max=3, keep=True))
+        list(dumping.dump(place.queue, "sums.double-in", out, count_max=3, releases=True))
         out.seek(0)
         assert len(list(read_messages(out))) == 3
-    assert (place.depth().ready, place.depth().in_hand) == (5, 0)
+    assert (place.get_depth().ready, place.get_depth().in_hand) == (5, 0)
 
 
 def test_looking_changes_nothing_but_how_often_it_was_handed_out(place: Workplace) -> None:
     place.enter(*range(5))
     seen = dumping.peek(place.queue, "sums.double-in", 3)
     assert [one.redelivered for one in seen] == [0, 0, 0]
-    assert (place.depth().ready, place.depth().in_hand) == (5, 0)
+    assert (place.get_depth().ready, place.get_depth().in_hand) == (5, 0)
     assert [one.redelivered for one in dumping.peek(place.queue, "sums.double-in", 5)].count(1) == 3
 
 
 def test_what_is_thrown_away_ends_as_dropped(place: Workplace) -> None:
     place.enter(1, 2)
-    place.loop(lambda item: Result(quarantined(Reason.BROKEN_PDF, "cut"))).turn(0.0)
+    place.loop(lambda item: Result(quarantine(Reason.BROKEN_PDF, "cut"))).run_once(0.0)
     place.enter(3)
     reader = place.subscriptions[0]
     for address in (reader.quarantine, reader.incoming):
         list(dumping.purge(place.queue, place.ledger, address, reader, place.clock))
     assert set(place.ended().values()) == {("dropped", "purged")}
     assert set(place.ended()) == {"id-001", "id-002", "id-003"}
-    assert (place.depth().pending, place.depth().quarantined) == (0, 0)
+    assert (place.get_depth().pending, place.get_depth().quarantined) == (0, 0)
 
 
 def test_a_dump_may_be_loaded_somewhere_else(place: Workplace, tmp_path: Path) -> None:
     place.enter(1)
-    place.loop(lambda item: Result(quarantined(Reason.BROKEN_PDF, "cut"))).turn(0.0)
+    place.loop(lambda item: Result(quarantine(Reason.BROKEN_PDF, "cut"))).run_once(0.0)
     file = tmp_path / "dump.warc.gz"
     with file.open("xb") as out:
-        list(dumping.dump(place.queue, "sums.double-quar", out, count_max=None, keep=False))
+        list(dumping.dump(place.queue, "sums.double-quar", out, count_max=None, releases=False))
     list(dumping.load(place.queue, file, place.subscriptions, "double"))
-    assert place.depth().ready == 1
+    assert place.get_depth().ready == 1
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_an_address_that_cannot_be_read_is_refused_with_those_that_can(
     place: Workplace, word: str, told: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=told):
-        dumping.readable_address(word, place.subscriptions)
+        dumping.resolve_address(word, place.subscriptions)
 
 
 HEADERS = st.dictionaries(TEXTS.filter(bool), VALUES, max_size=5)
@@ -123,17 +125,17 @@ def test_whatever_type_a_header_has_it_comes_back_through_dump_and_load(
     file = tmp_path_factory.mktemp("dump") / "dump.warc.gz"
     headers = {id_: values for id_, _, _, _, values in found}
     sent = [
-        Message(id_, body, key, attempt, {name: spell(one) for name, one in values.items()})
+        Message(id_, body, key, attempt, {name: format_value(one) for name, one in values.items()})
         for id_, body, key, attempt, values in found
     ]
     place.queue.put("sums.double-in", sent)
     with file.open("xb") as out:
-        list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, keep=False))
-    assert place.depth().pending == 0
+        list(dumping.dump(place.queue, "sums.double-in", out, count_max=None, releases=False))
+    assert place.get_depth().pending == 0
     list(dumping.load(place.queue, file, place.subscriptions, None))
     back = place.queue.receive("sums.double-in", 100, 0.0)
     place.queue.settle(back)
     assert {one.message.id: one.message for one in back} == {one.id: one for one in sent}
     for one in back:
-        values = {name: value_of(text) for name, text in one.message.headers.items()}
+        values = {name: parse_value(text) for name, text in one.message.headers.items()}
         assert same(values, headers[one.message.id])

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from fonds.isolation.process_identity import create_worker_name, identify
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import Row, WorkerRow
-from fonds.process_identity import identify, this_process
-from fonds.runtime.paces.heartbeat import SILENT_FOR, Heartbeat
+from fonds.pipelines.runtime.heartbeat import SILENT_FOR, Heartbeat
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
@@ -52,7 +52,9 @@ def row(worker: str, step: str = "fetch", seen: datetime = NOW) -> WorkerRow:
 
 def test_each_step_has_a_row_while_it_is_worked_and_none_afterwards(tmp_path: Path) -> None:
     records = Told(f"sqlite:///{tmp_path / 'r.sqlite'}")
-    heartbeat = Heartbeat(records, this_process(), "news", ["fetch", "parse"], lambda: NOW, 3600)
+    heartbeat = Heartbeat(
+        records, create_worker_name(), "news", ["fetch", "parse"], lambda: NOW, 3600
+    )
     heartbeat.observe("parse", [], 0.1)
     heartbeat.start(lambda: {"fetch-0": "the records do not answer"})
     assert records.written.acquire(timeout=WAIT_S)
@@ -88,7 +90,7 @@ def test_what_was_settled_is_counted_though_several_threads_tell(records: SqlRec
 def test_it_goes_on_when_the_records_answer_again(tmp_path: Path) -> None:
     records = Told(f"sqlite:///{tmp_path / 'r.sqlite'}")
     records.away = 1
-    heartbeat = Heartbeat(records, this_process(), "news", ["fetch"], lambda: NOW, 1)
+    heartbeat = Heartbeat(records, create_worker_name(), "news", ["fetch"], lambda: NOW, 1)
     heartbeat.start(dict)
     for _ in range(2):
         assert records.written.acquire(timeout=WAIT_S)
@@ -112,7 +114,7 @@ def test_rows_of_the_killed_are_swept_and_those_of_others_stay(tmp_path: Path) -
         ]
     )
     assert records.written.acquire(timeout=WAIT_S)
-    mine = this_process()
+    mine = create_worker_name()
     heartbeat = Heartbeat(records, mine, "news", ["fetch"], lambda: NOW, 3600)
     heartbeat.start(dict)
     assert records.written.acquire(timeout=WAIT_S)

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fonds.formats.envelope import decode
+from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Verdict
-from fonds.model.entry import Entry, of_capture
+from fonds.model.entry import Entry, build_capture_entry
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.message import Subscription
 from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.pipelines.runtime import intake as intake_module
+from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
+from fonds.pipelines.runtime.quarantine import build_decided_row
+from fonds.queues.messages.envelope import decode
 from fonds.queues.sqlite import LEASE_S
-from fonds.runtime import intake as intake_module
-from fonds.runtime.intake import Entered, Gate, Intake, Marks
-from fonds.runtime.quarantine import ended_by_hand
-from fonds.sources.paths import PathSource
 from small_pipeline import RaisesOnce, Workplace
 
 ENTRY = Subscription("library.identify", "t.library.captured")
-GATE = Gate("library", ENTRY.topic, (ENTRY,), ("identify",))
+GATE = EntryGate("library", ENTRY.topic, (ENTRY,), ("identify",))
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
 
@@ -44,15 +44,15 @@ class Inputs:
     sizes: Mapping[str, int]
     asked: list[tuple[str, int]] = field(default_factory=list)
 
-    def inputs(self) -> Iterator[InputRow]:
+    def iter_inputs(self) -> Iterator[InputRow]:
         for name in self.sizes:
             yield InputRow(name, f"/{name}", "warc", "1:1", 0, 0, {}, 0, False, None, MOMENT)
 
-    def entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
+    def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
         self.asked.append((row.input_id, row.position))
         for number in range(row.position, self.sizes[row.input_id]):
             yield number
-            yield of_capture(capture(row.input_id, number))
+            yield build_capture_entry(capture(row.input_id, number))
             yield {"not-a-capture": 1}
 
 
@@ -79,7 +79,7 @@ def _intake(place: Workplace, stopping: object = _never, **stores: object) -> In
         records=place.records,
         ledger=stores.get("ledger", place.ledger),  # type: ignore[arg-type]
         gate=GATE,
-        marks=Marks(20_000, 10_000),
+        marks=QueueMarks(20_000, 10_000),
         clock=place.clock,
         stopping=stopping,  # type: ignore[arg-type]
     )
@@ -95,9 +95,9 @@ def _input(place: Workplace, name: str) -> InputRow:
 
 
 def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) -> None:
-    entered = Entered()
+    entered = IntakeCounts()
     _intake(place).run(Inputs({"a": 3, "b": 2}), entered)
-    assert (entered.entries, entered.input_ids, entered.known) == (5, {"a", "b"}, 0)
+    assert (entered.entries, entered.input_ids, entered.known_count) == (5, {"a", "b"}, 0)
     rows = sorted(row.entry_id for row in place.records.find(EntryRow))
     messages = place.taken(ENTRY.incoming)
     assert sorted(message.id for message in messages) == rows
@@ -109,27 +109,27 @@ def test_every_capture_enters_once_with_a_row_and_a_message(place: Workplace) ->
 
 
 def test_a_finished_input_is_not_read_again(place: Workplace) -> None:
-    _intake(place).run(Inputs({"a": 3}), Entered())
+    _intake(place).run(Inputs({"a": 3}), IntakeCounts())
     _waiting(place)
-    source, entered = Inputs({"a": 3}), Entered()
+    source, entered = Inputs({"a": 3}), IntakeCounts()
     _intake(place).run(source, entered)
     assert source.asked == []
-    assert (entered.entries, entered.known, entered.inputs_known) == (0, 6, 1)
+    assert (entered.entries, entered.known_count, entered.known_input_count) == (0, 6, 1)
     assert _waiting(place) == []
 
 
 def test_an_input_named_twice_in_one_run_is_not_known_from_an_earlier_one(
     place: Workplace,
 ) -> None:
-    entered = Entered()
+    entered = IntakeCounts()
     intake = _intake(place)
     intake.run(Inputs({"a": 3}), entered)
     intake.run(Inputs({"a": 3}), entered)
-    assert (entered.entries, entered.known, entered.inputs_known) == (3, 0, 0)
+    assert (entered.entries, entered.known_count, entered.known_input_count) == (3, 0, 0)
 
 
 def test_an_empty_input_is_finished(place: Workplace) -> None:
-    _intake(place).run(Inputs({"a": 0}), Entered())
+    _intake(place).run(Inputs({"a": 0}), IntakeCounts())
     assert _input(place, "a").finished
 
 
@@ -139,8 +139,8 @@ def test_reading_that_was_stopped_goes_on_and_nothing_is_left_out(
     place: Workplace, monkeypatch: pytest.MonkeyPatch, stops_after: int, batch_max: int
 ) -> None:
     monkeypatch.setattr(intake_module, "BATCH_MAX", batch_max)
-    _intake(place, StopsAfter(stops_after)).run(Inputs({"a": 50}), Entered())
-    _intake(place).run(Inputs({"a": 50}), Entered())
+    _intake(place, StopsAfter(stops_after)).run(Inputs({"a": 50}), IntakeCounts())
+    _intake(place).run(Inputs({"a": 50}), IntakeCounts())
     row = _input(place, "a")
     assert (row.finished, row.entries, row.tally) == (True, 50, {"not-a-capture": 50})
     assert place.records.count(EntryRow) == {(): 50}
@@ -158,8 +158,8 @@ def test_a_failure_between_the_acts_leaves_nothing_out(
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        _intake(place, **{store: failing}).run(Inputs({"a": 30}), Entered())
-    _intake(place).run(Inputs({"a": 30}), Entered())
+        _intake(place, **{store: failing}).run(Inputs({"a": 30}), IntakeCounts())
+    _intake(place).run(Inputs({"a": 30}), IntakeCounts())
     assert _input(place, "a").entries == 30
     assert place.records.count(EntryRow) == {(): 30}
     assert _waiting(place) == [capture("a", number).id for number in range(30)]
@@ -171,9 +171,9 @@ def test_a_store_that_does_not_answer_for_a_moment_is_waited_for(
     monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
     monkeypatch.setattr(intake_module, "PAUSE_FIRST_S", 0.001)
     failing = RaisesOnce(place.queue, "put", StoreUnavailableError("away"), nth=3, after=True)
-    entered = Entered()
+    entered = IntakeCounts()
     _intake(place, queue=failing).run(Inputs({"a": 30, "b": 2}), entered)
-    assert (entered.known, entered.inputs_known) == (0, 0)
+    assert (entered.known_count, entered.known_input_count) == (0, 0)
     assert _input(place, "a").entries == 30
     assert _input(place, "b").finished
     assert place.records.count(EntryRow) == {(): 32}
@@ -186,11 +186,11 @@ def test_what_was_settled_meanwhile_is_not_sent_again(
     monkeypatch.setattr(intake_module, "BATCH_MAX", 7)
     failing = RaisesOnce(place.ledger, "enter", StorageFullError("full"), nth=4)
     with pytest.raises(StorageFullError):
-        _intake(place, ledger=failing).run(Inputs({"a": 14}), Entered())
+        _intake(place, ledger=failing).run(Inputs({"a": 14}), IntakeCounts())
     done = _waiting(place)
     assert len(done) == 14
     place.ledger.write([_disposition(one, place.clock()) for one in done])
-    _intake(place).run(Inputs({"a": 14}), Entered())
+    _intake(place).run(Inputs({"a": 14}), IntakeCounts())
     assert _waiting(place) == []
     assert _input(place, "a").finished
 
@@ -205,12 +205,12 @@ def test_the_source_waits_while_too_much_is_waiting(
 ) -> None:
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
-    intake = replace(_intake(place), marks=Marks(high=10, low=2))
-    reading = threading.Thread(target=intake.run, args=(Inputs({"a": 40}), Entered()))
+    intake = replace(_intake(place), marks=QueueMarks(high=10, low=2))
+    reading = threading.Thread(target=intake.run, args=(Inputs({"a": 40}), IntakeCounts()))
     reading.start()
     seen, most = 0, 0
-    while reading.is_alive() or place.queue.depth(ENTRY).pending:
-        most = max(most, place.queue.depth(ENTRY).pending)
+    while reading.is_alive() or place.queue.get_depth(ENTRY).pending:
+        most = max(most, place.queue.get_depth(ENTRY).pending)
         deliveries = place.queue.receive(ENTRY.incoming, 3, 0.001)
         place.queue.settle(deliveries)
         seen += len(deliveries)
@@ -224,8 +224,8 @@ def test_one_who_waits_for_room_can_be_stopped(
 ) -> None:
     monkeypatch.setattr(intake_module, "POLL_S", 0.001)
     monkeypatch.setattr(intake_module, "BATCH_MAX", 5)
-    intake = replace(_intake(place, StopsAfter(60)), marks=Marks(high=5, low=0))
-    intake.run(Inputs({"a": 40}), Entered())
+    intake = replace(_intake(place, StopsAfter(60)), marks=QueueMarks(high=5, low=0))
+    intake.run(Inputs({"a": 40}), IntakeCounts())
     assert not _input(place, "a").finished
 
 
@@ -240,8 +240,8 @@ def test_however_often_it_is_stopped_every_capture_enters(
     source = Inputs({f"{id(sizes)}-{place.clock.now_s}-{n}": size for n, size in enumerate(sizes)})
     place.clock.pass_s(1)
     for _ in range(3):
-        _intake(place, StopsAfter(stops)).run(source, Entered())
-    _intake(place).run(source, Entered())
+        _intake(place, StopsAfter(stops)).run(source, IntakeCounts())
+    _intake(place).run(source, IntakeCounts())
     for name, size in source.sizes.items():
         row = _input(place, name)
         assert (row.finished, row.entries) == (True, size)
@@ -255,13 +255,13 @@ READ_LATER = [
 ]
 
 
-def _missing_then_there(place: Workplace, path: Path) -> Entered:
+def _missing_then_there(place: Workplace, path: Path) -> IntakeCounts:
     """A path that was missing, whose failure is set apart, and that was read in a later run."""
     path.unlink(missing_ok=True)
-    _intake(place).run(_named(path), Entered())
+    _intake(place).run(_named(path), IntakeCounts())
     _set_apart(place)
     path.write_bytes(b"%PDF-1.4 a paper")
-    entered = Entered()
+    entered = IntakeCounts()
     _intake(place).run(_named(path), entered)
     return entered
 
@@ -278,7 +278,7 @@ def _set_apart(place: Workplace) -> None:
         assert isinstance(item, Capture)
         how = Verdict.DONE if item.damage is None else Verdict.QUARANTINED
         reason = str(item.damage_reason) if item.damage_reason else None
-        place.ledger.write([ended_by_hand(one.message, ENTRY, how, reason, "", place.clock())])
+        place.ledger.write([build_decided_row(one.message, ENTRY, how, reason, "", place.clock())])
         if item.damage is not None:
             place.queue.put(ENTRY.quarantine, [one.message])
     place.queue.settle(deliveries)
@@ -293,7 +293,7 @@ def _failures(place: Workplace) -> tuple[list[str | None], int, dict[str, int]]:
         count = place.records.count(EntryRow, (), {"input_id": row.input_id})[()]
         assert (row.finished, row.entries) == (True, count)
     shown = {" ".join(filter(None, key)): count for key, count in ended.items()}
-    return errors, place.queue.depth(ENTRY).quarantined, shown
+    return errors, place.queue.get_depth(ENTRY).quarantined, shown
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -308,7 +308,7 @@ def test_ending_the_failure_of_an_input_may_die_between_any_two_acts(
     with pytest.raises(StorageFullError):
         _intake(place, **{store: failing}).end_failures(entered)
     place.clock.pass_s(2 * LEASE_S)
-    later = Entered()
+    later = IntakeCounts()
     again = _intake(place)
     again.run(_named(tmp_path / "a.pdf"), later)
     _set_apart(place)
@@ -333,15 +333,15 @@ def test_what_is_missing_again_is_one_failure_again_whoever_dies(
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        _intake(place, **{store: failing}).run(_named(path), Entered())
+        _intake(place, **{store: failing}).run(_named(path), IntakeCounts())
     for _ in range(2):
         _set_apart(place)
-        _intake(place).run(_named(path), Entered())
+        _intake(place).run(_named(path), IntakeCounts())
     _set_apart(place)
     shown = {"quarantined missing-source": 1, "done": 1}
     assert _failures(place) == (["no such file"], 1, shown)
     path.write_bytes(b"%PDF-1.4 a paper")
-    entered = Entered()
+    entered = IntakeCounts()
     _intake(place).run(_named(path), entered)
     _set_apart(place)
     assert _intake(place).end_failures(entered) == 1
@@ -363,7 +363,7 @@ def test_the_latest_cause_of_a_failure_is_noted_once_whoever_dies(
 ) -> None:
     path = tmp_path / "a.pdf"
     path.symlink_to(path)
-    _intake(place).run(_named(path), Entered())
+    _intake(place).run(_named(path), IntakeCounts())
     _set_apart(place)
     shown = {"quarantined unreadable-source": 1}
     assert _failures(place) == (["Too many levels of symbolic links"], 1, shown)
@@ -372,10 +372,10 @@ def test_the_latest_cause_of_a_failure_is_noted_once_whoever_dies(
     error = StorageFullError("the disk is full")
     failing = RaisesOnce(getattr(place, store), method, error, nth=nth, after=after)
     with pytest.raises(StorageFullError):
-        _intake(place, **{store: failing}).run(_named(path), Entered())
+        _intake(place, **{store: failing}).run(_named(path), IntakeCounts())
     place.clock.pass_s(2 * LEASE_S)
     for _ in range(2):
-        entered = Entered()
+        entered = IntakeCounts()
         _intake(place).run(_named(path), entered)
         assert len(entered.still_failing) == 1
         _set_apart(place)
@@ -386,10 +386,10 @@ def test_a_failure_that_is_not_set_apart_yet_ends_in_a_later_run(
     place: Workplace, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.pdf"
-    _intake(place).run(_named(path), Entered())
+    _intake(place).run(_named(path), IntakeCounts())
     path.write_bytes(b"%PDF-1.4 a paper")
     for ended in (0, 1, 0):
-        entered = Entered()
+        entered = IntakeCounts()
         _intake(place).run(_named(path), entered)
         assert _intake(place).end_failures(entered) == ended
         _set_apart(place)
@@ -400,13 +400,13 @@ def test_the_failure_of_a_folder_ends_only_if_the_folder_was_named(
     place: Workplace, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
-    _intake(place).run(PathSource([folder], tmp_path / "home", "default", ""), Entered())
+    _intake(place).run(PathSource([folder], tmp_path / "home", "default", ""), IntakeCounts())
     _set_apart(place)
     (folder / "deep").mkdir(parents=True)
     path = folder / "deep" / "a.pdf"
     path.write_bytes(b"%PDF-1.4 a paper")
     for named, ended in (([path], 0), ([tmp_path / "other"], 0), ([folder], 1)):
-        entered = Entered()
+        entered = IntakeCounts()
         source = PathSource([path], tmp_path / "home", "default", "")
         _intake(place).run(source, entered, [str(one) for one in named])
         _set_apart(place)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.envelope import decode
-from fonds.model.disposition import Reason, dropped, quarantined
+from fonds.model.disposition import Reason, drop, quarantine
 from fonds.model.errors import (
     ConfigurationError,
     DamagedInputError,
@@ -19,18 +18,16 @@ from fonds.model.errors import (
 from fonds.model.message import Message
 from fonds.model.rows import DispositionRow
 from fonds.model.step import Result
+from fonds.pipelines.runtime.result_messages import DETAIL_MAX_CHARS
+from fonds.pipelines.runtime.worker import REDELIVERIES_MAX, RETURNS_MAX
+from fonds.queues.messages.envelope import decode
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.packing import DETAIL_MAX_CHARS
-from fonds.runtime.working import (
-    REDELIVERIES_MAX,
-    RETURNS_MAX,
-)
 from small_pipeline import Double, Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
 def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> None:
     place.enter(3)
-    assert place.loop().turn(0.0) == 1
+    assert place.loop().run_once(0.0) == 1
     row = place.row("id-003")
     assert row is not None
     assert (row.verdict, row.reason, row.attempt) == ("done", None, 0)
@@ -41,16 +38,16 @@ def test_a_message_is_handed_on_written_down_and_settled(place: Workplace) -> No
     (handed_on,) = place.taken("sums.keep-in")
     assert (handed_on.id, handed_on.key) == ("id-003", f"{3:040x}")
     assert decode(handed_on, Double) == Double(6, f"{3:040x}")
-    assert place.depth().pending == 0
+    assert place.get_depth().pending == 0
 
 
 def test_a_turn_without_messages_settles_none(place: Workplace) -> None:
-    assert place.loop().turn(0.0) == 0
+    assert place.loop().run_once(0.0) == 0
 
 
 def test_a_step_that_brings_nothing_forth_promises_nothing(place: Workplace) -> None:
     place.enter(1)
-    place.loop(lambda item: Result()).turn(0.0)
+    place.loop(lambda item: Result()).run_once(0.0)
     row = place.row("id-001")
     assert row is not None
     assert row.about is None
@@ -63,7 +60,7 @@ def test_what_comes_of_a_message_is_put_before_it_is_written_down_and_settled(
 ) -> None:
     place.enter(1)
     calls: list[str] = []
-    place.loop(queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls)).turn(0.0)
+    place.loop(queue=Spy(place.queue, calls), ledger=Spy(place.ledger, calls)).run_once(0.0)
     assert calls == ["receive sums.double-in", "put t.sums.doubles", "write", "settle"]
 
 
@@ -81,15 +78,15 @@ def test_a_failure_between_the_acts_loses_nothing_and_counts_nothing_twice(
     stores[store] = RaisesOnce(stores[store], method, error, after=after)
     loop = place.loop(**stores)
     with pytest.raises(StoreUnavailableError):
-        loop.turn(0.0)
+        loop.run_once(0.0)
     if gone:
         handle.close()
         loop = place.loop()
     # What was handed on waits only to be written and settled, unless the process is another.
     again = where == "queue.put" or (gone and (where, after) != ("queue.settle", True))
-    assert loop.turn(0.0) == (5 if again else 0)
+    assert loop.run_once(0.0) == (5 if again else 0)
     assert place.ended() == dict.fromkeys(ids, ("done", None))
-    assert place.depth().pending == 0
+    assert place.get_depth().pending == 0
     assert sorted(message.id for message in place.taken("sums.keep-in")) == ids
     assert place.ledger.recount() == []
     handle.close()
@@ -99,16 +96,16 @@ def test_messages_in_a_hand_that_let_go_come_back(place: Workplace, tmp_path: Pa
     ids = place.enter(1, 2)
     other = SqliteQueue(tmp_path / "queue.sqlite", clock=place.clock.seconds)
     assert len(other.receive("sums.double-in", 10, 0.0)) == 2
-    assert place.loop().turn(0.0) == 0
+    assert place.loop().run_once(0.0) == 0
     other.close()
-    assert place.loop().turn(0.0) == 2
+    assert place.loop().run_once(0.0) == 2
     assert set(place.ended()) == set(ids)
 
 
 def test_what_is_put_twice_is_worked_off_once(place: Workplace) -> None:
     place.enter(1)
     place.enter(1)
-    assert place.loop().turn(0.0) == 1
+    assert place.loop().run_once(0.0) == 1
     assert len(place.taken("sums.keep-in")) == 1
 
 
@@ -118,7 +115,7 @@ def test_what_failed_for_good_is_set_apart_whole_with_its_reason(place: Workplac
     def damaged(item: Number) -> Result:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "half a record")
 
-    place.loop(damaged).turn(0.0)
+    place.loop(damaged).run_once(0.0)
     assert place.ended() == {"id-001": ("quarantined", "damaged-record")}
     (apart,) = place.taken("sums.double-quar")
     assert dict(apart.headers) == {"reason": "damaged-record", "detail": "half a record"}
@@ -131,15 +128,15 @@ def test_what_a_rule_refuses_is_dropped_and_not_set_apart(place: Workplace) -> N
     def too_large(item: Number) -> Result:
         raise LimitError(Reason.TOO_LARGE, "9 bytes, at most 8")
 
-    place.loop(too_large).turn(0.0)
+    place.loop(too_large).run_once(0.0)
     assert place.ended() == {"id-001": ("dropped", "too-large")}
-    assert place.depth().quarantined == 0
+    assert place.get_depth().quarantined == 0
 
 
-@pytest.mark.parametrize("ended", [dropped(Reason.NO_TEXT), quarantined(Reason.BROKEN_PDF, "cut")])
+@pytest.mark.parametrize("ended", [drop(Reason.NO_TEXT), quarantine(Reason.BROKEN_PDF, "cut")])
 def test_what_could_be_had_of_a_failure_is_handed_on(place: Workplace, ended: Any) -> None:
     place.enter(4)
-    place.loop(lambda item: Result(ended, double(item).items)).turn(0.0)
+    place.loop(lambda item: Result(ended, double(item).items)).run_once(0.0)
     assert [message.id for message in place.taken("sums.keep-in")] == ["id-004"]
     row = place.row("id-004")
     assert row is not None
@@ -158,8 +155,8 @@ def test_a_bug_comes_back_a_few_times_and_then_stands_aside(
 
     loop = place.loop(faulty)
     turns = 0
-    while place.depth().pending:
-        loop.turn(0.0)
+    while place.get_depth().pending:
+        loop.run_once(0.0)
         place.clock.pass_s(1)
         turns += 1
     assert turns == RETURNS_MAX + 1
@@ -175,7 +172,7 @@ def test_a_message_that_is_never_settled_stands_aside_in_the_end(place: Workplac
     place.enter(1)
     for _ in range(REDELIVERIES_MAX):
         place.queue.release(place.queue.receive("sums.double-in", 1, 0.0))
-    place.loop(double).turn(0.0)
+    place.loop(double).run_once(0.0)
     assert place.ended() == {"id-001": ("quarantined", "internal-error")}
 
 
@@ -189,7 +186,7 @@ def test_the_one_that_spoils_a_batch_is_found_and_the_others_are_done(place: Wor
             raise DamagedInputError(Reason.BAD_ENCODING, "number four")
         return doubles(items)
 
-    place.loop(spoiled, batch=True).turn(0.0)
+    place.loop(spoiled, batch=True).run_once(0.0)
     assert sizes == [6, 1, 1, 1, 1, 1, 1]
     ended = place.ended()
     assert ended.pop("id-004") == ("quarantined", "bad-encoding")
@@ -205,7 +202,7 @@ def test_a_batch_step_gets_its_items_in_one_call(place: Workplace) -> None:
         sizes.append(len(items))
         return doubles(items)
 
-    place.loop(counted, batch=True).turn(0.0)
+    place.loop(counted, batch=True).run_once(0.0)
     assert sizes == [6]
 
 
@@ -213,15 +210,15 @@ def test_a_batch_with_a_result_too_few_is_a_bug_that_stops_everything(place: Wor
     place.enter(1, 2)
     loop = place.loop(lambda items: doubles(items)[1:], batch=True)
     with pytest.raises(RuntimeError, match="1 results for 2 items"):
-        loop.turn(0.0)
-    assert place.depth().pending == 2
+        loop.run_once(0.0)
+    assert place.get_depth().pending == 2
 
 
 def test_a_message_nobody_can_read_is_set_apart_and_the_others_go_on(place: Workplace) -> None:
     place.enter(1)
     place.queue.put(place.subscriptions[0].topic, [Message("id-bad", b"\x80not an envelope")])
     place.enter(2)
-    place.loop(doubles, batch=True).turn(0.0)
+    place.loop(doubles, batch=True).run_once(0.0)
     assert place.ended() == {
         "id-001": ("done", None),
         "id-002": ("done", None),
@@ -237,8 +234,8 @@ def test_an_item_that_cannot_travel_does_not_stop_the_others(place: Workplace) -
         return Result(items=(Double(item.value, "", "\udce9" if item.value == 1 else ""),))
 
     loop = place.loop(surrogate)
-    while place.depth().pending:
-        loop.turn(0.0)
+    while place.get_depth().pending:
+        loop.run_once(0.0)
         place.clock.pass_s(1)
     assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
 
@@ -250,8 +247,8 @@ def test_an_item_of_a_type_no_topic_carries_does_not_stop_the_others(place: Work
         return Result(items=(item,)) if item.value == 1 else double(item)
 
     loop = place.loop(stray)
-    while place.depth().pending:
-        loop.turn(0.0)
+    while place.get_depth().pending:
+        loop.run_once(0.0)
         place.clock.pass_s(1)
     assert place.ended() == {"id-001": ("quarantined", "internal-error"), "id-002": ("done", None)}
 
@@ -263,8 +260,8 @@ def test_a_full_disk_stops_the_work_and_gives_everything_back(place: Workplace) 
         raise ConfigurationError("the disk is full")
 
     with pytest.raises(ConfigurationError, match="full"):
-        place.loop(full).turn(0.0)
-    assert (place.depth().ready, place.depth().in_hand) == (2, 0)
+        place.loop(full).run_once(0.0)
+    assert (place.get_depth().ready, place.get_depth().in_hand) == (2, 0)
     assert place.ended() == {}
 
 
@@ -275,7 +272,7 @@ def test_when_giving_back_fails_the_first_fault_is_told(
     deaf = RaisesOnce(place.queue, "release", StoreUnavailableError("still deaf"))
     loop = place.loop(queue=RaisesOnce(deaf, "put", ConfigurationError("no such queue")))
     with pytest.raises(ConfigurationError, match=r"^no such queue$"):
-        loop.turn(0.0)
+        loop.run_once(0.0)
     assert "could not give back: still deaf" in caplog.text
 
 
@@ -286,13 +283,13 @@ def test_each_batch_settled_is_told_to_the_observer(place: Workplace) -> None:
     def observe(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
         told.append((step, [row.message_id for row in rows], seconds > 0))
 
-    place.loop(observe=observe).turn(0.0)
+    place.loop(observe=observe).run_once(0.0)
     assert told == [("double", ["id-001", "id-002"], True)]
 
 
 def test_details_are_cut(place: Workplace) -> None:
     place.enter(1)
-    place.loop(lambda item: Result(quarantined(Reason.BROKEN_PDF, "x" * 10_000))).turn(0.0)
+    place.loop(lambda item: Result(quarantine(Reason.BROKEN_PDF, "x" * 10_000))).run_once(0.0)
     row = place.row("id-001")
     assert row is not None
     assert len(row.detail) == DETAIL_MAX_CHARS

@@ -31,13 +31,13 @@ def test_nothing_is_lost_or_counted_twice(place: Workplace, seed: int) -> None:
     loops = [place.loop(fails_once) for _ in range(2)]
     for _ in range(ROUNDS_MAX):
         place.clock.pass_s(chance.choice((HOUR_S, -HOUR_S, 1.0, 7.0)))
-        chance.choice(loops).turn(0.0)
-        if place.depth().pending == 0:
+        chance.choice(loops).run_once(0.0)
+        if place.get_depth().pending == 0:
             break
     # Whatever the clock says in the end, it runs on.
     for _ in range(10):
         place.clock.pass_s(2 * HOUR_S)
-        loops[0].turn(0.0)
-    assert place.depth().pending == 0
+        loops[0].run_once(0.0)
+    assert place.get_depth().pending == 0
     assert place.ended() == dict.fromkeys(ids, ("done", None))
     assert place.ledger.recount() == []

@@ -61,9 +61,9 @@ def test_a_want_of_the_machine_holds_the_step_up_and_counts_against_nobody(
     loop = place.loop(short_at_first)
     for _ in range(4):
         with pytest.raises(WANTS[number]):
-            loop.turn(0.0)
-        assert (place.depth().in_hand, place.depth().delayed) == (3, 0)
-    assert loop.turn(0.0) == 3
+            loop.run_once(0.0)
+        assert (place.get_depth().in_hand, place.get_depth().delayed) == (3, 0)
+    assert loop.run_once(0.0) == 3
     assert place.ended() == dict.fromkeys(ids, ("done", None))
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
 
@@ -80,8 +80,8 @@ def test_want_of_memory_holds_a_sink_up(place: Workplace) -> None:
     # Tried together and then the first alone: both for want of memory.
     loop = place.loop(short_at_first, batch=True)
     with pytest.raises(FondsError, match="memory"):
-        loop.turn(0.0)
-    assert loop.turn(0.0) == 3
+        loop.run_once(0.0)
+    assert loop.run_once(0.0) == 3
     assert place.ended() == dict.fromkeys(ids, ("done", None))
 
 
@@ -91,5 +91,5 @@ def test_another_fault_of_the_system_is_that_items_own(place: Workplace) -> None
     def denied(item: Number) -> Result:
         raise bare(errno.EACCES)
 
-    assert place.loop(denied).turn(0.0) == 1
+    assert place.loop(denied).run_once(0.0) == 1
     assert place.ended() == {"id-001": ("retried", "internal-error")}

@@ -9,7 +9,7 @@ import pytest
 
 from fonds.model.errors import StorageFullError, StoreUnavailableError
 from fonds.model.step import Result
-from fonds.runtime.working import WAITS_MAX
+from fonds.pipelines.runtime.worker import WAITS_MAX
 from small_pipeline import Number, RaisesOnce, Spy, Workplace, double, doubles
 
 
@@ -28,9 +28,9 @@ def test_while_a_store_is_away_messages_wait_in_hand_and_nothing_is_counted(
     loop = place.loop(away_at_first)
     for _ in range(2):
         with pytest.raises(StoreUnavailableError):
-            loop.turn(0.0)
-        assert (place.depth().in_hand, place.depth().delayed) == (3, 0)
-    assert loop.turn(0.0) == 3
+            loop.run_once(0.0)
+        assert (place.get_depth().in_hand, place.get_depth().delayed) == (3, 0)
+    assert loop.run_once(0.0) == 3
     assert tried == [0, 1, 1, 1, 2]
     assert place.ended() == dict.fromkeys(ids, ("done", None))
     assert place.row("id-001").attempt == 0  # type: ignore[union-attr]
@@ -46,11 +46,11 @@ def test_what_came_stays_in_hand_when_the_queue_goes_away_while_more_is_waited_f
     away = RaisesOnce(place.queue, "receive", StoreUnavailableError("away"), nth=2)
     loop = place.loop(queue=away, bound=lingering)
     with pytest.raises(StoreUnavailableError):
-        loop.turn(0.0)
-    assert place.depth().in_hand == 3
-    assert loop.turn(0.0) == 3
+        loop.run_once(0.0)
+    assert place.get_depth().in_hand == 3
+    assert loop.run_once(0.0) == 3
     assert place.ended() == dict.fromkeys(ids, ("done", None))
-    assert place.depth().pending == 0
+    assert place.get_depth().pending == 0
 
 
 def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(
@@ -64,7 +64,7 @@ def test_a_batch_is_not_tried_message_by_message_while_its_store_is_away(
         raise StoreUnavailableError("away")
 
     with pytest.raises(StoreUnavailableError):
-        place.loop(away, batch=True).turn(0.0)
+        place.loop(away, batch=True).run_once(0.0)
     assert sizes == [5, 1]
 
 
@@ -79,8 +79,8 @@ def test_a_message_no_store_can_take_does_not_hold_the_others_for_ever(place: Wo
     loop = place.loop(chokes, batch=True)
     for _ in range(WAITS_MAX):
         with pytest.raises(StoreUnavailableError):
-            loop.turn(0.0)
-    assert loop.turn(0.0) == 3
+            loop.run_once(0.0)
+    assert loop.run_once(0.0) == 3
     assert place.ended() == {
         "id-000": ("done", None),
         "id-001": ("retried", "store-unavailable"),
@@ -96,14 +96,14 @@ def test_what_was_handed_on_is_not_handed_on_again_while_the_ledger_is_away(
     away = RaisesOnce(place.ledger, "write", StoreUnavailableError("away"))
     loop = place.loop(queue=Spy(place.queue, calls), ledger=away)
     with pytest.raises(StoreUnavailableError):
-        loop.turn(0.0)
-    assert place.depth().in_hand == 1
-    assert loop.turn(0.0) == 0
+        loop.run_once(0.0)
+    assert place.get_depth().in_hand == 1
+    assert loop.run_once(0.0) == 0
     assert [one for one in calls if not one.startswith("receive")] == [
         "put t.sums.doubles",
         "settle",
     ]
-    assert place.depth().pending == 0
+    assert place.get_depth().pending == 0
 
 
 def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
@@ -111,7 +111,7 @@ def test_a_full_store_keeps_the_batch_in_hand(place: Workplace) -> None:
     full = RaisesOnce(place.ledger, "write", StorageFullError("no room"))
     loop = place.loop(ledger=full)
     with pytest.raises(StorageFullError):
-        loop.turn(0.0)
-    assert place.depth().in_hand == 1
-    assert loop.turn(0.0) == 0
+        loop.run_once(0.0)
+    assert place.get_depth().in_hand == 1
+    assert loop.run_once(0.0) == 0
     assert place.ended() == {"id-001": ("done", None)}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from fonds.model.errors import ConfigurationError, StoreUnavailableError
-from fonds.runtime.metrics import Metrics, MetricsServer
+from fonds.pipelines.runtime.metrics import Metrics, MetricsServer
 from small_pipeline import RaisesOnce, Workplace
 
 
@@ -44,7 +44,7 @@ def test_messages_are_counted_by_how_they_ended(
     place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
     place.enter(1, 2)
-    place.loop(observe=metrics.observe).turn(0.0)
+    place.loop(observe=metrics.observe).run_once(0.0)
     metrics.watch(place.queue, place.subscriptions)
     status, text = _ask(server, "/metrics")
     assert status == 200
@@ -56,7 +56,7 @@ def test_messages_are_counted_by_how_they_ended(
 def test_a_queue_that_is_away_does_not_silence_the_rest(
     place: Workplace, metrics: Metrics, server: MetricsServer
 ) -> None:
-    away = RaisesOnce(place.queue, "depth", StoreUnavailableError("away"))
+    away = RaisesOnce(place.queue, "get_depth", StoreUnavailableError("away"))
     metrics.watch(away, place.subscriptions)  # type: ignore[arg-type]
     status, text = _ask(server, "/metrics")
     assert status == 200

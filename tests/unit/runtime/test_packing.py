@@ -8,11 +8,15 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.disposition import DONE, Reason, quarantined
+from fonds.model.disposition import DONE, Reason, quarantine
 from fonds.model.message import Delivery, Message
 from fonds.model.step import Output, Pipeline, Result, Stage, Topic
-from fonds.runtime.binding import Bound, bind
-from fonds.runtime.packing import ID_MAX_CHARS, begun_again, pack
+from fonds.pipelines.runtime.binding import BoundStage, bind
+from fonds.pipelines.runtime.result_messages import (
+    ID_MAX_CHARS,
+    pack,
+    restart_message,
+)
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
@@ -36,7 +40,7 @@ PAGES, LINKS = Topic("pages", Note), Topic("links", Link)
 NOTES = Topic("notes", Note, public=True)
 
 
-def bound(*stages: Stage) -> Bound:
+def bound(*stages: Stage) -> BoundStage:
     whole = stages or (Stage("read", PAGES, (LINKS, NOTES)),)
     readers = (Stage("fetch", LINKS), Stage("keep", NOTES))
     pipeline = Pipeline("p", PAGES, (*whole, *readers))
@@ -47,7 +51,9 @@ def delivery(name: str = "e1", **headers: str) -> Delivery:
     return Delivery(Message(name, b"{}", "k", headers=headers), "p.read-in", None)
 
 
-def ids(result: Result, parent: Delivery | None = None, where: Bound | None = None) -> list[str]:
+def ids(
+    result: Result, parent: Delivery | None = None, where: BoundStage | None = None
+) -> list[str]:
     packed = pack(where or bound(), parent or delivery(), result)
     return [message.id for _, message in packed.outgoing]
 
@@ -111,7 +117,7 @@ def test_of_which_nothing_is_wanted_ends_so_unless_it_ended_otherwise() -> None:
     assert packed.disposition.reason is Reason.NOT_WANTED
     assert packed.outgoing == []
     assert packed.about == "a"
-    failed = quarantined(Reason.TIMEOUT, "slow")
+    failed = quarantine(Reason.TIMEOUT, "slow")
     assert pack(where, delivery(), Result(failed, (Note("a"),))).disposition == failed
     assert pack(where, delivery(), Result()).disposition is DONE
     sink = replace(where, stage=replace(where.stage, sink=True))
@@ -125,7 +131,7 @@ def test_every_reader_is_promised_what_it_will_get() -> None:
     )
     steps = {one.name: lambda item: Result() for one in pipeline.stages}
     where = bind(pipeline, steps, "t")[0]
-    row, *promised = pack(where, delivery(), Result(items=(Note("a"),))).rows(where, NOW)
+    row, *promised = pack(where, delivery(), Result(items=(Note("a"),))).build_rows(where, NOW)
     assert (row.verdict, row.is_open, row.about, row.entry_id) == ("done", False, "a", "e1")
     assert [(one.step, one.verdict, one.parent_id, one.parent_step) for one in promised] == [
         ("keep", "pending", "e1", "read"),
@@ -135,8 +141,8 @@ def test_every_reader_is_promised_what_it_will_get() -> None:
 
 def test_begun_again_a_message_keeps_what_it_is_and_loses_what_became_of_it() -> None:
     failed = Message("e1.a", b"", "k", 3, {"entry": "e1", "reason": "timeout", "detail": "slow"})
-    again = begun_again(failed)
+    again = restart_message(failed)
     assert (again.attempt, dict(again.headers)) == (0, {"entry": "e1", "run": "2"})
-    assert begun_again(again).headers["run"] == "3"
+    assert restart_message(again).headers["run"] == "3"
     parent = Delivery(again, "p.read-in", None)
     assert ids(Result(items=(Note("a"),)), parent) == ["e1.a.notes.run2"]

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from fonds.model.disposition import Reason, quarantined
+from fonds.model.disposition import Reason, quarantine
 from fonds.model.errors import StoreUnavailableError, TransientError
 from fonds.model.step import Result
+from fonds.pipelines.runtime.quarantine import release
 from fonds.queues.sqlite import SqliteQueue
-from fonds.runtime.quarantine import release
 from small_pipeline import RETRY, Number, RaisesOnce, Workplace
 
 
 def _fail(item: Number) -> Result:
     even = item.value % 2 == 0
-    return Result(quarantined(Reason.BROKEN_PDF if even else Reason.TIMEOUT, f"no. {item.value}"))
+    return Result(quarantine(Reason.BROKEN_PDF if even else Reason.TIMEOUT, f"no. {item.value}"))
 
 
 @pytest.fixture
 def failed(place: Workplace) -> Workplace:
     place.enter(*range(6))
-    place.loop(_fail).turn(0.0)
-    assert place.depth().quarantined == 6
+    place.loop(_fail).run_once(0.0)
+    assert place.get_depth().quarantined == 6
     return place
 
 
@@ -40,7 +40,7 @@ def _release(place: Workplace, reason: str, **stores: Any) -> int:
 
 def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> None:
     assert _release(failed, "timeout") == 3
-    depth = failed.depth()
+    depth = failed.get_depth()
     assert (depth.ready, depth.quarantined, depth.in_hand) == (3, 3, 0)
     row = failed.row("id-001")
     assert row is not None
@@ -54,7 +54,7 @@ def test_the_wanted_go_back_to_work_with_a_clean_slate(failed: Workplace) -> Non
 
 def test_what_is_not_wanted_stays_where_it_was(failed: Workplace) -> None:
     assert _release(failed, "bomb") == 0
-    assert failed.depth().quarantined == 6
+    assert failed.get_depth().quarantined == 6
     assert failed.ended()["id-000"] == ("quarantined", "broken-pdf")
     assert len(failed.queue.receive("sums.double-quar", 10, 0.0)) == 6
 
@@ -62,15 +62,15 @@ def test_what_is_not_wanted_stays_where_it_was(failed: Workplace) -> None:
 def test_what_was_released_ends_anew(failed: Workplace) -> None:
     _release(failed, "timeout")
     assert failed.outcomes()["id-001"] == "pending"
-    assert failed.loop().turn(0.0) == 3
+    assert failed.loop().run_once(0.0) == 3
     assert failed.ended()["id-001"] == ("done", None)
-    assert failed.depth().quarantined == 3
+    assert failed.get_depth().quarantined == 3
 
 
 def test_what_is_made_of_it_this_time_has_an_id_of_its_own(failed: Workplace) -> None:
     """Else what was made of it before would answer for it on the books."""
     _release(failed, "timeout")
-    failed.loop().turn(0.0)
+    failed.loop().run_once(0.0)
     made = [message.id for message in failed.taken("sums.keep-in")]
     assert sorted(made) == [f"id-{n:03}.doubles.run2" for n in (1, 3, 5)]
     assert failed.outcomes()["id-001"] == "pending"
@@ -78,8 +78,8 @@ def test_what_is_made_of_it_this_time_has_an_id_of_its_own(failed: Workplace) ->
 
 def test_what_fails_again_is_set_apart_again_once(failed: Workplace) -> None:
     _release(failed, "timeout")
-    failed.loop(_fail).turn(0.0)
-    assert failed.depth().quarantined == 6
+    failed.loop(_fail).run_once(0.0)
+    assert failed.get_depth().quarantined == 6
     assert failed.ended()["id-001"] == ("quarantined", "timeout")
 
 
@@ -97,7 +97,7 @@ def test_a_failure_between_the_acts_loses_no_message(
     with pytest.raises(StoreUnavailableError):
         _release(failed, "timeout", **stores)
     releasing.close()
-    failed.loop().turn(0.0)
+    failed.loop().run_once(0.0)
     held = {one.message.id for one in failed.queue.receive("sums.double-quar", 10, 0.0)}
     done = {one for one, ended in failed.ended().items() if ended[0] == "done"}
     assert held | done == {f"id-{n:03}" for n in range(6)}
@@ -109,12 +109,12 @@ def test_what_was_tried_often_before_has_all_its_attempts_again(place: Workplace
     def away(item: Number) -> Result:
         raise TransientError("no answer")
 
-    while not place.depth().quarantined:
-        place.loop(away).turn(0.0)
+    while not place.get_depth().quarantined:
+        place.loop(away).run_once(0.0)
         place.clock.pass_s(100.0)
     assert _release(place, "store-unavailable") == 1
     for attempt in range(RETRY.count_max):
-        assert place.loop(away).turn(0.0) == 1
+        assert place.loop(away).run_once(0.0) == 1
         row = place.row("id-001")
         assert row is not None
         assert (row.verdict, row.attempt) == ("retried", attempt)

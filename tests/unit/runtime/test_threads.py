@@ -17,12 +17,12 @@ from fonds.model.errors import (
     TransientError,
 )
 from fonds.model.step import Result
-from fonds.runtime import threads as threads_module
-from fonds.runtime.binding import Bound, bind
-from fonds.runtime.hand import Hand
-from fonds.runtime.handover import Bounds, Handover
-from fonds.runtime.paces.loop import Loop
-from fonds.runtime.threads import WorkerThreads
+from fonds.pipelines.runtime import worker_threads as threads_module
+from fonds.pipelines.runtime.binding import BoundStage, bind
+from fonds.pipelines.runtime.handoff import Handover, HandoverLimits
+from fonds.pipelines.runtime.loops import BatchLoop
+from fonds.pipelines.runtime.stage_io import StageIO
+from fonds.pipelines.runtime.worker_threads import WorkerThreads
 from small_pipeline import RETRY, SUMS, Number, RaisesOnce, Spy, Workplace, double, keep
 
 
@@ -44,12 +44,12 @@ def _threads(
     stages = bind(SUMS, {"double": step, "keep": keep}, "t")
     local = [one.subscription.incoming for one in stages] if in_memory else []
     chosen = queue or place.queue
-    handover = Handover(chosen, place.ledger, local, Bounds(age_s=0.01))
+    handover = Handover(chosen, place.ledger, local, HandoverLimits(age_s=0.01))
 
-    def make_loop(bound: Bound) -> Loop:
-        return Loop(Hand(bound, chosen, place.ledger, handover, place.clock), RETRY)
+    def make_loop(bound: BoundStage) -> BatchLoop:
+        return BatchLoop(StageIO(bound, chosen, place.ledger, handover, place.clock), RETRY)
 
-    return WorkerThreads(place.queue, handover, stages, make_loop, threads, patient=patient)
+    return WorkerThreads(place.queue, handover, stages, make_loop, threads, is_patient=patient)
 
 
 def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
@@ -58,7 +58,7 @@ def test_everything_is_worked_off_through_all_stages(place: Workplace) -> None:
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
-    assert threads.failure() is None
+    assert threads.get_failure() is None
     assert {one for one in ids if place.row(one, "keep")} == set(ids)
 
 
@@ -72,7 +72,7 @@ def test_what_is_delayed_for_long_is_not_waited_for(place: Workplace) -> None:
     threads.start()
     assert threads.drain(0.01) == 1
     assert threads.stop()
-    assert place.depth().delayed == 1
+    assert place.get_depth().delayed == 1
 
 
 def _unavailable(item: Number) -> Result:
@@ -88,7 +88,7 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
-    assert threads.failure() is None
+    assert threads.get_failure() is None
     assert set(place.ended()) == set(ids)
     assert "deaf; again in" in caplog.text
 
@@ -109,7 +109,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
-    assert threads.failure() is None
+    assert threads.get_failure() is None
     assert set(place.ended()) == set(ids)
     assert "no room; again in" in caplog.text
 
@@ -117,7 +117,7 @@ def test_a_patient_crew_waits_for_room_and_goes_on(
 def test_a_queue_that_does_not_say_its_depth_is_asked_again(place: Workplace) -> None:
     place.enter(1)
     threads = _threads(place)
-    threads.queue = RaisesOnce(place.queue, "depth", StoreUnavailableError("deaf"), nth=2)
+    threads.queue = RaisesOnce(place.queue, "get_depth", StoreUnavailableError("deaf"), nth=2)
     threads.start()
     assert threads.drain(0.0) == 0
     assert threads.stop()
@@ -137,7 +137,7 @@ def test_when_told_to_stop_while_a_store_is_away_everything_is_given_back(
     threads.start()
     assert tried.wait(10)
     assert threads.stop()
-    assert (place.depth().ready, place.depth().in_hand) == (3, 0)
+    assert (place.get_depth().ready, place.get_depth().in_hand) == (3, 0)
 
 
 def test_a_full_disk_stops_the_threads_and_is_told(place: Workplace) -> None:
@@ -149,9 +149,9 @@ def test_a_full_disk_stops_the_threads_and_is_told(place: Workplace) -> None:
     threads = _threads(place, full)
     threads.start()
     assert threads.drain(60.0) == 2
-    assert threads.stopping()
+    assert threads.is_stopping()
     assert threads.stop()
-    assert isinstance(threads.failure(), ConfigurationError)
+    assert isinstance(threads.get_failure(), ConfigurationError)
 
 
 def test_a_fault_in_the_loop_itself_stops_the_threads_and_is_told(place: Workplace) -> None:
@@ -160,7 +160,7 @@ def test_a_fault_in_the_loop_itself_stops_the_threads_and_is_told(place: Workpla
     threads.start()
     threads.drain(60.0)
     assert threads.stop()
-    assert isinstance(threads.failure(), ZeroDivisionError)
+    assert isinstance(threads.get_failure(), ZeroDivisionError)
 
 
 def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None:
@@ -179,7 +179,7 @@ def test_when_told_to_stop_what_is_in_hand_is_finished(place: Workplace) -> None
     go_on.set()
     assert threads.stop()
     assert len(place.ended()) == 10
-    assert (place.depth().ready, place.depth().in_hand) == (20, 0)
+    assert (place.get_depth().ready, place.get_depth().in_hand) == (20, 0)
 
 
 def test_a_thread_that_does_not_end_is_told(
@@ -207,7 +207,7 @@ def test_a_failure_beside_the_threads_stops_them(place: Workplace) -> None:
     threads.start()
     threads.fail(ValueError("beside"))
     assert threads.stop()
-    assert str(threads.failure()) == "beside"
+    assert str(threads.get_failure()) == "beside"
 
 
 def test_a_stage_without_a_number_of_workers_gets_the_default(place: Workplace) -> None:
@@ -239,8 +239,8 @@ def test_several_workers_of_one_stage_share_its_messages(place: Workplace) -> No
 def _turn_until_empty(place: Workplace) -> None:
     loop = place.loop()
     ends_at = time.monotonic() + 20
-    while place.depth().pending and time.monotonic() < ends_at:
-        loop.turn(0.001)
+    while place.get_depth().pending and time.monotonic() < ends_at:
+        loop.run_once(0.001)
 
 
 def test_ticks_are_given_while_waiting(place: Workplace) -> None:
@@ -280,7 +280,7 @@ def test_stopped_in_the_middle_everything_is_done_or_comes_again(place: Workplac
     threads.start()
     assert slowed.wait(30)
     assert threads.stop()
-    assert threads.handover.left == 0
+    assert threads.handover.pending_count == 0
     again = _threads(place)
     again.start()
     assert again.drain(0.0) == 0

@@ -12,8 +12,8 @@ from fixtures.grobid_server import Answer, GrobidServer, grobid_server
 from fixtures.tei import tei
 from fonds.model.errors import ConfigurationError, PostponedError, TransientError
 from fonds.model.paper import GrobidStatus
-from fonds.services import grobid
-from fonds.services.grobid import Grobid, Pressure
+from fonds.papers import grobid_client
+from fonds.papers.grobid_client import GrobidClient, ServerPressure
 
 PDF = b"%PDF-1.7 \r\n--boundary\r\n%%EOF"
 TEI_MAX_BYTES = 100_000
@@ -25,8 +25,8 @@ def server() -> Iterator[GrobidServer]:
         yield serving
 
 
-def client(server: GrobidServer, timeout_s: float = 20.0) -> Grobid:
-    return Grobid(server.url, 4, timeout_s, TEI_MAX_BYTES)
+def client(server: GrobidServer, timeout_s: float = 20.0) -> GrobidClient:
+    return GrobidClient(server.url, 4, timeout_s, TEI_MAX_BYTES)
 
 
 def test_the_pdf_goes_out_whole_with_the_parameters(server: GrobidServer) -> None:
@@ -86,7 +86,7 @@ def test_an_answer_about_the_server_is_none_about_the_document(
 def test_a_server_that_is_not_there_is_away() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
-        ask = Grobid(f"http://127.0.0.1:{held.getsockname()[1]}", 1, 5.0, 100)
+        ask = GrobidClient(f"http://127.0.0.1:{held.getsockname()[1]}", 1, 5.0, 100)
         with pytest.raises(PostponedError, match="cannot be reached"):
             ask(PDF)
 
@@ -111,14 +111,14 @@ def test_a_server_that_takes_too_long_is_a_result(server: GrobidServer) -> None:
 def test_a_pdf_that_is_too_large_is_not_sent(
     server: GrobidServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grobid, "PDF_MAX_BYTES", 10)
+    monkeypatch.setattr(grobid_client, "PDF_MAX_BYTES", 10)
     answer = client(server)(PDF)
     assert (answer.status, answer.status_code, server.asked) == ("blob-too-large", -5, [])
 
 
 def test_no_more_are_sent_than_may_be_under_way() -> None:
     with grobid_server(Answer(body=tei(), slow_s=0.2)) as server:
-        ask = Grobid(server.url, 2, 20.0, TEI_MAX_BYTES)
+        ask = GrobidClient(server.url, 2, 20.0, TEI_MAX_BYTES)
 
         def one(_: int) -> bool:
             try:
@@ -134,17 +134,17 @@ def test_no_more_are_sent_than_may_be_under_way() -> None:
 
 def test_without_a_url_a_person_has_to_set_one() -> None:
     with pytest.raises(ConfigurationError, match=r"grobid\.url"):
-        Grobid("", 1, 1.0, 1)(PDF)
+        GrobidClient("", 1, 1.0, 1)(PDF)
 
 
 def test_a_server_that_stays_away_is_left_alone_for_longer_and_longer() -> None:
     now = [0.0]
-    pressure = Pressure(clock=lambda: now[0])
+    pressure = ServerPressure(clock=lambda: now[0])
     pauses = []
     for _ in range(9):
-        pauses.append(pressure.away("busy").after_s)
-        assert pressure.away("busy too").after_s == pauses[-1], "of several the first tells"
+        pauses.append(pressure.mark_away("busy").after_s)
+        assert pressure.mark_away("busy too").after_s == pauses[-1], "of several the first tells"
         now[0] += pauses[-1]
     assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300]
-    pressure.taken()
-    assert pressure.away("busy").after_s == 5
+    pressure.mark_available()
+    assert pressure.mark_away("busy").after_s == 5

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture
-from fonds.model.entry import Entry, of_capture
+from fonds.model.entry import Entry, build_capture_entry
 from fonds.model.rows import InputRow
-from fonds.sources.paths import PathSource
 
 Read = Callable[..., tuple[list[Capture], Counter[str]]]
 
@@ -30,7 +30,7 @@ def source(home: Path, *paths: Path, warc_base: str = "") -> PathSource:
 
 
 def only_input(one: PathSource) -> InputRow:
-    (row,) = one.inputs()
+    (row,) = one.iter_inputs()
     return row
 
 
@@ -38,10 +38,10 @@ def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture
     """All captures of an input, each entered as itself, and its tally."""
     found: list[Capture] = []
     tally: Counter[str] = Counter()
-    for thing in one.entries(row or only_input(one)):
+    for thing in one.iter_entries(row or only_input(one)):
         if isinstance(thing, Entry):
             assert isinstance(thing.item, Capture)
-            assert thing == of_capture(thing.item)
+            assert thing == build_capture_entry(thing.item)
             found.append(thing.item)
         elif isinstance(thing, Mapping):
             tally.update(thing)
@@ -51,8 +51,8 @@ def captures(one: PathSource, row: InputRow | None = None) -> tuple[list[Capture
 def resumed_everywhere(one: PathSource) -> None:
     """From every position given out, exactly what was not given before comes again."""
     row = only_input(one)
-    things = list(one.entries(row))
+    things = list(one.iter_entries(row))
     for place, thing in enumerate(things):
         if isinstance(thing, int):
-            rest = list(one.entries(replace(row, position=thing)))
+            rest = list(one.iter_entries(replace(row, position=thing)))
             assert rest == things[place:], f"going on from {thing}"

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from fixtures.warcs import gzipped, http_response
-from fonds.extract.file_meta import describe
+from fonds.archive.store.folder import FolderArchive
+from fonds.extract.mime import describe
+from fonds.ingest.sources.indexes import find_below
+from fonds.ingest.sources.paths import PathSource
+from fonds.ingest.steps.identify import IdentifyStep
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
-from fonds.sources.indexes import find_below
-from fonds.sources.paths import PathSource
-from fonds.steps.intake.identify import Identify
-from fonds.stores.archive.folder import FolderArchive
 
 
 def _captures(source: PathSource) -> list[Capture]:
-    entries = [entry for row in source.inputs() for entry in source.entries(row)]
+    entries = [entry for row in source.iter_inputs() for entry in source.iter_entries(row)]
     items = [getattr(entry, "item", None) for entry in entries]
     return [item for item in items if isinstance(item, Capture)]
 
@@ -65,13 +65,14 @@ def test_with_follow_they_are_noted_and_what_is_behind_them_is_taken_in(named: P
 
 def test_told_to_follow_later_it_looks_again(named: Path) -> None:
     before, after = (
-        {row.input_id for row in _source(named, follow=follow).inputs()} for follow in (False, True)
+        {row.input_id for row in _source(named, follow=follow).iter_inputs()}
+        for follow in (False, True)
     )
     assert not before & after
 
 
 def test_a_link_is_set_aside_or_refused_and_not_read(named: Path) -> None:
-    identify = Identify(FolderArchive(named.parent / "archive"), describe, 10_000, 10_000)
+    identify = IdentifyStep(FolderArchive(named.parent / "archive"), describe, 10_000, 10_000)
     for follow, reason in ((False, Reason.NOT_FOLLOWED), (True, Reason.FOLLOWED)):
         for one in _captures(_source(named, follow=follow)):
             if one.damage is not None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.warcs import gzipped, http_response, warcinfo
+from fonds.ingest.sources import indexes
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
-from fonds.sources import indexes
 
 from .conftest import captures, only_input, resumed_everywhere, source
 

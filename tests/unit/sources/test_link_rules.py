@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.model.disposition import Reason
-from fonds.sources.link_rules import LinkRules, rules_of
 
 RULES = LinkRules()
 
@@ -45,7 +45,7 @@ RULES = LinkRules()
     ],
 )
 def test_a_link_is_refused_for_its_reason(url: str | None, reason: Reason) -> None:
-    refusal = RULES.refusal(url)
+    refusal = RULES.find_refusal(url)
     assert refusal is not None
     assert refusal[0] is reason
     assert refusal[1]
@@ -64,21 +64,21 @@ def test_a_link_is_refused_for_its_reason(url: str | None, reason: Reason) -> No
     ],
 )
 def test_what_may_be_fetched_is_let_through(url: str) -> None:
-    assert RULES.refusal(url) is None
+    assert RULES.find_refusal(url) is None
 
 
 def test_the_list_of_what_is_no_news_can_be_changed() -> None:
-    rules = rules_of("Spam.example, .ads.example", "youtube.com")
-    assert rules.refusal("https://a.spam.example/") is not None
-    assert rules.refusal("https://ads.example/") is not None
-    assert rules.refusal("https://www.youtube.com/") is None
+    rules = create_link_rules("Spam.example, .ads.example", "youtube.com")
+    assert rules.find_refusal("https://a.spam.example/") is not None
+    assert rules.find_refusal("https://ads.example/") is not None
+    assert rules.find_refusal("https://www.youtube.com/") is None
 
 
 def test_private_addresses_can_be_allowed() -> None:
-    assert LinkRules(private_addresses=True).refusal("http://127.0.0.1/") is None
+    assert LinkRules(allows_private_addresses=True).find_refusal("http://127.0.0.1/") is None
 
 
 @given(st.text())
 def test_any_text_is_judged(url: str) -> None:
-    refusal = RULES.refusal(url)
+    refusal = RULES.find_refusal(url)
     assert refusal is None or refusal[1]

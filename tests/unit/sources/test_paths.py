@@ -24,11 +24,11 @@ from fixtures.warcs import (
     warcinfo,
     zstandarded,
 )
-from fonds.formats.envelope import decode, encode
+from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.message import Message
-from fonds.sources.paths import PathSource
+from fonds.queues.messages.envelope import decode, encode
 
 from .conftest import captures, only_input, resumed_everywhere, source
 
@@ -147,7 +147,7 @@ def test_a_name_that_is_not_utf8_is_accounted_for_and_stops_nothing(
     _written(Path(name), text_pdf())
     _written(tmp_path / "whole.pdf", text_pdf())
     one = source(home, tmp_path)
-    rows = list(one.inputs())
+    rows = list(one.iter_inputs())
     found = [capture for row in rows for capture in captures(one, row)[0]]
     assert [decode(Message("", encode(capture)), Capture) for capture in found] == found
     assert [capture.damage_reason for capture in found] == [Reason.UNREADABLE_SOURCE, None]
@@ -181,7 +181,7 @@ def test_the_inbox_is_in_the_home(home: Path) -> None:
 
 
 def test_no_paths_are_no_inputs(home: Path) -> None:
-    assert list(PathSource([], home, "test", "").inputs()) == []
+    assert list(PathSource([], home, "test", "").iter_inputs()) == []
 
 
 def test_a_gzipped_page_is_a_loose_file(tmp_path: Path, home: Path) -> None:
@@ -205,8 +205,8 @@ EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 def test_a_file_in_which_nothing_lies_is_one_entry(tmp_path: Path, name: str, body: bytes) -> None:
     (tmp_path / name).write_bytes(body)
     source = PathSource([tmp_path / name], tmp_path / "home", "default", "")
-    (row,) = source.inputs()
-    found = [one for one in source.entries(row) if not isinstance(one, int)]
+    (row,) = source.iter_inputs()
+    found = [one for one in source.iter_entries(row) if not isinstance(one, int)]
     assert len(found) == 1
 
 
@@ -214,7 +214,7 @@ def test_a_zip_of_folders_alone_says_that_it_is_empty(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "folders.zip", "w") as archive:
         archive.mkdir("one")
     source = PathSource([tmp_path / "folders.zip"], tmp_path / "home", "default", "")
-    (found,) = captures(source, *source.inputs())[0]
+    (found,) = captures(source, *source.iter_inputs())[0]
     assert (found.damage, found.damage_reason) == ("nothing lies in this ZIP", Reason.EMPTY_BODY)
 
 

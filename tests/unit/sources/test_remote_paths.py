@@ -12,12 +12,12 @@ import pytest
 from fixtures.answering import Answering, Given, answering
 from fixtures.warcs import PAGE, gzipped, http_response, revisit
 from fonds.config import load_settings
+from fonds.ingest.sources.paths import PathSource
+from fonds.ingest.sources.remote_files import RemoteFiles
+from fonds.ingest.sources.remote_paths import RemotePathSource
 from fonds.model.capture import Capture, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.sources.paths import PathSource
-from fonds.sources.remote_paths import RemotePaths
-from fonds.wiring.backends import open_archive, open_web
-from fonds.wiring.elsewhere.remote_files import RemoteFiles
+from fonds.wiring.stores import open_archive, open_web
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 CDX = (
@@ -33,15 +33,15 @@ def server() -> Iterator[Answering]:
         yield state
 
 
-def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePaths:
+def source(home: Path, *urls: str, keeps_files: bool, base: str = "") -> RemotePathSource:
     settings = load_settings(home, {"elsewhere.private_addresses": "true"})
     remotes = RemoteFiles(open_web(settings), lambda: None)
     local = PathSource([], home, "default", base)
-    return RemotePaths(local, urls, remotes, lambda: NOW, keeps_files=keeps_files)
+    return RemotePathSource(local, urls, remotes, lambda: NOW, keeps_files=keeps_files)
 
 
-def captures(source: RemotePaths) -> list[Capture]:
-    found = [one for row in source.inputs() for one in source.entries(row)]
+def captures(source: RemotePathSource) -> list[Capture]:
+    found = [one for row in source.iter_inputs() for one in source.iter_entries(row)]
     items = [getattr(one, "item", None) for one in found]
     return [one for one in items if isinstance(one, Capture)]
 
@@ -74,11 +74,11 @@ def test_the_records_of_a_warc_can_be_read_where_their_captures_lie(
 def test_reading_can_go_on_behind_any_position(server: Answering, tmp_path: Path) -> None:
     url = offer(server, "/item/crawl.warc.gz", gzipped([http_response(), revisit()]))
     of_url = source(tmp_path, url, keeps_files=False)
-    (row,) = of_url.inputs()
-    everything = list(of_url.entries(row))
+    (row,) = of_url.iter_inputs()
+    everything = list(of_url.iter_entries(row))
     marks = [one for one in everything if isinstance(one, int)]
     assert len(marks) == 2
-    rest = list(of_url.entries(replace(row, position=marks[1])))
+    rest = list(of_url.iter_entries(replace(row, position=marks[1])))
     assert rest == everything[everything.index(marks[1]) :]
 
 
@@ -115,8 +115,8 @@ def test_the_parts_of_a_compressed_index_are_those_named_with_it(
     (alone,) = captures(source(tmp_path, index, keeps_files=True))
     assert alone.damage_reason is Reason.MISSING_SOURCE
     both = source(tmp_path, index, part, keeps_files=True)
-    first, _ = both.inputs()
-    assert list(both.entries(first)) == [{str(Reason.NOT_A_CAPTURE): 1}]
+    first, _ = both.iter_inputs()
+    assert list(both.iter_entries(first)) == [{str(Reason.NOT_A_CAPTURE): 1}]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.container import TASK_FIELDS, Container, container
-from fonds.formats.wire.work_object import SHAPES, WorkObject
+from fonds.ingest.sources.container import TASK_FIELDS, Container, detect_container
+from fonds.ingest.sources.paths import PathSource
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.sources.paths import PathSource
+from fonds.queues.messages.work_objects import SHAPES, WorkObject
 
 from .conftest import captures
 
@@ -39,7 +39,7 @@ def read(tmp_path: Path, *lines: Any, base: str = "", packed: bool = False) -> l
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     source = PathSource([path], tmp_path / "home", "default", base)
-    (row,) = source.inputs()
+    (row,) = source.iter_inputs()
     assert row.kind == "tasks"
     return captures(source, row)[0]
 
@@ -114,7 +114,7 @@ def test_packed_lists_are_read_and_a_cut_one_says_where(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     source = PathSource([path], tmp_path / "home", "default", "")
-    (row,) = source.inputs()
+    (row,) = source.iter_inputs()
     found, _ = captures(source, row)
     assert found[-1].damage_reason is Reason.DAMAGED_RECORD
 
@@ -122,16 +122,16 @@ def test_packed_lists_are_read_and_a_cut_one_says_where(tmp_path: Path) -> None:
 def test_reading_goes_on_where_it_stopped(tmp_path: Path) -> None:
     read(tmp_path, CDX, CDX, CDX)
     source = PathSource([tmp_path / "tasks.jsonl"], tmp_path / "home", "default", "")
-    (row,) = source.inputs()
+    (row,) = source.iter_inputs()
     whole, _ = captures(source, row)
     rest, _ = captures(source, replace(row, position=1))
     assert rest == whole[1:]
 
 
 def test_other_json_lines_are_no_tasks() -> None:
-    assert container(json.dumps(CDX).encode()) is Container.TASKS
-    assert container(b'{"title": "a page", "text": "words"}\n') is None
-    assert container(b"{}\n") is None
+    assert detect_container(json.dumps(CDX).encode()) is Container.TASKS
+    assert detect_container(b'{"title": "a page", "text": "words"}\n') is None
+    assert detect_container(b"{}\n") is None
 
 
 @given(
@@ -157,7 +157,7 @@ def test_json_lines_of_other_shapes_are_no_list_of_work(
 ) -> None:
     path = tmp_path / "gold.jsonl"
     path.write_text(f"{json.dumps(line)}\n" * 3)
-    (row,) = PathSource([path], tmp_path / "home", "default", "").inputs()
+    (row,) = PathSource([path], tmp_path / "home", "default", "").iter_inputs()
     assert row.kind == "file"
 
 
@@ -165,7 +165,7 @@ def test_every_documented_shape_is_a_list_of_work() -> None:
     values = {"warc_offset": 0, "datetime": "20200102030405"}
     for names in SHAPES.values():
         line = json.dumps({name: values.get(name, "a") for name in names})
-        assert container(f"{line}\n".encode()) is Container.TASKS, line
+        assert detect_container(f"{line}\n".encode()) is Container.TASKS, line
 
 
 def test_the_fields_of_a_line_are_those_of_a_work_object() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fonds.sources.walk import walk
+from fonds.ingest.sources.walk import iter_files
 
 
 def _names(root: Path, *paths: Path) -> list[str]:
-    found = walk(paths or (root,), root / "home")
+    found = iter_files(paths or (root,), root / "home")
     return [one.path.relative_to(root).as_posix() for one in found]
 
 
@@ -26,7 +26,7 @@ def test_files_come_in_order_of_their_names(tmp_path: Path) -> None:
 def test_size_and_time_are_told(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
     os.utime(tmp_path / "a", ns=(1, 1_700_000_000_123_456_789))
-    (found,) = walk([tmp_path], tmp_path / "home")
+    (found,) = iter_files([tmp_path], tmp_path / "home")
     assert (found.size_bytes, found.modified_ns) == (5, 1_700_000_000_123_456_789)
     assert found.error is None
 
@@ -42,15 +42,15 @@ def test_links_to_folders_above_do_not_lead_round_for_ever(tmp_path: Path) -> No
 def test_links_that_lead_to_each_other_are_told_as_errors(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(tmp_path / "one")
-    found = list(walk([tmp_path], tmp_path / "home"))
+    found = list(iter_files([tmp_path], tmp_path / "home"))
     assert [one.path.name for one in found] == ["one", "two"]
-    assert all(one.error is not None and not one.missing for one in found)
+    assert all(one.error is not None and not one.is_missing for one in found)
 
 
 def test_a_link_to_nothing_is_a_missing_file(tmp_path: Path) -> None:
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    (found,) = walk([tmp_path], tmp_path / "home")
-    assert found.missing
+    (found,) = iter_files([tmp_path], tmp_path / "home")
+    assert found.is_missing
     assert found.error == "no such file"
 
 
@@ -72,7 +72,7 @@ def test_pipes_and_sockets_are_told_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
-        found = list(walk([tmp_path], tmp_path / "home"))
+        found = list(iter_files([tmp_path], tmp_path / "home"))
     assert [one.error for one in found] == ["not a regular file (a pipe, socket or device)"] * 2
 
 
@@ -81,7 +81,7 @@ def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "file").chmod(0)
     (tmp_path / "folder").mkdir(mode=0)
-    found = list(walk([tmp_path], tmp_path / "home"))
+    found = list(iter_files([tmp_path], tmp_path / "home"))
     (tmp_path / "folder").chmod(0o700)
     assert [(one.path.name, one.error) for one in found] == [
         ("file", "permission denied"),
@@ -98,13 +98,13 @@ def test_what_may_not_be_read_is_told_to_root_too(
     def refuse(path: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("fonds.sources.walk.os.access", lambda path, mode: False)
+    monkeypatch.setattr("fonds.ingest.sources.walk.os.access", lambda path, mode: False)
     real = os.scandir
     monkeypatch.setattr(
-        "fonds.sources.walk.os.scandir",
+        "fonds.ingest.sources.walk.os.scandir",
         lambda path: refuse(path) if Path(path).name == "folder" else real(path),
     )
-    found = list(walk([tmp_path], tmp_path / "home"))
+    found = list(iter_files([tmp_path], tmp_path / "home"))
     assert [(one.path.name, one.error) for one in found] == [
         ("file", "permission denied"),
         ("folder", "Permission denied"),
@@ -112,8 +112,8 @@ def test_what_may_not_be_read_is_told_to_root_too(
 
 
 def test_a_path_that_is_not_there_is_found_missing(tmp_path: Path) -> None:
-    (found,) = walk([tmp_path / "nothing"], tmp_path / "home")
-    assert found.missing
+    (found,) = iter_files([tmp_path / "nothing"], tmp_path / "home")
+    assert found.is_missing
 
 
 def test_a_folder_named_twice_is_entered_once(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_folder_named_twice_is_entered_once(tmp_path: Path) -> None:
 def test_relative_paths_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.chdir(tmp_path)
-    (found,) = walk([Path("file")], tmp_path / "home")
+    (found,) = iter_files([Path("file")], tmp_path / "home")
     assert found.path == tmp_path / "file"
 
 
@@ -144,15 +144,15 @@ def _outside(tmp_path: Path) -> Path:
 
 def test_a_link_that_leads_out_of_what_was_named_is_found_and_not_followed(tmp_path: Path) -> None:
     named = _outside(tmp_path)
-    found = {one.path.name: one.leads_out for one in walk([named], tmp_path / "home")}
+    found = {one.path.name: one.is_led_out for one in iter_files([named], tmp_path / "home")}
     assert found == {"a": False, "etc": True, "one": True, "same": False}
 
 
 def test_with_follow_it_is_found_and_so_is_what_is_behind_it(tmp_path: Path) -> None:
     named = _outside(tmp_path)
     found = [
-        (str(one.path.relative_to(named)), one.leads_out)
-        for one in walk([named], tmp_path / "home", follow=True)
+        (str(one.path.relative_to(named)), one.is_led_out)
+        for one in iter_files([named], tmp_path / "home", follow=True)
     ]
     assert found == [
         ("a", False), ("etc", True), ("etc/deep/secret", False), ("one", True), ("one", False),
@@ -164,7 +164,7 @@ def test_what_is_named_may_be_a_link_itself(tmp_path: Path) -> None:
     _outside(tmp_path)
     way = tmp_path / "way"
     way.symlink_to(tmp_path / "outside")
-    assert [one.leads_out for one in walk([way], tmp_path / "home")] == [False]
+    assert [one.is_led_out for one in iter_files([way], tmp_path / "home")] == [False]
 
 
 def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
@@ -172,5 +172,7 @@ def test_a_way_out_over_several_links_is_one_too(tmp_path: Path) -> None:
     (named / "sub").mkdir()
     (named / "sub" / "again").symlink_to("../etc/deep")
     (named / "sub" / "up").symlink_to("../../outside")
-    found = {one.path.name for one in walk([named / "sub"], tmp_path / "home") if one.leads_out}
+    found = {
+        one.path.name for one in iter_files([named / "sub"], tmp_path / "home") if one.is_led_out
+    }
     assert found == {"again", "up"}

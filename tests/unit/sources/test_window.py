@@ -7,7 +7,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.sources.window import Window
+from fonds.ingest.sources.zips import Window
 
 STEPS = st.lists(
     st.one_of(

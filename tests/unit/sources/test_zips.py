@@ -10,11 +10,11 @@ import pytest
 
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import PAGE, URL, gzipped, http_response, plain, warc_record, warcinfo
-from fonds.formats.warc import RecordHead, read_heads
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.ingest.sources import zips
 from fonds.model.capture import PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import StorageFullError
-from fonds.sources import zips
 
 from .conftest import captures, only_input, resumed_everywhere, source
 
@@ -178,7 +178,7 @@ def test_damage_of_a_member_and_of_the_zip_are_two_captures(
     def torn(*arguments: object) -> None:
         raise ValueError("torn")
 
-    monkeypatch.setattr(zips._Zip, "loose", torn)
+    monkeypatch.setattr(zips._OpenZip, "build_loose", torn)
     found, _ = captures(source(home, path))
     assert len({capture.id for capture in found}) == len(found) == 2
 
@@ -189,7 +189,7 @@ def test_a_full_disk_while_unpacking_is_no_damage_of_the_zip(
     def full(source: object, target: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fonds.sources.zips.shutil.copyfileobj", full)
+    monkeypatch.setattr("fonds.ingest.sources.zips.shutil.copyfileobj", full)
     one = source(home, _zip(tmp_path / "c.zip", [("w.warc", plain(RECORDS), DEFLATED)]))
     with pytest.raises(StorageFullError, match=r"no space or quota left for .*inbox"):
         captures(one)

@@ -11,18 +11,22 @@ from typing import Any
 
 import pytest
 
-from fonds.crawl.links import link_to
+from fonds.archive.store.body_sources import (
+    LayeredArchive,
+    SpooledBodies,
+)
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.persist_pdf import (
+    PersistPdfTextStep,
+    PersistThumbnailStep,
+)
+from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.exchange import Exchange, Hop
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
-from fonds.model.story import ContentMetadata, Parsed, Story, Unarchived
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.news.spool import Fetched, Spool
-from fonds.steps.pdf.persist_pdf_text import PersistPdfText
-from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
-from fonds.steps.story.import_story import ImportStory
-from fonds.stores.archive.bodies.read_over import ReadOver
-from fonds.stores.archive.bodies.spooled import SpooledBodies
+from fonds.model.story import ContentMetadata, ParsedPage, Story, UnarchivedBody
 from order_of_writes import watched
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, identified, page_file, pdf_file
 
@@ -53,10 +57,10 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     capture = bench.loose()
     bench.enter(capture)
     CALLS.clear()
-    step = ArchiveBody(
+    step = ArchiveBodyStep(
         stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
     )
-    step([Unarchived(capture, page_file())])
+    step([UnarchivedBody(capture, page_file())])
     assert calls() == [
         "records.put",
         "archive.write",
@@ -66,30 +70,30 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     ]
 
 
-def fetched(bench: Bench) -> Fetched:
+def fetched(bench: Bench) -> FetchedLink:
     hop = Hop(
         "http://news.example/0", LATER, 200, "HTTP/1.1 200 OK", (("Content-Type", "text/html"),)
     )
-    return Fetched(link_to("http://news.example/0", "poll"), Exchange((hop,), "full"), PAGE)
+    return FetchedLink(build_link("http://news.example/0", "poll"), Exchange((hop,), "full"), PAGE)
 
 
 def test_what_was_fetched_is_in_the_spool_before_its_row_says_so(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
     """And both before anybody hears of it: the capture is what `keep` returns."""
-    Spool(stores["blobs"], stores["records"], bench.archive).keep([fetched(bench)])
+    Spool(stores["blobs"], stores["records"], bench.archive).save([fetched(bench)])
     assert calls() == ["blobs.put", "records.put"]
 
 
 def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    (capture,) = Spool(bench.blobs, bench.records, bench.archive).keep([fetched(bench)])
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([fetched(bench)])
     spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
-    archive = ReadOver(stores["archive"], spooled)
+    archive = LayeredArchive(stores["archive"], spooled)
     books = (stores["records"], stores["table"], stores["blobs"])
-    step = ArchiveBody(archive, *books, JOURNAL, clock)
-    step([Unarchived(capture, page_file())])
+    step = ArchiveBodyStep(archive, *books, JOURNAL, clock)
+    step([UnarchivedBody(capture, page_file())])
     written = ["records.put", "archive.write", "table.put", "records.put", "records.delete"]
     assert calls() == [*written, "blobs.delete", "records.change"]
 
@@ -99,7 +103,7 @@ def test_a_file_is_on_the_books_before_the_captures_that_lead_to_it(
 ) -> None:
     """Who owns a file is known before anything is said of it."""
     (capture,) = bench.in_warc(b"<p>x")
-    step = PersistFile(stores["table"], stores["records"], JOURNAL, False, clock)
+    step = PersistFileStep(stores["table"], stores["records"], JOURNAL, False, clock)
     step([identified(capture, b"<p>x")])
     assert calls() == ["records.put", "table.put", "records.put"]
 
@@ -109,8 +113,8 @@ def test_a_storys_text_comes_before_its_row_and_that_before_the_index(
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     story = Story(content_metadata=ContentMetadata(url=capture.url, text_content="The river rose."))
-    step = ImportStory(stores["records"], stores["blobs"], stores["index"], clock)
-    step([Parsed(capture, page_file(), story, "5" * 64, "reader 1")])
+    step = ImportStoryStep(stores["records"], stores["blobs"], stores["index"], clock)
+    step([ParsedPage(capture, page_file(), story, "5" * 64, "reader 1")])
     assert calls() == ["blobs.put", "records.put", "index.put"]
 
 
@@ -133,7 +137,7 @@ def text_of(bench: Bench) -> PdfText:
 def test_a_pdfs_text_comes_before_its_row_and_that_before_the_index(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfText(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
     step([text_of(bench)])
     written = [one for one in calls() if one != "records.change"]
     assert written[0] == "blobs.put"
@@ -143,13 +147,13 @@ def test_a_pdfs_text_comes_before_its_row_and_that_before_the_index(
 def test_what_stopped_a_reader_is_remembered_before_its_row_says_so(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    step = PersistPdfText(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
+    step = PersistPdfTextStep(stores["records"], stores["blobs"], stores["index"], clock, 30.0)
     step([replace(text_of(bench), status=PdfStatus.ERROR_TIMEOUT, text=None)])
     assert "index.put" not in calls()
     assert CALLS.count("records.put") == 2
 
 
 def test_a_picture_is_there_before_the_row_says_so(bench: Bench, stores: dict[str, Any]) -> None:
-    step = PersistThumbnail(stores["blobs"], stores["records"])
+    step = PersistThumbnailStep(stores["blobs"], stores["records"])
     step([Thumbnail("a" * 40, "180px-jpg", b"picture")])
     assert calls() == ["blobs.put", "records.put", "records.change"]

@@ -10,30 +10,32 @@ import pytest
 from fixtures.jats import jats
 from fixtures.pdfs import text_pdf
 from fixtures.warcs import warc_record
-from fonds.bibliography.jats_reading import read_jats_bytes
-from fonds.extract.file_meta import describe
+from fonds.derivatives.kinds import KINDS
+from fonds.derivatives.pdf import remember_nothing
+from fonds.extract.mime import describe
 from fonds.extract.page import parse_page
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
-from fonds.kinds import KINDS
-from fonds.kinds.known_pdfs import forget
-from fonds.library.tracing.traces import rows_of
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.ingest.steps.extract_pdf import ExtractPdfStep
+from fonds.ingest.steps.identify import IdentifyStep
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.parse_story import ParseStoryStep
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.persist_pdf import PersistPdfTextStep
 from fonds.model.capture import Capture
-from fonds.model.file import Identified, Unextracted, Unparsed
-from fonds.model.keys import sha1_base32
+from fonds.model.file import IdentifiedCapture, UnextractedPdf, UnparsedPage
+from fonds.model.keys import encode_sha1_base32
 from fonds.model.paper import UnreadArticle
 from fonds.model.pdf import PdfText
-from fonds.model.rights import StatedIn, Statement
+from fonds.model.rights import Statement, StatementSource
 from fonds.model.rows import CaptureRightsRow, FileRightsRow, TakedownRow
-from fonds.model.story import Parsed
-from fonds.ports.rights import rights_of
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.paper.import_jats import ImportJats
-from fonds.steps.pdf.extract_pdf import ExtractPdf
-from fonds.steps.pdf.persist_pdf_text import PersistPdfText
-from fonds.steps.story.import_story import ImportStory
-from fonds.steps.story.parse_story import ParseStory
-from fonds.wiring.steps import take_known
+from fonds.model.story import ParsedPage
+from fonds.papers.bibliography.jats import (
+    read_jats_bytes,
+)
+from fonds.papers.jats_step import ImportJatsStep
+from fonds.restrictions.traces import iter_file_rows
+from fonds.rights.capture_rights import load_capture_rights
+from fonds.wiring.steps import pass_known_work
 from step_bench import JOURNAL, LATER, PAGE, PDF, Bench, page_file
 
 CC = "https://creativecommons.org/licenses/by/4.0/"
@@ -46,17 +48,17 @@ STATED = ["noai", "cc-by-4.0", "train-ai=n"]
 LICENSED = b'<link rel="license" href="%s">' + PAGE
 
 
-def keep(bench: Bench, *captures: Capture) -> list[Identified]:
+def keep(bench: Bench, *captures: Capture) -> list[IdentifiedCapture]:
     """Identify captures and persist what was identified."""
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     items = [item for one in captures for item in identify(one).items]
-    found = [item for item in items if isinstance(item, Identified)]
-    PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)(found)
+    found = [item for item in items if isinstance(item, IdentifiedCapture)]
+    PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)(found)
     return found
 
 
 def values(bench: Bench, capture_id: str, sha1hex: str) -> list[str]:
-    found = rights_of(bench.records, {capture_id: sha1hex})[capture_id]
+    found = load_capture_rights(bench.records, {capture_id: sha1hex})[capture_id]
     return [one.value for one in found.statements]
 
 
@@ -77,7 +79,7 @@ def test_every_capture_keeps_what_its_response_states(bench: Bench, body: bytes,
 
 def test_a_revisit_keeps_what_its_own_response_states(bench: Bench) -> None:
     (first,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), *SIGNALS))
-    digest = sha1_base32(bytes.fromhex(page_file().sha1))
+    digest = encode_sha1_base32(bytes.fromhex(page_file().sha1))
     record = warc_record(
         b"HTTP/1.1 304 Not Modified\r\nX-Robots-Tag: noindex\r\n\r\n",
         record_type="revisit",
@@ -91,7 +93,7 @@ def test_a_revisit_keeps_what_its_own_response_states(bench: Bench) -> None:
 
 
 def test_a_revisit_whose_record_is_gone_is_a_capture_that_states_nothing(bench: Bench) -> None:
-    digest = sha1_base32(bytes.fromhex(page_file().sha1))
+    digest = encode_sha1_base32(bytes.fromhex(page_file().sha1))
     known = bench.revisited(digest)
     gone = replace(known, place=replace(known.place, offset=10**6))
     assert [one.rights.statements for one in keep(bench, gone)] == [()]
@@ -109,7 +111,7 @@ def test_a_capture_that_comes_again_has_one_row(bench: Bench) -> None:
 def test_nothing_of_what_was_taken_down_stays(bench: Bench) -> None:
     (first,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), *SIGNALS))
     (found,) = keep(bench, first)
-    removed = {type(row) for row in rows_of(bench.records, found.about)}
+    removed = {type(row) for row in iter_file_rows(bench.records, found.about)}
     assert CaptureRightsRow in removed
     bench.records.put([TakedownRow(found.about, "other", "", "me", LATER, {})])
     keep(bench, first)
@@ -118,10 +120,10 @@ def test_nothing_of_what_was_taken_down_stays(bench: Bench) -> None:
 
 def read_page(bench: Bench, body: bytes) -> str:
     (capture,) = bench.in_warc(body)
-    parse = ParseStory(bench.archive, parse_page, "reader 1", False, lambda: LATER)
-    items = parse(Unparsed(capture, describe(body, "text/html"))).items
-    ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)(
-        [item for item in items if isinstance(item, Parsed)]
+    parse = ParseStoryStep(bench.archive, parse_page, "reader 1", False, lambda: LATER)
+    items = parse(UnparsedPage(capture, describe(body, "text/html"))).items
+    ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)(
+        [item for item in items if isinstance(item, ParsedPage)]
     )
     return describe(body, "text/html").sha1
 
@@ -134,10 +136,12 @@ def read_pdf(bench: Bench, body: bytes) -> str:
         return extract_pdf_bytes(body, limits)
 
     file = describe(body, "application/pdf")
-    step = ExtractPdf(bench.archive, extract, extract, "reader 1", forget, take_known)  # type: ignore[arg-type]
-    items: Sequence[object] = step(Unextracted(capture, file)).items
+    step = ExtractPdfStep(
+        bench.archive, extract, extract, "reader 1", remember_nothing, pass_known_work
+    )  # type: ignore[arg-type]
+    items: Sequence[object] = step(UnextractedPdf(capture, file)).items
     texts = [item for item in items if isinstance(item, PdfText)]
-    PersistPdfText(bench.records, bench.blobs, bench.index, lambda: LATER, 30.0)(texts)
+    PersistPdfTextStep(bench.records, bench.blobs, bench.index, lambda: LATER, 30.0)(texts)
     return file.sha1
 
 
@@ -145,7 +149,7 @@ def read_article(bench: Bench, body: bytes) -> str:
     (capture,) = bench.in_warc(body, mime="text/xml")
     file = describe(body, "text/xml")
     stores = (bench.archive, bench.table, bench.records, bench.blobs, bench.index)
-    ImportJats(*stores, JOURNAL, read_jats_bytes, lambda: LATER)([UnreadArticle(capture, file)])
+    ImportJatsStep(*stores, JOURNAL, read_jats_bytes, lambda: LATER)([UnreadArticle(capture, file)])
     return file.sha1
 
 
@@ -155,14 +159,14 @@ PERMISSIONS = "<permissions><license><license-p>CC BY 4.0</license-p></license><
 @pytest.mark.parametrize(
     ("read", "body", "where"),
     [
-        (read_page, LICENSED % CC.encode(), StatedIn.LINK),
-        (read_pdf, text_pdf(info={"Copyright": "CC BY 4.0"}), StatedIn.INFO),
-        (read_article, jats(meta=PERMISSIONS), StatedIn.ARTICLE),
+        (read_page, LICENSED % CC.encode(), StatementSource.LINK),
+        (read_pdf, text_pdf(info={"Copyright": "CC BY 4.0"}), StatementSource.INFO),
+        (read_article, jats(meta=PERMISSIONS), StatementSource.ARTICLE),
     ],
     ids=["page", "pdf", "article"],
 )
 def test_what_a_file_states_has_a_row_that_its_kind_promises(  # type: ignore[no-untyped-def]
-    bench: Bench, read, body: bytes, where: StatedIn
+    bench: Bench, read, body: bytes, where: StatementSource
 ) -> None:
     sha1hex = read(bench, body)
     (row,) = bench.records.find(FileRightsRow)
@@ -172,7 +176,7 @@ def test_what_a_file_states_has_a_row_that_its_kind_promises(  # type: ignore[no
         one
         for kind in KINDS
         for made in bench.records.get(kind.row, [sha1hex])
-        for one in kind.rows(made)
+        for one in kind.build_rows(made)
         if isinstance(one, FileRightsRow)
     ]
     assert promised == [row]

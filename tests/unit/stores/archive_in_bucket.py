@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 from fixtures.buckets import FolderBucket
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.s3 import S3Archive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.s3 import S3Archive
+from fonds.archive.warc.scanner import RecordHead, read_heads
 
 
 def opened(home: Path, bucket: FolderBucket, **options: object) -> S3Archive:

@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from fonds.archive.store import volume
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
 from fonds.model.archive import ArchiveEntry
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.stores.archive import appender, volume
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
 
 AT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 
@@ -48,13 +52,13 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     full = Disk()
-    monkeypatch.setattr(appender.os, "write", full.write)
+    monkeypatch.setattr(volume.os, "write", full.write)
     return full
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[FolderArchive]:
-    opened = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=4, now=lambda: AT))
+    opened = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=4, clock=lambda: AT))
     yield opened
     opened.finish()
 
@@ -151,16 +155,16 @@ def test_names_hold_prefix_time_serial_host_and_what_chance_adds(
     found = set()
     for serial in range(2):
         monkeypatch.setattr(volume, "_serials", count(serial))
-        archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", now=lambda: AT))
+        archive = FolderArchive(tmp_path / "archive", ArchiveOptions(prefix="mc", clock=lambda: AT))
         (one,) = archive.write([entry(1)])
         archive.finish()
         name = rf"mc-20240305060708-{serial:05d}-my-host--([0-9a-f]{{8}})\.warc\.gz"
         matched = re.fullmatch(name, one.place.path)
         assert matched
-        assert volume.written_here(one.place.path)
+        assert volume.is_written_here(one.place.path)
         found.add(matched[1])
     assert len(found) == 2
-    assert not volume.written_here("mc-20240305060708-00000-other-host--12345678.warc.gz")
+    assert not volume.is_written_here("mc-20240305060708-00000-other-host--12345678.warc.gz")
 
 
 def test_a_folder_that_was_moved_keeps_its_places(tmp_path: Path) -> None:

@@ -13,23 +13,23 @@ from typing import Any
 import pytest
 
 from fixtures.archives import entry
-from fonds.library.checks.warcs import verify
-from fonds.model.archive import Archived
-from fonds.stores.archive.folder import FolderArchive
+from fonds.archive.store.folder import FolderArchive
+from fonds.audit.warcs import verify
+from fonds.model.archive import ArchivedRecord
 from purged_files import holders, purged
 
 SECRET = os.urandom(5_000)
 EVENTS = ("open", "os.rename", "os.remove", "os.truncate")
 
 
-def written(folder: Path) -> tuple[FolderArchive, list[Archived]]:
+def written(folder: Path) -> tuple[FolderArchive, list[ArchivedRecord]]:
     archive = FolderArchive(folder)
     archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
     archive.finish()
     return archive, archived
 
 
-def killed_at(folder: Path, archived: Archived, number: int, syncs: bool) -> bool:
+def killed_at(folder: Path, archived: ArchivedRecord, number: int, syncs: bool) -> bool:
     """Purge in a process of its own that kills itself at its so manieth act; False where it ended before."""
     child = os.fork()
     if child == 0:

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.answering import Answering, Given, answering
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.remote import WebArchiveReader
+from fonds.fetching.http_client import HttpClient
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError
-from fonds.stores.archive.elsewhere.replays import Replays
-from fonds.stores.archive.elsewhere.web import Web
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
 
 URL = "http://example.org/a.pdf"
 CAPTURE = f"20200101000000/{URL}"
@@ -40,7 +40,7 @@ def replay(server: Answering, tmp_path: Path) -> Callable[..., Payload]:
         tmp_path / "archive",
         ArchiveOptions(
             body_max_bytes=100_000,
-            private_addresses=True,
+            allows_private_addresses=True,
             replay_url=server.url + "/web/{timestamp}id_/{url}",
         ),
     )
@@ -173,5 +173,5 @@ def test_a_replay_asks_nobody_but_the_archive(timestamp: str, url: str) -> None:
         raise OSError("no name is known here")
 
     with pytest.raises((PermanentError, TransientError)):
-        Replays(Web(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
+        WebArchiveReader(HttpClient(resolve=note), TEMPLATE).read(f"{timestamp}/{url}", 1000)
     assert set(asked) <= {"archive.example"}

@@ -13,16 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.answering import Answering, Given, answering
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.payloads import PlaceReader
+from fonds.archive.store.remote import RemoteReader, build_item_url, open_elsewhere
+from fonds.fetching.http_client import HttpClient
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import ConfigurationError, LimitError, PermanentError, TransientError
-from fonds.stores.archive.elsewhere.by_scheme import elsewhere
-from fonds.stores.archive.elsewhere.ranges import Remote
-from fonds.stores.archive.elsewhere.replays import item_url
-from fonds.stores.archive.elsewhere.web import Web
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.archive.places import PlaceReader
+from fonds.model.errors import (
+    ConfigurationError,
+    LimitError,
+    PermanentError,
+    TransientError,
+)
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 300
 BODY_MAX_BYTES = 100_000
@@ -41,7 +44,7 @@ def archive(server: Answering, tmp_path: Path) -> FolderArchive:
         tmp_path / "archive",
         ArchiveOptions(
             body_max_bytes=BODY_MAX_BYTES,
-            private_addresses=True,
+            allows_private_addresses=True,
             petabox_url=server.url + "/serve/{item}/{path}",
         ),
     )
@@ -89,7 +92,7 @@ def test_redirects_are_followed_and_each_is_judged(read, server) -> None:
 
 def test_a_redirect_to_a_private_address_is_not_followed(server, tmp_path) -> None:
     server.answers["/to"] = Given(302, headers={"Location": "http://10.0.0.1/a.pdf"})
-    away = elsewhere(Web(lambda address: address == "127.0.0.1"), {}, "", "")
+    away = open_elsewhere(HttpClient(lambda address: address == "127.0.0.1"), {}, "", "")
     reader = PlaceReader(tmp_path, away, body_max_bytes=BODY_MAX_BYTES)
     with pytest.raises(PermanentError, match="private address"):
         reader.read(Place(PlaceKind.FILE, server.url + "/to"))
@@ -100,7 +103,10 @@ def test_private_addresses_are_not_asked_at_all_unless_allowed(server, tmp_path)
     closed = FolderArchive(
         tmp_path / "archive", ArchiveOptions(petabox_url=server.url + "/{item}/{path}")
     )
-    places = [Place(PlaceKind.FILE, server.url + "/a.pdf"), Place(PlaceKind.PETABOX, "a/b.pdf")]
+    places = [
+        Place(PlaceKind.FILE, server.url + "/a.pdf"),
+        Place(PlaceKind.PETABOX, "a/b.pdf"),
+    ]
     for place in places:
         with pytest.raises(PermanentError, match="private address") as raised:
             closed.read(place)
@@ -191,7 +197,7 @@ def test_a_petabox_path_that_leads_elsewhere_is_not_asked_for(path, archive, ser
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_petabox_url_never_leaves_its_item(item: str, path: str) -> None:
     try:
-        url = item_url(SERVE, f"{item}/{path}")
+        url = build_item_url(SERVE, f"{item}/{path}")
     except PermanentError:
         return
     prefix = "http://petabox.example/serve/"
@@ -204,7 +210,7 @@ def test_a_petabox_url_never_leaves_its_item(item: str, path: str) -> None:
 class Scarce:
     """A remote whose library is not installed."""
 
-    def __call__(self) -> Remote:
+    def __call__(self) -> RemoteReader:
         raise ConfigurationError("pip install 'fonds[s3]'")
 
 

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import entry
+from fonds.archive.store import body_sources
+from fonds.archive.store.body_sources import (
+    BodyCache,
+    LayeredArchive,
+)
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
 from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.errors import DamagedInputError
 from fonds.ports import WarcArchive
-from fonds.stores.archive.bodies import body_cache
-from fonds.stores.archive.bodies.body_cache import BodyCache
-from fonds.stores.archive.bodies.read_over import ReadOver
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
 
 SIZE = 1_000
 
@@ -65,7 +67,7 @@ def test_a_body_read_by_one_step_is_there_for_the_next_once(
 def test_what_has_no_room_is_read_again_and_the_oldest_stays(
     folder: Counting, files: list[Place]
 ) -> None:
-    cache = BodyCache(folder, kept_max_bytes=2 * SIZE)
+    cache = BodyCache(folder, max_bytes=2 * SIZE)
     bodies = [cache.read(place).body for place in files]
     folder.reads.clear()
     assert [cache.read(p, sha1hex(b)).body for p, b in zip(files, bodies, strict=True)] == bodies
@@ -78,9 +80,9 @@ def test_what_has_no_room_is_read_again_and_the_oldest_stays(
 def test_what_nobody_asks_for_again_makes_room(
     folder: Counting, files: list[Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = BodyCache(folder, kept_max_bytes=SIZE)
+    cache = BodyCache(folder, max_bytes=SIZE)
     body = cache.read(files[0]).body
-    monkeypatch.setattr(body_cache, "KEPT_S", 0.0)
+    monkeypatch.setattr(body_sources, "CACHE_S", 0.0)
     other = cache.read(files[1]).body
     folder.reads.clear()
     assert cache.read(files[1], sha1hex(other)).body == other
@@ -92,7 +94,7 @@ def test_what_nobody_asks_for_again_makes_room(
 def test_a_large_body_is_not_kept(
     folder: Counting, files: list[Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(body_cache, "BODY_MAX_BYTES", SIZE - 1)
+    monkeypatch.setattr(body_sources, "BODY_MAX_BYTES", SIZE - 1)
     cache = BodyCache(folder)
     body = cache.read(files[0]).body
     cache.read(files[0], sha1hex(body))
@@ -109,11 +111,11 @@ def test_other_bytes_than_were_asked_for_are_never_given(
 
 
 def test_what_was_archived_is_read_through_it(folder: Counting) -> None:
-    cache = ReadOver(folder.below, BodyCache(folder))
+    cache = LayeredArchive(folder.below, BodyCache(folder))
     (one,) = cache.write([entry()])
     assert cache.read(one.place).body == entry().body
     cache.finish()
-    assert cache.unsent() == {}
+    assert cache.list_unsent() == {}
     cache.close()
     assert cache.read(one.place, sha1hex(entry().body)).body == entry().body
     assert folder.reads == [one.place]
@@ -122,7 +124,7 @@ def test_what_was_archived_is_read_through_it(folder: Counting) -> None:
 def test_many_threads_never_keep_more_than_there_is_room_for(
     folder: Counting, files: list[Place]
 ) -> None:
-    cache = BodyCache(folder, kept_max_bytes=3 * SIZE)
+    cache = BodyCache(folder, max_bytes=3 * SIZE)
 
     def work() -> None:
         for _ in range(30):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.stores.records import engine
-from fonds.stores.records.schema.column_types import clean_json, clean_text
+from fonds.stores.records.column_types import clean_json, clean_text
 
 
 @given(st.text())

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 import sqlalchemy as sa
 
-from fonds.stores.records.schema.column_types import CleanJson, CleanText, UtcTime
-from fonds.stores.records.schema.derived import derive
+from fonds.stores.records.column_types import CleanJson, CleanText, UtcTime
+from fonds.stores.records.tables import derive
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hashlib import sha1
 
-from fonds.model.archive import HttpHead, Payload
+from fonds.archive.store.fetched_bodies import BodyFileCache
+from fonds.model.archive import Payload
 from fonds.model.capture import Place, PlaceKind
-from fonds.stores.archive.elsewhere.fetched_bodies import FetchedBodies
+from fonds.model.exchange import HttpHead
 
 
 def place(name: str) -> Place:
@@ -18,9 +19,9 @@ def digest(body: bytes) -> str:
 
 
 def test_a_payload_is_returned_whole_to_those_who_name_its_sha1() -> None:
-    bodies = FetchedBodies()
+    bodies = BodyFileCache()
     payload = Payload(b"body", HttpHead(200, "200 OK"), warc_headers={"WARC-Date": "x"})
-    bodies.keep(place("a"), payload)
+    bodies.store(place("a"), payload)
     assert bodies.get(place("a"), digest(b"body")) == payload
     assert bodies.get(place("a"), digest(b"other")) is None
     assert bodies.get(place("b"), digest(b"body")) is None
@@ -29,18 +30,18 @@ def test_a_payload_is_returned_whole_to_those_who_name_its_sha1() -> None:
 
 
 def test_the_oldest_bodies_are_dropped_beyond_the_limits() -> None:
-    bodies = FetchedBodies(max_bytes=10, max_count=2)
-    bodies.keep(place("long"), Payload(bytes(11)))
+    bodies = BodyFileCache(max_bytes=10, max_count=2)
+    bodies.store(place("long"), Payload(bytes(11)))
     assert bodies.get(place("long"), digest(bytes(11))) is None
     for name in ("aaaa", "bbbb"):
-        bodies.keep(place(name), Payload(name.encode()))
+        bodies.store(place(name), Payload(name.encode()))
     assert bodies.get(place("aaaa"), digest(b"aaaa")) is not None
-    bodies.keep(place("cc"), Payload(b"cc"))
+    bodies.store(place("cc"), Payload(b"cc"))
     kept = [
         name for name in ("aaaa", "bbbb", "cc") if bodies.get(place(name), digest(name.encode()))
     ]
     assert kept == ["aaaa", "cc"], "at most two, the one used last stays"
-    bodies.keep(place("dddddddd"), Payload(b"dddddddd"))
+    bodies.store(place("dddddddd"), Payload(b"dddddddd"))
     kept = [name for name in ("aaaa", "cc") if bodies.get(place(name), digest(name.encode()))]
     assert kept == ["cc"], "at most ten bytes"
     bodies.close()

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from fonds.model.blob import Blob
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
-from fonds.model.keys import text_blob_key, thumbnail_blob_key
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.model.archive import Blob
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.model.keys import build_text_blob_key, build_thumbnail_blob_key
+from fonds.stores.blobs import FolderBlobs
 
 
 @pytest.fixture
@@ -39,7 +43,10 @@ def test_a_blob_is_a_plain_file_under_its_key(root: Path, blobs: FolderBlobs) ->
 
 @pytest.mark.parametrize(
     ("key", "content_type"),
-    [(text_blob_key("a" * 40), "text/plain"), (thumbnail_blob_key("a" * 40), "image/jpeg")],
+    [
+        (build_text_blob_key("a" * 40), "text/plain"),
+        (build_thumbnail_blob_key("a" * 40), "image/jpeg"),
+    ],
 )
 def test_the_content_type_follows_from_the_extension(key: str, content_type: str) -> None:
     assert mimetypes.guess_type(key)[0] == content_type
@@ -163,7 +170,7 @@ def test_a_link_is_no_blob_wherever_it_leads(root: Path, blobs: FolderBlobs) -> 
     os.mkfifo(root / "thumbnail/aa/bb/z.jpg")
     for name in "xyz":
         assert blobs.get(f"thumbnail/aa/bb/{name}.jpg") is None
-        assert blobs.exists([f"thumbnail/aa/bb/{name}.jpg"]) == set()
+        assert blobs.filter_existing([f"thumbnail/aa/bb/{name}.jpg"]) == set()
     blobs.put([Blob("thumbnail/aa/bb/x.jpg", b"again", "image/jpeg")])
     assert blobs.get("thumbnail/aa/bb/x.jpg") == b"again"
     assert secret.read_bytes() == b"not yours"
@@ -177,7 +184,7 @@ def test_no_folder_that_is_a_link_is_entered(
     (elsewhere / "x.txt").write_bytes(b"not yours")
     (root / "text").symlink_to(elsewhere)
     assert blobs.get("text/x.txt") is None
-    assert blobs.exists(["text/x.txt"]) == set()
+    assert blobs.filter_existing(["text/x.txt"]) == set()
     blobs.delete(["text/x.txt"])
     with pytest.raises(ConfigurationError):
         blobs.put([Blob("text/new.txt", b"mine", "text/plain")])

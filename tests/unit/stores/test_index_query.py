@@ -6,103 +6,111 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.model.query_error import QueryError
-from fonds.stores.index.query.parsing import CLAUSES_MAX, parse
-from fonds.stores.index.query.tree import (
-    And,
-    Exact,
-    Near,
+from fonds.model.search import QueryError
+from fonds.search.query.parser import CLAUSES_MAX, parse
+from fonds.search.query.tree import (
+    AndNode,
+    ExactValue,
+    NearWords,
     Node,
-    Not,
-    Or,
-    Range,
+    NotNode,
+    NumberRange,
+    OrNode,
     Term,
-    wanted_terms,
+    list_wanted_terms,
 )
-from fonds.words import words
+from fonds.text.words import split_words
 
 TITLE, TEXT, URL, AUTHORS = "article_title", "text_content", "url", "authors"
 
 
-def days(first: str, last: str | None) -> Range:
+def days(first: str, last: str | None) -> NumberRange:
     end = date.fromisoformat(last).toordinal() if last else None
-    return Range("publication_date", date.fromisoformat(first).toordinal(), end)
+    return NumberRange("publication_date", date.fromisoformat(first).toordinal(), end)
 
 
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("", And()),
-        ("  \n ", And()),
-        ("*", And()),
-        ("*:*", And()),
+        ("", AndNode()),
+        ("  \n ", AndNode()),
+        ("*", AndNode()),
+        ("*:*", AndNode()),
         ("flood", Term("flood")),
-        ("flood river", And((Term("flood"), Term("river")))),
-        ("flood AND river", And((Term("flood"), Term("river")))),
-        ("and or not", And((Term("and"), Term("or"), Term("not")))),
-        ('"flood river"', Term("flood river", exact=True)),
-        ("„flood river“", Term("flood river", exact=True)),
-        ("«flood river»", Term("flood river", exact=True)),
-        ("-cup", Not(Term("cup"))),
-        ("NOT cup", Not(Term("cup"))),
-        ("flood +river", And((Term("flood"), Term("river")))),
+        ("flood river", AndNode((Term("flood"), Term("river")))),
+        ("flood AND river", AndNode((Term("flood"), Term("river")))),
+        ("and or not", AndNode((Term("and"), Term("or"), Term("not")))),
+        ('"flood river"', Term("flood river", is_exact=True)),
+        ("„flood river“", Term("flood river", is_exact=True)),
+        ("«flood river»", Term("flood river", is_exact=True)),
+        ("-cup", NotNode(Term("cup"))),
+        ("NOT cup", NotNode(Term("cup"))),
+        ("flood +river", AndNode((Term("flood"), Term("river")))),
         ("well-known", Term("well-known")),
-        ("flood - river", And((Term("flood"), Term("river")))),
-        ("flood OR river", Or((Term("flood"), Term("river")))),
-        ("a b OR c", Or((And((Term("a"), Term("b"))), Term("c")))),
-        ("a (b OR c)", And((Term("a"), Or((Term("b"), Term("c")))))),
-        ("-(b OR c)", Not(Or((Term("b"), Term("c"))))),
-        ("flood*", Term("flood", prefix=True)),
-        ("Flut*.", Term("flut", prefix=True)),
-        ("東京*", Term("東京", exact=True)),
+        ("flood - river", AndNode((Term("flood"), Term("river")))),
+        ("flood OR river", OrNode((Term("flood"), Term("river")))),
+        ("a b OR c", OrNode((AndNode((Term("a"), Term("b"))), Term("c")))),
+        ("a (b OR c)", AndNode((Term("a"), OrNode((Term("b"), Term("c")))))),
+        ("-(b OR c)", NotNode(OrNode((Term("b"), Term("c"))))),
+        ("flood*", Term("flood", is_prefix=True)),
+        ("Flut*.", Term("flut", is_prefix=True)),
+        ("東京*", Term("東京", is_exact=True)),
         ("title:flood", Term("flood", TITLE)),
         ("TITLE:flood", Term("flood", TITLE)),
         ("article_title:flood", Term("flood", TITLE)),
         ("title: flood", Term("flood", TITLE)),
-        ('title:"the flood"', Term("the flood", TITLE, exact=True)),
-        ("title:flo*", Term("flo", TITLE, prefix=True)),
-        ("title:(flood river)", And((Term("flood", TITLE), Term("river", TITLE)))),
-        ("title:(flood OR text:river)", Or((Term("flood", TITLE), Term("river", TEXT)))),
-        ("-title:flood", Not(Term("flood", TITLE))),
+        ('title:"the flood"', Term("the flood", TITLE, is_exact=True)),
+        ("title:flo*", Term("flo", TITLE, is_prefix=True)),
+        ("title:(flood river)", AndNode((Term("flood", TITLE), Term("river", TITLE)))),
+        ("title:(flood OR text:river)", OrNode((Term("flood", TITLE), Term("river", TEXT)))),
+        ("-title:flood", NotNode(Term("flood", TITLE))),
         ("title:-flood", Term("-flood", TITLE)),
         ("url:https://x.example/a:b?c=d", Term("https://x.example/a:b?c=d", URL)),
-        ("domain:X.example", Exact("canonical_domain", "x.example")),
-        ("canonical_domain:x.example", Exact("canonical_domain", "x.example")),
+        ("domain:X.example", ExactValue("canonical_domain", "x.example")),
+        ("canonical_domain:x.example", ExactValue("canonical_domain", "x.example")),
         (
             "domain:(a.example OR b.example)",
-            Or((Exact("canonical_domain", "a.example"), Exact("canonical_domain", "b.example"))),
+            OrNode(
+                (
+                    ExactValue("canonical_domain", "a.example"),
+                    ExactValue("canonical_domain", "b.example"),
+                )
+            ),
         ),
-        ("language:EN", Exact("language", "en")),
-        ("language:eng", Exact("language", "en")),
-        ("language:none", Exact("language", "")),
-        ("domain:none", Exact("canonical_domain", "")),
-        ("kind:PDF", Exact("kind", "pdf")),
-        ('collection:"River Reports"', Exact("collection", "River Reports")),
-        ("=networks", Term("networks", exact=True)),
-        ('="the networks"', Term("the networks", exact=True)),
-        ("title:=floods", Term("floods", TITLE, exact=True)),
-        ('title:="floods"', Term("floods", TITLE, exact=True)),
-        ("-=floods", Not(Term("floods", exact=True))),
+        ("language:EN", ExactValue("language", "en")),
+        ("language:eng", ExactValue("language", "en")),
+        ("language:none", ExactValue("language", "")),
+        ("domain:none", ExactValue("canonical_domain", "")),
+        ("kind:PDF", ExactValue("kind", "pdf")),
+        ('collection:"River Reports"', ExactValue("collection", "River Reports")),
+        ("=networks", Term("networks", is_exact=True)),
+        ('="the networks"', Term("the networks", is_exact=True)),
+        ("title:=floods", Term("floods", TITLE, is_exact=True)),
+        ('title:="floods"', Term("floods", TITLE, is_exact=True)),
+        ("-=floods", NotNode(Term("floods", is_exact=True))),
         ("a=b", Term("a=b")),
-        ('"flood river"~5', Near(("flood", "river"), 5)),
-        ('title:"Flood the River"~0', Near(("flood", "the", "river"), 0, TITLE)),
+        ('"flood river"~5', NearWords(("flood", "river"), 5)),
+        ('title:"Flood the River"~0', NearWords(("flood", "the", "river"), 0, TITLE)),
         ("author:steinbach", Term("steinbach", AUTHORS)),
-        ('author:"Peter Steinbach"', Term("Peter Steinbach", AUTHORS, exact=True)),
-        ("doi:10.1234/ABC", Exact("doi", "10.1234/abc")),
-        ("doi:https://doi.org/10.1234/ABC", Exact("doi", "10.1234/abc")),
-        ("site:https://News.example/path", Exact("sites", "news.example")),
-        ("site:none", Exact("sites", "")),
-        ("license:CC-BY-4.0", Exact("licenses", "cc-by-4.0")),
-        ('license:"CC BY 4.0"', Exact("licenses", "cc-by-4.0")),
-        ("license:https://creativecommons.org/licenses/by/4.0/", Exact("licenses", "cc-by-4.0")),
-        ("license:cc-by-3.0-de", Exact("licenses", "cc-by-3.0-de")),
-        ("license:CC*", Exact("licenses", "cc", prefix=True)),
-        ("license:none", Exact("licenses", "")),
-        ("prefers:Train-AI=n", Exact("prefers", "train-ai=n")),
-        ("prefers:train-ai=*", Exact("prefers", "train-ai=", prefix=True)),
-        ("prefers:none", Exact("prefers", "")),
-        ('holder:"Example Press"', Term("Example Press", "holders", exact=True)),
-        ("status:empty-pdf", Exact("status", "empty-pdf")),
+        ('author:"Peter Steinbach"', Term("Peter Steinbach", AUTHORS, is_exact=True)),
+        ("doi:10.1234/ABC", ExactValue("doi", "10.1234/abc")),
+        ("doi:https://doi.org/10.1234/ABC", ExactValue("doi", "10.1234/abc")),
+        ("site:https://News.example/path", ExactValue("sites", "news.example")),
+        ("site:none", ExactValue("sites", "")),
+        ("license:CC-BY-4.0", ExactValue("licenses", "cc-by-4.0")),
+        ('license:"CC BY 4.0"', ExactValue("licenses", "cc-by-4.0")),
+        (
+            "license:https://creativecommons.org/licenses/by/4.0/",
+            ExactValue("licenses", "cc-by-4.0"),
+        ),
+        ("license:cc-by-3.0-de", ExactValue("licenses", "cc-by-3.0-de")),
+        ("license:CC*", ExactValue("licenses", "cc", is_prefix=True)),
+        ("license:none", ExactValue("licenses", "")),
+        ("prefers:Train-AI=n", ExactValue("prefers", "train-ai=n")),
+        ("prefers:train-ai=*", ExactValue("prefers", "train-ai=", is_prefix=True)),
+        ("prefers:none", ExactValue("prefers", "")),
+        ('holder:"Example Press"', Term("Example Press", "holders", is_exact=True)),
+        ("status:empty-pdf", ExactValue("status", "empty-pdf")),
         ("year:2024", days("2024-01-01", "2024-12-31")),
         ("year:2020..2024", days("2020-01-01", "2024-12-31")),
         ("year:>2023", days("2024-01-01", None)),
@@ -112,15 +120,18 @@ def days(first: str, last: str | None) -> Range:
         ("date:<2024", days("0001-01-01", "2023-12-31")),
         ("date:<=2024-02", days("0001-01-01", "2024-02-29")),
         ("date:..2024", days("0001-01-01", "2024-12-31")),
-        ("date:none", Range("publication_date")),
-        ("words:500", Range("word_count", 500, 500)),
-        ("words:>500", Range("word_count", 501, None)),
-        ("words:<500", Range("word_count", 0, 499)),
-        ("pages:10..", Range("page_count", 10, None)),
-        ("pages:(1 OR 3)", Or((Range("page_count", 1, 1), Range("page_count", 3, 3)))),
+        ("date:none", NumberRange("publication_date")),
+        ("words:500", NumberRange("word_count", 500, 500)),
+        ("words:>500", NumberRange("word_count", 501, None)),
+        ("words:<500", NumberRange("word_count", 0, 499)),
+        ("pages:10..", NumberRange("page_count", 10, None)),
+        (
+            "pages:(1 OR 3)",
+            OrNode((NumberRange("page_count", 1, 1), NumberRange("page_count", 3, 3))),
+        ),
         ("https://x.example/a", Term("https://x.example/a")),
         ("12:30", Term("12:30")),
-        ("Breaking: flood", And((Term("Breaking"), Term("flood")))),
+        ("Breaking: flood", AndNode((Term("Breaking"), Term("flood")))),
     ],
 )
 def test_the_syntax_of_people_becomes_a_tree(text: str, tree: Node):
@@ -135,15 +146,15 @@ def test_the_syntax_of_people_becomes_a_tree(text: str, tree: Node):
         (") flood (", Term("flood")),
         ("flood OR", Term("flood")),
         ("OR flood", Term("flood")),
-        ("flood OR OR river", Or((Term("flood"), Term("river")))),
+        ("flood OR OR river", OrNode((Term("flood"), Term("river")))),
         ("flood AND", Term("flood")),
         ("flood NOT", Term("flood")),
         ("flood -", Term("flood")),
-        ("Ben & Jerry", And((Term("Ben"), Term("Jerry")))),
+        ("Ben & Jerry", AndNode((Term("Ben"), Term("Jerry")))),
         ("why ?", Term("why")),
         ('() flood ""', Term("flood")),
-        ("--flood", Not(Term("flood"))),
-        ("NOT NOT flood", Not(Term("flood"))),
+        ("--flood", NotNode(Term("flood"))),
+        ("NOT NOT flood", NotNode(Term("flood"))),
     ],
 )
 def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
@@ -272,27 +283,32 @@ def _check(node: Node, depth: int) -> None:
     """Depth is bounded, every term has a word, alternatives are really several."""
     assert depth <= 140
     if isinstance(node, Term):
-        assert words(node.text)
-        assert not node.prefix or len(words(node.text)) == 1
-    elif isinstance(node, Exact):
+        assert split_words(node.text)
+        assert not node.is_prefix or len(split_words(node.text)) == 1
+    elif isinstance(node, ExactValue):
         assert node.value
-    elif isinstance(node, Not):
+    elif isinstance(node, NotNode):
         _check(node.node, depth + 1)
     else:
         assert len(node.nodes) != 1
-        assert node.nodes or isinstance(node, And)
+        assert node.nodes or isinstance(node, AndNode)
         for child in node.nodes:
             _check(child, depth + 1)
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=2, max_size=8))
 def test_words_side_by_side_are_all_wanted_in_their_order(plain: list[str]):
-    assert parse(" ".join(plain)) == And(tuple(map(Term, plain)))
+    assert parse(" ".join(plain)) == AndNode(tuple(map(Term, plain)))
 
 
 def test_only_what_a_text_may_contain_is_marked():
     tree = parse('river "deep water" -cup title:flood text:boat kind:pdf (rain OR -snow)')
-    assert [term.text for term in wanted_terms(tree)] == ["river", "deep water", "boat", "rain"]
+    assert [term.text for term in list_wanted_terms(tree)] == [
+        "river",
+        "deep water",
+        "boat",
+        "rain",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.stores.index.likeness import ALIKE_MAX, faults, faults_allowed, likest
+from fonds.search.index.suggestions import (
+    ALIKE_MAX,
+    count_edits,
+    get_max_edits,
+    rank_similar,
+)
 
 WORDS = st.text(alphabet="abcd", max_size=8)
 
@@ -22,30 +27,30 @@ WORDS = st.text(alphabet="abcd", max_size=8)
     ],
 )
 def test_faults_are_counted(one: str, other: str, count: int):
-    assert faults(one, other) == count
+    assert count_edits(one, other) == count
 
 
 @given(WORDS, WORDS)
 def test_faults_are_the_same_both_ways_and_bounded_by_the_longer_word(one: str, other: str):
-    found = faults(one, other)
-    assert found == faults(other, one)
+    found = count_edits(one, other)
+    assert found == count_edits(other, one)
     assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))
     assert (found == 0) == (one == other)
 
 
 def test_the_fewest_faults_come_first_then_the_most_frequent():
     counted = [("flooded", 9), ("floods", 2), ("floor", 5), ("flood", 7), ("blood", 5)]
-    assert likest("flood", counted) == ["blood", "floor", "floods"]
-    assert likest("inundation", [("inundations", 1), ("inondations", 9), ("nation", 50)]) == [
+    assert rank_similar("flood", counted) == ["blood", "floor", "floods"]
+    assert rank_similar("inundation", [("inundations", 1), ("inondations", 9), ("nation", 50)]) == [
         "inundations",
         "inondations",
     ]
 
 
 def test_short_words_are_like_none():
-    assert faults_allowed("abc") == 0
-    assert likest("abc", [("abd", 9)]) == []
+    assert get_max_edits("abc") == 0
+    assert rank_similar("abc", [("abd", 9)]) == []
 
 
 def test_no_more_than_five_are_told():
-    assert len(likest("flood", [(f"floo{letter}", 1) for letter in "abcefgh"])) == ALIKE_MAX
+    assert len(rank_similar("flood", [(f"floo{letter}", 1) for letter in "abcefgh"])) == ALIKE_MAX

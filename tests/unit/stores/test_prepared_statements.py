@@ -11,7 +11,7 @@ import pytest
 
 from fonds.model.rows import TallyRow
 from fonds.model.rows.row import Prefix
-from fonds.stores.records import prepared
+from fonds.stores.records import statements
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 
 ROW = TallyRow("entries", "ours", "dropped", "timeout", "fetch", 1)
@@ -22,8 +22,8 @@ AFTER = {"counted": "entries", "pipeline": "ours", "second": "timeout", "third":
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
     found = open_sqlite(tmp_path / "records.sqlite")
     found.put([replace(ROW, first=first, count=number) for number, first in enumerate("abc")])
-    prepared._kept.cache_clear()
-    prepared._kept_count.cache_clear()
+    statements._build_cached_select.cache_clear()
+    statements._build_cached_count.cache_clear()
     yield found
     found.close()
 
@@ -48,10 +48,10 @@ def test_other_values_are_asked_with_the_same_statement(
     records: SqlRecords, asked: list[dict[str, Any]], found: list[str]
 ) -> None:
     assert ["".join(firsts(records, where)) for where in asked] == found
-    assert prepared._kept.cache_info().misses == 1
+    assert statements._build_cached_select.cache_info().misses == 1
     sizes = [sum(records.count(TallyRow, ("first",), where).values()) for where in asked]
     assert sizes == [len(one) for one in found]
-    assert prepared._kept_count.cache_info().misses == 1
+    assert statements._build_cached_count.cache_info().misses == 1
 
 
 def test_what_stands_behind_a_row_and_how_many_are_asked_with_the_same_statement(
@@ -63,14 +63,14 @@ def test_what_stands_behind_a_row_and_how_many_are_asked_with_the_same_statement
 
     assert (behind(2, "c"), behind(1, "b"), behind(2, "c", count_max=1)) == ("ba", "a", "b")
     assert "".join(firsts(records, {}, order=("-count",))) == "cba"
-    assert prepared._kept.cache_info().misses == 2
+    assert statements._build_cached_select.cache_info().misses == 2
 
 
 def test_each_shape_has_its_own(records: SqlRecords) -> None:
     asked: list[dict[str, Any]] = [{"first": "a"}, {"first": ["a"]}, {"first": None}, {}]
     asked += [{"first": "a", "counted": "entries"}, {"counted": "entries", "first": "a"}]
     assert [len(firsts(records, where)) for where in asked] == [1, 1, 0, 3, 1, 1]
-    assert prepared._kept.cache_info().misses == len(asked)
+    assert statements._build_cached_select.cache_info().misses == len(asked)
 
 
 @pytest.mark.parametrize("value", [Prefix("a"), ["b", Prefix("a")], [None, "a"], []])
@@ -80,7 +80,7 @@ def test_what_is_no_plain_value_is_made_for_the_one_time(
     expected = {"b"} if isinstance(value, list) and "b" in value else set()
     expected |= {"a"} if value else set()
     assert set(firsts(records, {"first": value})) == expected
-    assert prepared._kept.cache_info().misses == 0
+    assert statements._build_cached_select.cache_info().misses == 0
 
 
 def test_a_column_there_is_not_is_refused_each_time_it_is_asked_for(records: SqlRecords) -> None:

@@ -6,34 +6,28 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.model.completing import Typed, Typing
-from fonds.model.query_error import QueryError
-from fonds.stores.index.query.completing import (
-    completed,
-    fields_named,
-    typed,
-    written,
-)
-from fonds.stores.index.query.fields import (
+from fonds.model.search import QueryError, TypedText, TypingKind
+from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
+from fonds.search.query.fields import (
     EXACT_FIELDS,
     FIELDS,
-    SHOWN,
+    LISTED_FIELDS,
     TEXT_FIELDS,
-    form_of,
-    short_name,
+    describe_form,
+    get_short_name,
 )
-from fonds.stores.index.query.parsing import parse
-from fonds.stores.index.query.tokens import tokens, unfinished
-from fonds.stores.index.query.tree import Among, Exact, Node
+from fonds.search.query.parser import parse
+from fonds.search.query.tokens import tokenize, tokenize_unfinished
+from fonds.search.query.tree import ExactValue, IdSet, Node
 
 CURSOR = "|"
-VALUE, FIELD = Typing.VALUE, Typing.FIELD
+VALUE, FIELD = TypingKind.VALUE, TypingKind.FIELD
 
 
-def at_cursor(marked: str) -> tuple[str, Typed]:
+def at_cursor(marked: str) -> tuple[str, TypedText]:
     """The text without its mark, and what is typed there."""
     before, _, behind = marked.partition(CURSOR)
-    return before + behind, typed(before + behind, len(before))
+    return before + behind, find_typed(before + behind, len(before))
 
 
 @pytest.mark.parametrize(
@@ -72,9 +66,9 @@ def at_cursor(marked: str) -> tuple[str, Typed]:
 def test_a_value_is_being_typed(marked: str, field: str | None, said: str, replaced: str):
     text, one = at_cursor(marked)
     if field is None:
-        assert one.kind is Typing.NOTHING
+        assert one.kind is TypingKind.NOTHING
         return
-    assert (one.kind, one.field, one.said) == (VALUE, field, said)
+    assert (one.kind, one.field, one.prefix) == (VALUE, field, said)
     assert text[one.start : one.end] == replaced
 
 
@@ -94,8 +88,8 @@ def test_a_value_is_being_typed(marked: str, field: str | None, said: str, repla
 )
 def test_the_name_of_a_field_is_being_typed(marked: str, said: str, replaced: str):
     text, one = at_cursor(marked)
-    assert (one.kind, one.said, text[one.start : one.end]) == (FIELD, said, replaced)
-    assert fields_named(said)
+    assert (one.kind, one.prefix, text[one.start : one.end]) == (FIELD, said, replaced)
+    assert list_fields(said)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +98,13 @@ def test_the_name_of_a_field_is_being_typed(marked: str, said: str, replaced: st
      'title:"a b"~5|', "NOT|", "site:|(a b)", "|site:x", "https://si|", "word:si|"],
 )  # fmt: skip
 def test_nothing_is_being_typed_that_could_be_completed(marked: str):
-    assert at_cursor(marked)[1].kind is Typing.NOTHING
+    assert at_cursor(marked)[1].kind is TypingKind.NOTHING
 
 
 def test_a_place_outside_of_the_text_is_refused():
     for at in (-1, 5):
         with pytest.raises(ValueError, match="no place"):
-            typed("site", at)
+            find_typed("site", at)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +120,7 @@ def test_a_place_outside_of_the_text_is_refused():
 )
 def test_a_completion_takes_the_place_of_what_was_typed(marked: str, put: str, becomes: str):
     text, one = at_cursor(marked)
-    whole, at = completed(text, one, put)
+    whole, at = insert_completion(text, one, put)
     assert f"{whole[:at]}{CURSOR}{whole[at:]}" == becomes
 
 
@@ -154,14 +148,14 @@ def test_a_completion_takes_the_place_of_what_was_typed(marked: str, put: str, b
     ],
 )
 def test_a_value_is_written_as_the_parser_takes_it(field: str, value: str, put: str | None):
-    assert written(field, value) == put
+    assert format_value(field, value) == put
 
 
 def test_every_field_has_a_form_and_an_example_that_is_understood():
     for field in FIELDS:
-        form, shown = form_of(field)
+        form, shown = describe_form(field)
         assert form[0].islower()
-        assert shown.startswith(f"{short_name(field)}:")
+        assert shown.startswith(f"{get_short_name(field)}:")
         parse(shown, lambda asked: (asked,))
 
 
@@ -191,18 +185,18 @@ def test_whatever_is_put_in_place_is_understood_and_the_rest_is_left(
     text: str, at: int, value: str
 ):
     at = min(at, len(text))
-    one = typed(text, at)
-    if one.kind is Typing.NOTHING:
+    one = find_typed(text, at)
+    if one.kind is TypingKind.NOTHING:
         assert (one.start, one.end) == (at, at)
         return
     assert 0 <= one.start <= at <= one.end <= len(text)
-    fields = [one.field] if one.kind is VALUE else fields_named(one.said)
+    fields = [one.field] if one.kind is VALUE else list_fields(one.prefix)
     assert fields
     for field in fields:
-        put = written(field, value) if one.kind is VALUE else f"{field}:"
+        put = format_value(field, value) if one.kind is VALUE else f"{field}:"
         if put is None or (field not in {*EXACT_FIELDS, "theme"} and one.kind is VALUE):
             continue
-        whole, cursor = completed(text, one, put)
+        whole, cursor = insert_completion(text, one, put)
         assert whole[: one.start] == text[: one.start]
         assert whole[cursor:] in (text[one.end :], " " + text[one.end :])
         assert whole[one.start : cursor] == put
@@ -214,7 +208,7 @@ def test_whatever_is_put_in_place_is_understood_and_the_rest_is_left(
 
 def _stands_as(whole: str, cursor: int, put: str) -> bool:
     """What was put in is a token of the whole by itself, at its place."""
-    found = [one for one in unfinished(whole) if one.end == cursor]
+    found = [one for one in tokenize_unfinished(whole) if one.end == cursor]
     return bool(found) and found[-1].text == put.strip('"')
 
 
@@ -232,35 +226,37 @@ def test_a_query_that_was_understood_is_understood_with_a_completion_in_it(
 ):
     first = " ".join([*before, opened])
     text = " ".join([first, *behind])
-    one = typed(text, len(first))
+    one = find_typed(text, len(first))
     assert (one.kind, one.field) == (VALUE, "site")
-    put = written("site", "news.example")
+    put = format_value("site", "news.example")
     assert put is not None
-    whole, _ = completed(text, one, put)
-    assert "Exact(field='sites', value='news.example', prefix=False)" in repr(understood(whole))
+    whole, _ = insert_completion(text, one, put)
+    assert "ExactValue(field='sites', value='news.example', is_prefix=False)" in repr(
+        understood(whole)
+    )
 
 
 @given(TEXTS)
 def test_unfinished_tokens_are_those_of_the_parser_until_one_is_wrong(text: str):
-    open_tokens = list(unfinished(text))
+    open_tokens = list(tokenize_unfinished(text))
     wrong = [one for one in open_tokens if one.kind in ("unclosed", "unknown")]
     if wrong:
         with pytest.raises(QueryError) as told:
-            list(tokens(text))
+            list(tokenize(text))
         assert (told.value.start, told.value.end) == (wrong[0].start, wrong[0].end)
     else:
-        assert list(tokens(text)) == open_tokens
+        assert list(tokenize(text)) == open_tokens
 
 
 @given(st.sampled_from(sorted(EXACT_FIELDS)), st.text(max_size=20))
 def test_what_is_written_of_a_value_means_that_value(field: str, value: str):
-    put = written(field, value)
+    put = format_value(field, value)
     if put is not None:
-        assert understood(f"{field}:{put}") == Exact(EXACT_FIELDS[field], value)
+        assert understood(f"{field}:{put}") == ExactValue(EXACT_FIELDS[field], value)
 
 
 def test_themes_are_written_with_all_their_words():
-    put = written("theme", "flood, river")
-    assert understood(f"theme:{put}") == Among(("flood, river",))
+    put = format_value("theme", "flood, river")
+    assert understood(f"theme:{put}") == IdSet(("flood, river",))
     assert {*TEXT_FIELDS, *EXACT_FIELDS} <= set(FIELDS)
-    assert set(map(short_name, FIELDS)) == set(SHOWN)
+    assert set(map(get_short_name, FIELDS)) == set(LISTED_FIELDS)

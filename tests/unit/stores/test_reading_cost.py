@@ -12,8 +12,13 @@ import pytest
 import sqlalchemy as sa
 
 from fonds.model.rows import EmbargoRow, EntryRow, FileMetaRow, TallyRow
-from fonds.stores.records.firsts import CONDITIONS_A_STATEMENT, _with_places
-from fonds.stores.records.sql import PAGE_ROWS, SqlRecords, open_sqlite
+from fonds.stores.records.sql import (
+    CONDITIONS_A_STATEMENT,
+    PAGE_ROWS,
+    SqlRecords,
+    _build_cached_statement,
+    open_sqlite,
+)
 from home_rows import NOW, Body, file_row
 
 NUMBERS = range(PAGE_ROWS + 10)
@@ -89,9 +94,9 @@ def test_the_first_of_each_is_asked_with_a_statement_made_before(records: SqlRec
         return [row.sha1hex if row else None for row in rows]
 
     assert first(keys[:60]) == keys[:60]
-    made = _with_places.cache_info().misses
+    made = _build_cached_statement.cache_info().misses
     assert first([*keys[200:240], "none"]) == [*keys[200:240], None]
     assert first(keys[500:564]) == keys[500:564]
-    assert _with_places.cache_info().misses == made
+    assert _build_cached_statement.cache_info().misses == made
     for size in (1, 3, CONDITIONS_A_STATEMENT, CONDITIONS_A_STATEMENT + 1):
         assert first(keys[:size]) == keys[:size]

@@ -11,13 +11,17 @@ import pytest
 
 from fixtures.archives import entry
 from fixtures.buckets import FolderBucket
+from fonds.archive.store import mover as moving
+from fonds.archive.store import volume
+from fonds.archive.store.mover import WarcUploader, build_key
+from fonds.archive.store.options import ArchiveOptions
 from fonds.model.capture import Place, PlaceKind
 from fonds.model.disposition import Reason
-from fonds.model.errors import PermanentError, StoreUnavailableError, TransientError
-from fonds.stores.archive import volume
-from fonds.stores.archive.finished import moving
-from fonds.stores.archive.finished.moving import Mover, key_of
-from fonds.stores.archive.options import ArchiveOptions
+from fonds.model.errors import (
+    PermanentError,
+    StoreUnavailableError,
+    TransientError,
+)
 from unit.stores.archive_in_bucket import here, kept, opened, records
 
 COUNT = 12
@@ -78,7 +82,7 @@ def test_a_full_file_is_moved_while_the_next_is_written(
     archive.close()
 
 
-@pytest.mark.parametrize("name", ["upload", "sha256_of", "size_of"])
+@pytest.mark.parametrize("name", ["upload", "compute_sha256", "get_size"])
 def test_a_bucket_that_is_away_costs_nothing_and_is_waited_for(
     name: str, tmp_path: Path, bucket: FolderBucket
 ) -> None:
@@ -91,14 +95,14 @@ def test_a_bucket_that_is_away_costs_nothing_and_is_waited_for(
     archived = archive.write([entry(number) for number in range(COUNT)])
     archive.finish()
     assert len(here(tmp_path)) == 6
-    assert archive.unsent()
+    assert archive.list_unsent()
     assert archive.read(archived[0].place).body == entry(0).body
     bucket.before = lambda act, key: None
     again = opened(tmp_path, bucket)
     again.recover(lambda _: None)
     again.finish()
     assert here(tmp_path) == []
-    assert again.unsent() == {}
+    assert again.list_unsent() == {}
     assert records(bucket.folder) == Counter({entry(n).url: 1 for n in range(COUNT)})
 
 
@@ -116,7 +120,7 @@ def test_the_thread_tries_again_until_the_bucket_is_back(
             moved.set()
 
     bucket.after = note
-    mover = Mover(tmp_path / "archive", bucket)
+    mover = WarcUploader(tmp_path / "archive", bucket)
     archive.finish()
     mover.wake()
     for _ in range(60_000):
@@ -137,7 +141,7 @@ def test_no_more_is_written_than_may_wait_here(tmp_path: Path, bucket: FolderBuc
     archive.write([entry(number) for number in range(5)])
     archive.write([entry(5)])
     archive.finish()
-    assert sum(archive.unsent().values()) > 1500
+    assert sum(archive.list_unsent().values()) > 1500
     with pytest.raises(StoreUnavailableError, match="wait in"):
         archive.write([entry(6)])
     bucket.away = False
@@ -168,7 +172,7 @@ def test_a_file_that_is_nowhere_is_missing_or_somebody_elses_still(
     tmp_path: Path, bucket: FolderBucket
 ) -> None:
     archive = opened(tmp_path, bucket)
-    ours = f"fonds-20240305060708-00000-{volume.host_name()}-12345678.warc.gz"
+    ours = f"fonds-20240305060708-00000-{volume.get_host_name()}-12345678.warc.gz"
     with pytest.raises(PermanentError) as raised:
         archive.read(Place(PlaceKind.WARC, ours, 5, 5))
     assert raised.value.reason is Reason.MISSING_SOURCE
@@ -182,7 +186,7 @@ def test_a_file_that_is_nowhere_is_missing_or_somebody_elses_still(
 
 def test_files_of_a_folder_archive_are_taken_along(tmp_path: Path, bucket: FolderBucket) -> None:
     """Who changes the setting from `file:archive` to `s3://…` keeps every key."""
-    from fonds.stores.archive.folder import FolderArchive
+    from fonds.archive.store.folder import FolderArchive
 
     before = FolderArchive(tmp_path / "archive", ArchiveOptions(stories_max=5))
     archived = before.write([entry(number) for number in range(COUNT)])
@@ -208,7 +212,7 @@ def test_files_of_a_folder_archive_are_taken_along(tmp_path: Path, bucket: Folde
     ],
 )
 def test_a_key_follows_from_the_name_alone(name: str, key: str) -> None:
-    assert key_of(name) == key
+    assert build_key(name) == key
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -217,26 +221,26 @@ def test_what_was_moved_is_told_with_its_index_and_mended_by_coming_back(
 ) -> None:
     archive = opened(tmp_path, bucket)
     if at_once:  # However soon it is moved again.
-        monkeypatch.setattr(Mover, "wake", Mover.move_all)
+        monkeypatch.setattr(WarcUploader, "wake", WarcUploader.move_all)
     places = [one.place for one in archive.write([entry(n) for n in range(3)])]
     archive.finish()
     assert here(tmp_path) == []
     name = places[0].path
-    held = archive.held(name)
+    held = archive.inspect(name)
     assert held is not None
     assert held.records is not None
     assert [one.offset for one in held.records] == [place.offset for place in places]
-    index = bucket.folder / key_of(name.replace(".warc.gz", ".cdxj"))
+    index = bucket.folder / build_key(name.replace(".warc.gz", ".cdxj"))
     whole = index.read_bytes()
     index.write_bytes(whole.splitlines(keepends=True)[0])
-    lacking = archive.held(name)
+    lacking = archive.inspect(name)
     assert lacking is not None
     assert len(lacking.records or ()) == 1
-    assert archive.held(name, mend=True) == held
+    assert archive.inspect(name, repair=True) == held
     archive.finish()
     assert here(tmp_path) == []
     assert index.read_bytes() == whole
-    assert archive.held("fonds-20260101000000-00000-none-00000000.warc.gz", mend=True) is None
+    assert archive.inspect("fonds-20260101000000-00000-none-00000000.warc.gz", repair=True) is None
     assert archive.read(places[1]).body == entry(1).body
     archive.close()
 
@@ -246,11 +250,11 @@ def test_names_are_those_of_the_bucket_and_of_this_machine(tmp_path: Path) -> No
     archive = opened(tmp_path, bucket)
     (moved,) = archive.write([entry(1)])
     archive.finish()
-    assert archive.unsent() == {}
+    assert archive.list_unsent() == {}
     (here,) = archive.write([entry(2)])
     (bucket.folder / "stray.warc.gz").mkdir()
     (bucket.folder / "2026").mkdir(exist_ok=True)
     (bucket.folder / "2026" / moved.place.path).write_bytes(b"not where ours lie")
-    assert list(archive.names()) == [here.place.path, moved.place.path]
+    assert list(archive.iter_names()) == [here.place.path, moved.place.path]
     with archive.open(moved.place.path) as stream:
         assert stream.read(3) == b"\x1f\x8b\x08"

@@ -13,8 +13,8 @@ import pytest
 
 from fixtures.archives import entry
 from fixtures.buckets import FolderBucket
-from fonds.model.archive import Archived
-from fonds.stores.archive.finished.moving import Mover
+from fonds.archive.store.mover import WarcUploader
+from fonds.model.archive import ArchivedRecord
 from unit.stores.archive_in_bucket import here, kept, opened, records
 
 COUNT = 12
@@ -32,7 +32,7 @@ def test_two_processes_move_one_folder_without_harm(tmp_path: Path, bucket: Fold
     archive.write([entry(number) for number in range(COUNT)])
     archive.finish()
     bucket.away = False
-    movers = [Mover(tmp_path / "archive", bucket) for _ in range(4)]
+    movers = [WarcUploader(tmp_path / "archive", bucket) for _ in range(4)]
     threads = [threading.Thread(target=one.move_all) for one in movers]
     for thread in threads:
         thread.start()
@@ -57,19 +57,19 @@ def test_while_one_moves_a_warc_nobody_else_touches_what_is_left_of_it(
     def look_in_between(path: Path, missing_ok: bool = False) -> None:
         unlink(path, missing_ok)
         before = len(bucket.acts)
-        Mover(tmp_path / "archive", bucket).move_all()
+        WarcUploader(tmp_path / "archive", bucket).move_all()
         removed.append((path.suffix, bucket.acts[before:]))
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", look_in_between)
-        Mover(tmp_path / "archive", bucket).move_all()
+        WarcUploader(tmp_path / "archive", bucket).move_all()
     assert removed == [(".gz", []), (".cdxj", [])]
     assert here(tmp_path) == []
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 8))
-@pytest.mark.parametrize("act", ["size_of", "sha256_of", "upload", "unlink"])
+@pytest.mark.parametrize("act", ["get_size", "compute_sha256", "upload", "unlink"])
 def test_killed_between_any_two_acts_nothing_is_lost_nor_doubled(
     tmp_path: Path, bucket: FolderBucket, act: str, nth: int, moment: str
 ) -> None:
@@ -93,7 +93,9 @@ def test_killed_between_any_two_acts_nothing_is_lost_nor_doubled(
     archive.close()
 
 
-def _killed(home: Path, bucket: FolderBucket, act: str, nth: int, moment: str) -> list[Archived]:
+def _killed(
+    home: Path, bucket: FolderBucket, act: str, nth: int, moment: str
+) -> list[ArchivedRecord]:
     """What a process had written that died before or after it did `act` for the `nth` time."""
     forked = multiprocessing.get_context("fork")
     receiving, sending = forked.Pipe(duplex=False)
@@ -121,13 +123,13 @@ def _killed(home: Path, bucket: FolderBucket, act: str, nth: int, moment: str) -
         else:
             setattr(bucket, act, dying(getattr(bucket, act)))
         archive._mover.wake = lambda: None  # type: ignore[method-assign]
-        archive._here._finished = lambda: None
+        archive._local_archive._finished = lambda: None
         archive.finish()
         os._exit(0)
 
     process = forked.Process(target=work)
     process.start()
-    archived: list[Archived] = receiving.recv()
+    archived: list[ArchivedRecord] = receiving.recv()
     process.join()
     receiving.close()
     sending.close()

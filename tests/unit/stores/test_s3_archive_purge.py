@@ -9,13 +9,12 @@ import pytest
 
 from fixtures.archives import entry
 from fixtures.buckets import FolderBucket
-from fonds.library.checks.warcs import verify
-from fonds.model.archive import Archived
+from fonds.archive.store import purge, volume
+from fonds.archive.store.mover import build_key
+from fonds.archive.store.s3 import S3Archive
+from fonds.audit.warcs import verify
+from fonds.model.archive import ArchivedRecord
 from fonds.model.errors import StoreUnavailableError
-from fonds.stores.archive import volume
-from fonds.stores.archive.finished import purging_moved
-from fonds.stores.archive.finished.moving import key_of
-from fonds.stores.archive.s3 import S3Archive
 from purged_files import holders, purged
 from unit.stores.archive_in_bucket import here, opened
 
@@ -27,7 +26,7 @@ def bucket(tmp_path: Path) -> FolderBucket:
     return FolderBucket(tmp_path / "bucket")
 
 
-def moved(tmp_path: Path, bucket: FolderBucket) -> tuple[S3Archive, list[Archived]]:
+def moved(tmp_path: Path, bucket: FolderBucket) -> tuple[S3Archive, list[ArchivedRecord]]:
     archive = opened(tmp_path, bucket)
     archived = archive.write([entry(1), entry(2, body=SECRET), entry(3)])
     archive.finish()
@@ -35,7 +34,7 @@ def moved(tmp_path: Path, bucket: FolderBucket) -> tuple[S3Archive, list[Archive
     return archive, archived
 
 
-def others_are_right(archive: S3Archive, archived: list[Archived]) -> None:
+def others_are_right(archive: S3Archive, archived: list[ArchivedRecord]) -> None:
     for number in (0, 2):
         assert archive.read(archived[number].place).body == entry(number + 1).body
 
@@ -117,7 +116,7 @@ def test_a_file_another_machine_has_not_sent_yet_is_waited_for(
     archive = opened(tmp_path, bucket)
     (archived,) = archive.write([entry(2, body=SECRET)])
     elsewhere = opened(tmp_path / "other", bucket)
-    monkeypatch.setattr(purging_moved, "written_here", lambda name: False)
+    monkeypatch.setattr(purge, "is_written_here", lambda name: False)
     assert "another machine wrote it" in purged(elsewhere, archived.place, SECRET).waits
     assert "being written to" in purged(archive, archived.place, SECRET).waits
     archive.finish()
@@ -138,7 +137,7 @@ def test_a_file_that_is_brought_here_to_be_mended_is_left_to_whom_has_it(
             told.append(purged(other, archived[1].place, SECRET).waits)
 
     bucket.before = meanwhile
-    archive.held(archived[1].place.path, mend=True)
+    archive.inspect(archived[1].place.path, repair=True)
     bucket.before = lambda act, key: None
     archive.finish()
     assert told[1] != ""
@@ -151,7 +150,7 @@ def test_killed_while_it_is_brought_here_the_object_stays_whole(
 ) -> None:
     archive, archived = moved(tmp_path, bucket)
     name = archived[0].place.path
-    before = (bucket.folder / key_of(name)).read_bytes()
+    before = (bucket.folder / build_key(name)).read_bytes()
 
     def die(act: str, key: str) -> None:
         if act == "fetch":
@@ -159,31 +158,31 @@ def test_killed_while_it_is_brought_here_the_object_stays_whole(
 
     bucket.before = die
     with pytest.raises(KilledError):
-        archive.held(name, mend=True)
+        archive.inspect(name, repair=True)
     bucket.before = lambda act, key: None
     again = opened(tmp_path, bucket)
     end = archived[2].place.offset + (archived[2].place.size_bytes or 0)
     again.recover(lambda _: end)
     again.finish()
-    assert (bucket.folder / key_of(name)).read_bytes() == before
+    assert (bucket.folder / build_key(name)).read_bytes() == before
     others_are_right(again, archived)
 
 
 def test_what_somebody_has_in_hand_here_is_marked_once(tmp_path: Path) -> None:
     path = tmp_path / "one.warc.gz"
-    with volume.marked(path) as first, volume.marked(path) as second:
+    with volume.lock_marker(path) as first, volume.lock_marker(path) as second:
         assert (first, second) == (True, False)
-    assert not volume.marker_of(path).exists()
+    assert not volume.marker_path(path).exists()
     # Left by a killed process.
-    volume.marker_of(path).touch()
-    with volume.marked(path) as third:
+    volume.marker_path(path).touch()
+    with volume.lock_marker(path) as third:
         assert third
-    assert not volume.marker_of(path).exists()
+    assert not volume.marker_path(path).exists()
     path.touch()
-    with volume.marked(path) as fourth:
+    with volume.lock_marker(path) as fourth:
         assert not fourth
-    volume.marker_of(path).touch()
-    with volume.marked(path) as fifth:
+    volume.marker_path(path).touch()
+    with volume.lock_marker(path) as fifth:
         assert not fifth
     # Of a file that is here what is marked is to be recovered.
-    assert volume.marker_of(path).exists()
+    assert volume.marker_path(path).exists()

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("obstore", reason="the extra s3 is not installed")
 
-from fonds.model.blob import Blob
+from fonds.model.archive import Blob
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.stores.blobs import s3
-from fonds.stores.blobs.s3 import AT_ONCE_MAX, S3Blobs
-from fonds.stores.s3.address import SILENCE_MAX_S, S3Address, parse_address
+from fonds.stores.s3 import blobs as s3
+from fonds.stores.s3.blobs import THREADS_MAX, S3Blobs
+from fonds.stores.s3.client import SILENCE_MAX_S, S3Address, parse_address
 
 SECRET = "a+secret/with@signs"
 ENCODED = "a%2Bsecret%2Fwith%40signs"
@@ -191,8 +191,8 @@ def test_keys_are_asked_for_side_by_side_but_not_all_at_once(
     blobs: S3Blobs, script: Script
 ) -> None:
     script.pause_s = 0.01
-    assert blobs.exists([str(number) for number in range(100)]) == set()
-    assert 1 < script.most <= AT_ONCE_MAX
+    assert blobs.filter_existing([str(number) for number in range(100)]) == set()
+    assert 1 < script.most <= THREADS_MAX
     assert len(script.asked) == 100
 
 
@@ -201,7 +201,7 @@ def test_when_one_key_cannot_be_asked_for_the_others_are_not_waited_for(
 ) -> None:
     script.ever = (403, "")
     with pytest.raises(ConfigurationError):
-        blobs.exists([str(number) for number in range(5000)])
+        blobs.filter_existing([str(number) for number in range(5000)])
     assert len(script.asked) < 5000
 
 
@@ -285,7 +285,7 @@ def test_any_url_is_read_or_refused(text: str) -> None:
 def name_of(key: str) -> str:
     opened = S3Blobs.__new__(S3Blobs)
     opened._address = S3Address("bucket", "")
-    return opened._below_prefix(key)
+    return opened._quote_key(key)
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])

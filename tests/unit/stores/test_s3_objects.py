@@ -37,9 +37,9 @@ def told(status: int, code: str) -> Given:
 def test_an_object_of_any_bucket_is_read_from_the_server_of_the_settings(server) -> None:
     server.answers["/crawls/a/b.pdf"] = Given(body=b"0123456789", headers=DATED)
     objects = S3Objects(s3_url(server))
-    assert objects.whole("s3://crawls/a/b.pdf", 10) == b"0123456789"
+    assert objects.read_all("s3://crawls/a/b.pdf", 10) == b"0123456789"
     with pytest.raises(LimitError) as raised:
-        objects.whole("S3://crawls/a/b.pdf", 9)
+        objects.read_all("S3://crawls/a/b.pdf", 9)
     assert raised.value.reason is Reason.TOO_LARGE
     assert "hidden" not in repr(objects) + repr(vars(objects))
 
@@ -76,7 +76,7 @@ def test_a_refusal_is_a_permanent_fault_of_this_object(given_, reason, server) -
 def test_a_server_that_cannot_just_now_is_a_passing_fault(given_, server) -> None:
     server.answers["/crawls/a"] = given_
     with pytest.raises(TransientError):
-        S3Objects(s3_url(server)).whole("s3://crawls/a", 100)
+        S3Objects(s3_url(server)).read_all("s3://crawls/a", 100)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_server_that_cannot_just_now_is_a_passing_fault(given_, server) -> Non
 )
 def test_what_is_no_object_is_not_asked_for_and_no_secret_repeated(url: str, server) -> None:
     with pytest.raises(PermanentError) as raised:
-        S3Objects(s3_url(server)).whole(url, 100)
+        S3Objects(s3_url(server)).read_all(url, 100)
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
     assert "secret@" not in str(raised.value)
     assert server.asked == []
@@ -107,15 +107,15 @@ def test_what_is_no_object_is_not_asked_for_and_no_secret_repeated(url: str, ser
 def test_a_bucket_and_prefix_in_the_setting_restrict_what_is_read(url: str, server) -> None:
     server.answers["/crawls/in/a"] = Given(body=b"here", headers=DATED)
     objects = S3Objects(s3_url(server, "/crawls/in"))
-    assert objects.whole("s3://crawls/in/a", 100) == b"here"
+    assert objects.read_all("s3://crawls/in/a", 100) == b"here"
     with pytest.raises(PermanentError, match="allows to read only"):
-        objects.whole(url, 100)
+        objects.read_all(url, 100)
     assert len(server.asked) == 1
 
 
 def test_a_bucket_of_aws_alone_restricts_too() -> None:
     with pytest.raises(PermanentError, match="allows to read only what is in s3://crawls"):
-        S3Objects("s3://crawls").whole("s3://other/a", 100)
+        S3Objects("s3://crawls").read_all("s3://other/a", 100)
 
 
 @pytest.mark.parametrize("url", ["s3:", "s3:?region=eu-north-1", "s3://crawls/in?region=x-1"])

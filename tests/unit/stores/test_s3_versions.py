@@ -10,9 +10,13 @@ import pytest
 from fixtures.answering import Answering, Given, answering
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError, PermanentError, TransientError
-from fonds.stores.s3.address import S3Address
-from fonds.stores.s3.objects import S3Objects
-from fonds.stores.s3.versions import ANSWER_MAX_BYTES, _signed, list_versions
+from fonds.stores.s3.client import S3Address
+from fonds.stores.s3.objects import (
+    ANSWER_MAX_BYTES,
+    S3Objects,
+    _sign_headers,
+    list_versions,
+)
 
 TARGET = "/old?max-keys=1000&prefix=downloads%2F5&versions="
 
@@ -50,7 +54,7 @@ def test_the_versions_are_those_of_the_object_alone(server, objects) -> None:
         cut=True,
     )
     at = [datetime(2021, 10, day, 5, 6, 7, tzinfo=UTC) for day in (2, 1)]
-    assert objects.versions("s3://old/downloads/5") == [("b", at[0]), ("a", at[1])]
+    assert objects.list_versions("s3://old/downloads/5") == [("b", at[0]), ("a", at[1])]
     asked = {name.lower(): value for name, value in server.asked[0][1].items()}
     assert asked["authorization"].startswith("AWS4-HMAC-SHA256 Credential=me/")
     assert "hidden" not in str(asked)
@@ -59,7 +63,7 @@ def test_the_versions_are_those_of_the_object_alone(server, objects) -> None:
 def test_a_version_is_read_by_its_id(server, objects) -> None:
     dated = {"Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT", "ETag": '"a"'}
     server.answers["/old/downloads/5?versionId=a"] = Given(body=b"abc", headers=dated)
-    assert objects.dated("s3://old/downloads/5", 10, "a") == (
+    assert objects.read_dated("s3://old/downloads/5", 10, "a") == (
         b"abc",
         datetime(2020, 1, 1, tzinfo=UTC),
     )
@@ -83,7 +87,7 @@ def test_a_version_is_read_by_its_id(server, objects) -> None:
 def test_what_is_no_such_list_is_told(given_, kind, server, objects) -> None:
     server.answers[TARGET] = given_
     with pytest.raises(kind) as raised:
-        objects.versions("s3://old/downloads/5")
+        objects.list_versions("s3://old/downloads/5")
     assert "hidden" not in str(raised.value)
 
 
@@ -97,7 +101,7 @@ def test_other_buckets_than_those_allowed_are_not_asked(server) -> None:
     host = server.url.removeprefix("http://")
     objects = S3Objects(f"s3://me:hidden@{host}/mine?scheme=http")
     with pytest.raises(PermanentError) as raised:
-        objects.versions("s3://old/downloads/5")
+        objects.list_versions("s3://old/downloads/5")
     assert raised.value.reason is Reason.UNREADABLE_SOURCE
     assert server.asked == []
 
@@ -112,7 +116,7 @@ def test_requests_are_signed_as_the_examples_of_amazons_manual_are() -> None:
         "max-keys=2&prefix=J": "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
     }
     for query, signature in signatures.items():
-        signed = _signed(address, host, "/", query, moment)
+        signed = _sign_headers(address, host, "/", query, moment)
         assert signed["authorization"].endswith(f"Signature={signature}")
     public = S3Address("examplebucket", "")
-    assert _signed(public, host, "/", "versions=", moment) == {}
+    assert _sign_headers(public, host, "/", "versions=", moment) == {}

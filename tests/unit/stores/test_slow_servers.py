@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import pytest
 
+from fonds.fetching.http_client import HttpClient
 from fonds.model.errors import TransientError
-from fonds.stores.archive.elsewhere.web import Web
 
 GAP_S, TOTAL_S = 0.05, 0.5
 HEADS = {
@@ -46,9 +46,12 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_a_body_that_trickles_ends_when_its_time_is_over(url: str) -> None:
-    web = Web(is_allowed=lambda _: True)
+    web = HttpClient(is_allowed=lambda _: True)
     begun = time.monotonic()
-    with web.get(url, {}, total_s=TOTAL_S) as answer, pytest.raises(TransientError, match="slowly"):
+    with (
+        web.open(url, {}, total_s=TOTAL_S) as answer,
+        pytest.raises(TransientError, match="slowly"),
+    ):
         answer.read(1_000_000)
     # A body of 64 KiB at this rate would take an hour.
     assert time.monotonic() - begun < 60

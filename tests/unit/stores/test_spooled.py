@@ -17,19 +17,22 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from fixtures.archives import files
-from fonds.crawl.links import link_to
-from fonds.formats.journal import F_C, row_key
-from fonds.formats.spooled import from_spool, to_spool
+from fonds.archive.store.body_sources import (
+    LayeredArchive,
+    SpooledBodies,
+)
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError, PermanentError
 from fonds.model.exchange import Exchange, Hop
-from fonds.model.rows import CdxRow, FetchedRow
-from fonds.model.story import Unarchived
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.news.spool import Fetched, Spool
-from fonds.stores.archive.bodies.read_over import ReadOver
-from fonds.stores.archive.bodies.spooled import SpooledBodies
+from fonds.model.rows import CdxRow, FetchedPageRow
+from fonds.model.story import UnarchivedBody
+from fonds.stores.journal_table.cells import F_C
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.text.exchange import decode_exchange, encode_exchange
 from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench, page_file
 
 MOMENT = datetime(2026, 11, 22, 1, 2, 3, 456789, tzinfo=UTC)
@@ -55,25 +58,25 @@ def desk(tmp_path: Path) -> Iterator[Bench]:
     ours.close()
 
 
-def archive_of(bench: Bench) -> ReadOver:
+def archive_of(bench: Bench) -> LayeredArchive:
     def archived_at(capture_id: str) -> Place | None:
         row = next(bench.records.find(CdxRow, {"capture_id": capture_id}), None)
         return row and Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
     spooled = SpooledBodies(bench.archive, bench.blobs, archived_at, BODY_MAX_BYTES)
-    return ReadOver(bench.archive, spooled)
+    return LayeredArchive(bench.archive, spooled)
 
 
 def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
-    link = link_to("http://news.example/story", poll)
-    one = Fetched(link, Exchange((MOVED, HOP), "full"), gzip.compress(body, mtime=0))
-    (capture,) = Spool(bench.blobs, bench.records, bench.archive).keep([one])
+    link = build_link("http://news.example/story", poll)
+    one = FetchedLink(link, Exchange((MOVED, HOP), "full"), gzip.compress(body, mtime=0))
+    (capture,) = Spool(bench.blobs, bench.records, bench.archive).save([one])
     return capture
 
 
-def archived(bench: Bench, *items: Unarchived) -> None:
+def archived(bench: Bench, *items: UnarchivedBody) -> None:
     books = (bench.records, bench.table, bench.blobs)
-    ArchiveBody(archive_of(bench), *books, JOURNAL, lambda: LATER)(items)
+    ArchiveBodyStep(archive_of(bench), *books, JOURNAL, lambda: LATER)(items)
 
 
 def records_of(bench: Bench) -> list[tuple[str, dict[str, str], bytes]]:
@@ -105,9 +108,9 @@ def test_once_archived_the_exchange_is_whole_in_the_warc_and_the_spool_has_forgo
     desk: Bench,
 ) -> None:
     capture = spooled(desk)
-    archived(desk, Unarchived(capture, page_file()))
+    archived(desk, UnarchivedBody(capture, page_file()))
     assert desk.blobs.get(capture.place.path) is None
-    (row,) = desk.records.get(FetchedRow, [capture.id])
+    (row,) = desk.records.get(FetchedPageRow, [capture.id])
     assert not row.in_spool
     payload = archive_of(desk).read(capture.place, page_file().sha1)
     assert payload.body == PAGE
@@ -129,18 +132,18 @@ def test_what_was_archived_before_a_death_is_forgotten_after_it(desk: Bench) -> 
     """The place was on the books and the process died: the message comes again, and nothing is written."""
     capture = spooled(desk)
     blob = desk.blobs.get(capture.place.path)
-    archived(desk, Unarchived(capture, page_file()))
+    archived(desk, UnarchivedBody(capture, page_file()))
     again = spooled(desk)
     assert desk.blobs.get(again.place.path) == blob
-    archived(desk, Unarchived(capture, page_file()))
+    archived(desk, UnarchivedBody(capture, page_file()))
     assert desk.blobs.get(capture.place.path) is None
     assert [kind for kind, _, _ in records_of(desk)].count("response") == 1
 
 
 def test_the_same_bytes_again_are_a_revisit_of_what_was_fetched_first(desk: Bench) -> None:
     first, second = spooled(desk), spooled(desk, poll="next")
-    archived(desk, Unarchived(first, page_file()))
-    archived(desk, Unarchived(second, page_file(), repeat_of=first.id))
+    archived(desk, UnarchivedBody(first, page_file()))
+    archived(desk, UnarchivedBody(second, page_file(), repeat_of=first.id))
     told = {kind: headers for kind, headers, _ in records_of(desk)}
     revisit = told["revisit"]
     assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
@@ -152,12 +155,12 @@ def test_the_same_bytes_again_are_a_revisit_of_what_was_fetched_first(desk: Benc
 def test_a_page_is_not_said_to_be_a_record_of_another_capture(desk: Bench, key: str) -> None:
     """As when others write their own first capture into `f:c`."""
     first, second = spooled(desk), spooled(desk, poll="next")
-    archived(desk, Unarchived(first, page_file()))
-    row = row_key(page_file().sha1)
+    archived(desk, UnarchivedBody(first, page_file()))
+    row = build_row_key(page_file().sha1)
     seen = json.loads(desk.table.get(JOURNAL, [row])[row][F_C])
     theirs = seen | {"u": "http://other.example/", "d": "2026-11-22T01:02:04Z"} | {key: seen[key]}
     desk.table.put(JOURNAL, [(row, {F_C: json.dumps(theirs).encode()})])
-    archived(desk, Unarchived(second, page_file(), repeat_of=first.id))
+    archived(desk, UnarchivedBody(second, page_file(), repeat_of=first.id))
     revisit = next(headers for kind, headers, _ in records_of(desk) if kind == "revisit")
     assert revisit["WARC-Refers-To-Target-URI"] == HOP.url
     assert "WARC-Refers-To" not in revisit
@@ -174,9 +177,9 @@ def test_a_body_that_unpacks_to_too_much_is_refused(desk: Bench) -> None:
         archive_of(desk).read(spooled(desk, bytes(BODY_MAX_BYTES + 1)).place)
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = packer.compress(bytes(50 * 2**20)) + packer.flush()
-    link = link_to("http://news.example/bomb", "poll")
-    (capture,) = Spool(desk.blobs, desk.records, desk.archive).keep(
-        [Fetched(link, Exchange((HOP,)), bomb)]
+    link = build_link("http://news.example/bomb", "poll")
+    (capture,) = Spool(desk.blobs, desk.records, desk.archive).save(
+        [FetchedLink(link, Exchange((HOP,)), bomb)]
     )
     large = SpooledBodies(desk.archive, desk.blobs, lambda _: None, 2**30)
     with pytest.raises(LimitError) as refused:
@@ -187,10 +190,10 @@ def test_a_body_that_unpacks_to_too_much_is_refused(desk: Bench) -> None:
 @given(body=st.binary())
 def test_any_body_survives_the_spool(body: bytes) -> None:
     exchange = Exchange((MOVED, HOP), "old")
-    assert from_spool(to_spool(exchange, body)) == (exchange, body)
+    assert decode_exchange(encode_exchange(exchange, body)) == (exchange, body)
 
 
 @given(blob=st.binary())
 def test_any_blob_is_an_exchange_or_told_to_be_none(blob: bytes) -> None:
     with pytest.raises(DamagedInputError):
-        from_spool(blob)
+        decode_exchange(blob)

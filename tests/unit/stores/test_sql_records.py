@@ -16,9 +16,12 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 
-from fonds import sqlite_file
 from fonds.model import rows
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
 from fonds.model.rows import (
     DispositionRow,
     EntryRow,
@@ -27,9 +30,9 @@ from fonds.model.rows import (
     PdfMetaRow,
 )
 from fonds.model.rows.row import Prefix
-from fonds.stores.records import engine, migration, revision
+from fonds.stores import sqlite_file
+from fonds.stores.records import engine, migration, revision, tables
 from fonds.stores.records.revision import VERSION_TABLE
-from fonds.stores.records.schema import tables
 from fonds.stores.records.sql import SqlRecords, open_sqlite
 from seed_pdf_rows import (
     SEED_COLUMNS,
@@ -43,7 +46,7 @@ NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 FILE = FileMetaRow("a" * 40, "b" * 64, "c" * 32, 1, "text/html", "capture", NOON)
 
 
-MIGRATIONS = Path(rows.__file__).parents[2] / "stores" / "records" / "migrations"
+MIGRATIONS = Path(rows.__file__).parents[2] / "stores" / "migrations"
 ADDED = """
 import sqlalchemy as sa
 from alembic import op
@@ -157,8 +160,8 @@ def test_the_schema_has_the_rows_columns_in_their_order() -> None:
     assert {kind.TABLE for kind in kinds} == {*tables.metadata.tables}
     for kind in kinds:
         names = [one.name for one in dataclasses.fields(kind)]
-        assert tables.table_of(kind).c.keys() == names
-        assert {one.name for one in tables.table_of(kind).primary_key} == set(kind.KEY)
+        assert tables.get_table(kind).c.keys() == names
+        assert {one.name for one in tables.get_table(kind).primary_key} == set(kind.KEY)
 
 
 def test_a_database_of_a_newer_fonds_is_refused(path: Path, records: SqlRecords) -> None:
@@ -257,7 +260,7 @@ def test_a_database_locked_for_too_long_is_unavailable(
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.01)
     impatient = open_sqlite(path)
     with (
-        engine.writing(records._engine) as connection,
+        engine.connect_to_write(records._engine) as connection,
         connection.begin(),
         pytest.raises(StoreUnavailableError, match="locked"),
     ):
@@ -269,8 +272,8 @@ def test_a_database_locked_for_too_long_is_unavailable(
 
 def test_readers_do_not_wait_for_a_writer(path: Path, records: SqlRecords) -> None:
     records.put([FILE])
-    with engine.writing(records._engine) as connection, connection.begin():
-        connection.execute(sa.delete(tables.table_of(FileMetaRow)))
+    with engine.connect_to_write(records._engine) as connection, connection.begin():
+        connection.execute(sa.delete(tables.get_table(FileMetaRow)))
         assert list(records.find(FileMetaRow)) == [FILE]
 
 
@@ -364,7 +367,7 @@ def test_what_postgresql_says_is_told_as_what_to_do(
     )
     with (
         pytest.raises(expected, match="server said so") as caught,
-        engine.translated(server),  # type: ignore[arg-type]
+        engine.translate_errors(server),  # type: ignore[arg-type]
     ):
         raise sa.exc.OperationalError("SELECT 1", {}, told)
     assert "secret" not in str(caught.value)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fonds.model.errors import ConfigurationError, StorageFullError
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.table.rows import KEY_MAX_BYTES, end_of_prefix
+from fonds.stores.table.rows import KEY_MAX_BYTES, find_prefix_end
 from fonds.stores.table.sqlite import SqliteTable
 
 
@@ -27,7 +27,7 @@ def table(tmp_path: Path) -> Iterator[SqliteTable]:
 def test_a_key_lies_before_the_end_of_a_prefix_when_it_begins_with_it(
     prefix: bytes, key: bytes
 ) -> None:
-    end = end_of_prefix(prefix)
+    end = find_prefix_end(prefix)
     in_range = key >= prefix and (end is None or key < end)
     assert in_range == key.startswith(prefix)
 
@@ -59,7 +59,7 @@ def thousands_of_instructions(table: SqliteTable, scan: Callable[[], object]) ->
         steps += 1
         return 0
 
-    with table._file.reading() as connection:
+    with table._file.read_connection() as connection:
         connection.set_progress_handler(count, 1000)
     scan()
     return steps
@@ -120,7 +120,7 @@ def test_cells_nobody_asks_for_are_not_read_from_the_disk(
 
 
 def test_a_full_disk_is_told_and_the_put_is_undone(table: SqliteTable) -> None:
-    with table._file.reading() as connection:
+    with table._file.read_connection() as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(StorageFullError, match=r"table\.sqlite"):
@@ -141,4 +141,4 @@ def test_a_family_that_is_new_is_added_and_rows_stay(tmp_path: Path) -> None:
     table.declare("t", ["f", "pdf0"])
     table.put("t", [(b"key", {"pdf0:pdf_status": b"yes"})])
     assert table.get("t", [b"key"]) == {b"key": {"f:a": b"1", "pdf0:pdf_status": b"yes"}}
-    assert table.tables() == {"t": {"f", "pdf0"}}
+    assert table.list_tables() == {"t": {"f", "pdf0"}}

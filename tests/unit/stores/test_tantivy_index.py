@@ -12,10 +12,13 @@ import pytest
 import tantivy
 
 from fonds.model.document import IndexDocument, SearchQuery
-from fonds.model.errors import ConfigurationError, StorageFullError, StoreUnavailableError
+from fonds.model.errors import (
+    ConfigurationError,
+    StorageFullError,
+    StoreUnavailableError,
+)
 from fonds.model.file import Kind
-from fonds.stores.index.tantivy_faults import fault
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.search.index.tantivy_index import TantivyIndex, build_error
 
 TEMPLATE = IndexDocument(
     id="",
@@ -230,6 +233,6 @@ def test_many_small_batches_do_not_fill_the_folder_with_files(folder: Path, open
     ],
 )
 def test_messages_of_the_library_become_errors_of_fonds(message: str, error: type[Exception]):
-    translated = fault(Path("/srv/index"), message)
+    translated = build_error(Path("/srv/index"), message)
     assert type(translated) is error
     assert "/srv/index" in str(translated)

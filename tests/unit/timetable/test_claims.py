@@ -12,8 +12,9 @@ import pytest
 
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import TimetableRow
+from fonds.pipelines.runtime.schedule import RecurringTask
+from fonds.pipelines.runtime.timetable import Timetable
 from fonds.stores.records.sql import open_sqlite
-from fonds.timetable import RecurringTask, Timetable
 from small_pipeline import RaisesOnce, Workplace
 from timetable_processes import LEASE_S, NOON, World, do
 
@@ -80,19 +81,19 @@ def test_what_failed_comes_again_later_each_time_and_its_error_is_kept(world: Wo
 def test_who_has_claimed_a_task_does_it_alone(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.claim("poll")
+    claim = one.lease("poll")
     assert claim is not None
-    assert other.due() == []
-    assert other.claim("poll") is None
-    assert one.claim("poll") is None
+    assert other.list_due() == []
+    assert other.lease("poll") is None
+    assert one.lease("poll") is None
     assert one.finish(claim)
-    assert other.claim("poll") is None
+    assert other.lease("poll") is None
 
 
 def test_a_claim_that_is_renewed_holds_however_long_it_takes(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.claim("poll")
+    claim = one.lease("poll")
     for _ in range(200):
         assert claim is not None
         world.pass_s(LEASE_S / 3)
@@ -106,13 +107,13 @@ def test_a_claim_that_is_renewed_holds_however_long_it_takes(world: World) -> No
 def test_the_claim_of_a_process_that_died_ends_after_a_lease(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    dead = one.claim("poll")
+    dead = one.lease("poll")
     assert dead is not None
     assert do(other) == []
     world.pass_s(LEASE_S - 1)
     assert do(other) == []
     world.pass_s(1)
-    claim = other.claim("poll")
+    claim = other.lease("poll")
     assert claim is not None
     row = world.row("poll")
     assert (row.failures, row.last_error) == (1, "host:1 did not end it")
@@ -129,7 +130,7 @@ def test_a_clock_that_jumps_while_a_task_is_done_takes_it_from_nobody(
 ) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.claim("poll")
+    claim = one.lease("poll")
     assert claim is not None
     do(other)
     world.jump(3600 * hours)
@@ -226,7 +227,7 @@ def lossy(place: Workplace) -> RaisesOnce:
 def test_an_answer_that_is_lost_costs_no_claim(world: World, lossy: RaisesOnce) -> None:
     table = world.process(POLL, records=lossy)  # type: ignore[arg-type]
     world.pass_s(600)
-    claim = table.claim("poll")
+    claim = table.lease("poll")
     assert claim is not None
     with pytest.raises(StoreUnavailableError):
         table.renew(claim)

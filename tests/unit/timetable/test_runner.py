@@ -11,7 +11,9 @@ import pytest
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, StoreUnavailableError
-from fonds.timetable import RecurringTask, Runner, Timetable, runner
+from fonds.pipelines.runtime import timetable
+from fonds.pipelines.runtime.schedule import RecurringTask
+from fonds.pipelines.runtime.timetable import Runner, Timetable
 from small_pipeline import RaisesOnce, Workplace
 from timetable_processes import World
 
@@ -33,9 +35,9 @@ def test_what_is_due_is_done_once(world: World) -> None:
 
     one = Runner(world.process(POLL), {"poll": act})
     other = Runner(world.process(POLL), {"poll": act})
-    assert one.turn() == []
+    assert one.run_due() == []
     world.pass_s(600)
-    assert one.turn() + other.turn() == ["poll"]
+    assert one.run_due() + other.run_due() == ["poll"]
     assert done == ["poll"]
 
 
@@ -52,7 +54,7 @@ def test_what_an_action_raises_is_kept_and_the_others_are_done(
     later = RecurringTask("later", 600)
     both = Runner(world.process(POLL, later), {"poll": fail, "later": lambda: ""})
     world.pass_s(600)
-    assert sorted(both.turn()) == ["later", "poll"]
+    assert sorted(both.run_due()) == ["later", "poll"]
     row = world.row("poll")
     assert row.last_error == f"{type(error).__name__}: {error}"
     assert (row.failures, world.row("later").failures) == (1, 0)
@@ -66,11 +68,11 @@ def test_a_task_without_an_action_is_refused_at_once(world: World) -> None:
 def test_an_end_that_cannot_be_noted_is_noted_later(
     world: World, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "FINISH_AGAIN_S", 0.001)
+    monkeypatch.setattr(timetable, "FINISH_RETRY_S", 0.001)
     lossy = RaisesOnce(place.records, "change", StoreUnavailableError("away"), nth=2)
     one = Runner(world.process(POLL, records=lossy), {"poll": lambda: ""})  # type: ignore[arg-type]
     world.pass_s(600)
-    assert one.turn() == ["poll"]
+    assert one.run_due() == ["poll"]
     assert (world.row("poll").runs, world.row("poll").claimed_by) == (1, None)
 
 
@@ -115,4 +117,4 @@ def test_told_to_stop_it_begins_nothing_more(world: World) -> None:
 
     stopped = Runner(world.process(*many), {task.name: act for task in many})
     world.pass_s(600)
-    assert len(stopped.turn()) == len(done) == 1
+    assert len(stopped.run_due()) == len(done) == 1

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import TimetableRow
-from fonds.timetable.schedule import (
+from fonds.pipelines.runtime.schedule import (
     DAY_S,
     RecurringTask,
     check_times,
-    due_after,
-    following,
+    compute_next_due,
+    find_next_time,
     is_astray,
     is_due,
 )
@@ -55,14 +55,14 @@ def row(task: RecurringTask, next_due: datetime, **changes: Any) -> TimetableRow
 def test_the_next_time_lies_ahead_and_within_a_period(
     task: RecurringTask, moment: datetime
 ) -> None:
-    time = following(task, moment)
+    time = find_next_time(task, moment)
     assert moment < time <= moment + timedelta(seconds=task.every_s + 0.001)
 
 
 @given(TASKS, MOMENTS)
 def test_times_lie_a_period_apart(task: RecurringTask, moment: datetime) -> None:
-    first = following(task, moment)
-    apart_s = (following(task, first) - first).total_seconds()
+    first = find_next_time(task, moment)
+    apart_s = (find_next_time(task, first) - first).total_seconds()
     assert apart_s == pytest.approx(task.every_s, abs=0.001)
 
 
@@ -71,22 +71,24 @@ def test_times_follow_in_the_order_of_moments(
     task: RecurringTask, one: datetime, other: datetime
 ) -> None:
     first, second = sorted([one, other])
-    assert following(task, first) <= following(task, second)
+    assert find_next_time(task, first) <= find_next_time(task, second)
 
 
 def test_a_daily_time_is_that_of_the_clock() -> None:
     task = RecurringTask("sweep", daily_at="03:30")
-    assert following(task, NOON) == datetime(2026, 11, 22, 3, 30, tzinfo=UTC)
-    assert following(task, NOON.replace(hour=3)) == NOON.replace(hour=3, minute=30)
-    assert following(task, NOON.replace(hour=3, minute=30)).day == 22
+    assert find_next_time(task, NOON) == datetime(2026, 11, 22, 3, 30, tzinfo=UTC)
+    assert find_next_time(task, NOON.replace(hour=3)) == NOON.replace(hour=3, minute=30)
+    assert find_next_time(task, NOON.replace(hour=3, minute=30)).day == 22
 
 
 def test_tasks_of_the_same_times_do_not_begin_at_once() -> None:
     tasks = [RecurringTask(f"feed-{number}", 3600, jitter_s=600) for number in range(50)]
-    times = {following(task, NOON) for task in tasks}
+    times = {find_next_time(task, NOON) for task in tasks}
     assert len(times) == 50
     assert all(NOON <= time < NOON + timedelta(seconds=4200) for time in times)
-    assert following(tasks[0], NOON) == following(RecurringTask("feed-0", 3600, jitter_s=600), NOON)
+    assert find_next_time(tasks[0], NOON) == find_next_time(
+        RecurringTask("feed-0", 3600, jitter_s=600), NOON
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ def test_however_many_times_were_missed_the_next_one_lies_ahead(
 ) -> None:
     now = due + timedelta(seconds=late_s)
     assert is_due(task, row(task, due), now, 0.0)
-    again = due_after(task, row(task, due), now, 0)
-    assert again in (following(task, now), following(task, following(task, now)))
+    again = compute_next_due(task, row(task, due), now, 0)
+    assert again in (find_next_time(task, now), find_next_time(task, find_next_time(task, now)))
     assert task.every_s / 2 <= (again - now).total_seconds() <= task.every_s * 1.5 + 0.001
 
 
@@ -124,25 +126,27 @@ def test_a_clock_that_is_put_back_does_not_bring_a_time_again(
     task: RecurringTask, due: datetime, back_s: int
 ) -> None:
     now = due - timedelta(seconds=back_s)
-    assert due_after(task, row(task, due), now, 0) >= following(task, due) > due
+    assert compute_next_due(task, row(task, due), now, 0) >= find_next_time(task, due) > due
 
 
 def test_what_failed_is_due_sooner_and_each_time_later() -> None:
     task = RecurringTask("rebuild", DAY_S)
     waits_s = [
-        (due_after(task, row(task, NOON), NOON, failures) - NOON).total_seconds()
+        (compute_next_due(task, row(task, NOON), NOON, failures) - NOON).total_seconds()
         for failures in (1, 2, 3, 6, 7, 50)
     ]
     assert waits_s == [60, 120, 240, 1920, 3600, 3600]
     often = RecurringTask("poll", 30)
-    assert due_after(often, row(often, NOON), NOON, 4) == following(often, NOON)
+    assert compute_next_due(often, row(often, NOON), NOON, 4) == find_next_time(often, NOON)
 
 
 def test_what_is_caught_up_shortly_before_its_next_time_is_not_done_twice() -> None:
     task = RecurringTask("sweep", daily_at="12:10")
     missed = row(task, NOON - timedelta(hours=24))
-    assert due_after(task, missed, NOON, 0) == NOON + timedelta(hours=24, minutes=10)
-    assert due_after(task, missed, NOON - timedelta(hours=12), 0) == NOON + timedelta(minutes=10)
+    assert compute_next_due(task, missed, NOON, 0) == NOON + timedelta(hours=24, minutes=10)
+    assert compute_next_due(task, missed, NOON - timedelta(hours=12), 0) == NOON + timedelta(
+        minutes=10
+    )
 
 
 def test_a_task_nobody_did_for_two_periods_is_due_whatever_the_clock_says() -> None:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fonds.model.rows import TimetableRow
+from fonds.pipelines.runtime.schedule import RecurringTask, find_next_time
+from fonds.pipelines.runtime.timetable import TaskLease, Timetable
 from fonds.stores.records.sql import SqlRecords, open_sqlite
-from fonds.timetable import RecurringTask, Timetable
-from fonds.timetable.claims import Claim
-from fonds.timetable.schedule import following
 from timetable_processes import LEASE_S, World
 
 TASKS = (
@@ -45,7 +44,7 @@ class Timetables(RuleBasedStateMachine):
     def begin(self) -> None:
         self.records.delete(TimetableRow, [task.name for task in TASKS])
         self.world = World(self.records)
-        self.held: dict[tuple[int, str], tuple[Claim, float]] = {}
+        self.held: dict[tuple[int, str], tuple[TaskLease, float]] = {}
         self.ended = {task.name: 0 for task in TASKS}
         self.jumped = False
         for _ in range(PROCESSES):
@@ -66,9 +65,9 @@ class Timetables(RuleBasedStateMachine):
     @rule(number=st.integers(0, PROCESSES - 1))
     def a_process_looks_and_claims(self, number: int) -> None:
         table = self.table(number)
-        for name in table.due():
+        for name in table.list_due():
             before = self.world.row(name)
-            claim = table.claim(name)
+            claim = table.lease(name)
             if claim is None:
                 continue
             for (other, held_name), (_, heard_s) in self.held.items():
@@ -124,7 +123,7 @@ class Timetables(RuleBasedStateMachine):
         if hasattr(self, "world") and not self.jumped:
             for task in TASKS:
                 later = self.world.wall + timedelta(seconds=1.5 * task.every_s + 1)
-                assert self.world.row(task.name).next_due <= following(task, later)
+                assert self.world.row(task.name).next_due <= find_next_time(task, later)
 
     def teardown(self) -> None:
         """Left in peace, every task is done within two periods, by somebody, once."""
@@ -134,9 +133,9 @@ class Timetables(RuleBasedStateMachine):
         for task in TASKS:
             before = self.world.row(task.name).runs
             for _ in range(9):
-                table.due()
+                table.list_due()
                 self.world.pass_s(max(task.every_s / 4, LEASE_S))
-                claim = table.claim(task.name)
+                claim = table.lease(task.name)
                 if claim is not None and table.finish(claim):
                     break
             assert self.world.row(task.name).runs == before + 1

@@ -288,7 +288,10 @@ def long_lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]
         captured = replace(first, place=Place(PlaceKind.WARC, "long.warc.gz", 0, 10))
         others = [
             replace(
-                first, number=n, content=b"%d" % n, place=Place(PlaceKind.WARC, "b.warc.gz", n, 10)
+                first,
+                number=n,
+                content=b"%d" % n,
+                place=Place(PlaceKind.WARC, "b.warc.gz", n, 10),
             )
             for n in range(1, 61)
         ]

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
-from fonds.stores.index.query.fields import SHOWN
+from fonds.search.query.fields import LISTED_FIELDS
 from page_reading import read
 from themed_home import HOSTILE
 
@@ -101,7 +101,7 @@ def test_names_of_fields_are_completed_with_their_form(client: TestClient) -> No
         "field", None, "language", "flood language:",
     )  # fmt: skip
     assert one["name"].startswith("a code of two letters")
-    for name in SHOWN:
+    for name in LISTED_FIELDS:
         assert name in offered(asked(client, name[:2]))
 
 

@@ -19,13 +19,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fonds.model.errors import ConfigurationError
-from fonds.web.serving import connections
-from fonds.web.serving.answers import AtOnce
-from fonds.web.serving.connections import CONNECTIONS_MIN, Deadlines, connections_max
-from fonds.web.serving.server import listen, server
+from fonds.web.serving import server
+from fonds.web.serving.responses import ConcurrencyLimit
+from fonds.web.serving.server import (
+    CONNECTIONS_MIN,
+    ConnectionDeadlines,
+    compute_max_connections,
+    create_server,
+    listen,
+)
 
 PATIENCE_S = 60.0
-LONG = Deadlines(3600.0, 3600.0, 3600.0)
+LONG = ConnectionDeadlines(3600.0, 3600.0, 3600.0)
 LARGE_BYTES = 64 * 1024 * 1024
 HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -60,13 +65,13 @@ def _app(held: Held) -> Starlette:
 
 @contextmanager
 def _served(
-    deadlines: Deadlines,
+    deadlines: ConnectionDeadlines,
     count_max: int = 100,
     wrap: Callable[[Starlette], object] = lambda app: app,
 ) -> Iterator[tuple[Callable[[], socket.socket], Held]]:
     held = Held()
     listening = listen("127.0.0.1", 0)
-    ours = server(wrap(_app(held)), count_max=count_max, deadlines=deadlines)  # type: ignore[arg-type]
+    ours = create_server(wrap(_app(held)), count_max=count_max, deadlines=deadlines)  # type: ignore[arg-type]
     thread = threading.Thread(target=ours.run, kwargs={"sockets": [listening]})
     thread.start()
     opened: list[socket.socket] = []
@@ -99,7 +104,7 @@ def _all(one: socket.socket) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SWEEP_EVERY_S", 0.05)
+    monkeypatch.setattr(server, "SWEEP_EVERY_S", 0.05)
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +122,7 @@ def test_a_body_does_not_wait_until_its_head_is_acknowledged() -> None:
 
 
 def test_half_a_request_is_closed_and_a_whole_one_answered() -> None:
-    with _served(Deadlines(0.3, 3600.0, 3600.0)) as (connect, _):
+    with _served(ConnectionDeadlines(0.3, 3600.0, 3600.0)) as (connect, _):
         slow, silent = connect(), connect()
         slow.sendall(HALF)
         quick = connect()
@@ -127,7 +132,7 @@ def test_half_a_request_is_closed_and_a_whole_one_answered() -> None:
 
 
 def test_bytes_that_keep_coming_do_not_keep_a_connection() -> None:
-    with _served(Deadlines(0.3, 3600.0, 3600.0)) as (connect, _):
+    with _served(ConnectionDeadlines(0.3, 3600.0, 3600.0)) as (connect, _):
         slow = connect()
         slow.sendall(HALF)
         slow.settimeout(0.02)
@@ -145,21 +150,21 @@ def _trickle(one: socket.socket) -> None:
 
 
 def test_the_next_request_of_a_kept_connection_has_its_deadline_too() -> None:
-    with _served(Deadlines(0.3, 3600.0, 3600.0)) as (connect, _):
+    with _served(ConnectionDeadlines(0.3, 3600.0, 3600.0)) as (connect, _):
         slow = connect()
         slow.sendall(WHOLE.replace(b"Connection: close\r\n", b"") + HALF)
         assert _all(slow).count(b"here\n") == 1
 
 
 def test_a_body_that_does_not_follow_ends_its_request() -> None:
-    with _served(Deadlines(3600.0, 0.3, 3600.0)) as (connect, _):
+    with _served(ConnectionDeadlines(3600.0, 0.3, 3600.0)) as (connect, _):
         slow = connect()
         slow.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc")
         assert _all(slow) == b""
 
 
 def test_an_answer_nobody_takes_is_given_up() -> None:
-    with _served(Deadlines(3600.0, 3600.0, 0.3)) as (connect, _):
+    with _served(ConnectionDeadlines(3600.0, 3600.0, 0.3)) as (connect, _):
         slow = connect()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.sendall(WHOLE.replace(b"GET / ", b"GET /large "))
@@ -200,7 +205,10 @@ def test_when_all_are_being_answered_the_next_is_told_to_come_again() -> None:
 
 
 def test_so_much_is_worked_on_so_many_wait_and_all_others_come_again() -> None:
-    with _served(LONG, 100, lambda app: AtOnce(app, work_max=2, waiting_max=3)) as (connect, held):
+    with _served(LONG, 100, lambda app: ConcurrencyLimit(app, work_max=2, waiting_max=3)) as (
+        connect,
+        held,
+    ):
         clients = [connect() for _ in range(5)]
         for one in clients:
             one.sendall(WHOLE.replace(b"GET / ", b"GET /hold "))
@@ -239,8 +247,8 @@ def test_garbage_is_refused_quietly() -> None:
 
 def test_there_are_never_more_connections_than_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     for soft, wanted in ((256, 160), (64, CONNECTIONS_MIN), (100_000, 1_000)):
-        monkeypatch.setattr(connections.resource, "getrlimit", lambda _, soft=soft: (soft, soft))
-        assert connections_max() == wanted
+        monkeypatch.setattr(server.resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert compute_max_connections() == wanted
 
 
 def test_a_port_in_use_is_told_before_anything_is_said() -> None:

@@ -12,14 +12,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.failures import recent
-from fonds.library.tracing.days import Days, tally_by_day
+from fonds.failures import recent
+from fonds.failures.accounting.days import DayRange, build_daily_tallies
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import InputRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.pages.failures.listing import FailuresForm, days_said, failures_page
-from fonds.web.pages.overview.days import DaysForm, DaysShown, days_chart, days_shown
+from fonds.web.pages.days import DaysForm, DaysPage, build_days, draw_days_chart
+from fonds.web.pages.failures import FailuresForm, build_failures_page, describe_days
 from home_rows import NOW, Body, entry, promised, said
 from page_reading import read
 
@@ -68,8 +68,8 @@ def client(stores: Stores) -> Iterator[TestClient]:
         yield found
 
 
-def shown(stores: Stores, days: Any = "90", pipeline: str = "") -> DaysShown:
-    return days_shown(stores.records, DaysForm(days=days, pipeline=pipeline), 19, NOW)
+def shown(stores: Stores, days: Any = "90", pipeline: str = "") -> DaysPage:
+    return build_days(stores.records, DaysForm(days=days, pipeline=pipeline), 19, NOW)
 
 
 @pytest.mark.parametrize("days", ["7", "30", "90", "365"])
@@ -168,14 +168,16 @@ def test_a_pipeline_there_is_not_is_refused(client: TestClient) -> None:
 
 def test_days_without_an_end_are_read_whole(stores: Stores) -> None:
     both = ["library", "pdf-only"]
-    everything = tally_by_day(stores.records, Days(), both)
+    everything = build_daily_tallies(stores.records, DayRange(), both)
     assert sum(one.received for one in everything.values()) == 19
-    narrow = tally_by_day(stores.records, Days(date(2000, 1, 1), date(2026, 3, 13)), both)
+    narrow = build_daily_tallies(
+        stores.records, DayRange(date(2000, 1, 1), date(2026, 3, 13)), both
+    )
     assert sum(one.received for one in narrow.values()) == 13
 
 
 def test_the_picture_says_what_it_shows_and_nothing_is_drawn_outside(stores: Stores) -> None:
-    drawn = str(days_chart(shown(stores)))
+    drawn = str(draw_days_chart(shown(stores)))
     assert "The most, 10, on 13 Mar 2026. Nothing came in on 86 days of 90." in drawn
     assert drawn.count("nothing came in</title>") == 86
     assert "13 Mar 2026: 1 kept, 7 set aside, 2 failed" in drawn
@@ -202,20 +204,24 @@ def test_a_group_tells_on_which_days_it_failed(tmp_path: Path) -> None:
             row = said(body, "identify", 0, verdict=Verdict.QUARANTINED, reason=Reason.TIMEOUT)
             at = NOW - timedelta(days=ago)
             stores.ledger.write([replace(row, promised_at=at, settled_at=at)])
-        (group,) = failures_page(stores.records, FailuresForm(), NOW).groups
-        (later,) = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=60)).groups
+        (group,) = build_failures_page(stores.records, FailuresForm(), NOW).groups
+        (later,) = build_failures_page(
+            stores.records, FailuresForm(), NOW + timedelta(days=60)
+        ).groups
     assert group.last_days == [1, *[0] * 26, 1, 0, 2]
     assert not group.is_new
-    assert days_said(group.last_days) == (
+    assert describe_days(group.last_days) == (
         "4 failed in the last 30 days, on 3 days, last today; the most in a day: 2"
     )
-    assert days_said(later.last_days) == "None failed in the last 30 days"
+    assert describe_days(later.last_days) == "None failed in the last 30 days"
 
 
 def test_a_group_is_new_on_its_first_day_and_the_next(stores: Stores) -> None:
     def groups(days: int) -> list[bool]:
         at = NOW + timedelta(days=days)
-        return [one.is_new for one in failures_page(stores.records, FailuresForm(), at).groups]
+        return [
+            one.is_new for one in build_failures_page(stores.records, FailuresForm(), at).groups
+        ]
 
     assert groups(1) == [True]
     assert groups(2) == [False]
@@ -235,14 +241,14 @@ def test_groups_that_are_new_stand_first_whatever_their_size(tmp_path: Path) -> 
             _fail(stores, number, Reason.TIMEOUT, 48 - number)
         _fail(stores, 4, Reason.TIMEOUT, 1)
         _fail(stores, 5, Reason.BROKEN_PDF, 2)
-        found = failures_page(stores.records, FailuresForm(), NOW)
-        later = failures_page(stores.records, FailuresForm(), NOW + timedelta(days=2))
-        of_one = failures_page(stores.records, FailuresForm(reason=Reason.TIMEOUT), NOW)
+        found = build_failures_page(stores.records, FailuresForm(), NOW)
+        later = build_failures_page(stores.records, FailuresForm(), NOW + timedelta(days=2))
+        of_one = build_failures_page(stores.records, FailuresForm(reason=Reason.TIMEOUT), NOW)
         (new,) = found.recent.new
-        alone = failures_page(stores.records, FailuresForm(group=new.group), NOW)
+        alone = build_failures_page(stores.records, FailuresForm(group=new.group), NOW)
     assert [one.reason for one in found.groups] == ["timeout", "broken-pdf"]
     assert (new.reason, new.count, found.recent.new_total) == ("broken-pdf", 1, 1)
-    assert found.recent.said == "New since yesterday"
+    assert found.recent.heading == "New since yesterday"
     assert [one.group for one in alone.groups] == [new.group]
     assert later.recent.new == of_one.recent.new == []
 
@@ -255,7 +261,7 @@ def test_a_new_group_is_told_however_many_others_failed_since(tmp_path: Path) ->
         _fail(stores, 3, Reason.MISSING_SOURCE, 34)
         for number in range(10, 70):
             _fail(stores, number, Reason.TIMEOUT, 1)
-        found = failures_page(stores.records, FailuresForm(), NOW).recent
+        found = build_failures_page(stores.records, FailuresForm(), NOW).recent
     assert [one.reason for one in found.new] == ["broken-pdf", "bomb"]
     assert (found.new_total, found.new_is_all) == (2, True)
 
@@ -272,27 +278,27 @@ REASONS = (
 def test_of_more_groups_than_are_looked_at_this_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent, "LOOKED_AT", (1, 1))
+    monkeypatch.setattr(recent, "GROUPS_EXAMINED", (1, 1))
     with opened(tmp_path) as stores:
         for number, reason in enumerate(REASONS[:3]):
             _fail(stores, number, reason, 5)
-        found = failures_page(stores.records, FailuresForm(), NOW).recent
+        found = build_failures_page(stores.records, FailuresForm(), NOW).recent
     assert (found.new_total, found.new_is_all) == (2, False)
-    assert found.said.startswith("New since yesterday: 2 of the ")
+    assert found.heading.startswith("New since yesterday: 2 of the ")
 
 
 def test_that_not_all_were_looked_at_is_said_where_none_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent, "LOOKED_AT", (1,))
+    monkeypatch.setattr(recent, "GROUPS_EXAMINED", (1,))
     with opened(tmp_path) as stores:
         for number in range(4):
             _fail(stores, number, Reason.TIMEOUT, 1 if number else 72)
         _fail(stores, 5, Reason.BOMB, 1)
-        found = failures_page(stores.records, FailuresForm(), NOW).recent
+        found = build_failures_page(stores.records, FailuresForm(), NOW).recent
     assert (found.new, found.new_total, found.new_is_all) == ([], 0, False)
-    assert found.is_told
-    assert found.said.startswith("New since yesterday: 0 of the ")
+    assert found.has_news
+    assert found.heading.startswith("New since yesterday: 0 of the ")
 
 
 def test_the_first_of_the_new_groups_are_the_same_however_few_are_looked_at(
@@ -306,14 +312,14 @@ def test_the_first_of_the_new_groups_are_the_same_however_few_are_looked_at(
                 _fail(stores, 10 * at + number, reason, one)
         for number in range(6):
             _fail(stores, 100 + number, Reason.ENCRYPTED_PDF, 1 if number else 72)
-        monkeypatch.setattr(recent, "NEW_SHOWN", 3)
+        monkeypatch.setattr(recent, "NEW_GROUPS_MAX", 3)
         told = []
         for steps in ((1_000,), (1, 1, 1, 1, 1, 1, 1), (2, 3, 5)):
-            monkeypatch.setattr(recent, "LOOKED_AT", steps)
-            told.append(failures_page(stores.records, FailuresForm(), NOW).recent)
+            monkeypatch.setattr(recent, "GROUPS_EXAMINED", steps)
+            told.append(build_failures_page(stores.records, FailuresForm(), NOW).recent)
     began_today_then_the_largest = ["timeout", "broken-pdf", str(REASONS[4])]
     assert [[one.reason for one in each.new] for each in told] == 3 * [began_today_then_the_largest]
-    assert (told[0].new_total, told[0].new_is_all, told[0].said) == (
+    assert (told[0].new_total, told[0].new_is_all, told[0].heading) == (
         (5, True, "New since yesterday: 3 of 5")
     )
     assert all(3 <= each.new_total <= 5 for each in told)
@@ -330,4 +336,4 @@ def test_the_failures_page_draws_the_days_and_says_them(stores: Stores) -> None:
     }
     failed_on = sum(count > 0 for count in told["last_days"])
     assert marks == {"bar": failed_on, "track": 30 - failed_on}
-    assert f"{days_said(told['last_days'])}." in page.words("//dl[@class='sample']")
+    assert f"{describe_days(told['last_days'])}." in page.words("//dl[@class='sample']")

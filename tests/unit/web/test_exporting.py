@@ -14,11 +14,11 @@ from pyarrow import parquet
 from starlette.testclient import TestClient
 
 from filled_home import Filled
-from fonds.library.searching.exported.forms import FORMS
-from fonds.library.searching.exported.rows import FIELDS
-from fonds.library.searching.manifest import SUFFIX, read_manifest
-from fonds.library.searching.since.verifying import Verifying, is_whole
 from fonds.ports import Stores
+from fonds.search.export_formats import FORMS
+from fonds.search.export_rows import FIELDS
+from fonds.search.manifest import SUFFIX, read_manifest
+from fonds.search.verification import ManifestVerifier, is_file_intact
 from page_reading import read
 
 
@@ -93,13 +93,13 @@ def test_the_packed_form_has_a_manifest_that_is_taken_back(
     assert hashlib.sha256(data).hexdigest() == manifest.sha256
     assert manifest.asked is not None
     assert manifest.rows == manifest.asked.total == len(names(client, "q=flood&kind=story"))
-    found = Verifying(stores)(manifest)
+    found = ManifestVerifier(stores)(manifest)
     assert (found.result_is_same, found.now) == (True, manifest.rows)
     assert found.compared is not None
     assert found.compared.unchanged == manifest.rows
-    assert is_whole(told, manifest) == (str(tmp_path / manifest.file), True)
+    assert is_file_intact(told, manifest) == (str(tmp_path / manifest.file), True)
     (tmp_path / manifest.file).write_bytes(data + b" ")
-    assert not is_whole(told, manifest)[1]
+    assert not is_file_intact(told, manifest)[1]
 
 
 def test_the_page_says_how_many_before_it_is_asked(client: TestClient) -> None:

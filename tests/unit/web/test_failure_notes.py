@@ -14,11 +14,11 @@ from answer_checks import check_answers
 from failed_home import fail
 from filled_home import opened
 from fonds.cli.main import cli
-from fonds.library.failures import notes
+from fonds.failures import decisions
 from fonds.model.access import Role, Viewer
 from fonds.model.rows import ActRow, FailureNoteRow
 from fonds.ports import Stores
-from fonds.web.access.viewers import viewer_of
+from fonds.web.access.viewers import get_viewer
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -38,7 +38,7 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
 @pytest.fixture
 def client(stores: Stores) -> Iterator[TestClient]:
     app = create_app(stores)
-    app.dependency_overrides[viewer_of] = lambda: Viewer("ann", Role.CURATOR)
+    app.dependency_overrides[get_viewer] = lambda: Viewer("ann", Role.CURATOR)
     with TestClient(app, base_url=ORIGIN) as found:
         yield found
 
@@ -134,7 +134,7 @@ def test_a_note_is_kept_while_its_group_goes_on_failing_and_told_when_nothing_is
 def test_notes_have_a_bound(
     client: TestClient, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notes, "NOTES_MAX", 1)
+    monkeypatch.setattr(decisions, "NOTES_MAX", 1)
     first, second = group(client), group(client, "broken-pdf")
     client.put(API, json=first | {"note": "x"})
     assert "1 groups have a note" in client.put(API, json=second | {"note": "x"}).json()["error"]

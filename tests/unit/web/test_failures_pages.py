@@ -55,19 +55,19 @@ def test_the_page_before_says_how_many_and_what_runs_and_does_nothing(
     words = page.words()
     assert "extract_pdf, persist_pdf_text" in words
     assert "with a longer limit" in words
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_form_sent_twice_acts_once(client: TestClient, stores: Stores) -> None:
     sent = form(client, "retry", "timeout")
     first = client.post("/failures/retry", data=sent, headers=OWN)
     assert "2 failures were put back to work" in first.text
-    depth = stores.queue.depth(reader())
+    depth = stores.queue.get_depth(reader())
     assert (depth.ready, depth.quarantined) == (2, 4)
     fail(stores, 0, 3)
     again = client.post("/failures/retry", data=sent, headers=OWN)
     assert "2 failures were put back to work" in again.text
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_accepted_failures_leave_the_page_and_the_need_for_someone(
@@ -113,7 +113,7 @@ def test_trying_again_what_ends_the_same_way_is_neither_offered_nor_done(
     assert page.tree.xpath("//form[@class='decision']") == []
     sent = {**chosen, "entry": "", "key": "a" * 32}
     assert client.post("/failures/retry", data=sent, headers=OWN).status_code == 409
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_group_of_which_nothing_is_left_says_so(client: TestClient) -> None:
@@ -129,7 +129,7 @@ def test_nobody_elses_form_decides(
 ) -> None:
     sent = form(client, "retry", "timeout")
     assert client.post("/failures/retry", data=sent, headers=headers).status_code == 403
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_server_others_reach_decides_nothing(client: TestClient, stores: Stores) -> None:
@@ -157,7 +157,7 @@ def test_what_no_page_of_ours_sends_is_refused(
 ) -> None:
     sent = form(client, "accept", "timeout") | changed
     assert client.post("/failures/accept", data=sent, headers=OWN).status_code == 400
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_a_form_larger_than_any_of_ours_is_not_read_whole(
@@ -165,7 +165,7 @@ def test_a_form_larger_than_any_of_ours_is_not_read_whole(
 ) -> None:
     sent = form(client, "accept", "timeout") | {"note": "x" * 40_000}
     assert client.post("/failures/accept", data=sent, headers=OWN).status_code == 413
-    assert stores.queue.depth(reader()).quarantined == 6
+    assert stores.queue.get_depth(reader()).quarantined == 6
 
 
 def test_decisions_there_are_not_and_acts_there_are_not_are_told(client: TestClient) -> None:

@@ -15,8 +15,8 @@ from filled_home import Filled, opened
 from fonds.config import Settings
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.replay.origin import ReplayOrigin
-from fonds.wiring.readers import pdf_extractor
+from fonds.web.html.rendering import ReplayOrigin
+from fonds.wiring.readers import name_pdf_extractor
 from home_rows import NOW, Body, entry, file_row, said
 from page_reading import PageRead, read
 
@@ -47,7 +47,7 @@ def test_provenance_leads_from_the_url_to_the_index(client: TestClient, filled: 
     first = told["captures"][0]
     for part in (
         first["url"], f"{first['warc_path']}:{first['warc_offset']}", filled.long, told["file"]["sha256hex"],
-        pdf_extractor(Settings()), "can be searched",
+        name_pdf_extractor(Settings()), "can be searched",
     ):  # fmt: skip
         assert part in words
 

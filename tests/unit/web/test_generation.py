@@ -14,10 +14,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import fill_home, opened
-from fonds.library.searching.manifest import manifest_of
 from fonds.model.document import SearchQuery, SearchResults
 from fonds.ports import Stores
-from fonds.stores.index.query.keeping_out import KeepingOut
+from fonds.search.index.wrappers import EmbargoFilterIndex
+from fonds.search.manifest import parse_manifest
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -47,7 +47,7 @@ def test_page_twin_api_and_manifest_tell_the_same(home: tuple[Stores, TestClient
     assert re.fullmatch(r"\d+-[0-9a-f]{8}", told)
     assert client.get("/search.json?q=council").json()["generation"] == told
     assert read(client, "/search?q=flood").words(FOOT).endswith(f"index generation {told}.")
-    assert manifest_of(manifest(client)).generation == told
+    assert parse_manifest(manifest(client)).generation == told
 
 
 def test_pages_that_read_no_index_tell_none(home: tuple[Stores, TestClient]) -> None:
@@ -89,12 +89,12 @@ def test_where_it_is_not_known_that_is_said(
     home: tuple[Stores, TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, client = home
-    search = KeepingOut.search
+    search = EmbargoFilterIndex.search
 
-    def unknown(index: KeepingOut, query: SearchQuery) -> SearchResults:
+    def unknown(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
         return replace(search(index, query), generation=None)
 
-    monkeypatch.setattr(KeepingOut, "search", unknown)
+    monkeypatch.setattr(EmbargoFilterIndex, "search", unknown)
     assert client.get("/api/search?q=flood").json()["generation"] is None
     assert read(client, "/search?q=flood").words(FOOT).endswith("index generation unknown.")
 
@@ -103,13 +103,16 @@ def test_a_result_that_changed_while_it_was_written_has_none(
     home: tuple[Stores, TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores, client = home
-    search, (one,) = KeepingOut.search, stores.index.search(SearchQuery("flood", count_max=1)).hits
+    search, (one,) = (
+        EmbargoFilterIndex.search,
+        stores.index.search(SearchQuery("flood", count_max=1)).hits,
+    )
 
-    def written_to(index: KeepingOut, query: SearchQuery) -> SearchResults:
+    def written_to(index: EmbargoFilterIndex, query: SearchQuery) -> SearchResults:
         found = search(index, query)
         if query.sort == "id":
             stores.index.put(list(stores.index.get([one.document.id]).values()))
         return found
 
-    monkeypatch.setattr(KeepingOut, "search", written_to)
-    assert manifest_of(manifest(client)).generation is None
+    monkeypatch.setattr(EmbargoFilterIndex, "search", written_to)
+    assert parse_manifest(manifest(client)).generation is None

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from filled_home import Filled
-from fonds.web.serving.answers import takes_gzip
-from fonds.web.serving.ranges import answer, part
+from fonds.web.serving.downloads import build_response, parse_range
+from fonds.web.serving.responses import takes_gzip
 
 PAGES = ("/", "/search?q=flood", "/records", "/files", "/failures", "/show", "/docs", "/healthz",
          "/api/overview", "/robots.txt", "/static/fonds.css", "/openapi.json", "/nope")  # fmt: skip
@@ -102,7 +102,7 @@ def test_a_range_is_the_slice_it_names(size: int, first: int, last: int) -> None
         (f"bytes={first}-", content[first:]),
         (f"bytes=-{last}", content[max(0, size - last) :] if last else b""),
     ):
-        told = answer(Headers({"Range": asked}), content, "text/plain", "x", {})
+        told = build_response(Headers({"Range": asked}), content, "text/plain", "x", {})
         if wanted is None:
             assert (told.status_code, told.body) == (200, content)
         elif wanted:
@@ -116,7 +116,7 @@ def test_a_range_is_the_slice_it_names(size: int, first: int, last: int) -> None
 )
 def test_any_text_is_a_range_within_or_none(asked: str, size: int) -> None:
     try:
-        found = part(size, asked)
+        found = parse_range(size, asked)
     except ValueError:
         return
     assert found is None or 0 <= found[0] < found[1] <= size

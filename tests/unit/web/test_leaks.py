@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from asked_routes import READING, paths_of, routes_of
 from filled_home import fill_home, opened
 from fonds.config import Settings
-from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role
-from fonds.model.keys import sha1_base32
+from fonds.model.keys import encode_sha1_base32
 from fonds.model.rows import EmbargoRow
+from fonds.restrictions.embargo import EmbargoService
 from home_rows import NOW
 from leaking_home import ACTS, NOTE, ORIGIN, UNTIL, LeakingHome, answer_of, app_for, in_path_of
 
@@ -74,7 +74,7 @@ def test_every_address_that_names_it_says_when_and_why_and_no_more(
     act, found = home
     _, status, reason, day = ACTS[act]
     files = found.hidden.files
-    names = [*files, *(sha1_base32(bytes.fromhex(one)).lower() for one in files)]
+    names = [*files, *(encode_sha1_base32(bytes.fromhex(one)).lower() for one in files)]
     values = {**in_path_of(found.stores, found.filled), "sha1hex": names, "id": names}
     asked = [
         (method, path)
@@ -118,7 +118,7 @@ def test_thumbnails_and_bytes_are_closed_however_they_are_asked_for(
             paths = [f"/file/{sha1hex}/{one}" for one in ("thumbnail", "body", "text", "pdf")]
             kept = {path: client.get(path) for path in paths}
             assert {one.status_code for one in kept.values()} == {200}
-            Hiding(stores, None, lambda: NOW).hide(
+            EmbargoService(stores, None, lambda: NOW).hide(
                 EmbargoRow(sha1hex, "rights", NOTE, UNTIL, "ann", NOW)
             )
             for path, one in kept.items():

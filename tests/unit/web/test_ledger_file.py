@@ -16,11 +16,11 @@ from starlette.testclient import TestClient
 
 from filled_home import fill_home, opened
 from fonds.cli.main import cli
-from fonds.formats.parquet import time_of
-from fonds.library.accounting import tally
-from fonds.library.tracing.ledger import COLUMNS, ledger_rows
+from fonds.failures.accounting.tallies import count_entries
 from fonds.model.disposition import Weight
+from fonds.model.parquet import parse_time
 from fonds.ports import Stores
+from fonds.search.export_rows import COLUMNS, iter_ledger_rows
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -45,23 +45,23 @@ def client(stores: Stores) -> Iterator[TestClient]:
 
 
 def test_counts_add_up_to_the_tally(stores: Stores) -> None:
-    whole, found = tally(stores.records), Counter[tuple[str, str]]()
-    for row in ledger_rows(stores.records):
+    whole, found = count_entries(stores.records), Counter[tuple[str, str]]()
+    for row in iter_ledger_rows(stores.records):
         assert row.keys() == COLUMNS.keys()
         found[row["outcome"], row["reason"] or ""] += row["count"]
     assert found.total() == whole.received
     assert found["done", ""] == whole.done
     assert {reason: n for (one, reason), n in found.items() if one == "dropped"} == whole.dropped
     assert sum(n for (one, _), n in found.items() if one == "pending") == whole.pending
-    assert sum(whole.weighing(Weight.FAILED).values()) > 0
-    counted = [row for row in ledger_rows(stores.records) if row["kind"] == "counted"]
+    assert sum(whole.filter_reasons(Weight.FAILED).values()) > 0
+    counted = [row for row in iter_ledger_rows(stores.records) if row["kind"] == "counted"]
     assert counted
     assert all(row["entry_id"] is None and row["place"] for row in counted)
 
 
 @pytest.mark.parametrize("path", ["/ledger", "/api/ledger"])
 def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: str) -> None:
-    rows = list(ledger_rows(stores.records))
+    rows = list(iter_ledger_rows(stores.records))
     lines = client.get(f"{path}/jsonl")
     assert [json.loads(line) for line in lines.text.splitlines()] == rows
     assert lines.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
@@ -74,7 +74,7 @@ def test_each_form_has_the_same_rows(client: TestClient, stores: Stores, path: s
         {name: value for name, value in row.items() if name not in times} for row in rows
     ]
     for row, typed in zip(rows, packed.to_pylist(), strict=True):
-        assert [typed[name] for name in times] == [time_of(row[name]) for name in times]
+        assert [typed[name] for name in times] == [parse_time(row[name]) for name in times]
         assert all(typed[name] is not None for name in times if row[name])
 
 
@@ -86,7 +86,9 @@ def test_another_form_is_refused_with_those_there_are(client: TestClient) -> Non
 
 def test_the_overview_says_how_many_before(client: TestClient, stores: Stores) -> None:
     page = read(client, "/")
-    assert f"a row for each of these {tally(stores.records).received} records" in page.words()
+    assert (
+        f"a row for each of these {count_entries(stores.records).received} records" in page.words()
+    )
     assert {"/ledger/csv", "/ledger/jsonl", "/ledger/parquet"} <= page.links("//main").keys()
 
 
@@ -97,7 +99,7 @@ def test_the_command_writes_the_same_with_a_manifest(
     words = ["export", "--home", str(home), "--kind", "ledger", "--out", str(out)]
     ran = CliRunner().invoke(cli, words)
     assert ran.exit_code == 0, ran.output
-    rows = list(ledger_rows(stores.records))
+    rows = list(iter_ledger_rows(stores.records))
     assert [json.loads(line) for line in out.read_text().splitlines()] == rows
     manifest = json.loads((tmp_path / "ledger.jsonl.manifest.json").read_text())
     assert (manifest["rows"], manifest["fields"]) == (len(rows), list(COLUMNS))

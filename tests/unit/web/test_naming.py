@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.web.serving.naming import BYTES_MAX, disposition, file_name
+from fonds.web.serving.downloads import (
+    MAX_BYTES,
+    build_disposition,
+    build_file_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,25 +31,27 @@ from fonds.web.serving.naming import BYTES_MAX, disposition, file_name
     ],
 )
 def test_titles_and_addresses_become_names(title: str, name: str) -> None:
-    assert file_name(title, ".pdf", "abc") == name
+    assert build_file_name(title, ".pdf", "abc") == name
 
 
 def test_a_header_has_the_name_twice_where_ascii_is_not_enough() -> None:
-    assert disposition("inline", "a b.pdf") == 'inline; filename="a b.pdf"'
-    assert disposition("attachment", "März.pdf") == (
+    assert build_disposition("inline", "a b.pdf") == 'inline; filename="a b.pdf"'
+    assert build_disposition("attachment", "März.pdf") == (
         "attachment; filename=\"Marz.pdf\"; filename*=UTF-8''M%C3%A4rz.pdf"
     )
-    assert disposition("inline", "图.pdf").startswith('inline; filename="file.pdf"; filename*=')
-    assert "50_" in disposition("inline", "50%.pdf")
+    assert build_disposition("inline", "图.pdf").startswith(
+        'inline; filename="file.pdf"; filename*='
+    )
+    assert "50_" in build_disposition("inline", "50%.pdf")
 
 
 @given(st.text(max_size=400))
 def test_any_text_becomes_a_name_that_ends_nothing(title: str) -> None:
-    name = file_name(title, ".pdf", "abc")
+    name = build_file_name(title, ".pdf", "abc")
     assert name.endswith(".pdf")
-    assert len(name.encode()) <= BYTES_MAX
+    assert len(name.encode()) <= MAX_BYTES
     assert not re.search(r'[\x00-\x1f/\\"]', name)
-    header = disposition("inline", name)
+    header = build_disposition("inline", name)
     assert header.isascii()
     assert re.fullmatch(
         r"inline; filename=\"[^\"\\\r\n]+\"(?:; filename\*=UTF-8''[\w%!#$&+.^`|~-]+)?", header

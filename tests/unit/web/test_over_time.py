@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fonds.collections.reading.clusters import Cluster
-from fonds.collections.reading.times import ABSENT, UNDATED, Looked
-from fonds.web.themes.times.courses import courses
-from fonds.web.themes.times.multiples import Bar, multiple
+from fonds.grouping.views.clusters import ClusterView
+from fonds.grouping.views.timeline import ABSENT, UNDATED, DocumentSample
+from fonds.web.pages.theme_timelines import (
+    ChartBar,
+    build_timelines,
+    draw_multiple,
+)
 from page_reading import read
 from themed_home import HOSTILE
 
@@ -21,15 +24,15 @@ COLLECTION = f"{FIVE}/over-time"
 DAY = (dt.date(2026, 1, 1) - dt.date(1970, 1, 1)).days
 
 
-def _cluster(id_: str, label: str, size: int = 1) -> Cluster:
-    return Cluster(id_, label, size, size, (), None, None, None, ())
+def _cluster(id_: str, label: str, size: int = 1) -> ClusterView:
+    return ClusterView(id_, label, size, size, (), None, None, None, ())
 
 
-def _looked(days: list[int], places: list[int]) -> Looked:
+def _looked(days: list[int], places: list[int]) -> DocumentSample:
     rows = [b"%d" % at for at in range(len(days))]
     scores = [0.5 + 0.125 * (at % 2) for at in range(len(days))]
     labels = ["a", "b", "short"]
-    return Looked(rows, days, places, scores, labels, 2, True)
+    return DocumentSample(rows, days, places, scores, labels, 2, True)
 
 
 def _told(client: TestClient, query: str = "") -> dict[str, Any]:
@@ -42,38 +45,40 @@ def _told(client: TestClient, query: str = "") -> dict[str, Any]:
 def test_a_period_without_documents_is_unknown_and_a_theme_without_any_is_0() -> None:
     days = [DAY, DAY, DAY + 2, DAY + 2, DAY + 2, UNDATED]
     looked = _looked(days, [0, 1, 1, 1, 2, 0])
-    found = courses(looked, [_cluster("A", "a"), _cluster("B", "b")])
+    found = build_timelines(looked, [_cluster("A", "a"), _cluster("B", "b")])
     assert [one.count for one in found.periods] == [2, 0, 3]
     first, second = found.courses
     assert {one.theme.id: list(one.counts) for one in found.courses} == {
         "A": [1, 0, 0],
         "B": [1, 0, 2],
     }
-    assert (first.theme.id, first.change, first.undated, first.looked_at) == ("A", -50.0, 1, 2)
+    assert (first.theme.id, first.change, first.undated, first.sampled_count) == ("A", -50.0, 1, 2)
     assert second.change == pytest.approx(16.67)
-    assert (found.looked_at, found.undated) == (6, 1)
+    assert (found.sampled_count, found.undated) == (6, 1)
     assert (first.cohesion, second.cohesion) == (0.5625, pytest.approx(0.5833))
 
 
 def test_what_came_after_the_clustering_is_no_part_of_its_course() -> None:
-    found = courses(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
+    found = build_timelines(_looked([DAY, DAY], [0, ABSENT]), [_cluster("A", "a")])
     assert [one.count for one in found.periods] == [1]
     assert found.courses[0].change is None
-    late = courses(_looked([DAY], [0]), [_cluster("A", "a")], latest=dt.date(2025, 1, 1))
-    assert (late.periods, late.looked_at) == ([], 1)
+    late = build_timelines(_looked([DAY], [0]), [_cluster("A", "a")], latest=dt.date(2025, 1, 1))
+    assert (late.periods, late.sampled_count) == ([], 1)
 
 
 def test_long_ranges_are_counted_by_month_and_longer_ones_by_year() -> None:
-    by_month = courses(_looked([DAY, DAY + 80], [0, 0]), [_cluster("A", "a")])
+    by_month = build_timelines(_looked([DAY, DAY + 80], [0, 0]), [_cluster("A", "a")])
     assert [one.label for one in by_month.periods] == ["Jan 2026", "Feb 2026", "Mar 2026"]
-    by_year = courses(_looked([0, DAY], [0, 0]), [_cluster("A", "a")])
+    by_year = build_timelines(_looked([0, DAY], [0, 0]), [_cluster("A", "a")])
     assert len(by_year.periods) == 57
     assert list(by_year.courses[0].counts) == [1] + [0] * 55 + [1]
 
 
 def test_names_stay_text_in_pictures() -> None:
     bad = "<script>alert('x')</script>\""
-    drawn = multiple(0, [Bar(1.0, bad, bad), Bar(None, bad, ""), Bar(0.0, bad, "")], 1.0, bad, bad)
+    drawn = draw_multiple(
+        0, [ChartBar(1.0, bad, bad), ChartBar(None, bad, ""), ChartBar(0.0, bad, "")], 1.0, bad, bad
+    )
     assert "<script" not in drawn
     assert drawn.count('class="nothing"') == drawn.count('class="bar"') == 1
 

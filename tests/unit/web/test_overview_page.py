@@ -17,11 +17,11 @@ from filled_crawl import (
     REVISITS,
 )
 from filled_home import Filled, opened
-from fonds.library.accounting import Tally
+from fonds.failures.accounting.tallies import OutcomeTally
 from fonds.model.disposition import Reason, Verdict
 from fonds.web.app import create_app
-from fonds.web.pages.overview.outcomes import outcomes
-from fonds.web.pages.overview.whole import answer
+from fonds.web.pages.outcomes import build_outcomes
+from fonds.web.pages.overview import build_heading
 from home_rows import NOW, Body, enter, said
 from page_reading import read
 
@@ -122,9 +122,15 @@ def test_what_does_not_add_up_is_said_in_red(tmp_path: Path) -> None:
 
 
 def test_sentences_count_in_good_grammar() -> None:
-    one = Tally(received=1, done=1)
-    assert answer(one, outcomes(one)) == "1 record came in: 1 was kept, and nothing failed"
-    failed = Tally(received=1, quarantined={str(Reason.TIMEOUT): 1})
-    assert answer(failed, outcomes(failed)) == "1 record came in: 0 were kept, and 1 needs someone"
+    one = OutcomeTally(received=1, done=1)
+    assert (
+        build_heading(one, build_outcomes(one))
+        == "1 record came in: 1 was kept, and nothing failed"
+    )
+    failed = OutcomeTally(received=1, quarantined={str(Reason.TIMEOUT): 1})
+    assert (
+        build_heading(failed, build_outcomes(failed))
+        == "1 record came in: 0 were kept, and 1 needs someone"
+    )
     waiting = replace(one, received=2, pending=1)
-    assert "1 is still on the way" in answer(waiting, outcomes(waiting))
+    assert "1 is still on the way" in build_heading(waiting, build_outcomes(waiting))

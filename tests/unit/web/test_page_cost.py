@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.tracing.working import waiting
-from fonds.library.tracing.working.waiting import Ended, ended_lately
+from fonds.failures.accounting import workload
+from fonds.failures.accounting.workload import EndedCount, count_ended_last_hour
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from home_rows import NOW
@@ -113,21 +113,21 @@ def test_what_ended_in_the_last_hour_is_counted_and_not_read(
 ) -> None:
     now = NOW + timedelta(minutes=55)
 
-    def looked() -> list[tuple[Ended, int]]:
+    def looked() -> list[tuple[EndedCount, int]]:
         found = []
         for place in places:
             with watched() as work:
-                found.append((ended_lately(place.records, "library", now), work.ticks))
+                found.append((count_ended_last_hour(place.records, "library", now), work.ticks))
         return found
 
     (few, _), (many, _) = looked()
-    assert [(one.count, one.at_least) for one in (few, many)] == [
+    assert [(one.count, one.is_lower_bound) for one in (few, many)] == [
         (FEW * 4 // KINDS, False),
         (MANY * 4 // KINDS, False),
     ]
-    monkeypatch.setattr(waiting, "ENDED_COUNTED_MAX", 100)
+    monkeypatch.setattr(workload, "ENDED_COUNTED_MAX", 100)
     (few, few_ticks), (many, many_ticks) = looked()
-    assert [(one.count, one.at_least) for one in (few, many)] == [(100, True)] * 2
+    assert [(one.count, one.is_lower_bound) for one in (few, many)] == [(100, True)] * 2
     assert 0 < many_ticks <= 2 * few_ticks + 20
 
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.pages.periods import PERIODS_MAX, periods
+from fonds.web.html.charts import PERIODS_MAX, build_periods
 
 MONTHS = st.dates().map(lambda day: f"{day.year:04d}-{day.month:02d}")
 
 
 def test_a_few_months_are_shown_as_months_with_their_gaps() -> None:
-    found = periods([("2020-11", 2), ("2021-01", 5)])
+    found = build_periods([("2020-11", 2), ("2021-01", 5)])
     assert [(one.label, one.count) for one in found] == [
         ("Nov 2020", 2),
         ("Dec 2020", 0),
@@ -24,7 +24,7 @@ def test_a_few_months_are_shown_as_months_with_their_gaps() -> None:
 
 
 def test_many_months_become_years_from_january_to_december() -> None:
-    found = periods([("2001-05", 1), ("2020-02", 3)])
+    found = build_periods([("2001-05", 1), ("2020-02", 3)])
     assert (found[0].label, found[0].first, found[0].last) == (
         "2001",
         date(2001, 1, 1),
@@ -34,19 +34,21 @@ def test_many_months_become_years_from_january_to_december() -> None:
 
 
 def test_one_absurd_date_makes_centuries_and_not_a_hundred_thousand_bars() -> None:
-    found = periods([("0001-01", 1), ("9999-12", 1)])
+    found = build_periods([("0001-01", 1), ("9999-12", 1)])
     assert len(found) <= 101
     assert found[-1].last == date.max
 
 
 def test_no_period_reaches_beyond_the_dates_searched_within() -> None:
-    found = periods([("2020-11", 2), ("2020-12", 1)], date(2020, 11, 20), date(2020, 12, 5))
+    found = build_periods([("2020-11", 2), ("2020-12", 1)], date(2020, 11, 20), date(2020, 12, 5))
     assert (found[0].first, found[-1].last) == (date(2020, 11, 20), date(2020, 12, 5))
 
 
 def test_what_is_no_month_is_left_out() -> None:
     assert (
-        periods([("undated", 3), ("2020-13", 1), ("0000-01", 1), ("20²0-01", 1), ("2020-01", 0)])
+        build_periods(
+            [("undated", 3), ("2020-13", 1), ("0000-01", 1), ("20²0-01", 1), ("2020-01", 0)]
+        )
         == []
     )
 
@@ -56,7 +58,7 @@ def test_what_is_no_month_is_left_out() -> None:
     st.lists(st.tuples(MONTHS, st.integers(1, 1000)), unique_by=lambda pair: pair[0], min_size=1)
 )
 def test_every_document_is_in_exactly_one_period(months: list[tuple[str, int]]) -> None:
-    found = periods(sorted(months))
+    found = build_periods(sorted(months))
     assert sum(one.count for one in found) == sum(count for _, count in months)
     assert len(found) <= max(PERIODS_MAX, 101)
     for before, after in pairwise(found):

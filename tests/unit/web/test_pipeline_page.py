@@ -11,17 +11,26 @@ from starlette.testclient import TestClient
 
 from failed_home import body, fail, reader
 from filled_home import opened
-from fonds.library.tracing.sources import sources_of
-from fonds.library.tracing.working import waiting as looking
-from fonds.library.tracing.working.pace import Pace, paces
-from fonds.library.tracing.working.waiting import ended_lately, waiting
-from fonds.library.tracing.working.workers import NOBODY
-from fonds.model.by_time import CAME, ENDED, MESSAGES_BY_HOUR, hour_of
+from fonds.failures.accounting import workload as looking
+from fonds.failures.accounting.workload import (
+    NO_WORKERS,
+    StepPace,
+    compute_paces,
+    count_ended_last_hour,
+    list_backlogs,
+)
+from fonds.following.source_list import find_related_sources
 from fonds.model.message import Message
 from fonds.model.rows import SourceRow, TallyRow
+from fonds.model.tallies import (
+    ARRIVED,
+    ENDED,
+    MESSAGES_BY_HOUR,
+    format_hour,
+)
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.pages.pipeline import StepLine
+from fonds.web.pages.pipelines import StepLine
 from home_rows import NOW, enter, promised, said
 from page_reading import read
 
@@ -47,7 +56,9 @@ def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
     send(stores, 30, 60)
     fail(stores, 0)
     (taken,) = stores.queue.receive(reader().incoming, 1, 0.0)
-    steps = {one.step: one for one in waiting(stores.records, stores.queue, "library", [reader()])}
+    steps = {
+        one.step: one for one in list_backlogs(stores.records, stores.queue, "library", [reader()])
+    }
     one = steps["extract_pdf"]
     assert (one.depth.ready, one.depth.in_hand, one.depth.quarantined) == (1, 1, 1)
     assert (one.open_count, one.oldest_at) == (2, NOW + timedelta(seconds=30))
@@ -56,22 +67,25 @@ def test_what_waits_is_told_with_since_when(stores: Stores) -> None:
 
 
 def test_where_nothing_waits_there_is_no_oldest(stores: Stores) -> None:
-    (empty,) = waiting(stores.records, stores.queue, "library", [reader()])
+    (empty,) = list_backlogs(stores.records, stores.queue, "library", [reader()])
     assert (empty.open_count, empty.oldest_at) == (0, None)
     send(stores, 3, 1, 2)
-    (one,) = waiting(stores.records, stores.queue, "library", [reader()])
+    (one,) = list_backlogs(stores.records, stores.queue, "library", [reader()])
     assert (one.open_count, one.oldest_at) == (3, NOW + timedelta(seconds=1))
 
 
 def test_what_ended_in_the_last_hour_is_counted_up_to_a_bound(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ended_lately(stores.records, "library", NOW).last_at is None
+    assert count_ended_last_hour(stores.records, "library", NOW).last_at is None
     fail(stores, 0, 30, 90)
-    found = ended_lately(stores.records, "library", NOW + timedelta(minutes=60))
-    assert (found.count, found.at_least) == (2, False)
+    found = count_ended_last_hour(stores.records, "library", NOW + timedelta(minutes=60))
+    assert (found.count, found.is_lower_bound) == (2, False)
     monkeypatch.setattr(looking, "ENDED_COUNTED_MAX", 2)
-    assert ended_lately(stores.records, "library", NOW + timedelta(minutes=90)).at_least is True
+    assert (
+        count_ended_last_hour(stores.records, "library", NOW + timedelta(minutes=90)).is_lower_bound
+        is True
+    )
 
 
 def test_the_page_shows_every_step_and_draws_the_pipeline(stores: Stores) -> None:
@@ -90,34 +104,36 @@ def test_the_page_shows_every_step_and_draws_the_pipeline(stores: Stores) -> Non
 
 
 def hour(step: str, ago: int, third: str, count: int) -> TallyRow:
-    at = hour_of(NOW - timedelta(hours=ago))
+    at = format_hour(NOW - timedelta(hours=ago))
     return TallyRow(MESSAGES_BY_HOUR, "library", step, at, third, count)
 
 
 def test_the_pace_of_a_step_is_that_of_its_last_hours(stores: Stores) -> None:
-    assert paces(stores.records, "library", NOW) == {}
-    assert (Pace().minutes_left(5), Pace().is_growing) == (None, False)
+    assert compute_paces(stores.records, "library", NOW) == {}
+    assert (StepPace().estimate_minutes_left(5), StepPace().is_growing) == (None, False)
     send(stores, 30, 60)
-    steps = paces(stores.records, "library", NOW + timedelta(minutes=20))
-    assert {name: (sum(one.came), sum(one.ended)) for name, one in steps.items()} == {
+    steps = compute_paces(stores.records, "library", NOW + timedelta(minutes=20))
+    assert {name: (sum(one.arrived), sum(one.ended)) for name, one in steps.items()} == {
         "identify": (2, 2),
         "extract_pdf": (2, 0),
     }
     stores.records.put(
         [
-            hour("extract_pdf", 0, CAME, 7),
+            hour("extract_pdf", 0, ARRIVED, 7),
             hour("extract_pdf", 0, ENDED, 2),
             hour("extract_pdf", 1, ENDED, 4),
             hour("extract_pdf", 23, ENDED, 9),
             hour("extract_pdf", 24, ENDED, 100),
         ]
     )
-    found = paces(stores.records, "library", NOW)["extract_pdf"]
-    assert (found.came[-1], found.ended[-2:], found.ended[0]) == (7, (4, 2), 9)
+    found = compute_paces(stores.records, "library", NOW)["extract_pdf"]
+    assert (found.arrived[-1], found.ended[-2:], found.ended[0]) == (7, (4, 2), 9)
     assert found.minutes == NOW.minute + NOW.second / 60
-    assert found.minutes_left(12) == 12 * (60 + found.minutes) / 6
+    assert found.estimate_minutes_left(12) == 12 * (60 + found.minutes) / 6
     assert found.is_growing
-    assert not paces(stores.records, "library", NOW + timedelta(hours=2))["extract_pdf"].is_growing
+    assert not compute_paces(stores.records, "library", NOW + timedelta(hours=2))[
+        "extract_pdf"
+    ].is_growing
 
 
 @pytest.mark.parametrize(
@@ -138,7 +154,7 @@ def test_when_a_step_is_done_is_said_in_words(
 ) -> None:
     depths = {"ready": waiting, "delayed": 0, "in_hand": 0, "quarantined": 0, "open": waiting}
     line = StepLine(
-        step="a", topic="a", oldest_at=None, ended={}, workers=NOBODY, failures_href="",
+        step="a", topic="a", oldest_at=None, ended={}, workers=NO_WORKERS, failures_href="",
         came_by_hour=(), ended_by_hour=(), minutes_left=left, is_growing=is_growing, **depths,
     )  # fmt: skip
     assert line.outlook == said
@@ -175,10 +191,12 @@ def test_sources_of_the_site_should_have_had_it(stores: Stores) -> None:
         "file:///daily.example",
     )
     stores.records.put([source(url) for url in urls])
-    found = {row.url for row in sources_of(stores.records, "http://daily.example/a/story")}
+    found = {
+        row.url for row in find_related_sources(stores.records, "http://daily.example/a/story")
+    }
     assert found == {*urls[:2]}
-    assert sources_of(stores.records, "no address") == []
-    assert sources_of(stores.records, "http://example/") == []
+    assert find_related_sources(stores.records, "no address") == []
+    assert find_related_sources(stores.records, "http://example/") == []
     with TestClient(create_app(stores), base_url=ORIGIN) as client:
         page = read(client, "/show?key=http://daily.example/a/story", 404)
         assert "Sources that should have had it" in page.words()

@@ -10,29 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.model.numbers import how_many
-from fonds.web.parameters import shorten
-from fonds.web.rendering import (
-    address,
-    file_named,
-    language_code,
-    link,
-    marked,
-    moment,
-    moment14,
-    pager,
-    size,
-    web_url,
+from fonds.model.encoding import pluralize
+from fonds.web.html.rendering import (
+    build_pager,
+    build_url,
+    filter_web_url,
+    format_size,
+    format_time,
+    format_time14,
+    format_url,
+    get_language_code,
+    get_local_file_name,
+    mark_text,
 )
+from fonds.web.serving.parameters import shorten
 
 
 def test_marks_are_escaped_around_and_inside() -> None:
-    assert marked("<b>flood</b>", [(3, 8)]) == "&lt;b&gt;<mark>flood</mark>&lt;/b&gt;"
-    assert marked("<script>", [(0, 8)]) == "<mark>&lt;script&gt;</mark>"
+    assert mark_text("<b>flood</b>", [(3, 8)]) == "&lt;b&gt;<mark>flood</mark>&lt;/b&gt;"
+    assert mark_text("<script>", [(0, 8)]) == "<mark>&lt;script&gt;</mark>"
 
 
 def test_marks_that_overlap_or_lie_outside_are_cut_to_fit() -> None:
-    assert marked("abcdef", [(4, 99), (0, 3), (2, 4), (-5, 1), (9, 12), (5, 4)]) == (
+    assert mark_text("abcdef", [(4, 99), (0, 3), (2, 4), (-5, 1), (9, 12), (5, 4)]) == (
         "<mark>a</mark><mark>bc</mark><mark>d</mark><mark>ef</mark>"
     )
 
@@ -42,7 +42,7 @@ def test_marks_that_overlap_or_lie_outside_are_cut_to_fit() -> None:
 def test_marked_text_is_the_text_whatever_the_marks(
     text: str, marks: list[tuple[int, int]]
 ) -> None:
-    html = str(marked(text, marks))
+    html = str(mark_text(text, marks))
     bare = html.replace("<mark>", "").replace("</mark>", "")
     assert "<" not in bare
     assert ">" not in bare
@@ -51,13 +51,15 @@ def test_marked_text_is_the_text_whatever_the_marks(
 
 def test_a_time_says_its_zone_and_can_be_read_by_machines() -> None:
     at = datetime(2021, 5, 3, 23, 30, tzinfo=timezone(timedelta(hours=-2)))
-    assert moment(at) == '<time datetime="2021-05-04T01:30:00Z">4 May 2021, 01:30:00 UTC</time>'
-    assert moment14("20210504013000") == moment(at)
+    assert (
+        format_time(at) == '<time datetime="2021-05-04T01:30:00Z">4 May 2021, 01:30:00 UTC</time>'
+    )
+    assert format_time14("20210504013000") == format_time(at)
 
 
 def test_an_unknown_time_is_called_unknown_and_a_strange_one_is_shown_as_it_is() -> None:
-    assert "unknown" in moment(None)
-    assert moment14("<2021>") == "&lt;2021&gt;"
+    assert "unknown" in format_time(None)
+    assert format_time14("<2021>") == "&lt;2021&gt;"
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def test_an_unknown_time_is_called_unknown_and_a_strange_one_is_shown_as_it_is()
     ],
 )  # fmt: skip
 def test_sizes_are_said_in_words(size_bytes: int | None, said: str) -> None:
-    assert size(size_bytes) == said
+    assert format_size(size_bytes) == said
 
 
 def test_one_is_singular_and_zero_is_plural() -> None:
-    assert [how_many(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
+    assert [pluralize(n, "file") for n in (0, 1, 1204)] == ["0 files", "1 file", "1,204 files"]
 
 
 @pytest.mark.parametrize(
@@ -88,31 +90,31 @@ def test_one_is_singular_and_zero_is_plural() -> None:
     ],
 )
 def test_only_web_addresses_become_links(url: str) -> None:
-    assert web_url(url) is None
+    assert filter_web_url(url) is None
 
 
 def test_web_addresses_are_kept_as_they_are() -> None:
-    assert web_url("http://example.org/a?b") == "http://example.org/a?b"
+    assert filter_web_url("http://example.org/a?b") == "http://example.org/a?b"
 
 
 def test_links_leave_out_what_says_nothing_and_encode_the_rest() -> None:
-    assert link("/search", q="a&b", kind=["pdf", "story"], page=None, undated=False, to="") == (
-        "/search?q=a%26b&kind=pdf&kind=story"
-    )
-    assert link("/search", q="") == "/search"
+    assert build_url(
+        "/search", q="a&b", kind=["pdf", "story"], page=None, undated=False, to=""
+    ) == ("/search?q=a%26b&kind=pdf&kind=story")
+    assert build_url("/search", q="") == "/search"
 
 
 def test_the_pager_ends_where_the_rows_end() -> None:
-    first = pager("/records", {"outcome": "done"}, 120, 1, 50, 100)
+    first = build_pager("/records", {"outcome": "done"}, 120, 1, 50, 100)
     assert (first.pages, first.first, first.last, first.previous_href) == (3, 1, 50, None)
     assert first.next_href == "/records?outcome=done&page=2"
-    last = pager("/records", {"outcome": "done"}, 120, 3, 50, 100)
+    last = build_pager("/records", {"outcome": "done"}, 120, 3, 50, 100)
     assert (last.first, last.last, last.next_href) == (101, 120, None)
-    assert pager("/records", {}, 120, 2, 50, 100).previous_href == "/records"
+    assert build_pager("/records", {}, 120, 2, 50, 100).previous_href == "/records"
 
 
 def test_the_pager_stops_at_the_most_pages_there_may_be() -> None:
-    assert pager("/search", {}, 10**6, 7, 10, 7).next_href is None
+    assert build_pager("/search", {}, 10**6, 7, 10, 7).next_href is None
 
 
 def test_long_texts_are_cut_with_an_ellipsis() -> None:
@@ -123,7 +125,7 @@ def test_long_texts_are_cut_with_an_ellipsis() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
-    code = language_code(language)
+    code = get_language_code(language)
     assert code is None or re.fullmatch("[a-z]{2}", code)
 
 
@@ -138,5 +140,5 @@ def test_a_lang_attribute_is_two_letters_or_absent(language: str) -> None:
     ],
 )
 def test_the_address_of_a_local_file_is_its_path(url: str, shown: str, name: str) -> None:
-    assert address(url) == shown
-    assert file_named(url) == name
+    assert format_url(url) == shown
+    assert get_local_file_name(url) == name

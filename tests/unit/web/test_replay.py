@@ -14,14 +14,14 @@ from starlette.testclient import TestClient
 
 from cdx_rows import captured
 from filled_home import opened
-from fonds.formats.surt import surt
+from fonds.archive.replay.memento import MementoOrigin, escape_link_url, parse_replay_path
 from fonds.ports import Stores
-from fonds.replay.memento import Origin, asked_of, in_link
+from fonds.urls.surt import build_surt
+from fonds.web import replay as replay_app
 from fonds.web.access.security import REPLAY_POLICY
 from fonds.web.app import create_app
-from fonds.web.replay import app as replay_app
-from fonds.web.replay.app import create_replay
-from fonds.web.replay.origin import ReplayOrigin
+from fonds.web.html.rendering import ReplayOrigin
+from fonds.web.replay import create_replay
 from replayed_home import BODY, HOSTILE, LATIN1, ODD, PAGE, PDF, TIMES, fill
 
 ORIGIN = "http://localhost:8766"
@@ -205,7 +205,7 @@ def test_parts_heads_and_what_the_browser_has_already(client: TestClient) -> Non
 
 
 def test_an_odd_address_is_found_by_the_links_that_are_given(client: TestClient) -> None:
-    start = client.get(f"/web/{in_link(ODD)}")
+    start = client.get(f"/web/{escape_link_url(ODD)}")
     assert start.status_code == 302
     told = client.get(start.headers["location"])
     assert (told.status_code, told.text) == (200, "<p>odd")
@@ -283,17 +283,21 @@ URL_CHARS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t"), m
 def test_the_address_of_a_capture_leads_back_to_its_key(rest: str, raw: str) -> None:
     url = f"http://example.org/{rest}"
     row = captured(url, TIMES[0], 1)
-    address = Origin(ORIGIN).memento(row, is_raw=bool(raw))
+    address = MementoOrigin(ORIGIN).build_memento_url(row, is_raw=bool(raw))
     assert re.fullmatch(r"[!#-;=?-\[\]_a-z~]+", address)
     path, _, query = address.removeprefix(f"{ORIGIN}/web/").partition("?")
-    asked = asked_of(path, query)
+    asked = parse_replay_path(path, query)
     assert asked is not None
-    assert (surt(asked.url), asked.timestamp, asked.is_raw) == (surt(url), TIMES[0], bool(raw))
+    assert (build_surt(asked.url), asked.timestamp, asked.is_raw) == (
+        build_surt(url),
+        TIMES[0],
+        bool(raw),
+    )
 
 
 def test_a_member_of_a_zip_keeps_its_name(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/a.zip#papers/x.pdf"
-    path = Origin("").memento(captured(url, TIMES[0], 1)).removeprefix("/web/")
-    asked = asked_of(path, "")
+    path = MementoOrigin("").build_memento_url(captured(url, TIMES[0], 1)).removeprefix("/web/")
+    asked = parse_replay_path(path, "")
     assert asked is not None
-    assert surt(asked.url) == surt(url)
+    assert build_surt(asked.url) == build_surt(url)

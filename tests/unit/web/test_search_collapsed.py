@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from contract.index_backends import document
 from filled_home import opened
-from fonds.kinds.similarity.sketch import sketch
+from fonds.derivatives.sketch import build_page_sketch
 from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
 from fonds.web.app import create_app
@@ -23,7 +23,7 @@ def words(name: str) -> str:
 def sketched(one: IndexDocument) -> TextSketchRow:
     facts = ("success", one.url, "", None, "en", "t", 9, {}, "x")
     of_page = StoryMetaRow(one.sha1hex, one.id, "20240101000000", one.indexed_date, *facts)  # type: ignore[arg-type]
-    return sketch(of_page, one.text_content)
+    return build_page_sketch(of_page, one.text_content)
 
 
 @pytest.fixture(scope="module")

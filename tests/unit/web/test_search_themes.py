@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from starlette.testclient import TestClient
 
-from fonds.web.pages.searching.feed import ENTRIES
+from fonds.web.pages.export import ENTRIES
 from page_reading import read
 from themed_home import HOSTILE
 

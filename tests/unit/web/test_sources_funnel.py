@@ -10,9 +10,9 @@ from starlette.testclient import TestClient
 
 from filled_home import opened
 from followed_home import BLOCKED, GOOD, KEPT, PAUSED, REFUSED, SILENT, WAITING, fill_sources
+from fonds.following.funnel import LinkEnding, build_funnel
 from fonds.model.rows import DispositionRow, EntryRow
 from fonds.ports import Stores
-from fonds.sources.following.funnel import Ended, funnel
 from fonds.web.app import create_app
 from home_rows import NOW
 from page_reading import read
@@ -138,7 +138,7 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
 
 
 def test_what_was_kept_of_nothing_is_not_known() -> None:
-    assert funnel(GOOD, [], ["fetch"]).coverage is None
-    few = [Ended("done", None, "fetch", 1), Ended("dropped", "duplicate", None, 3)]
-    found = funnel(GOOD, few, ["fetch"])
+    assert build_funnel(GOOD, [], ["fetch"]).coverage is None
+    few = [LinkEnding("done", None, "fetch", 1), LinkEnding("dropped", "duplicate", None, 3)]
+    found = build_funnel(GOOD, few, ["fetch"])
     assert (found.announced, found.fetched, found.kept, found.coverage) == (4, 1, 1, 0.25)

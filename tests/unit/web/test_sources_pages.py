@@ -19,10 +19,10 @@ from followed_home import (
     TODAY,
     WAITING,
 )
-from fonds.sources.following.described import Followed
-from fonds.sources.following.funnel import Ended
-from fonds.sources.following.standing import Standing
-from fonds.web.pages.following.lost import passage
+from fonds.following.funnel import LinkEnding
+from fonds.following.health import SourceHealth
+from fonds.following.source_list import SourceDetails
+from fonds.web.pages.source import build_passage
 from home_rows import NOW
 from unit.web.test_app import read
 
@@ -94,13 +94,13 @@ def test_what_became_of_links_adds_up_and_each_number_opens_its_links(themed: Te
 
 def test_stages_stand_as_the_pipeline_has_them() -> None:
     ended = [
-        Ended("dropped", "duplicate", "import_story", 9),
-        Ended("quarantined", "http-status", "an-older-step", 1),
-        Ended("dropped", "robots-denied", "fetch", 1),
-        Ended("done", None, None, 5),
+        LinkEnding("dropped", "duplicate", "import_story", 9),
+        LinkEnding("quarantined", "http-status", "an-older-step", 1),
+        LinkEnding("dropped", "robots-denied", "fetch", 1),
+        LinkEnding("done", None, None, 5),
     ]
     row = replace(GOOD, refused_tally={"non-news": 2})
-    found = passage(Followed(row, Standing.ACTIVE, [], ended))
+    found = build_passage(SourceDetails(row, SourceHealth.ACTIVE, [], ended))
     assert [(one.stage, one.left) for one in found.stages] == [
         ("listed", 16),
         ("fetch", 15),

@@ -15,10 +15,10 @@ from starlette.testclient import TestClient
 
 from filled_home import fill_home, opened
 from followed_home import GOOD, fill_sources
-from fonds.collections.changing.curating.excluding import exclude
-from fonds.collections.reading.documents import places
+from fonds.grouping.changes.curation import exclude
+from fonds.grouping.views.documents import list_placements
 from fonds.web.app import create_app
-from fonds.web.serving.tables import as_csv
+from fonds.web.serving.csv_tables import build_csv_response
 from themed_home import FIVE, fill_themes
 
 PAGES = {
@@ -60,7 +60,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     with opened(folder) as stores:
         fill_sources(stores)
         changes = fill_themes(stores)
-        one = next(each for each in places(changes.tables, FIVE, "d1") if each.label)
+        one = next(each for each in list_placements(changes.tables, FIVE, "d1") if each.label)
         exclude(changes, FIVE, "DEFAULT", one.label or "", ["d1"])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as found:
             yield found
@@ -123,7 +123,7 @@ def test_cells_of_every_kind() -> None:
         Line('a "quoted", text\nof lines', None, True, when, Inner("x"), ["a", "ä"], {"b": 1}),
         Line("=1+1", 7, False, when, None, [], {}),
     ]
-    first, second = rows_of(as_csv(lines).body.decode())
+    first, second = rows_of(build_csv_response(lines).body.decode())
     assert first == {
         "text": 'a "quoted", text\nof lines',
         "count": "",
@@ -134,4 +134,4 @@ def test_cells_of_every_kind() -> None:
         "told": '{"b": 1}',
     }
     assert (second["text"], second["count"], second["inner.name"]) == ("=1+1", "7", "")
-    assert as_csv([]).body == b""
+    assert build_csv_response([]).body == b""

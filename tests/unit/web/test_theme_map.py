@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.themes.collection.drawing import (
+from fonds.web.pages.theme_map import (
     CIRCLES_MAX,
     GAP,
     HEIGHT,
     WIDTH,
-    Spot,
-    fitted,
+    MapSpot,
+    fit_label,
     placed_circles,
     theme_map,
 )
@@ -23,7 +23,7 @@ from fonds.web.themes.collection.drawing import (
 PLACES = st.floats(-1, 1, width=32)
 SPOTS = st.lists(
     st.builds(
-        Spot,
+        MapSpot,
         st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="￾￿")),
         st.integers(0, 100_000),
         st.tuples(PLACES, PLACES),
@@ -34,16 +34,16 @@ SPOTS = st.lists(
 )
 
 
-def _spots(count: int) -> list[Spot]:
+def _spots(count: int) -> list[MapSpot]:
     return [
-        Spot(f"theme {at}", 10 + 7 * at, (math.sin(at), math.cos(at)), f"/t/{at:03}")
+        MapSpot(f"theme {at}", 10 + 7 * at, (math.sin(at), math.cos(at)), f"/t/{at:03}")
         for at in range(count)
     ]
 
 
 @settings(max_examples=30, deadline=None)
 @given(SPOTS)
-def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[Spot]) -> None:
+def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[MapSpot]) -> None:
     circles = placed_circles(spots)
     assert len(circles) == len(spots)
     for one in circles:
@@ -56,7 +56,7 @@ def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[Spot]
 
 def test_circles_do_not_overlap_even_at_one_place() -> None:
     circles = placed_circles(
-        [Spot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
+        [MapSpot(str(at), 5, (0.0, 0.0), f"/t/{at}") for at in range(CIRCLES_MAX)]
     )
     for number, one in enumerate(circles):
         for other in circles[:number]:
@@ -79,10 +79,10 @@ def test_the_same_themes_are_drawn_at_the_same_places_in_any_order() -> None:
 
 
 def test_a_label_stays_within_its_circle_or_is_left_out() -> None:
-    assert fitted("floods, river", 80) == ["floods, river"]
-    assert fitted("floods, river, rain", 50) == ["floods,", "river, rain"]
-    assert fitted("Bundesverfassungsgericht, Urteil", 40) == ["Bundesver…"]
-    assert fitted("Bundesverfassungsgericht", 18) == []
-    assert fitted("kotan, bari", 28) == ["kotan…"]
-    assert fitted("floods, of Bundesverfassungsgericht", 40) == ["floods,", "of…"]
-    assert len(fitted("洪水警報発令中", 40)) == 0
+    assert fit_label("floods, river", 80) == ["floods, river"]
+    assert fit_label("floods, river, rain", 50) == ["floods,", "river, rain"]
+    assert fit_label("Bundesverfassungsgericht, Urteil", 40) == ["Bundesver…"]
+    assert fit_label("Bundesverfassungsgericht", 18) == []
+    assert fit_label("kotan, bari", 28) == ["kotan…"]
+    assert fit_label("floods, of Bundesverfassungsgericht", 40) == ["floods,", "of…"]
+    assert len(fit_label("洪水警報発令中", 40)) == 0

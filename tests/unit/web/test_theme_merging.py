@@ -10,19 +10,19 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.configurations import configuration, put
-from fonds.collections.names import Name
-from fonds.collections.tables import Tables
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
+from fonds.grouping.tables import Tables
+from fonds.isolation.process_identity import create_worker_name
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
 from fonds.web.app import create_app
 from kept_collections import Clock, themed
 from page_reading import read
 
-SPLIT = Name("made", "split")
+SPLIT = CollectionName("made", "split")
 PAGE = "/themes/made/split"
 SECTION = "//section[@aria-labelledby='merges']"
 
@@ -33,8 +33,12 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     with opened(tmp_path_factory.mktemp("merging")) as found:
         tables = Tables(found.table)
         tables.declare()
-        changes = Changes(tables, Claims(found.records, this_process(), time.monotonic), Clock())
-        put(tables, SPLIT.namespace, "DEFAULT", configuration({"clusters": 15}))
+        changes = CollectionWriter(
+            tables, Leases(found.records, create_worker_name(), time.monotonic), Clock()
+        )
+        save_configuration(
+            tables, SPLIT.namespace, "DEFAULT", build_configuration({"clusters": 15})
+        )
         changes.put(SPLIT, themed(300))
         rebuild(changes, SPLIT)
         yield found

@@ -8,15 +8,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.configurations import configuration, put
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
+from fonds.grouping.configuration import build_configuration, save_configuration
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.web.app import create_app
 from page_reading import read
 from themed_home import fill_themes
 
-NAME = Name("made", "words")
+NAME = CollectionName("made", "words")
 HERE = "/themes/made/words"
 CALLED = ("outlier", "apart", "document", "excluded")
 
@@ -29,7 +29,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         TestClient(create_app(found), base_url="http://localhost:8765") as asked,
     ):
         changes = fill_themes(found)
-        put(changes.tables, "made", "DEFAULT", configuration({"clusters": len(CALLED)}))
+        save_configuration(
+            changes.tables, "made", "DEFAULT", build_configuration({"clusters": len(CALLED)})
+        )
         changes.put(NAME, [
             Document(f"{word}{at}", f"{word} {word} {word}", title=f"{word} {at}")
             for word in CALLED for at in range(6)

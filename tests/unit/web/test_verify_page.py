@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_crawl import HOSTILE_TITLE
-from fonds.library.searching.manifest import MANIFEST_BYTES_MAX
+from fonds.search.manifest import MANIFEST_MAX_BYTES
 from page_reading import PageRead
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
@@ -93,7 +93,7 @@ def test_a_form_that_is_none_of_ours_is_refused(client: TestClient, kind: str, b
 
 
 def test_more_than_a_manifest_can_have_is_refused(client: TestClient) -> None:
-    body = b" " * (MANIFEST_BYTES_MAX + 20_000)
+    body = b" " * (MANIFEST_MAX_BYTES + 20_000)
     assert client.post("/api/verify", content=body).status_code == 413
 
 

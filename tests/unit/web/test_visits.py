@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from fonds.web.pages.overview.visits import COOKIE
+from fonds.web.pages.overview import COOKIE
 from home_rows import NOW
 from page_reading import read
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lxml.etree import _Element as Element
 
-from fonds.extract.article.lexicon import HIDDEN, name_groups
+from fonds.extract.article.lexicon import HIDDEN, find_name_groups
 
 _INLINE = frozenset(
     [
@@ -114,15 +114,14 @@ _BREAK = "\x00"
 class Node:
     """A block element. `parent` is its index (-1 for the root); groups and places are bits.
 
-    `own` are the groups of its own names, `above` those of all elements around it. All nodes in it stand
-    behind it, before `end`.
-    """
+    `own_chars` are the groups of its own names, `above` those of all elements around it. All nodes in it
+    stand behind it, before `end`."""
 
     parent: int
     tag: str
     depth: int
     names: str
-    own: int
+    own_chars: int
     above: int
     places: int
     end: int = 0
@@ -142,7 +141,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _TreeWalk:
     blocks: list[Block] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
@@ -226,7 +225,7 @@ class _Walk:
             said = dict(attributes)
             get = said.get
             names = f"{get('class', '')} {get('id', '')} {get('role', '')} {get('itemprop', '')}"
-            own = name_groups(names)
+            own = find_name_groups(names)
             if "articleBody" in names:
                 places |= _ARTICLE_BODY
             style = get("style")
@@ -236,7 +235,7 @@ class _Walk:
             self.nodes.append(Node(-1, tag, depth, names, own, 0, places))
             return 0
         around = self.nodes[outer]
-        above = around.above | around.own
+        above = around.above | around.own_chars
         self.nodes.append(Node(outer, tag, depth, names, own, above, places | around.places))
         return len(self.nodes) - 1
 
@@ -246,7 +245,7 @@ def read_blocks(tree: Element) -> tuple[list[Block], list[Node]]:
 
     The tree must not be deeper than Python's stack allows; there is at least one node.
     """
-    walk = _Walk()
+    walk = _TreeWalk()
     body = tree.find("body")
     root = tree if body is None else body
     walk.read(root, "body", False, False, 0)

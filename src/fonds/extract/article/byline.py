@@ -12,8 +12,8 @@ from fonds.extract.article.head import PageHead
 from fonds.extract.article.linked_data import LinkedData
 
 AUTHORS_MAX = 20
-_NAME_CHARS_MAX = 80
-_BYLINE_CHARS_MAX = 160
+_NAME_MAX_CHARS = 80
+_BYLINE_MAX_CHARS = 160
 _ELEMENTS_MAX = 50
 
 _META = (
@@ -21,7 +21,7 @@ _META = (
     "byl"
 )
 _META_NAMES = tuple(_META.split())
-_BEFORE = re.compile(
+_BYLINE_PREFIX = re.compile(
     r"^\W*(?:(?:written|reported|posted|text|story|article|words|geschrieben)\s+)?"
     r"(?:by|von|par|por|di|da|door|av|af|autor(?:in)?|author|text|od|автор)\b\s*:?\s+",
     re.IGNORECASE,
@@ -30,7 +30,9 @@ _MARKED = re.compile(
     r"\b(?:byline|by-line|author|authors|autor|autoren|writer|auteur|redacteur)\b|byline|author-?name",
     re.I,
 )
-_AROUND = re.compile(r"comment|related|bio|about|more|image|avatar|photo|list", re.IGNORECASE)
+_UNRELATED_NAMES = re.compile(
+    r"comment|related|bio|about|more|image|avatar|photo|list", re.IGNORECASE
+)
 _ENDS = re.compile(
     r"\s*(?:[|•·–—\n]|\s-\s|\d|\b(?:updated|published|aktualisiert|veröffentlicht|für|for|in)\b).*",
     re.I | re.S,
@@ -45,57 +47,57 @@ _NO_NAME = re.compile(
 
 def find_authors(
     tree: Element,
-    marked: Sequence[Element],
+    marked_elements: Sequence[Element],
     head: PageHead,
-    linked: LinkedData,
+    linked_data: LinkedData,
     blocks: Sequence[Block],
     nodes: Sequence[Node],
 ) -> tuple[tuple[str, ...], str | None]:
     """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none.
 
-    `marked` are the elements with an `itemprop`.
+    `marked_elements` are the elements with an `itemprop`.
     """
     stated = (head.meta.get(name, "") for name in _META_NAMES)
     # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
     ways: tuple[tuple[str, Callable[[], tuple[str, ...]]], ...] = (
-        ("json-ld", lambda: _all(linked.authors)),
-        ("meta", lambda: _first(stated)),
-        ("markup", lambda: _all(_marked(tree, marked))),
-        ("byline", lambda: _first(_bylines(blocks, nodes))),
+        ("json-ld", lambda: _keep_all(linked_data.authors)),
+        ("meta", lambda: _keep_first(stated)),
+        ("markup", lambda: _keep_all(_find_marked(tree, marked_elements))),
+        ("byline", lambda: _keep_first(_find_bylines(blocks, nodes))),
     )
     return next(((names, source) for source, find in ways if (names := find())), ((), None))
 
 
-def _first(texts: Iterable[str]) -> tuple[str, ...]:
+def _keep_first(texts: Iterable[str]) -> tuple[str, ...]:
     return next((names for text in texts if (names := split_names(text))), ())
 
 
 def split_names(text: str) -> tuple[str, ...]:
     """The names in a byline, without the words around them; nothing where it does not read like names."""
-    text = " ".join(text[: 10 * _BYLINE_CHARS_MAX].split())
+    text = " ".join(text[: 10 * _BYLINE_MAX_CHARS].split())
     if not text or _ADDRESS.search(text):
         return ()
-    text = _ENDS.sub("", _BEFORE.sub("", text))
+    text = _ENDS.sub("", _BYLINE_PREFIX.sub("", text))
     names = [name.strip(" .,:()") for name in _BETWEEN.split(text)]
     return tuple(dict.fromkeys(name for name in names if _is_name(name)))[:AUTHORS_MAX]
 
 
 def _is_name(name: str) -> bool:
     words = name.split()
-    if not words or len(name) > _NAME_CHARS_MAX or len(words) > 5 or _NO_NAME.match(name):
+    if not words or len(name) > _NAME_MAX_CHARS or len(words) > 5 or _NO_NAME.match(name):
         return False
     if not name[0].isupper() and not (name[0].isalpha() and name[0].lower() == name[0].upper()):
         return False
     return len(words) > 1 or len(name) > 2
 
 
-def _all(texts: Iterable[str]) -> tuple[str, ...]:
+def _keep_all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for text in texts for name in split_names(text)))[:AUTHORS_MAX]
 
 
-def _marked(tree: Element, marked: Sequence[Element]) -> list[str]:
+def _find_marked(tree: Element, marked_elements: Sequence[Element]) -> list[str]:
     """What elements that are marked as author say: microdata, `rel="author"`."""
-    creators = [one for one in marked if one.get("itemprop") in ("author", "creator")]
+    creators = [one for one in marked_elements if one.get("itemprop") in ("author", "creator")]
     found: list[Element] = tree.xpath("//a[@rel='author']")
     for one in creators[:_ELEMENTS_MAX]:
         found += one.xpath("descendant::*[@itemprop='name']") or [one]
@@ -103,16 +105,16 @@ def _marked(tree: Element, marked: Sequence[Element]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
+def _find_bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
     """Short blocks in elements named after authors, those near the beginning first."""
     found = []
     for block in blocks:
         node = nodes[block.node]
         names = f"{node.names} {nodes[max(node.parent, 0)].names}"
         if (
-            len(block.text) > _BYLINE_CHARS_MAX
+            len(block.text) > _BYLINE_MAX_CHARS
             or not _MARKED.search(names)
-            or _AROUND.search(names)
+            or _UNRELATED_NAMES.search(names)
         ):
             continue
         found.append(block.text)

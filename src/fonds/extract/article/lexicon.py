@@ -86,12 +86,12 @@ _NAME_GROUPS = {
 NAME_GROUPS = tuple(_NAME_GROUPS)
 HIDDEN = 1 << NAME_GROUPS.index("hidden")
 _BODY = 1 << NAME_GROUPS.index("body")
-_GROUPS_OF = {
+_GROUPS_BY_WORD = {
     word: sum(1 << bit for bit, words in enumerate(_NAME_GROUPS.values()) if word in words.split())
     for words in _NAME_GROUPS.values()
     for word in words.split()
 }
-_OF_BODY = frozenset(
+_BODY_NAMES = frozenset(
     f"{left} {right}"
     for left in [
         "article",
@@ -148,7 +148,7 @@ _CUES = {
     """,
 }
 CUE_GROUPS = tuple(_CUES)
-_CUES_OF = {
+_CUES_BY_WORD = {
     word: sum(1 << bit for bit, words in enumerate(_CUES.values()) if word in words.split())
     for words in _CUES.values()
     for word in words.split()
@@ -157,22 +157,22 @@ _WORD = re.compile(r"[^\W\d_][\w-]*|©")
 
 
 @lru_cache(maxsize=20_000)
-def name_groups(names: str) -> int:
+def find_name_groups(names: str) -> int:
     """Which groups of names the class, id and role of an element belong to, a bit for each."""
     found = 0
     last = ""
     for name in _NAME.findall(names[:400]):
         word = name.lower()
-        found |= _GROUPS_OF.get(word, 0)
-        if f"{last} {word}" in _OF_BODY:
+        found |= _GROUPS_BY_WORD.get(word, 0)
+        if f"{last} {word}" in _BODY_NAMES:
             found |= _BODY
         last = word
     return found
 
 
-def cue_groups(line: str) -> int:
+def find_cue_groups(line: str) -> int:
     """Which groups of telling words a short line holds, a bit for each."""
     found = 0
     for word in _WORD.findall(line.lower()):
-        found |= _CUES_OF.get(word, 0)
+        found |= _CUES_BY_WORD.get(word, 0)
     return found

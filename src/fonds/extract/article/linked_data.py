@@ -16,7 +16,7 @@ from typing import Any
 
 from lxml.etree import _Element as Element
 
-SCRIPT_CHARS_MAX = 1_000_000
+SCRIPT_MAX_CHARS = 1_000_000
 VALUES_MAX = 20_000
 """How much of JSON-LD is read, in characters of one script and values of all."""
 
@@ -57,25 +57,27 @@ class LinkedData:
 
 def read_linked_data(tree: Element) -> LinkedData:
     """Read all JSON-LD of a page; what is not JSON is passed over. Never raises."""
-    things = list(_things(tree))
-    types = frozenset(name for thing in things for name in _types(thing))
-    about = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _types(thing)))]
-    about.sort(key=lambda thing: all(name.lower() == "webpage" for name in _types(thing)))
+    things = list(_iter_objects(tree))
+    types = frozenset(name for thing in things for name in _list_types(thing))
+    about = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _list_types(thing)))]
+    about.sort(key=lambda thing: all(name.lower() == "webpage" for name in _list_types(thing)))
 
     def first(*names: str) -> str:
         return next(
-            (text for thing in about for name in names if (text := _text(thing.get(name)))), ""
+            (text for thing in about for name in names if (text := _get_text(thing.get(name)))), ""
         )
 
-    named = ((_text(thing.get("@id")), _text(thing.get("name"))) for thing in things)
+    named = ((_get_text(thing.get("@id")), _get_text(thing.get("name"))) for thing in things)
     by_id = {identifier: name for identifier, name in named if identifier and name}
-    works = [thing for thing in things if any(map(_WORK_TYPES.search, _types(thing)))]
+    works = [thing for thing in things if any(map(_WORK_TYPES.search, _list_types(thing)))]
 
     def all_of(name: str, *properties: str) -> tuple[str, ...]:
-        texts = (text for thing in works for text in _names(thing.get(name), by_id, properties))
+        texts = (
+            text for thing in works for text in _iter_names(thing.get(name), by_id, properties)
+        )
         return tuple(islice(dict.fromkeys(texts), RIGHTS_MAX))
 
-    body = max((_text(thing.get("articleBody")) for thing in about), key=len, default="")
+    body = max((_get_text(thing.get("articleBody")) for thing in about), key=len, default="")
     return LinkedData(
         types=types,
         headline=html.unescape(first("headline")),
@@ -83,9 +85,9 @@ def read_linked_data(tree: Element) -> LinkedData:
         published=first("datePublished", "dateCreated"),
         modified=first("dateModified"),
         authors=next(
-            (names for thing in about if (names := _authors(thing.get("author"), things))), ()
+            (names for thing in about if (names := _find_authors(thing.get("author"), things))), ()
         ),
-        image=next((url for thing in about if (url := _image(thing.get("image")))), ""),
+        image=next((url for thing in about if (url := _find_image(thing.get("image")))), ""),
         is_free=next((said for thing in about if (said := _is_free(thing)) is not None), None),
         licenses=all_of("license", "url", "name"),
         holders=all_of("copyrightHolder", "name", "url"),
@@ -93,12 +95,12 @@ def read_linked_data(tree: Element) -> LinkedData:
     )
 
 
-def _things(tree: Element) -> Iterator[Mapping[str, Any]]:
+def _iter_objects(tree: Element) -> Iterator[Mapping[str, Any]]:
     left = VALUES_MAX
     for script in tree.iter("script"):
         kind = (script.get("type") or "").strip().lower()
         text = script.text
-        if not kind.startswith("application/ld+json") or not text or len(text) > SCRIPT_CHARS_MAX:
+        if not kind.startswith("application/ld+json") or not text or len(text) > SCRIPT_MAX_CHARS:
             continue
         try:
             waiting: list[Any] = [json.loads(text.strip().strip(";"), strict=False)]
@@ -115,13 +117,13 @@ def _things(tree: Element) -> Iterator[Mapping[str, Any]]:
                 waiting.extend(reversed(inner))
 
 
-def _types(thing: Mapping[str, Any]) -> list[str]:
-    said = thing.get("@type")
+def _list_types(obj: Mapping[str, Any]) -> list[str]:
+    said = obj.get("@type")
     names = said if isinstance(said, list) else [said]
     return [name for name in names if isinstance(name, str)]
 
 
-def _text(value: object) -> str:
+def _get_text(value: object) -> str:
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, dict):
@@ -129,45 +131,47 @@ def _text(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _authors(value: object, things: list[Mapping[str, Any]]) -> tuple[str, ...]:
+def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str, ...]:
     found: list[str] = []
     for one in value[:AUTHORS_MAX] if isinstance(value, list) else [value]:
         if isinstance(one, dict) and "name" not in one and "@id" in one:
             known = (
-                thing for thing in things if thing.get("@id") == one["@id"] and "name" in thing
+                thing for thing in objects if thing.get("@id") == one["@id"] and "name" in thing
             )
             one = next(known, one)
-        name = _text(one.get("name")) if isinstance(one, dict) else _text(one)
-        is_person = not isinstance(one, dict) or "Organization" not in _types(one)
+        name = _get_text(one.get("name")) if isinstance(one, dict) else _get_text(one)
+        is_person = not isinstance(one, dict) or "Organization" not in _list_types(one)
         if name and is_person:
             found.append(html.unescape(name))
     return tuple(dict.fromkeys(found))
 
 
-def _names(value: object, by_id: Mapping[str, str], properties: Sequence[str]) -> Iterator[str]:
+def _iter_names(
+    value: object, by_id: Mapping[str, str], properties: Sequence[str]
+) -> Iterator[str]:
     """Texts, or what things are called: by the first of these properties, or by id and what that names."""
     for one in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
         if not isinstance(one, dict):
-            text = _text(one)
+            text = _get_text(one)
         elif any(name in one for name in properties):
-            text = next(filter(None, (_text(one.get(name)) for name in properties)), "")
+            text = next(filter(None, (_get_text(one.get(name)) for name in properties)), "")
         else:
-            identifier = _text(one.get("@id"))
-            text = by_id.get(identifier) or identifier or _text(one)
+            identifier = _get_text(one.get("@id"))
+            text = by_id.get(identifier) or identifier or _get_text(one)
         if text:
             yield html.unescape(text)
 
 
-def _image(value: object) -> str:
+def _find_image(value: object) -> str:
     if isinstance(value, list) and value:
         value = value[0]
     if isinstance(value, dict):
         value = value.get("url") or value.get("contentUrl")
-    return _text(value)
+    return _get_text(value)
 
 
-def _is_free(thing: Mapping[str, Any]) -> bool | None:
-    said = thing.get("isAccessibleForFree")
+def _is_free(obj: Mapping[str, Any]) -> bool | None:
+    said = obj.get("isAccessibleForFree")
     if isinstance(said, bool):
         return said
     return (

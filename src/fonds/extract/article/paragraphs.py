@@ -13,7 +13,7 @@ from collections.abc import Iterator
 BLOCKS_MAX = 1_000_000
 """Where reading ends; the text of larger pages is cut there."""
 
-PARAGRAPH_BYTES_MIN = 60
+PARAGRAPH_MIN_BYTES = 60
 """What counts as a paragraph, in UTF-8: about ten words of English, or twenty characters of Chinese."""
 
 ENOUGH_CHARS = 200
@@ -30,26 +30,28 @@ _BLOCK_TAG = re.compile(
 )
 _ANY_TAG = re.compile(r"<[/!?]?[A-Za-z][^<>]*+>")
 _LINK = re.compile(r"<a(?=[\s>])[^<>]*+>([^<]*+(?:<(?!/a|a[\s>])[^<]*+)*+)", re.IGNORECASE)
-_AROUND = frozenset({"nav", "footer", "aside", "form", "header", "button", "noscript", "menu"})
+_UNRELATED_TAGS = frozenset(
+    {"nav", "footer", "aside", "form", "header", "button", "noscript", "menu"}
+)
 
 
-def paragraphs(markup: str) -> str:
+def extract_paragraphs(markup: str) -> str:
     """The page's paragraphs, one a line; all its text where hardly anything looks like a paragraph."""
     prose: list[str] = []
     everything: list[str] = []
-    for block, is_around in _blocks(_without_unread(markup)):
-        text = _plain(_ANY_TAG.sub("", block) if "<" in block else block)
+    for block, is_around in _iter_blocks(_strip_hidden_elements(markup)):
+        text = _strip_tags(_ANY_TAG.sub("", block) if "<" in block else block)
         if not text:
             continue
         everything.append(text)
-        long_enough = len(text) >= PARAGRAPH_BYTES_MIN or len(text.encode()) >= PARAGRAPH_BYTES_MIN
+        long_enough = len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
         if long_enough and not is_around and not _is_mostly_links(block, text):
             prose.append(text)
     joined = "\n".join(prose)
     return joined if len(joined) >= ENOUGH_CHARS else "\n".join(everything)
 
 
-def _without_unread(markup: str) -> str:
+def _strip_hidden_elements(markup: str) -> str:
     """The markup without comments and without elements that hold no text of the page."""
     kept: list[str] = []
     position = 0
@@ -67,7 +69,7 @@ def _without_unread(markup: str) -> str:
     return " ".join(kept)
 
 
-def _blocks(markup: str) -> Iterator[tuple[str, bool]]:
+def _iter_blocks(markup: str) -> Iterator[tuple[str, bool]]:
     """What lies between two tags of blocks, inline tags still in it, and whether it is around the text."""
     around = 0
     position = 0
@@ -75,9 +77,9 @@ def _blocks(markup: str) -> Iterator[tuple[str, bool]]:
         yield markup[position : tag.start()], around > 0
         position = tag.end()
         name = tag[1].lower()
-        if name in _AROUND:
+        if name in _UNRELATED_TAGS:
             around += 1
-        elif name[0] == "/" and name[1:] in _AROUND:
+        elif name[0] == "/" and name[1:] in _UNRELATED_TAGS:
             around = max(0, around - 1)
         if count >= BLOCKS_MAX:
             return
@@ -87,9 +89,9 @@ def _blocks(markup: str) -> Iterator[tuple[str, bool]]:
 def _is_mostly_links(block: str, text: str) -> bool:
     if "<" not in block:
         return False
-    linked_chars = sum(len(_plain(_ANY_TAG.sub("", link))) for link in _LINK.findall(block))
+    linked_chars = sum(len(_strip_tags(_ANY_TAG.sub("", link))) for link in _LINK.findall(block))
     return linked_chars * 2 > len(text)
 
 
-def _plain(text: str) -> str:
+def _strip_tags(text: str) -> str:
     return " ".join((html.unescape(text) if "&" in text else text).split())

@@ -14,19 +14,19 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from fonds.extract.article.linked_data import LinkedData
-from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
 from fonds.rights.licenses import (
-    holder_stated,
+    build_holder_statements,
+    build_license_statements,
+    build_rights_statements,
     is_creative_commons,
-    license_stated,
-    rights_stated,
 )
 from fonds.rights.preferences import (
     TDM_POLICY,
     TDM_RESERVATION,
-    policy_statements,
-    reservation_statements,
-    robots_statements,
+    parse_policy,
+    parse_reservation,
+    parse_robots_directives,
 )
 
 _ROBOTS = "robots"
@@ -38,21 +38,25 @@ _LICENSE_LINKS = etree.XPath(
 _CREATIVE_COMMONS_LINKS = etree.XPath(
     f"(//a[contains(@href, 'creativecommons.org/')])[position() <= {STATEMENTS_MAX}]"
 )
-Reader = Callable[[str, str, str], Iterable[Statement]]
+StatementReader = Callable[[str, str, str], Iterable[Statement]]
 
 
-def page_rights(
-    markup: bytes, tree: Element, linked: LinkedData, url: str
+def read_page_rights(
+    markup: bytes, tree: Element, linked_data: LinkedData, url: str
 ) -> tuple[Statement, ...]:
     """Return what a page states, what is meant for programs first. `url` is its address, "" where unknown.
 
     Most pages have no such links: `markup` tells that in a fifth of the time the tree takes.
     """
-    found = [*_metas(tree, url), *_links(markup, tree, url), *_structured(linked, url)]
+    found = [
+        *_iter_meta_statements(tree, url),
+        *_iter_link_statements(markup, tree, url),
+        *_iter_linked_data_statements(linked_data, url),
+    ]
     return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
 
 
-def _metas(tree: Element, url: str) -> Iterator[Statement]:
+def _iter_meta_statements(tree: Element, url: str) -> Iterator[Statement]:
     for element in tree.iter("meta"):
         content = element.get("content")
         name = (element.get("name") or element.get("property") or "").strip().lower()
@@ -62,10 +66,10 @@ def _metas(tree: Element, url: str) -> Iterator[Statement]:
         if reader is not None:
             yield from reader(content, name, url)
         elif _AGENT.fullmatch(name):
-            yield from robots_statements(content, StatedIn.META, _ROBOTS, name)
+            yield from parse_robots_directives(content, StatementSource.META, _ROBOTS, name)
 
 
-def _links(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
+def _iter_link_statements(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
     """Links that say they lead to the licence, then links to Creative Commons that do not say so."""
     stated: set[str] = set()
     is_told = b"icense" in markup or b"ICENSE" in markup
@@ -75,67 +79,67 @@ def _links(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
         is_license = any(one.rpartition(":")[2] == "license" for one in relations)
         if target and (is_license or element.get("itemprop") == "license"):
             stated.add(target)
-            where = StatedIn.LINK if is_license else StatedIn.STRUCTURED_DATA
-            yield from license_stated(target, where, str(element.tag), url)
+            where = StatementSource.LINK if is_license else StatementSource.STRUCTURED_DATA
+            yield from build_license_statements(target, where, str(element.tag), url)
     for element in _CREATIVE_COMMONS_LINKS(tree) if b"creativecommons.org/" in markup else ():
         target = (element.get("href") or "").strip()
         if target not in stated and is_creative_commons(target):
             stated.add(target)
-            yield from license_stated(target, StatedIn.TEXT, str(element.tag), url)
+            yield from build_license_statements(target, StatementSource.TEXT, str(element.tag), url)
 
 
-def _structured(linked: LinkedData, url: str) -> Iterator[Statement]:
-    where = StatedIn.STRUCTURED_DATA
-    for stated in linked.licenses:
-        yield from license_stated(stated, where, "license", url)
-    for stated in linked.holders:
-        yield from holder_stated(stated, where, "copyrightHolder")
-    for stated in linked.notices:
-        yield from rights_stated(stated, where, "copyrightNotice", url)
+def _iter_linked_data_statements(linked_data: LinkedData, url: str) -> Iterator[Statement]:
+    where = StatementSource.STRUCTURED_DATA
+    for stated in linked_data.licenses:
+        yield from build_license_statements(stated, where, "license", url)
+    for stated in linked_data.holders:
+        yield from build_holder_statements(stated, where, "copyrightHolder")
+    for stated in linked_data.notices:
+        yield from build_rights_statements(stated, where, "copyrightNotice", url)
 
 
-def _of_robots(content: str, name: str, url: str) -> Iterable[Statement]:
-    return robots_statements(content, StatedIn.META, _ROBOTS)
+def _parse_robots(content: str, name: str, url: str) -> Iterable[Statement]:
+    return parse_robots_directives(content, StatementSource.META, _ROBOTS)
 
 
-def _of_reservation(content: str, name: str, url: str) -> Iterable[Statement]:
-    return reservation_statements(content, StatedIn.META)
+def _parse_reservation(content: str, name: str, url: str) -> Iterable[Statement]:
+    return parse_reservation(content, StatementSource.META)
 
 
-def _of_policy(content: str, name: str, url: str) -> Iterable[Statement]:
-    return policy_statements(content, StatedIn.META)
+def _parse_policy(content: str, name: str, url: str) -> Iterable[Statement]:
+    return parse_policy(content, StatementSource.META)
 
 
-def _of_license(content: str, name: str, url: str) -> Iterable[Statement]:
-    return license_stated(content, StatedIn.META, name, url)
+def _parse_license(content: str, name: str, url: str) -> Iterable[Statement]:
+    return build_license_statements(content, StatementSource.META, name, url)
 
 
-def _of_holder(content: str, name: str, url: str) -> Iterable[Statement]:
-    return holder_stated(content, StatedIn.META, name)
+def _parse_holder(content: str, name: str, url: str) -> Iterable[Statement]:
+    return build_holder_statements(content, StatementSource.META, name)
 
 
-def _of_rights(content: str, name: str, url: str) -> Iterable[Statement]:
-    return rights_stated(content, StatedIn.META, name, url)
+def _parse_rights(content: str, name: str, url: str) -> Iterable[Statement]:
+    return build_rights_statements(content, StatementSource.META, name, url)
 
 
-_METAS: Mapping[str, Reader] = MappingProxyType(
+_METAS: Mapping[str, StatementReader] = MappingProxyType(
     {
-        _ROBOTS: _of_robots,
-        TDM_RESERVATION: _of_reservation,
-        TDM_POLICY: _of_policy,
-        "copyright": _of_holder,
-        "dc.license": _of_license,
-        "dc.rights": _of_rights,
-        "dc.rights.license": _of_license,
-        "dc.rightsholder": _of_holder,
-        "dcterms.license": _of_license,
-        "dcterms.rights": _of_rights,
-        "dcterms.rightsholder": _of_holder,
-        "dc:rights": _of_rights,
-        "dcterms:license": _of_license,
-        "dcterms:rights": _of_rights,
-        "dcterms:rightsholder": _of_holder,
-        "license": _of_license,
-        "rights": _of_rights,
+        _ROBOTS: _parse_robots,
+        TDM_RESERVATION: _parse_reservation,
+        TDM_POLICY: _parse_policy,
+        "copyright": _parse_holder,
+        "dc.license": _parse_license,
+        "dc.rights": _parse_rights,
+        "dc.rights.license": _parse_license,
+        "dc.rightsholder": _parse_holder,
+        "dcterms.license": _parse_license,
+        "dcterms.rights": _parse_rights,
+        "dcterms.rightsholder": _parse_holder,
+        "dc:rights": _parse_rights,
+        "dcterms:license": _parse_license,
+        "dcterms:rights": _parse_rights,
+        "dcterms:rightsholder": _parse_holder,
+        "license": _parse_license,
+        "rights": _parse_rights,
     }
 )

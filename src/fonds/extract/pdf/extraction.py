@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -17,28 +19,70 @@ import pikepdf
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from fonds.bibliography.own_reading import read_own
-from fonds.extract.language.identifying import choose_language, load_model
-from fonds.extract.pdf.bibliographic import bibliographic, tells_itself
-from fonds.extract.pdf.info import PdfStructure, read_structure
-from fonds.extract.pdf.opening import (
+from fonds.extract.pdf.document import (
     OpenedPdf,
-    drawing_pages,
+    find_drawing_pages,
     init_forms,
     open_mapped,
     open_repaired,
 )
-from fonds.extract.pdf.outline import read_outline
-from fonds.extract.pdf.pages.drawing.thumbnail import draw_thumbnails
-from fonds.extract.pdf.pages.text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
-from fonds.extract.pdf.pages.words import count_words
-from fonds.extract.pdf.strings import clean_text, date_to_iso
-from fonds.extract.pdf.trailer import looks_like_pdf, without_junk
-from fonds.extract.pdf.xmp import XmpFields, read_xmp
-from fonds.model.open_body import OpenBody
+from fonds.extract.pdf.metadata import XmpFields, extract_bibliographic, read_xmp, tells_itself
+from fonds.extract.pdf.page_text import NO_PAGES, PAGE_SEPARATOR, PagesText, read_pages
+from fonds.extract.pdf.rendering import draw_thumbnails
+from fonds.extract.pdf.strings import clean_text, convert_pdf_date
+from fonds.extract.pdf.structure import PdfStructure, read_structure
+from fonds.extract.pdf.trailer import looks_like_pdf, strip_leading_junk
+from fonds.extract.pdf.traits import read_outline
+from fonds.model.archive import OpenBody
 from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus
-from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement
-from fonds.rights.licenses import rights_stated
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
+from fonds.papers.bibliography.paper_text import read_own
+from fonds.rights.licenses import build_rights_statements
+from fonds.text.language import choose_language, load_model
+
+# How many words a text has, also in scripts without blanks.
+
+
+# Scripts written without spaces in which people count characters: Han, kana, bopomofo.
+_UNSPACED = re.compile(
+    "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+# Thai, Lao, Burmese and Khmer: whole words without blanks, of about five characters with their marks.
+_RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
+_RUN_TOGETHER_WORD_CHARS = 5
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED.pattern[1:-1]}{_RUN_TOGETHER.pattern[1:-2]}]")
+_WIDE_PUNCTUATION = re.compile(
+    "[\u3000-\u3004\u3008-\u3020\u30fb\uff01-\uff0f\uff1a-\uff20\uff61-\uff65]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount:
+    """`words` counts as people do in scripts without blanks; `whitespace` counts runs between blanks.
+
+    A character of Chinese or Japanese is a word, as is every five of Thai, Lao, Burmese or Khmer.
+    """
+
+    words: int
+    whitespace: int
+
+
+def count_words(text: str) -> WordCount:
+    """How many words there are, for people who put blanks between them and for those who do not."""
+    whitespace = len(text.split())
+    if text.isascii():
+        return WordCount(whitespace, whitespace)
+    if not _UNSPACED_RUN.search(text):
+        return WordCount(whitespace, whitespace)
+    spaced, unspaced = _UNSPACED.subn(" ", text)
+    for run in _RUN_TOGETHER.finditer(spaced):
+        unspaced += math.ceil(len(run[0]) / _RUN_TOGETHER_WORD_CHARS)
+    if unspaced == 0:
+        return WordCount(whitespace, whitespace)
+    words = len(_RUN_TOGETHER.sub(" ", _WIDE_PUNCTUATION.sub(" ", spaced)).split())
+    return WordCount(words + unspaced, whitespace)
+
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +90,8 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Program and versions that decide what an extraction holds; see `extractor` for the limits' share in it."""
+"""Program and versions that decide what an extraction holds; see `name_extractor` for the limits' share
+in it."""
 
 # Always there, so that nobody has to ask whether a key is missing or None.
 _PAGES_EXTRA: dict[str, Any] = {
@@ -103,7 +148,7 @@ class PdfLimits:
     thumbnails: tuple[str, ...] = (PAGE0_FORM,)
 
 
-def extractor(limits: PdfLimits) -> str:
+def name_extractor(limits: PdfLimits) -> str:
     """Program, versions and a hash of the limits: two extractions with one name hold the same."""
     said = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
     return f"{EXTRACTOR} limits/{sha256(said.encode()).hexdigest()[:12]}"
@@ -117,8 +162,8 @@ def warm_up() -> None:
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
     """`extract_pdf_bytes` of a body in an open file. Raises TransientError when that cannot be read."""
     if body.size_bytes > limits.size_max_bytes:
-        return _too_large(body.size_bytes, limits)
-    return extract_pdf_bytes(body.whole("the PDF"), limits)
+        return _build_too_large(body.size_bytes, limits)
+    return extract_pdf_bytes(body.read_all("the PDF"), limits)
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
@@ -127,25 +172,25 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
     Raises MemoryError when even that took more memory than the process has.
     """
     if len(data) > limits.size_max_bytes:
-        return _too_large(len(data), limits)
+        return _build_too_large(len(data), limits)
     if not data:
         return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="there are no bytes")
-    data = without_junk(data)
+    data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
     opened = open_mapped(data, structure.mapped)
     if opened.document is None:
         if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
             return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
-        return _result(opened.status, structure, {}, error_msg=opened.error_msg)
+        return _build_result(opened.status, structure, {}, error_msg=opened.error_msg)
     try:
         found, blank = _read(opened.document, opened, structure, limits)
     finally:
         opened.document.close()
     # pdfium says nothing of objects it does not find.
-    return _read_again(data, found, blank, structure, limits) if 0 in blank else found
+    return _repair_and_read(data, found, blank, structure, limits) if 0 in blank else found
 
 
-def _read_again(
+def _repair_and_read(
     data: bytes,
     first: PdfExtraction,
     blank: Sequence[int],
@@ -153,7 +198,7 @@ def _read_again(
     limits: PdfLimits,
 ) -> PdfExtraction:
     """What a repair by qpdf brings to light of pages pdfium found empty that are not; said, if nothing."""
-    lost = drawing_pages(data, blank)
+    lost = find_drawing_pages(data, blank)
     if not lost:
         return first
     opened = open_repaired(data)
@@ -166,7 +211,7 @@ def _read_again(
             first, lost = again, tuple(n for n in lost if n in blank_again)
     if not lost or first.status is not PdfStatus.SUCCESS:
         return first
-    message = f"nothing could be read of pages that are not empty: {_numbers(lost)}"
+    message = f"nothing could be read of pages that are not empty: {_format_numbers(lost)}"
     return replace(first, status=PdfStatus.PARTIAL, error_msg=message)
 
 
@@ -176,18 +221,18 @@ def _read(
     """The extraction, and the pages (from 0) on which there was no object."""
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
-    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.repaired}
-    if structure.error is not None or structure.locked:
-        structure = _completed(structure, document)
+    extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
+    if structure.error is not None or structure.is_locked:
+        structure = _complete_structure(structure, document)
     extra["outline"] = read_outline(document)
-    page0 = _page0(document)
+    page0 = _open_page0(document)
     try:
-        thumbnails = _thumbnails(page0, limits) if page0 is not None else {}
+        thumbnails = _draw_thumbnails(page0, limits) if page0 is not None else {}
         pages = read_pages(
             document,
             page0,
             pages_max=limits.pages_max,
-            chars_max=limits.text_max_chars,
+            max_chars=limits.text_max_chars,
             time_max_s=limits.text_max_s,
             with_front=not tells_itself(structure.info),
             has_writing=structure.has_writing,
@@ -198,15 +243,15 @@ def _read(
     finally:
         if page0 is not None:
             page0.close()
-    extra |= {**_page0_size(document), **_text_extra(pages)}
+    extra |= {**_measure_page0(document), **_build_text_extra(pages)}
     declared = structure.extra.get("language_declared")
     extra["language"], _ = choose_language(pages.text or "", declared)
-    status, message = _status_of(pages)
+    status, message = _decide_status(pages)
     found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _result(status, structure, extra, pages, **found), pages.blank
+    return _build_result(status, structure, extra, pages, **found), pages.blank
 
 
-def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
+def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
     """OpenedPdf once for picture and text: opening is a fifth of all work."""
     try:
         return document[0]
@@ -214,7 +259,7 @@ def _page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
         return None
 
 
-def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
+def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
     """In points, crop box, rotation applied; {} for a page without any."""
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
@@ -222,7 +267,7 @@ def _page0_size(document: pypdfium2.PdfDocument) -> dict[str, float]:
     return {"page0_width": round(size.width, 3), "page0_height": round(size.height, 3)}
 
 
-def _thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
+def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
     try:
         return draw_thumbnails(page, limits.thumbnails, pixels_max=limits.pixels_max)
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
@@ -230,7 +275,7 @@ def _thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, bytes]:
         return {}
 
 
-def _text_extra(pages: PagesText) -> dict[str, Any]:
+def _build_text_extra(pages: PagesText) -> dict[str, Any]:
     extra: dict[str, Any] = {
         "pages_unreadable": len(pages.unreadable),
         "text_truncated": pages.cut is not None,
@@ -246,9 +291,9 @@ def _text_extra(pages: PagesText) -> dict[str, Any]:
     return extra
 
 
-def _status_of(pages: PagesText) -> tuple[PdfStatus, str | None]:
+def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
     if pages.unreadable:
-        shown = _numbers(pages.unreadable)
+        shown = _format_numbers(pages.unreadable)
         message = f"unreadable pages: {len(pages.unreadable)}, the first of them {shown}"
         return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
     if pages.cut:
@@ -256,15 +301,15 @@ def _status_of(pages: PagesText) -> tuple[PdfStatus, str | None]:
     return PdfStatus.SUCCESS, None
 
 
-def _numbers(pages: Sequence[int]) -> str:
+def _format_numbers(pages: Sequence[int]) -> str:
     return ", ".join(str(number + 1) for number in pages[:10])
 
 
-def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
+def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
     """What pdfium knows of a file that only qpdf refuses: the standard Info keys, the ids, some traits."""
-    values = {key: _info_value(document, key) for key in document.METADATA_KEYS}
+    values = {key: _read_info_value(document, key) for key in document.METADATA_KEYS}
     info = {
-        key: date_to_iso(value) if key.endswith("Date") else value
+        key: convert_pdf_date(value) if key.endswith("Date") else value
         for key, value in values.items()
         if value
     }
@@ -280,7 +325,7 @@ def _completed(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfS
     return replace(structure, info=info or None, extra=extra)
 
 
-def _info_value(document: pypdfium2.PdfDocument, key: str) -> str:
+def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
     """Decoded here: the wrapper's own way raises on a lone surrogate."""
     name = key.encode() + b"\x00"
     size_bytes = pdfium.FPDF_GetMetaText(document, name, None, 0)
@@ -289,18 +334,18 @@ def _info_value(document: pypdfium2.PdfDocument, key: str) -> str:
     return clean_text(buffer.raw[: max(0, size_bytes - 2)].decode("utf-16-le", "ignore"))
 
 
-def _result(
+def _build_result(
     status: PdfStatus,
     structure: PdfStructure,
     extra: dict[str, Any],
     pages: PagesText = NO_PAGES,
-    **found: Any,
+    **fields: Any,
 ) -> PdfExtraction:
     said = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
     xmp = {name: value for name, value in asdict(said).items() if value and name != "rights"}
-    rights = [one.to_json() for one in (*said.rights, *_info_rights(structure.info or {}))]
+    rights = [one.to_json() for one in (*said.rights, *_read_info_rights(structure.info or {}))]
     page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
-    known = bibliographic(structure.info, said, pages.front, page0, pages.links)
+    known = extract_bibliographic(structure.info, said, pages.front, page0, pages.links)
     paper = read_own(pages.text, known, extra.get("language"))
     return PdfExtraction(
         status,
@@ -315,16 +360,20 @@ def _result(
             "rights": rights[:STATEMENTS_MAX] or None,
         },
         meta_xml=structure.meta_xml,
-        **found,
+        **fields,
     )
 
 
-def _info_rights(info: Mapping[str, str]) -> list[Statement]:
+def _read_info_rights(info: Mapping[str, str]) -> list[Statement]:
     """What the Info dictionary states about the use of the document."""
     texts = [(name, text) for name, text in info.items() if name.lower() in _INFO_RIGHTS]
-    return [one for name, text in texts for one in rights_stated(text, StatedIn.INFO, name)]
+    return [
+        one
+        for name, text in texts
+        for one in build_rights_statements(text, StatementSource.INFO, name)
+    ]
 
 
-def _too_large(size_bytes: int, limits: PdfLimits) -> PdfExtraction:
+def _build_too_large(size_bytes: int, limits: PdfLimits) -> PdfExtraction:
     message = f"the PDF has {size_bytes} bytes, the limit is {limits.size_max_bytes}"
     return PdfExtraction(PdfStatus.TOO_LARGE, error_msg=message)

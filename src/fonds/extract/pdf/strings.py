@@ -49,7 +49,7 @@ _DATE_19100 = re.compile(r"(?:D:)?\s*19(1\d\d)" + _TIME + _OFFSET, re.ASCII)
 _YEAR_19100 = 1900
 
 
-def storable_text(text: str) -> str:
+def clean_stored_text(text: str) -> str:
     """`text` that any store takes: line ends as LF, and no control characters but tab and line feed.
 
     Lone surrogates and noncharacters are removed too.
@@ -58,8 +58,9 @@ def storable_text(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """`storable_text` for readers and search: ligatures as letters, no soft hyphens or byte order marks."""
-    text = storable_text(text)
+    """`clean_stored_text` for readers and search: ligatures as letters, no soft hyphens or byte order
+    marks."""
+    text = clean_stored_text(text)
     if text.isascii():
         return text
     # To ask for each of a few characters is quicker than one search for all of them.
@@ -90,20 +91,20 @@ def decode_text_string(raw: bytes) -> str:
     return clean_text(raw.decode("latin-1").translate(_PDFDOC)).strip()
 
 
-def date_to_iso(text: str) -> str:
+def convert_pdf_date(text: str) -> str:
     """`D:20200326012657-07'00'` as `2020-03-26T08:26:57Z`; a text that is no date stays as it stands.
 
     The date's own offset is applied; one without an offset is taken as UTC. ISO 8601 dates, which
     some writers use, are read too, and the faulty forms that are known.
     """
     try:
-        moment = _pdf_date(text) or _iso_date(text)
-        return text if moment is None else _iso(moment)
+        moment = _parse_pdf_date(text) or _parse_iso_date(text)
+        return text if moment is None else _format_iso(moment)
     except (ValueError, OverflowError):
         return text
 
 
-def _pdf_date(text: str) -> datetime | None:
+def _parse_pdf_date(text: str) -> datetime | None:
     match = _DATE.fullmatch(text)
     late = None if match else _DATE_19100.fullmatch(text)
     found = match or late
@@ -116,13 +117,13 @@ def _pdf_date(text: str) -> datetime | None:
     return datetime(year, month or 1, day or 1, hour, minute, second, tzinfo=zone)
 
 
-def _iso_date(text: str) -> datetime | None:
+def _parse_iso_date(text: str) -> datetime | None:
     if not re.match(r"\d{4}-\d\d-\d\d", text):
         return None
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _iso(moment: datetime) -> str:
+def _format_iso(moment: datetime) -> str:
     utc = moment.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='seconds')}Z"

@@ -21,9 +21,9 @@ _PAGES = re.compile(rb"/N\s{0,9}(\d{1,7})\b")
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|\r\n|.)", re.DOTALL)
 _OCTAL = b"01234567"
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
-_HEADER_WITHIN = 1_000_000
-_OWN_MARKS = (b"%PDF-", b"%%EOF", b"/Type /Page", b"/Type/Page", b"startxref")
-_READERS_LOOK_WITHIN = 1024
+_HEADER_SEARCH_MAX = 1_000_000
+_PDF_MARKS = (b"%PDF-", b"%%EOF", b"/Type /Page", b"/Type/Page", b"startxref")
+_HEADER_SEARCH_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,22 @@ class Trailer:
     page_count: int | None
 
 
-def without_junk(data: bytes) -> bytes:
+def strip_leading_junk(data: bytes) -> bytes:
     """`data` from its `%PDF-` on, when more stands before it than readers skip by themselves."""
-    start = data.find(b"%PDF-", 0, _HEADER_WITHIN)
-    return data[start:] if start > _READERS_LOOK_WITHIN else data
+    start = data.find(b"%PDF-", 0, _HEADER_SEARCH_MAX)
+    return data[start:] if start > _HEADER_SEARCH_BYTES else data
 
 
 def looks_like_pdf(data: bytes) -> bool:
     """Whether anything in the bytes is a PDF's own: its header, the type of a page, its end."""
-    return any(mark in data for mark in _OWN_MARKS)
+    return any(mark in data for mark in _PDF_MARKS)
 
 
 def scan_trailer(data: bytes) -> Trailer:
     """What the header, the last `/ID` and the linearization dictionary say; never an error."""
-    header = _HEADER.search(data, 0, _HEADER_WITHIN)
-    ids = _last_ids(data)
-    linearized = _LINEARIZED.search(data, 0, 2 * _READERS_LOOK_WITHIN)
+    header = _HEADER.search(data, 0, _HEADER_SEARCH_MAX)
+    ids = _find_last_ids(data)
+    linearized = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)
     pages = _PAGES.search(linearized[0]) if linearized else None
     return Trailer(
         pdf_version=header[1].decode("ascii") if header else None,
@@ -65,7 +65,7 @@ def scan_trailer(data: bytes) -> Trailer:
     )
 
 
-def _last_ids(data: bytes) -> tuple[str | None, str | None]:
+def _find_last_ids(data: bytes) -> tuple[str | None, str | None]:
     position = len(data)
     # The last /ID belongs to the newest trailer; a few others may be keys of other dictionaries.
     for _ in range(100):
@@ -74,11 +74,11 @@ def _last_ids(data: bytes) -> tuple[str | None, str | None]:
             break
         match = _IDS.match(data, position)
         if match:
-            return _hex(match[1], match[2]), _hex(match[3], match[4])
+            return _encode_hex(match[1], match[2]), _encode_hex(match[3], match[4])
     return None, None
 
 
-def _hex(hexadecimal: bytes | None, literal: bytes | None) -> str | None:
+def _encode_hex(hexadecimal: bytes | None, literal: bytes | None) -> str | None:
     if hexadecimal is not None:
         digits = b"".join(hexadecimal.split()).decode("ascii").lower()
         return digits + "0" * (len(digits) % 2) or None

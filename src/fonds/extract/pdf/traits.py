@@ -7,14 +7,66 @@ Bound: 100 pages and 2,000 objects are searched, 10,000 fields counted, 8 action
 
 from __future__ import annotations
 
+import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
 import pikepdf
+import pypdfium2
+import pypdfium2.raw as pdfium
 
-from fonds.extract.pdf.outline import read_labels
+from fonds.extract.pdf.strings import clean_text
+
+# Outline and page labels of a PDF, which people and catalogues cite.
+#
+# Source: ISO 32000-2:2020, 12.3.3 (document outline), 12.4.2 (page labels).
+
+
+_ENTRIES_MAX, _DEPTH_MAX, _TITLE_MAX_CHARS = 1_000, 8, 300
+_TITLE_MAX_BYTES = 8_192
+_LABELS_MAX = 2_000
+
+
+def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None:
+    """`level` (from 0), `title` and `page` (from 0, or None) of each entry, 1,000 at most.
+
+    None without an outline.
+    """
+    entries = []
+    for entry in islice(document.get_toc(max_depth=_DEPTH_MAX), _ENTRIES_MAX):
+        destination = entry.get_dest()
+        page = destination.get_index() if destination is not None else None
+        entries.append({"level": entry.level, "title": _read_title(entry), "page": page})
+    return entries or None
+
+
+def _read_title(entry: pypdfium2.PdfBookmark) -> str:
+    """Decoded here: the wrapper's own way raises on a lone surrogate."""
+    size_bytes = min(pdfium.FPDFBookmark_GetTitle(entry, None, 0), _TITLE_MAX_BYTES)
+    buffer = ctypes.create_string_buffer(_TITLE_MAX_BYTES)
+    if pdfium.FPDFBookmark_GetTitle(entry, buffer, _TITLE_MAX_BYTES) > _TITLE_MAX_BYTES:
+        return ""
+    text = buffer.raw[: max(0, size_bytes - 2)].decode("utf-16-le", "ignore")
+    return clean_text(text).strip()[:_TITLE_MAX_CHARS]
+
+
+def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
+    """What each page is called, for 2,000 pages at most; None when they are counted from 1 anyway.
+
+    qpdf reads them: pdfium does not survive a tree of labels that is its own kid.
+    """
+    if "/PageLabels" not in pdf.Root:
+        return None
+    pages = pdf.pages
+    labels = [clean_text(str(pages[n].label)).strip() for n in range(min(len(pages), _LABELS_MAX))]
+    return None if _is_plain(labels) else labels
+
+
+def _is_plain(labels: Sequence[str]) -> bool:
+    return all(label in ("", str(number)) for number, label in enumerate(labels, 1))
+
 
 UNREADABLE = (
     pikepdf.PikepdfError,
@@ -35,23 +87,23 @@ _PAGES_SEARCHED_MAX = 100
 _OBJECTS_SEARCHED_MAX = 2_000
 _FIELDS_MAX = 10_000
 _ACTIONS_CHAINED_MAX = 8
-_NO_MORE = object()  # None stands in an array for a null
+_EXHAUSTED = object()  # None stands in an array for a null
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
     """The traits by name but for that of the fonts; None where the part that would tell is broken."""
-    return {name: attempt(trait, pdf) for name, trait in _TRAITS.items()}
+    return {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
 
 
-def attempt(read: Callable[..., T], *args: object) -> T | None:
-    """What `read` makes of `args`, or None when that part of the file is broken."""
+def read_or_none(load: Callable[..., T], *args: object) -> T | None:
+    """What `load` makes of `args`, or None when that part of the file is broken."""
     try:
-        return read(*args)
+        return load(*args)
     except UNREADABLE:
         return None
 
 
-def _version(pdf: pikepdf.Pdf) -> str | None:
+def _read_version(pdf: pikepdf.Pdf) -> str | None:
     """The higher of the header's and the catalog's: an update cannot rewrite the header."""
     written = [pdf.pdf_version]
     later = pdf.Root.get("/Version")
@@ -61,30 +113,30 @@ def _version(pdf: pikepdf.Pdf) -> str | None:
     return max(versions, key=lambda text: tuple(map(int, text.split("."))), default=None)
 
 
-def _mark(pdf: pikepdf.Pdf, key: str) -> bool:
+def _has_mark(pdf: pikepdf.Pdf, key: str) -> bool:
     marks = pdf.Root.get("/MarkInfo")
     mark: object = marks.get(key) if isinstance(marks, pikepdf.Dictionary) else None
     return mark is True
 
 
-def _form(pdf: pikepdf.Pdf) -> str:
+def _detect_form(pdf: pikepdf.Pdf) -> str:
     form = pdf.Root.get("/AcroForm")
     if not isinstance(form, pikepdf.Dictionary):
         return "none"
     return "XFA" if "/XFA" in form else "AcroForm"
 
 
-def _field_count(pdf: pikepdf.Pdf) -> int | None:
+def _count_fields(pdf: pikepdf.Pdf) -> int | None:
     """None above 10,000, kids counted under each of their parents: no form of people's is so large."""
-    count = sum(1 for _ in _fields(pdf.Root.get("/AcroForm"), _FIELDS_MAX + 1))
+    count = sum(1 for _ in _iter_fields(pdf.Root.get("/AcroForm"), _FIELDS_MAX + 1))
     return count if count <= _FIELDS_MAX else None
 
 
-def _rotation(pdf: pikepdf.Pdf) -> int:
+def _read_rotation(pdf: pikepdf.Pdf) -> int:
     return int(pdf.pages[0].obj.get("/Rotate", 0)) % 360
 
 
-def _encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
+def _read_encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
     if not pdf.is_encrypted:
         return None
     found = pdf.encryption
@@ -103,7 +155,7 @@ def _encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
     }
 
 
-def _language(pdf: pikepdf.Pdf) -> str | None:
+def _read_language(pdf: pikepdf.Pdf) -> str | None:
     language = pdf.Root.get("/Lang")
     return str(language)[:100] or None if isinstance(language, pikepdf.String) else None
 
@@ -112,64 +164,64 @@ def _has_javascript(pdf: pikepdf.Pdf) -> bool:
     names = pdf.Root.get("/Names")
     if isinstance(names, pikepdf.Dictionary) and "/JavaScript" in names:
         return True
-    return any(_runs_javascript(action) for action in _actions(pdf))
+    return any(_is_javascript(action) for action in _iter_actions(pdf))
 
 
-def _actions(pdf: pikepdf.Pdf) -> Iterator[Any]:
+def _iter_actions(pdf: pikepdf.Pdf) -> Iterator[Any]:
     root = pdf.Root
     yield root.get("/OpenAction")
-    yield from _additional(root)
-    fields = list(_fields(root.get("/AcroForm"), _OBJECTS_SEARCHED_MAX))
-    annotations = (one for page in _pages(pdf) for one in _elements(page.get("/Annots")))
-    for holder in (*fields, *_pages(pdf)):
-        yield from _additional(holder)
+    yield from _iter_additional_actions(root)
+    fields = list(_iter_fields(root.get("/AcroForm"), _OBJECTS_SEARCHED_MAX))
+    annotations = (one for page in _iter_pages(pdf) for one in _iter_elements(page.get("/Annots")))
+    for holder in (*fields, *_iter_pages(pdf)):
+        yield from _iter_additional_actions(holder)
     for number, annotation in enumerate(annotations):
         if number >= _OBJECTS_SEARCHED_MAX:
             return
         if isinstance(annotation, pikepdf.Dictionary):
             yield annotation.get("/A")
-            yield from _additional(annotation)
+            yield from _iter_additional_actions(annotation)
 
 
-def _additional(holder: Any) -> Iterator[Any]:
+def _iter_additional_actions(holder: Any) -> Iterator[Any]:
     more = holder.get("/AA")
     if isinstance(more, pikepdf.Dictionary):
         for _, action in more.items():
             yield action
 
 
-def _pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
+def _iter_pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
     for number in range(min(len(pdf.pages), _PAGES_SEARCHED_MAX)):
         yield pdf.pages[number].obj
 
 
-def _fields(form: Any, count_max: int) -> Iterator[Any]:
+def _iter_fields(form: Any, count_max: int) -> Iterator[Any]:
     """The form's fields, at most `count_max`, because a field may be its own kid.
 
     Kids are fetched one by one: ten thousand fields with two thousand kids each would fill the memory.
     """
     if not isinstance(form, pikepdf.Dictionary):
         return
-    branches = [_elements(form.get("/Fields"))]
+    branches = [_iter_elements(form.get("/Fields"))]
     left = count_max
     while branches and left:
-        field = next(branches[-1], _NO_MORE)
-        if field is _NO_MORE:
+        field = next(branches[-1], _EXHAUSTED)
+        if field is _EXHAUSTED:
             branches.pop()
             continue
         left -= 1
         if isinstance(field, pikepdf.Dictionary):
             yield field
-            branches.append(_elements(field.get("/Kids")))
+            branches.append(_iter_elements(field.get("/Kids")))
 
 
-def _elements(value: Any) -> Iterator[Any]:
+def _iter_elements(value: Any) -> Iterator[Any]:
     if isinstance(value, pikepdf.Array):
         for number in range(min(len(value), _OBJECTS_SEARCHED_MAX)):
             yield value[number]
 
 
-def _runs_javascript(action: Any) -> bool:
+def _is_javascript(action: Any) -> bool:
     for _ in range(_ACTIONS_CHAINED_MAX):
         if not isinstance(action, pikepdf.Dictionary):
             return False
@@ -183,28 +235,28 @@ def _runs_javascript(action: Any) -> bool:
 
 
 _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
-    "pdf_version": _version,
-    "tagged": lambda pdf: _mark(pdf, "/Marked"),
-    "user_properties": lambda pdf: _mark(pdf, "/UserProperties"),
-    "suspects": lambda pdf: _mark(pdf, "/Suspects"),
-    "form": _form,
-    "form_field_count": _field_count,
+    "pdf_version": _read_version,
+    "tagged": lambda pdf: _has_mark(pdf, "/Marked"),
+    "user_properties": lambda pdf: _has_mark(pdf, "/UserProperties"),
+    "suspects": lambda pdf: _has_mark(pdf, "/Suspects"),
+    "form": _detect_form,
+    "form_field_count": _count_fields,
     "javascript": _has_javascript,
     "encrypted": lambda pdf: pdf.is_encrypted,
-    "encryption": _encryption,
+    "encryption": _read_encryption,
     "linearized": lambda pdf: pdf.is_linearized,
-    "language_declared": _language,
+    "language_declared": _read_language,
     "attachment_count": lambda pdf: len(pdf.attachments),
-    "page0_rotation": _rotation,
+    "page0_rotation": _read_rotation,
     "page_labels": read_labels,
 }
 
 
 def has_writing(pdf: pikepdf.Pdf) -> bool:
     """Whether people wrote on the first 100 pages: fields of a form, or text set on them."""
-    if next(_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
+    if next(_iter_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
         return True
-    annotations = (one for page in _pages(pdf) for one in _elements(page.get("/Annots")))
+    annotations = (one for page in _iter_pages(pdf) for one in _iter_elements(page.get("/Annots")))
     return (
         any(
             isinstance(one, pikepdf.Dictionary) and one.get("/Subtype") in ("/FreeText", "/Widget")

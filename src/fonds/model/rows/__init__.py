@@ -4,7 +4,6 @@ The attribute order is the column order. `TABLE` names the table, `KEY` its prim
 without NUL and lone surrogates; all times aware UTC.
 """
 
-from fonds.model.rows.access import AccessKeyRow, ActRow, SessionRow
 from fonds.model.rows.accounting import (
     DecisionRow,
     DispositionRow,
@@ -13,10 +12,20 @@ from fonds.model.rows.accounting import (
     InputRow,
     TallyRow,
 )
-from fonds.model.rows.checking import DeepAuditRow, FaultRow, FixityRow
-from fonds.model.rows.fetching import AddressUseRow, FetchedRow, PaceRow
+from fonds.model.rows.derivatives import (
+    BibliographyRow,
+    CitationRow,
+    CrashedPdfRow,
+    GrobidRow,
+    JatsRow,
+    MatchRow,
+    PdfMetaRow,
+    StoryMetaRow,
+    TextBandRow,
+    TextSketchRow,
+)
 from fonds.model.rows.files import (
-    ArchivingRow,
+    ArchivingLeaseRow,
     CdxRow,
     CrawlerCountRow,
     EmbargoRow,
@@ -24,8 +33,17 @@ from fonds.model.rows.files import (
     TakedownRow,
     WarcFileRow,
 )
-from fonds.model.rows.match import CitationRow, MatchRow
-from fonds.model.rows.pdf import BibliographyRow, GrobidRow, JatsRow, PdfMetaRow, StoppedRow
+from fonds.model.rows.operations import (
+    AccessKeyRow,
+    ActRow,
+    DeepAuditRow,
+    FaultRow,
+    FixityRow,
+    LeaseRow,
+    SessionRow,
+    TimetableRow,
+    WorkerRow,
+)
 from fonds.model.rows.rights import (
     CaptureRightsRow,
     FileRightsRow,
@@ -35,20 +53,24 @@ from fonds.model.rows.rights import (
     TdmrepAnswerRow,
 )
 from fonds.model.rows.row import Row
-from fonds.model.rows.source import RefusedLinkRow, SourceRow
-from fonds.model.rows.story import StoryMetaRow, TextBandRow, TextSketchRow
-from fonds.model.rows.timetable import ClaimRow, TimetableRow, WorkerRow
+from fonds.model.rows.sources import (
+    AddressUseRow,
+    FetchedPageRow,
+    PaceRow,
+    RefusedLinkRow,
+    SourceRow,
+)
 
 __all__ = [
     "AccessKeyRow",
     "ActRow",
     "AddressUseRow",
-    "ArchivingRow",
+    "ArchivingLeaseRow",
     "BibliographyRow",
     "CaptureRightsRow",
     "CdxRow",
     "CitationRow",
-    "ClaimRow",
+    "CrashedPdfRow",
     "CrawlerCountRow",
     "DecisionRow",
     "DeepAuditRow",
@@ -57,7 +79,7 @@ __all__ = [
     "EntryRow",
     "FailureNoteRow",
     "FaultRow",
-    "FetchedRow",
+    "FetchedPageRow",
     "FileMetaRow",
     "FileRightsRow",
     "FixityRow",
@@ -67,6 +89,7 @@ __all__ = [
     "HostTextRow",
     "InputRow",
     "JatsRow",
+    "LeaseRow",
     "MatchRow",
     "PaceRow",
     "PdfMetaRow",
@@ -74,7 +97,6 @@ __all__ = [
     "Row",
     "SessionRow",
     "SourceRow",
-    "StoppedRow",
     "StoryMetaRow",
     "TakedownRow",
     "TallyRow",

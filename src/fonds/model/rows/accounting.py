@@ -44,7 +44,7 @@ class EntryRow:
     `dropped` if any was dropped; else `done`. `reason`, `step`, `message_id`, `about`, `detail` and
     `settled_at` are those of the disposition that decided, or of the heaviest so far; `open_count`
     counts the messages that are promised and not settled. `failure_group` is the group of what is
-    quarantined (`model/failure.py`). All of these are written by the ledger alone.
+    quarantined (`model/tallies.py`). All of these are written by the ledger alone.
     """
 
     TABLE: ClassVar[str] = "entries"
@@ -104,7 +104,7 @@ class TallyRow:
     """`tallies`: how many rows of a table have these values; kept in the transaction that changes them.
 
     `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason, or one of
-    those by day and hour in `model/by_time.py`, or by source in `model/by_source.py`; `first`, `second` and
+    those by day and hour in `model/tallies.py`, or by source in `model/tallies.py`; `first`, `second` and
     `third` are what `stores/records/accounting/` counts by, '' for none.
     """
 

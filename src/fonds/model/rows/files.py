@@ -30,7 +30,7 @@ class CdxRow:
 
     `warc_path` is the WARC's name (`item/file`, of ours the bare name), not where it lies now.
 
-    `surt_key` is the SURT as an index can hold it (`formats/surt.py`), `status` the HTTP status, None where
+    `surt_key` is the SURT as an index can hold it (`urls/surt.py`), `status` the HTTP status, None where
     there is none. `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
     """
 
@@ -81,7 +81,7 @@ class CrawlerCountRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivingRow:
+class ArchivingLeaseRow:
     """`archiving`: a capture that is being written to a WARC of ours now, and by whom.
 
     `claimed_by` names a process and its batch (`process_identity.this_process`). The row is gone once the
@@ -99,7 +99,7 @@ class ArchivingRow:
 class TakedownRow:
     """`takedowns`: a file that was taken down: its bytes are refused, and a tombstone stands at its address.
 
-    `reason_class` is one of `model/takedown.py`; `made_by` who did it, as the machine knows that person.
+    `reason_class` is one of `model/restrictions.py`; `made_by` who did it, as the machine knows that person.
     `rest` has under `documents` the ids of those that are still to be purged, under `warcs` the names of
     our WARCs that are still to be written anew; it is empty when `finished` says when everything was.
     """
@@ -119,10 +119,9 @@ class TakedownRow:
 class EmbargoRow:
     """`embargoes`: a file that nobody is shown until a date, though it is kept and worked on.
 
-    It is hidden while `lifting` is None; afterwards `lifting` is when that ended, and `ended` when all was
-    back in its place. `until` is when it is to end, `reason_class` one of `model/embargo.py`, `made_by` who
-    wished it, as the machine knows that person.
-    """
+    It is hidden while `lifting` is None; afterwards `lifting` is when that ended, and `ended` when all
+    was back in its place. `until` is when it is to end, `reason_class` one of `model/restrictions.py`,
+    `made_by` who wished it, as the machine knows that person."""
 
     TABLE: ClassVar[str] = "embargoes"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

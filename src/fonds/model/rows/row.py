@@ -11,7 +11,7 @@ class Row(Protocol):
     """Anything the records store can keep: the attribute order is the column order.
 
     A row may also have `COUNTED_BY`, the columns a tally of its table is kept by, and `WITHOUT_FIXITY`:
-    whoever writes it notes the fixity of all its columns but these (`kinds/fixity.py`).
+    whoever writes it notes the fixity of all its columns but these (`derivatives/fixity.py`).
     """
 
     TABLE: ClassVar[str]
@@ -49,7 +49,7 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class TimeRange:
     """Stands where a value would: times from `first` to `last`, both of them included."""
 
     first: datetime

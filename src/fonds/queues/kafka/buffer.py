@@ -11,7 +11,7 @@ from itertools import count
 from fonds.model.message import Delivery
 
 READY_MAX, READY_MAX_BYTES = 1_000, 48 * 1024 * 1024
-HELD_MAX, HELD_MAX_BYTES = 10_000, 12 * 1024 * 1024
+BUFFER_MAX, BUFFER_MAX_BYTES = 10_000, 12 * 1024 * 1024
 """Of each topic of delayed messages, so that a short delay does not wait for room behind long ones."""
 Partition = tuple[str, int]
 _NUMBERS = count(1)
@@ -27,7 +27,7 @@ class Receipt:
 
 
 @dataclass(slots=True)
-class _Held:
+class _DelayedMessages:
     """The delayed messages of one topic, the next one due first."""
 
     heap: list[tuple[int, int, Delivery]] = field(default_factory=list)
@@ -40,14 +40,14 @@ class DeliveryBuffer:
     def __init__(self, delayed: Iterable[str]) -> None:
         self._ready: deque[Delivery] = deque()
         self._ready_bytes = 0
-        self._held = {topic: _Held() for topic in delayed}
+        self._delayed = {topic: _DelayedMessages() for topic in delayed}
 
     def __len__(self) -> int:
         return len(self._ready)
 
     def add(self, delivery: Delivery, due_ms: int) -> None:
         """Last in the row; out of a topic of delayed messages only when it is due (Unix milliseconds)."""
-        held = self._held.get(origin(delivery)[0])
+        held = self._delayed.get(get_partition(delivery)[0])
         if held is None:
             self._ready.append(delivery)
             self._ready_bytes += len(delivery.message.body)
@@ -55,9 +55,9 @@ class DeliveryBuffer:
             heapq.heappush(held.heap, (due_ms, next(_NUMBERS), delivery))
             held.size_bytes += len(delivery.message.body)
 
-    def ripen(self, now_ms: float) -> None:
+    def release_due(self, now_ms: float) -> None:
         """What was held back and is due now is ready."""
-        for held in self._held.values():
+        for held in self._delayed.values():
             while held.heap and held.heap[0][0] <= now_ms:
                 _, _, delivery = heapq.heappop(held.heap)
                 size_bytes = len(delivery.message.body)
@@ -78,35 +78,35 @@ class DeliveryBuffer:
 
     def drop(self, partitions: Collection[Partition]) -> None:
         """Forget what was read from these: it comes again elsewhere."""
-        self._ready = deque(one for one in self._ready if origin(one) not in partitions)
+        self._ready = deque(one for one in self._ready if get_partition(one) not in partitions)
         self._ready_bytes = sum(len(one.message.body) for one in self._ready)
-        for held in self._held.values():
-            held.heap = [one for one in held.heap if origin(one[2]) not in partitions]
+        for held in self._delayed.values():
+            held.heap = [one for one in held.heap if get_partition(one[2]) not in partitions]
             heapq.heapify(held.heap)
             held.size_bytes = sum(len(one[2].message.body) for one in held.heap)
 
-    def crowded(self, topic: str, *, resting: bool) -> bool:
+    def is_crowded(self, topic: str, *, resting: bool) -> bool:
         """Whether no more of the topic is to be read; one that rests does so until half is gone.
 
         What a resting partition had fetched ahead is fetched once more, so that it must not be woken
         for every message.
         """
         share = 2 if resting else 1
-        held = self._held.get(topic, _Held())
+        held = self._delayed.get(topic, _DelayedMessages())
         return (
             len(self._ready) * share >= READY_MAX
             or self._ready_bytes * share >= READY_MAX_BYTES
-            or len(held.heap) * share >= HELD_MAX
-            or held.size_bytes * share >= HELD_MAX_BYTES
+            or len(held.heap) * share >= BUFFER_MAX
+            or held.size_bytes * share >= BUFFER_MAX_BYTES
         )
 
     @property
-    def ready_of_delayed(self) -> int:
+    def ready_delayed_count(self) -> int:
         """How many of those that are ready were delayed before."""
-        return sum(origin(one)[0] in self._held for one in self._ready)
+        return sum(get_partition(one)[0] in self._delayed for one in self._ready)
 
 
-def origin(delivery: Delivery) -> Partition:
+def get_partition(delivery: Delivery) -> Partition:
     """The partition a delivery was read from."""
     receipt = delivery.receipt
     return receipt.partition if isinstance(receipt, Receipt) else ("", 0)

@@ -10,10 +10,10 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, 
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from fonds.queues.kafka.buffer import Partition
-from fonds.queues.kafka.coding import selects
+from fonds.queues.kafka.records import matches_pipeline
 
 ANSWER_MAX_S = 20.0
-LOOK_COUNT_MAX, LOOK_MAX_S, LOOK_BATCH = 5_000, 5.0, 500
+SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
 """Of each partition the first offset that is not settled, and the one behind the last there is."""
 LOOKING: Mapping[str, Any] = {
@@ -26,7 +26,7 @@ LOOKING: Mapping[str, Any] = {
 }
 
 
-def spans_of(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
+def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
     """Where the records lie that the group has not committed; raises as the client does."""
     known = admin.list_topics(timeout=ANSWER_MAX_S).topics
     partitions = [
@@ -37,8 +37,8 @@ def spans_of(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
     ]
     if not partitions:
         return {}
-    ends = _offsets(admin, partitions, OffsetSpec.latest())
-    starts = _offsets(admin, partitions, OffsetSpec.earliest())
+    ends = _list_offsets(admin, partitions, OffsetSpec.latest())
+    starts = _list_offsets(admin, partitions, OffsetSpec.earliest())
     request = [ConsumerGroupTopicPartitions(group, partitions)]
     answer = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_MAX_S)
     committed = answer[group].result(ANSWER_MAX_S).topic_partitions
@@ -60,7 +60,7 @@ def count_others(
 ) -> int:
     """How many records the selector passes over, of those behind what was read here (`read_to`).
 
-    At most `LOOK_COUNT_MAX` are looked at, for at most `LOOK_MAX_S`; the rest is taken to be like them.
+    At most `SCAN_COUNT_MAX` are looked at, for at most `SCAN_MAX_S`; the rest is taken to be like them.
     """
     unread = {
         place: (max(start, read_to.get(place, start)), end)
@@ -70,20 +70,20 @@ def count_others(
     total = count_all(unread)
     if not total:
         return 0
-    seen, others = _look(settings, unread, pipeline)
+    seen, others = _scan_batch(settings, unread, pipeline)
     return min(total, others if seen >= total else round(total * others / seen)) if seen else 0
 
 
-def _look(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
+def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
     """How many offsets were looked at, and how many of them the selector passes over."""
     looker = Consumer({**settings, **LOOKING})
     at = {place: start for place, (start, _) in unread.items()}
     seen = others = 0
-    deadline = time.monotonic() + LOOK_MAX_S
+    deadline = time.monotonic() + SCAN_MAX_S
     try:
         looker.assign([TopicPartition(*place, start) for place, (start, _) in unread.items()])
-        while at and seen < LOOK_COUNT_MAX and time.monotonic() < deadline:
-            for record in looker.consume(LOOK_BATCH, 0.2):
+        while at and seen < SCAN_COUNT_MAX and time.monotonic() < deadline:
+            for record in looker.consume(SCAN_BATCH, 0.2):
                 place = (record.topic() or "", record.partition() or 0)
                 error, offset = record.error(), record.offset() or 0
                 if place not in at or (
@@ -95,7 +95,7 @@ def _look(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[in
                 # Offsets that lead nowhere were compacted away.
                 seen += max(0, reached - at[place])
                 if error is None and offset < end:
-                    others += not selects(pipeline, record)
+                    others += not matches_pipeline(pipeline, record)
                 at[place] = max(at[place], reached)
                 if at[place] >= end:
                     del at[place]
@@ -104,7 +104,7 @@ def _look(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[in
     return seen, others
 
 
-def _offsets(
+def _list_offsets(
     admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
 ) -> dict[Partition, int]:
     answer = admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=ANSWER_MAX_S)

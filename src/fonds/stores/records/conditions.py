@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import BindParameter, Column, ColumnElement, Select, Table
 
-from fonds.model.rows.row import Prefix, Within
-from fonds.stores.records.schema.column_types import CleanText, UtcTime, clean_text
+from fonds.model.rows.row import Prefix, TimeRange
+from fonds.stores.records.column_types import CleanText, UtcTime, clean_text
 
 VALUES_MAX = 30_000
 """Alternatives in one condition; SQLite takes 32,766 values in a statement, PostgreSQL 65,535."""
@@ -19,16 +19,16 @@ _LAST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
-def conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
+def build_conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
     """One condition for each column named; a value may be a place for one, or for several.
 
     Raises ValueError for an unknown column, too many values, a prefix of what is no text, and a stretch of
     time of what is no time.
     """
-    return [_matches(column(table, name), value) for name, value in (where or {}).items()]
+    return [_build_match(get_column(table, name), value) for name, value in (where or {}).items()]
 
 
-def column(table: Table, name: str) -> Column[Any]:
+def get_column(table: Table, name: str) -> Column[Any]:
     """The column of this name. Raises ValueError when there is none."""
     found = table.c.get(name)
     if found is None:
@@ -37,15 +37,18 @@ def column(table: Table, name: str) -> Column[Any]:
     return found
 
 
-def counted(
-    table: Any, by: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
+def build_count(
+    table: Any,
+    group_columns: Sequence[str],
+    where: Mapping[str, object] | None,
+    count_max: int | None,
 ) -> Select[Any]:
     """How many rows there are by these columns, of `count_max` rows at most.
 
     Raises ValueError for an unknown column.
     """
-    groups: list[ColumnElement[Any]] = [column(table, name) for name in by]
-    wanted = conditions(table, where)
+    groups: list[ColumnElement[Any]] = [get_column(table, name) for name in group_columns]
+    wanted = build_conditions(table, where)
     if count_max is None:
         query = sa.select(*groups, sa.func.count()).select_from(table).where(*wanted)
         return query.group_by(*groups)
@@ -56,62 +59,64 @@ def counted(
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class IndexRange:
     """A part of what is asked for that an index gives in its order: conditions, and the order."""
 
-    where: Sequence[ColumnElement[bool]]
+    conditions: Sequence[ColumnElement[bool]]
     order: Sequence[ColumnElement[Any]]
 
 
-def stretches(
+def build_index_ranges(
     table: Table,
     order: Sequence[str],
     key: Sequence[Column[Any]],
     after: Mapping[str, object] | None = None,
-) -> list[Stretch]:
+) -> list[IndexRange]:
     """Rows in the order of `order` (`name` ascending, `-name` descending) and then of the key, behind the
     values of `after`; what is absent sorts lowest everywhere.
 
     Where the first column may be absent, there are two stretches: no database has an index in which both
     stand as they should. Raises ValueError for an unknown column, and one that `after` lacks.
     """
-    named = [(column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
+    named = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
     chosen = {one.name for one, _ in named}
     columns = [*named, *((one, False) for one in key if one.name not in chosen)]
-    values = None if after is None else [_value(after, one) for one, _ in columns]
+    values = None if after is None else [_get_value(after, one) for one, _ in columns]
     (first, descending), rest = columns[0], columns[1:]
-    if not _nullable(first):
-        return [Stretch(_bound(columns, values), [_directed(*one) for one in columns])]
-    behind = [] if values is None else _later(rest, values[1:])
-    absent = Stretch([first.is_(None)], [_directed(*one) for one in rest])
-    present = Stretch(
+    if not _is_nullable(first):
+        return [
+            IndexRange(_build_bound(columns, values), [_build_direction(*one) for one in columns])
+        ]
+    behind = [] if values is None else _build_later(rest, values[1:])
+    absent = IndexRange([first.is_(None)], [_build_direction(*one) for one in rest])
+    present = IndexRange(
         [first.is_not(None)],
-        [first.desc() if descending else first.asc(), *(_directed(*one) for one in rest)],
+        [first.desc() if descending else first.asc(), *(_build_direction(*one) for one in rest)],
     )
     if values is None:
         return [present, absent] if descending else [absent, present]
     if values[0] is None:
-        left = Stretch([*absent.where, *behind], absent.order)
+        left = IndexRange([*absent.conditions, *behind], absent.order)
         return [left] if descending else [left, present]
-    left = Stretch(_bound(columns, values), present.order)
+    left = IndexRange(_build_bound(columns, values), present.order)
     return [left, absent] if descending else [left]
 
 
-def _nullable(one: Column[Any]) -> bool:
+def _is_nullable(column: Column[Any]) -> bool:
     """Whether a column may have nothing; what is computed in a query always has a value."""
-    return bool(getattr(one, "nullable", False))
+    return bool(getattr(column, "nullable", False))
 
 
 _Directed = tuple[Column[Any], bool]
 
 
-def _value(after: Mapping[str, object], one: Column[Any]) -> object:
-    if one.name not in after:
-        raise ValueError(f"where to begin is not said for {one.name!r}")
-    return after[one.name]
+def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
+    if column.name not in after:
+        raise ValueError(f"where to begin is not said for {column.name!r}")
+    return after[column.name]
 
 
-def _bound(
+def _build_bound(
     columns: Sequence[_Directed], values: Sequence[object] | None
 ) -> list[ColumnElement[bool]]:
     """Rows behind `values`. Columns of one direction are compared at once, which an index over the first of
@@ -119,40 +124,42 @@ def _bound(
     if values is None:
         return []
     if len({descending for _, descending in columns}) == 1 and not any(
-        _nullable(one) for one, _ in columns
+        _is_nullable(one) for one, _ in columns
     ):
         ordered = [one for one, _ in columns]
-        return [before(ordered, values) if columns[0][1] else beyond(ordered, values)]
+        return [before_key(ordered, values) if columns[0][1] else after_key(ordered, values)]
     first, descending = columns[0]
     edge = first <= values[0] if descending else first >= values[0]
-    return [edge, *_later(columns, values)]
+    return [edge, *_build_later(columns, values)]
 
 
-def _later(columns: Sequence[_Directed], values: Sequence[object]) -> list[ColumnElement[bool]]:
+def _build_later(
+    columns: Sequence[_Directed], values: Sequence[object]
+) -> list[ColumnElement[bool]]:
     """Rows that differ from `values` first in a column where they come later; none when there is none."""
     (one, descending), value = columns[0], values[0]
-    later = _beyond(one, descending, value)
+    later = _build_beyond(one, descending, value)
     if len(columns) == 1:
         return [later]
     same = one.is_(None) if value is None else one == value
-    return [sa.or_(later, sa.and_(same, *_later(columns[1:], values[1:])))]
+    return [sa.or_(later, sa.and_(same, *_build_later(columns[1:], values[1:])))]
 
 
-def _beyond(one: Column[Any], descending: bool, value: object) -> ColumnElement[bool]:
+def _build_beyond(column: Column[Any], descending: bool, value: object) -> ColumnElement[bool]:
     if not descending:
-        return one.is_not(None) if value is None else one > value
+        return column.is_not(None) if value is None else column > value
     if value is None:
         return sa.false()
-    return sa.or_(one < value, one.is_(None)) if _nullable(one) else one < value
+    return sa.or_(column < value, column.is_(None)) if _is_nullable(column) else column < value
 
 
-def _directed(one: Column[Any], descending: bool) -> ColumnElement[Any]:
+def _build_direction(column: Column[Any], descending: bool) -> ColumnElement[Any]:
     if descending:
-        return one.desc().nulls_last() if _nullable(one) else one.desc()
-    return one.asc().nulls_first() if _nullable(one) else one.asc()
+        return column.desc().nulls_last() if _is_nullable(column) else column.desc()
+    return column.asc().nulls_first() if _is_nullable(column) else column.asc()
 
 
-def keyed(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:
+def match_keys(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:
     """Rows whose key is one of `values`: plain values, or tuples for a composed key."""
     if len(key) == 1:
         return key[0].in_(values)
@@ -161,19 +168,19 @@ def keyed(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement
     return sa.and_(key[0].in_(firsts), sa.tuple_(*key).in_(values))
 
 
-def beyond(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[bool]:
+def after_key(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[bool]:
     """Rows that come after the key `last` in the order of keys."""
     if len(key) == 1:
         return key[0] > last[0]
-    return sa.tuple_(*key) > sa.tuple_(*_said(key, last))
+    return sa.tuple_(*key) > sa.tuple_(*_bind_values(key, last))
 
 
-def before(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
+def before_key(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
     """Rows that come before the key `first` in the order of keys."""
-    return sa.tuple_(*key) < sa.tuple_(*_said(key, first))
+    return sa.tuple_(*key) < sa.tuple_(*_bind_values(key, first))
 
 
-def _said(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnElement[Any]]:
+def _bind_values(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnElement[Any]]:
     """Values of these columns; a place for one stays one."""
     return [
         value if isinstance(value, BindParameter) else sa.literal(value, one.type)
@@ -181,7 +188,7 @@ def _said(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnEl
     ]
 
 
-def end_of_prefix(prefix: str) -> str | None:
+def find_prefix_end(prefix: str) -> str | None:
     """The smallest text after all that begin with `prefix`, by code points; None when there is none."""
     for length in range(len(prefix), 0, -1):
         following = ord(prefix[length - 1]) + 1
@@ -192,41 +199,45 @@ def end_of_prefix(prefix: str) -> str | None:
     return None
 
 
-def _matches(one: Column[Any], value: object) -> ColumnElement[bool]:
+def _build_match(column: Column[Any], value: object) -> ColumnElement[bool]:
     if isinstance(value, BindParameter):
-        return one.in_(value) if value.expanding else one == value
+        return column.in_(value) if value.expanding else column == value
     if not isinstance(value, (list, tuple, set, frozenset)):
-        return _matches_one(one, value)
+        return _build_single_match(column, value)
     if len(value) > VALUES_MAX:
         raise ValueError(
-            f"{len(value)} values for {one.name} are more than {VALUES_MAX}: ask in parts"
+            f"{len(value)} values for {column.name} are more than {VALUES_MAX}: ask in parts"
         )
-    plain = [each for each in value if each is not None and not isinstance(each, Prefix | Within)]
-    special = [
-        _matches_one(one, each)
-        for each in value
-        if each is None or isinstance(each, Prefix | Within)
+    plain = [
+        each for each in value if each is not None and not isinstance(each, Prefix | TimeRange)
     ]
-    return sa.or_(one.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
+    special = [
+        _build_single_match(column, each)
+        for each in value
+        if each is None or isinstance(each, Prefix | TimeRange)
+    ]
+    return sa.or_(column.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
 
 
-def _matches_one(one: Column[Any], value: object) -> ColumnElement[bool]:
+def _build_single_match(column: Column[Any], value: object) -> ColumnElement[bool]:
     if value is None:
-        return one.is_(None)
+        return column.is_(None)
     if isinstance(value, Prefix):
-        if not isinstance(one.type, CleanText):
-            raise ValueError(f"{one.name} is no text that could begin with {value.text!r}")
-        return sa.and_(*_begins(one, clean_text(value.text)))
-    if isinstance(value, Within):
-        if not isinstance(one.type, UtcTime):
-            raise ValueError(f"{one.name} is no time that could be within {value.first} and later")
-        return one.between(value.first, value.last)
-    return one == value
+        if not isinstance(column.type, CleanText):
+            raise ValueError(f"{column.name} is no text that could begin with {value.text!r}")
+        return sa.and_(*_iter_prefix_match(column, clean_text(value.text)))
+    if isinstance(value, TimeRange):
+        if not isinstance(column.type, UtcTime):
+            raise ValueError(
+                f"{column.name} is no time that could be within {value.first} and later"
+            )
+        return column.between(value.first, value.last)
+    return column == value
 
 
-def _begins(one: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:
+def _iter_prefix_match(column: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:
     """A range instead of LIKE: nothing to escape, letter case counts, and any index serves it."""
-    yield one >= prefix
-    end = end_of_prefix(prefix)
+    yield column >= prefix
+    end = find_prefix_end(prefix)
     if end is not None:
-        yield one < end
+        yield column < end

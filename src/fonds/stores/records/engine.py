@@ -19,13 +19,13 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.model.extras import missing_extra
-from fonds.sqlite_file import (
+from fonds.model.optional_libraries import build_missing_extra_error
+from fonds.stores.sqlite_file import (
     BUSY_TIMEOUT_S,
     WAL_LIMIT_BYTES,
-    connect_to_read,
+    connect_read_only,
     explain,
-    only_readable,
+    is_read_only,
 )
 
 _PRAGMAS = (
@@ -36,10 +36,10 @@ _PRAGMAS = (
     "PRAGMA cache_size = -32768",
 )
 
-CONNECTIONS_KEPT = 24
+POOL_SIZE = 24
 """As many as the pages may use at once, 16 that read and 8 that write: what is above is made for one question
 and thrown away. The last one used goes first, so that no more are made than are needed at once."""
-_POOL: dict[str, Any] = {"pool_size": CONNECTIONS_KEPT, "max_overflow": -1, "pool_use_lifo": True}
+_POOL: dict[str, Any] = {"pool_size": POOL_SIZE, "max_overflow": -1, "pool_use_lifo": True}
 
 # A server that vanished is given up after some 20 seconds.
 _PATIENCE = {
@@ -79,8 +79,8 @@ def _open_sqlite(url: URL) -> Engine:
         raise ConfigurationError("records need a file: sqlite:///PATH")
     path = Path(url.database)
     options: dict[str, Any] = {"connect_args": {"timeout": BUSY_TIMEOUT_S}}
-    if only_readable(path):
-        options = {"creator": partial(connect_to_read, path, check_same_thread=False)}
+    if is_read_only(path):
+        options = {"creator": partial(connect_read_only, path, check_same_thread=False)}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -105,17 +105,17 @@ def _open_postgresql(url: URL) -> Engine:
             hide_parameters=True,
         )
     except ModuleNotFoundError as error:
-        raise missing_extra("PostgreSQL", "postgresql", error.name) from error
+        raise build_missing_extra_error("PostgreSQL", "postgresql", error.name) from error
     _guard_forks(engine)
     return engine
 
 
-def writing(engine: Engine) -> Connection:
+def connect_to_write(engine: Engine) -> Connection:
     """A connection whose transactions lock for writing at once, not when it may be too late."""
     return engine.connect().execution_options(fonds_writes=True)
 
 
-def reading_one_moment(engine: Engine, rows_at_once: int) -> Connection:
+def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
     """A connection whose statements all see what was there at the first, and fetch so many rows at once."""
     if engine.dialect.name == "sqlite":
         return engine.connect().execution_options(yield_per=rows_at_once)
@@ -124,9 +124,9 @@ def reading_one_moment(engine: Engine, rows_at_once: int) -> Connection:
     )
 
 
-def reading(engine: Engine, *, one_moment: bool) -> Connection:
-    """A connection to read with; where `one_moment`, all its statements see what was there at the first."""
-    if not one_moment or engine.dialect.name == "sqlite":
+def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
+    """A connection to read with; where `is_snapshot`, all its statements see what was there at the first."""
+    if not is_snapshot or engine.dialect.name == "sqlite":
         return engine.connect()
     return engine.connect().execution_options(isolation_level="REPEATABLE READ")
 
@@ -161,7 +161,7 @@ def _guard_forks(engine: Engine) -> None:
 
 
 @contextmanager
-def translated(engine: Engine) -> Iterator[None]:
+def translate_errors(engine: Engine) -> Iterator[None]:
     """Raises StoreUnavailableError, StorageFullError and ConfigurationError for what they mean."""
     try:
         yield

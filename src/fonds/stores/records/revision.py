@@ -1,4 +1,4 @@
-"""Which revision a database has, whether it is ours, and which is the newest; without the migrator."""
+"""Which revision of the schema a database has; loads no migrations."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from fonds.model.errors import ConfigurationError
-from fonds.stores.records.schema.tables import metadata
+from fonds.stores.records.tables import metadata
 
 VERSION_TABLE = "fonds_schema_revision"
+
+
 DEVELOPMENT_VERSION_TABLE = "fonds_revision"
 """Version table of databases made before the first release; no migration starts from them."""
 
+
 NEWEST = "head"
 
-FOLDER = Path(__file__).parent / "migrations"
+
+FOLDER = Path(__file__).parents[1] / "migrations"
+
+
 _LOCK_KEY = 0x466F6E6473
 
 
@@ -52,12 +58,12 @@ def wait_for_turn(connection: Connection) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
 
 
-def newest() -> str:
+def find_newest_revision() -> str:
     """The newest revision there is: migrations are called `m0001_what.py`, in their order."""
     return max(path.name[1:5] for path in FOLDER.glob("m[0-9]*.py"))
 
 
-def current(connection: Connection) -> str | None:
+def read_revision(connection: Connection) -> str | None:
     """The revision of a database; None for one without."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None

@@ -11,18 +11,28 @@ import obstore
 from obstore.exceptions import BaseError
 
 from fonds.model.disposition import Reason
-from fonds.model.errors import DamagedInputError, PermanentError, StoreUnavailableError
-from fonds.stores.keys import check_key
-from fonds.stores.s3.address import open_store, parse_address
-from fonds.stores.s3.answers import code_of, explain, is_absent, without_request
+from fonds.model.errors import (
+    DamagedInputError,
+    PermanentError,
+    StoreUnavailableError,
+)
+from fonds.stores.blobs import check_key
+from fonds.stores.s3.client import (
+    explain,
+    find_error_code,
+    is_absent,
+    open_store,
+    parse_address,
+    strip_request,
+)
 
 ValueT = TypeVar("ValueT")
 
 PIECE_BYTES = 16 * 1024**2
 """One request gives so much at most, so that a slow line has the time of a request for each."""
 
-SENT_AT_ONCE = 4
-KEYS_AT_ONCE = 1_000
+UPLOAD_PARTS_MAX = 4
+LIST_BATCH = 1_000
 PROBED = "is-the-bucket-there"
 PARTS_MAX = 9_000
 """S3 takes 10,000 parts of one object."""
@@ -41,34 +51,34 @@ class S3Bucket:
         self._address = parse_address(url)
         self._store = open_store(self._address)
         try:
-            self.size_of(PROBED)
+            self.get_size(PROBED)
         except StoreUnavailableError:
             # It may be back when it is needed.
             return
 
     def __repr__(self) -> str:
-        return f"S3Bucket({self._address.shown!r})"
+        return f"S3Bucket({self._address.display_url!r})"
 
     @property
-    def shown(self) -> str:
+    def display_url(self) -> str:
         """The URL as people are told it, without keys."""
-        return self._address.shown
+        return self._address.display_url
 
-    def all_keys(self) -> Iterator[str]:
+    def iter_keys(self) -> Iterator[str]:
         """The keys of all objects, in no order; a thousand a request, streamed."""
         prefix = self._address.prefix
-        pages = obstore.list(self._store, prefix or None, chunk_size=KEYS_AT_ONCE)
-        while page := self._asked(lambda: next(pages, None)):
+        pages = obstore.list(self._store, prefix or None, chunk_size=LIST_BATCH)
+        while page := self._call(lambda: next(pages, None)):
             yield from (one["path"].removeprefix(f"{prefix}/") for one in page)
 
-    def size_of(self, key: str) -> int | None:
+    def get_size(self, key: str) -> int | None:
         """How many bytes an object has; None when there is none."""
         try:
-            return self._answered(lambda name: obstore.head(self._store, name)["size"], key)
+            return self._call_object(lambda name: obstore.head(self._store, name)["size"], key)
         except FileNotFoundError:
             return None
 
-    def sha256_of(self, key: str, size_bytes: int) -> str:
+    def compute_sha256(self, key: str, size_bytes: int) -> str:
         """The SHA-256 in hex of an object's first `size_bytes`, read back from the server."""
         digest = hashlib.sha256()
         for start in range(0, size_bytes, PIECE_BYTES):
@@ -80,14 +90,14 @@ class S3Bucket:
         """A file as an object: there when the last part is, replacing what was there. Raises OSError."""
         part_bytes = max(PIECE_BYTES, path.stat().st_size // PARTS_MAX)
         with path.open("rb") as stream:
-            self._answered(
+            self._call_object(
                 lambda name: obstore.put(
                     self._store,
                     name,
                     stream,
                     attributes={"Content-Type": content_type},
                     chunk_size=part_bytes,
-                    max_concurrency=SENT_AT_ONCE,
+                    max_concurrency=UPLOAD_PARTS_MAX,
                 ),
                 key,
             )
@@ -104,26 +114,26 @@ class S3Bucket:
             return found.bytes().to_bytes(), found.meta["size"]
 
         try:
-            return self._answered(act, key)
+            return self._call_object(act, key)
         except FileNotFoundError:
             raise PermanentError(
-                Reason.MISSING_SOURCE, f"{self.shown} has no object {key}"
+                Reason.MISSING_SOURCE, f"{self.display_url} has no object {key}"
             ) from None
 
-    def _answered(self, act: Callable[[str], ValueT], key: str) -> ValueT:
+    def _call_object(self, act: Callable[[str], ValueT], key: str) -> ValueT:
         """What `act` gives for an object's name. Raises FileNotFoundError when there is no such object."""
         check_key(key)
         prefix = self._address.prefix
-        return self._asked(lambda: act(f"{prefix}/{key}" if prefix else key), key)
+        return self._call(lambda: act(f"{prefix}/{key}" if prefix else key), key)
 
-    def _asked(self, act: Callable[[], ValueT], key: str = "") -> ValueT:
+    def _call(self, act: Callable[[], ValueT], key: str = "") -> ValueT:
         try:
             return act()
         except (BaseError, FileNotFoundError) as error:
             if is_absent(error):
-                raise FileNotFoundError(key) from without_request(error)
-            if code_of(error) == "InvalidRange" or str(error).startswith("416"):
+                raise FileNotFoundError(key) from strip_request(error)
+            if find_error_code(error) == "InvalidRange" or str(error).startswith("416"):
                 raise DamagedInputError(
-                    Reason.DAMAGED_RECORD, f"{key} ends before this offset in {self.shown}"
-                ) from without_request(error)
-            raise explain(error, self._address) from without_request(error)
+                    Reason.DAMAGED_RECORD, f"{key} ends before this offset in {self.display_url}"
+                ) from strip_request(error)
+            raise explain(error, self._address) from strip_request(error)

@@ -10,17 +10,23 @@ A bucket in it, and a prefix, as the blobs' URL has them, restrict what is read 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+import certifi
 import obstore
+import urllib3
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
+from urllib3.exceptions import HTTPError
 
 from fonds.model.disposition import Reason
 from fonds.model.errors import (
@@ -31,9 +37,156 @@ from fonds.model.errors import (
     StoreUnavailableError,
     TransientError,
 )
-from fonds.stores.s3.address import S3Address, open_store, parse_address
-from fonds.stores.s3.answers import code_of, explain, without_request
-from fonds.stores.s3.versions import list_versions
+from fonds.stores.s3.client import (
+    CONNECT_TIMEOUT_S,
+    DEFAULT_REGION,
+    SILENCE_MAX_S,
+    TRANSFER_TIMEOUT_S,
+    S3Address,
+    explain,
+    find_error_code,
+    open_store,
+    parse_address,
+    strip_request,
+)
+from fonds.text.xml import get_local_name, get_text, parse_strictly
+
+# The versions of one object, which obstore does not list: a request of our own, signed as S3 asks for.
+#
+# Source: Amazon S3 API, ListObjectVersions; AWS Signature Version 4, "Authenticating requests".
+# Bound: one answer of at most 1,000 versions and 4 MiB.
+
+
+ANSWER_MAX_BYTES = 4 * 2**20
+PIECE_BYTES = 64 * 1024
+VERSIONS_MAX = 1_000
+_EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+_PASSING = frozenset({408, 425, 429})
+
+
+def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
+    """Ids of an object's versions, and when each was written, aware UTC; what marks a deletion is none.
+
+    Raises PermanentError (UNREADABLE_SOURCE), LimitError (TOO_LARGE) and TransientError.
+    """
+    query = {"max-keys": str(VERSIONS_MAX), "prefix": key, "versions": ""}
+    body = _request_bucket(address, query)
+    try:
+        root = parse_strictly(body)
+        found = [dict(_iter_fields(one)) for one in root if get_local_name(one) == "version"]
+        cut = any(get_local_name(one) == "istruncated" and get_text(one) == "true" for one in root)
+        ours = [one for one in found if one.get("key") == key]
+        # Keys come in their order: behind those of this object others follow, or the answer was cut.
+        if cut and len(ours) == len(found):
+            raise LimitError(Reason.TOO_LARGE, f"more than {VERSIONS_MAX} versions of {key}")
+        return [(one["versionid"], _parse_time(one["lastmodified"])) for one in ours]
+    except (DamagedInputError, KeyError, ValueError) as error:
+        told = f"{address.display_url} lists versions in no form that is known: {error}"
+        raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
+
+
+def _iter_fields(element: object) -> Iterator[tuple[str, str]]:
+    for one in element:  # type: ignore[attr-defined]
+        yield get_local_name(one), get_text(one).strip()
+
+
+def _parse_time(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
+    """The body of the answer to a GET of the bucket."""
+    origin, path = _build_bucket_url(address)
+    asked = "&".join(f"{name}={quote(value, safe='')}" for name, value in sorted(query.items()))
+    host = urlsplit(origin).netloc
+    headers = _sign_headers(address, host, path, asked, datetime.now(UTC))
+    pool = urllib3.PoolManager(
+        timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=SILENCE_MAX_S),
+        ca_certs=certifi.where(),
+        retries=False,
+    )
+    try:
+        with pool.request(
+            "GET",
+            f"{origin}{path}?{asked}",
+            headers=headers,
+            redirect=False,
+            preload_content=False,
+        ) as answer:
+            _check(answer.status, address)
+            body = _read(answer)
+    except (HTTPError, OSError) as error:
+        # What a client says of its request may hold a signature.
+        raise TransientError(
+            f"{address.display_url} does not answer: {type(error).__name__}"
+        ) from None
+    finally:
+        pool.clear()
+    if len(body) > ANSWER_MAX_BYTES:
+        raise LimitError(
+            Reason.TOO_LARGE, f"{address.display_url} lists more than 4 MiB of versions"
+        )
+    return body
+
+
+def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
+    """The body, a byte more than is allowed at most. Raises TimeoutError for one that trickles."""
+    body, deadline = bytearray(), time.monotonic() + TRANSFER_TIMEOUT_S
+    while len(body) <= ANSWER_MAX_BYTES:
+        piece = answer.read1(PIECE_BYTES, decode_content=True)
+        if not piece:
+            break
+        body += piece
+        if time.monotonic() > deadline:
+            raise TimeoutError("the server sends too slowly")
+    return bytes(body)
+
+
+def _check(status: int, address: S3Address) -> None:
+    if status == 200:
+        return
+    if status >= 500 or status in _PASSING:
+        raise TransientError(f"{address.display_url} does not answer: {status}")
+    raise PermanentError(
+        Reason.UNREADABLE_SOURCE,
+        f"{address.display_url} does not list versions ({status}); s3_url needs keys that allow"
+        " s3:ListBucketVersions",
+    )
+
+
+def _build_bucket_url(address: S3Address) -> tuple[str, str]:
+    """Origin and path of the bucket, which AWS has in the host."""
+    if address.endpoint is not None:
+        return address.endpoint, f"/{address.bucket}"
+    region = address.region or DEFAULT_REGION
+    return f"https://{address.bucket}.s3.{region}.amazonaws.com", "/"
+
+
+def _sign_headers(
+    address: S3Address, host: str, path: str, query: str, moment: datetime
+) -> dict[str, str]:
+    """The headers of a request without a body; without keys it is not signed, as for public buckets."""
+    if address.key is None or address.secret is None:
+        return {}
+    day, stamp = f"{moment:%Y%m%d}", f"{moment:%Y%m%dT%H%M%SZ}"
+    headers = {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
+    names = ";".join(headers)
+    lines = [f"{name}:{value}\n" for name, value in headers.items()]
+    asked = "\n".join(["GET", quote(path), query, "".join(lines), names, _EMPTY_SHA256])
+    scope = f"{day}/{address.region or DEFAULT_REGION}/s3/aws4_request"
+    told = hashlib.sha256(asked.encode()).hexdigest()
+    key = f"AWS4{address.secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, told])
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    headers["authorization"] = (
+        f"AWS4-HMAC-SHA256 Credential={address.key}/{scope},SignedHeaders={names},"
+        f"Signature={signature}"
+    )
+    return headers
+
 
 ValueT = TypeVar("ValueT")
 
@@ -54,8 +207,8 @@ class S3Objects:
 
         Raises ConfigurationError when it cannot be understood.
         """
-        self._server, self._any_bucket = _server(url)
-        self._client: Callable[[str], S3Store] = lru_cache(CLIENTS_MAX)(self._open)
+        self._server, self._any_bucket = _parse_server(url)
+        self._client: Callable[[str], S3Store] = lru_cache(CLIENTS_MAX)(self._open_store)
 
     def __repr__(self) -> str:
         return f"S3Objects({self._server.endpoint or 'AWS'!r})"
@@ -71,33 +224,35 @@ class S3Objects:
             found = obstore.get(store, key, options={"range": (start, start + size_bytes)})
             return found.bytes().to_bytes(), found.meta["size"]
 
-        return self._answered(url, act)
+        return self._call(url, act)
 
-    def whole(self, url: str, bytes_max: int) -> bytes:
-        """The object. Raises LimitError (TOO_LARGE) for more than `bytes_max`, else as `fetch`."""
-        return self.dated(url, bytes_max)[0]
+    def read_all(self, url: str, max_bytes: int) -> bytes:
+        """The object. Raises LimitError (TOO_LARGE) for more than `max_bytes`, else as `fetch`."""
+        return self.read_dated(url, max_bytes)[0]
 
-    def dated(self, url: str, bytes_max: int, version: str | None = None) -> tuple[bytes, datetime]:
+    def read_dated(
+        self, url: str, max_bytes: int, version: str | None = None
+    ) -> tuple[bytes, datetime]:
         """The object, or this version of it, and when it was written, aware. Raises as `whole`."""
 
         def act(store: S3Store, key: str) -> tuple[bytes, datetime]:
             found = obstore.get(store, key, options={"version": version} if version else None)
             size_bytes = found.meta["size"]
-            if size_bytes > bytes_max:
+            if size_bytes > max_bytes:
                 raise LimitError(
                     Reason.TOO_LARGE,
-                    f"the object has {size_bytes} bytes; at most {bytes_max} are read",
+                    f"the object has {size_bytes} bytes; at most {max_bytes} are read",
                 )
             return found.bytes().to_bytes(), found.meta["last_modified"]
 
-        return self._answered(url, act)
+        return self._call(url, act)
 
-    def versions(self, url: str) -> list[tuple[str, datetime]]:
+    def list_versions(self, url: str) -> list[tuple[str, datetime]]:
         """The versions of an object by their ids, with when each was written. Raises as `fetch`."""
-        bucket, key = self._object(url)
+        bucket, key = self._split_url(url)
         return list_versions(replace(self._server, bucket=bucket), key)
 
-    def found(self, url: str) -> list[tuple[str, int, str]]:
+    def list_objects(self, url: str) -> list[tuple[str, int, str]]:
         """URL, size in bytes and time of the objects whose URLs begin with `url`, in order of name.
 
         At most 100,000. Raises as `fetch`, and LimitError (TOO_LARGE) for more.
@@ -117,21 +272,23 @@ class S3Objects:
             return sorted(listed)
 
         # What is asked is judged by an object that would lie there.
-        return self._answered(f"{url}any" if url.endswith("/") or not wanted else url, act)
+        return self._call(f"{url}any" if url.endswith("/") or not wanted else url, act)
 
-    def _answered(self, url: str, act: Callable[[S3Store, str], ValueT]) -> ValueT:
-        bucket, key = self._object(url)
+    def _call(self, url: str, act: Callable[[S3Store, str], ValueT]) -> ValueT:
+        bucket, key = self._split_url(url)
         try:
             return act(self._client(bucket), key)
         except (BaseError, FileNotFoundError) as error:
             # The request itself may hold a session token, so it is in no message and no chain.
-            raise _fault(error, replace(self._server, bucket=bucket)) from without_request(error)
+            raise _translate_error(error, replace(self._server, bucket=bucket)) from strip_request(
+                error
+            )
         except (ValueError, ConfigurationError) as error:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE, f"the object cannot be asked for: {error}"
             ) from error
 
-    def _object(self, url: str) -> tuple[str, str]:
+    def _split_url(self, url: str) -> tuple[str, str]:
         """Bucket and key. Raises PermanentError, also for what lies outside of what may be read."""
         match = _OBJECT.fullmatch(url)
         if match is None or url.endswith("/"):
@@ -143,15 +300,16 @@ class S3Objects:
         below = match[2].startswith(f"{allowed.prefix}/") or not allowed.prefix
         if not self._any_bucket and (match[1] != allowed.bucket or not below):
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"s3_url allows to read only what is in {allowed.shown}"
+                Reason.UNREADABLE_SOURCE,
+                f"s3_url allows to read only what is in {allowed.display_url}",
             )
         return match[1], match[2]
 
-    def _open(self, bucket: str) -> S3Store:
+    def _open_store(self, bucket: str) -> S3Store:
         return open_store(replace(self._server, bucket=bucket))
 
 
-def _server(url: str) -> tuple[S3Address, bool]:
+def _parse_server(url: str) -> tuple[S3Address, bool]:
     """The server, with the bucket and prefix that may be read; and whether every bucket may be."""
     try:
         parts = urlsplit(url)
@@ -169,20 +327,22 @@ def _server(url: str) -> tuple[S3Address, bool]:
         ) from None
 
 
-def _fault(error: Exception, address: S3Address) -> PermanentError | TransientError:
+def _translate_error(error: Exception, address: S3Address) -> PermanentError | TransientError:
     """What an answer means for one object; that of a wrong key is told like that of a forbidden one."""
-    told = str(without_request(error))
-    code = code_of(error)
+    told = str(strip_request(error))
+    code = find_error_code(error)
     if isinstance(explain(error, address), StoreUnavailableError):
-        return TransientError(f"{address.shown} does not answer: {told}")
+        return TransientError(f"{address.display_url} does not answer: {told}")
     if code == "InvalidRange" or told.startswith("416"):
         return DamagedInputError(
             Reason.DAMAGED_RECORD, f"the object ends before this offset ({told})"
         )
     if isinstance(error, FileNotFoundError) and code in _ABSENT:
-        return PermanentError(Reason.MISSING_SOURCE, f"{address.shown} has no such object ({told})")
+        return PermanentError(
+            Reason.MISSING_SOURCE, f"{address.display_url} has no such object ({told})"
+        )
     return PermanentError(
         Reason.UNREADABLE_SOURCE,
-        f"{address.shown} refuses to give it ({told}); check s3_url, its key and secret, and that"
+        f"{address.display_url} refuses to give it ({told}); check s3_url, its key and secret, and that"
         " s3:GetObject is allowed",
     )

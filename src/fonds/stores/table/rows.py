@@ -12,7 +12,7 @@ COLUMNS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ColumnSelection:
     """What is read of a row: whole `families`, and single `names` of others; each once, sorted."""
 
     families: tuple[str, ...]
@@ -22,7 +22,9 @@ class Chosen:
         return bool(self.families or self.names)
 
 
-def chosen(table: str, families: Collection[str], columns: Sequence[str] | None) -> Chosen | None:
+def select_columns(
+    table: str, families: Collection[str], columns: Sequence[str] | None
+) -> ColumnSelection | None:
     """What `columns` name; None when they are None, that is all of the row.
 
     Raises ConfigurationError for a family the table does not have, ValueError for more than 1,000.
@@ -34,16 +36,16 @@ def chosen(table: str, families: Collection[str], columns: Sequence[str] | None)
     check_families(table, families, columns)
     whole = {name.removesuffix(":") for name in columns if name.partition(":")[2] == ""}
     single = {name for name in columns if name.partition(":")[0] not in whole}
-    return Chosen(tuple(sorted(whole)), tuple(sorted(single)))
+    return ColumnSelection(tuple(sorted(whole)), tuple(sorted(single)))
 
 
-def single(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
+def check_cells(table: str, families: Collection[str], columns: Sequence[str]) -> tuple[str, ...]:
     """The cells that are to be removed, each once.
 
     Raises ConfigurationError for a family the table does not have, ValueError for a whole family or more
     than 1,000.
     """
-    picked = chosen(table, families, columns)
+    picked = select_columns(table, families, columns)
     if picked is None or picked.families:
         raise ValueError("cells are removed by their whole names, not by families")
     return picked.names
@@ -55,11 +57,12 @@ def check_key(key: bytes) -> None:
         raise ValueError(f"a row key has 1 to {KEY_MAX_BYTES} bytes, not {len(key)}")
 
 
-def check_none_left(table: str, found: Collection[str], wanted: Collection[str]) -> None:
+def reject_extra_families(table: str, existing: Collection[str], expected: Collection[str]) -> None:
     """Raises ConfigurationError when a table has families that are not among those wanted."""
-    if set(found) - set(wanted):
+    if set(existing) - set(expected):
         raise ConfigurationError(
-            f"table {table!r} has the families {sorted(found)}, not {sorted(wanted)}; use another table name,"
+            f"table {table!r} has the families {sorted(existing)}, not"
+            f" {sorted(expected)}; use another table name,"
             " or declare them with table_families."
         )
 
@@ -73,13 +76,13 @@ def check_families(table: str, families: Collection[str], columns: Iterable[str]
             )
 
 
-def check_before(before: Mapping[bytes, bytes] | None) -> None:
+def check_conditions(where_equal: Mapping[bytes, bytes] | None) -> None:
     """Raises ValueError for an empty value: HBase takes it for no cell at all."""
-    if before is not None and not all(before.values()):
+    if where_equal is not None and not all(where_equal.values()):
         raise ValueError("a cell without bytes is not told from none: it cannot be compared")
 
 
-def end_of_prefix(prefix: bytes) -> bytes | None:
+def find_prefix_end(prefix: bytes) -> bytes | None:
     """The smallest key greater than all that begin with `prefix`; None when there is none such."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

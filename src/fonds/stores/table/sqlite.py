@@ -14,21 +14,21 @@ from operator import itemgetter
 from pathlib import Path
 
 from fonds.model.errors import ConfigurationError
-from fonds.sqlite_file import Layout, SqliteFile
+from fonds.stores.sqlite_file import FileLayout, SqliteFile
 from fonds.stores.table.rows import (
-    Chosen,
-    check_before,
+    ColumnSelection,
+    check_cells,
+    check_conditions,
     check_families,
     check_key,
-    check_none_left,
-    chosen,
-    end_of_prefix,
-    single,
+    find_prefix_end,
+    reject_extra_families,
+    select_columns,
 )
 
 _AFTER_COLON = ";"
 
-_LAYOUT = Layout(
+_LAYOUT = FileLayout(
     noun="table store",
     application_id=0x466F5462,
     version=2,
@@ -63,24 +63,24 @@ class SqliteTable:
                 f"table {table!r}: families are names without a colon, not {families!r}"
             )
         if self._file.read_only:
-            with self._file.reading() as connection:
-                _, found = _declared(connection, table)
-            check_none_left(table, found, wanted)
+            with self._file.read_connection() as connection:
+                _, found = _find_table(connection, table)
+            reject_extra_families(table, found, wanted)
             return
-        with self._file.writing() as connection:
+        with self._file.write_transaction() as connection:
             connection.execute(
                 "INSERT INTO tables (name, families) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
                 (table, json.dumps(wanted)),
             )
-            number, found = _declared(connection, table)
-            check_none_left(table, found, wanted)
+            number, found = _find_table(connection, table)
+            reject_extra_families(table, found, wanted)
             if found != set(wanted):
                 changed = (json.dumps(wanted), number)
                 connection.execute("UPDATE tables SET families = ? WHERE number = ?", changed)
 
-    def tables(self) -> dict[str, frozenset[str]]:
+    def list_tables(self) -> dict[str, frozenset[str]]:
         """The tables in this file."""
-        with self._file.reading() as connection:
+        with self._file.read_connection() as connection:
             rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
         return {name: frozenset(json.loads(families)) for name, families in rows}
 
@@ -89,16 +89,16 @@ class SqliteTable:
         table: str,
         rows: Sequence[tuple[bytes, Mapping[str, bytes]]],
         *,
-        before: Mapping[bytes, bytes] | None = None,
+        where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
         """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
-        check_before(before)
+        check_conditions(where_equal)
         if not rows:
             return
-        with self._file.writing() as connection:
-            number, families = _declared(connection, table)
-            cells = _cells(table, number, families, rows)
-            if before is None:
+        with self._file.write_transaction() as connection:
+            number, families = _find_table(connection, table)
+            cells = _iter_cells(table, number, families, rows)
+            if where_equal is None:
                 connection.executemany(
                     "INSERT INTO cells (number, key, name, value) VALUES (?, ?, ?, ?)"
                     " ON CONFLICT (number, key, name) DO UPDATE SET value = excluded.value",
@@ -107,16 +107,19 @@ class SqliteTable:
             else:
                 connection.executemany(
                     "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
-                    [(value, one, key, column, before[key]) for one, key, column, value in cells],
+                    [
+                        (value, one, key, column, where_equal[key])
+                        for one, key, column, value in cells
+                    ],
                 )
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
         """The rows that exist; keys may repeat."""
-        with self._file.reading() as connection:
-            number, families = _declared(connection, table)
-            named, names = _named(chosen(table, families, columns))
+        with self._file.read_connection() as connection:
+            number, families = _find_table(connection, table)
+            named, names = _build_columns_condition(select_columns(table, families, columns))
             asked = f"SELECT name, value FROM cells WHERE number = ? AND key = ?{named}"  # noqa: S608
             rows = {
                 key: connection.execute(asked, (number, key, *names)).fetchall() for key in keys
@@ -133,15 +136,15 @@ class SqliteTable:
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
         """Rows are read until `count_max` are whole; the rest of the table is not touched."""
-        end = end_of_prefix(prefix)
+        end = find_prefix_end(prefix)
         # The next key after any key is that key and a zero byte.
         start = prefix if after is None else max(prefix, after + b"\x00")
         found: list[tuple[bytes, dict[str, bytes]]] = []
-        with self._file.reading() as connection:
-            number, families = _declared(connection, table)
-            picked = chosen(table, families, columns)
-            cells = connection.execute(*_scanned(number, picked, start, end))
-            rows = _rows(cells)
+        with self._file.read_connection() as connection:
+            number, families = _find_table(connection, table)
+            picked = select_columns(table, families, columns)
+            cells = connection.execute(*_build_scan(number, picked, start, end))
+            rows = _iter_rows(cells)
             while len(found) < count_max and (row := next(rows, None)) is not None:
                 found.append(row)
             cells.close()
@@ -151,11 +154,13 @@ class SqliteTable:
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
         """Remove whole rows or cells, all or none."""
-        with self._file.writing() as connection:
-            number, families = _declared(connection, table)
+        with self._file.write_transaction() as connection:
+            number, families = _find_table(connection, table)
             named = "" if columns is None else " AND name = ?"
             names = (
-                [()] if columns is None else [(one,) for one in single(table, families, columns)]
+                [()]
+                if columns is None
+                else [(one,) for one in check_cells(table, families, columns)]
             )
             connection.executemany(
                 f"DELETE FROM cells WHERE number = ? AND key = ?{named}",  # noqa: S608 (ours)
@@ -167,7 +172,7 @@ class SqliteTable:
         self._file.close()
 
 
-def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]]:
+def _find_table(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]]:
     row = connection.execute(
         "SELECT number, families FROM tables WHERE name = ?", (table,)
     ).fetchone()
@@ -176,8 +181,8 @@ def _declared(connection: sqlite3.Connection, table: str) -> tuple[int, set[str]
     return row[0], set(json.loads(row[1]))
 
 
-def _scanned(
-    number: int, columns: Chosen | None, start: bytes, end: bytes | None
+def _build_scan(
+    number: int, columns: ColumnSelection | None, start: bytes, end: bytes | None
 ) -> tuple[str, Sequence[object]]:
     """The statement of a scan from one key to before another, and its values.
 
@@ -190,7 +195,7 @@ def _scanned(
         whole = f"SELECT key, name, value FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
         return whole, (number, start, *bounds)
     within = "steps.key IS NOT NULL" if end is None else "steps.key < ?"
-    named, names = _named(columns)
+    named, names = _build_columns_condition(columns)
     picked = (
         "WITH RECURSIVE steps(key) AS ("  # noqa: S608 (conditions of ours)
         "SELECT min(key) FROM cells WHERE number = ? AND key >= ? UNION ALL"
@@ -202,7 +207,7 @@ def _scanned(
     return picked, (number, start, number, *bounds, number, *bounds, *names)
 
 
-def _named(columns: Chosen | None) -> tuple[str, list[str]]:
+def _build_columns_condition(columns: ColumnSelection | None) -> tuple[str, list[str]]:
     """The condition that picks the columns, and its values. SQLite compares names byte by byte."""
     if columns is None:
         return "", []
@@ -213,7 +218,7 @@ def _named(columns: Chosen | None) -> tuple[str, list[str]]:
     return f" AND ({' OR '.join(ways)})", [*values, *columns.names]
 
 
-def _cells(
+def _iter_cells(
     table: str,
     number: int,
     families: set[str],
@@ -226,7 +231,7 @@ def _cells(
             yield number, key, name, value
 
 
-def _rows(
+def _iter_rows(
     cells: Iterator[tuple[bytes, str, bytes]],
 ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
     for key, group in groupby(cells, key=itemgetter(0)):

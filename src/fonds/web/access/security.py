@@ -12,8 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fonds.web.problems import problem
-from fonds.web.serving.answers import SAFE_METHODS
+from fonds.web.serving.problems import render_problem
+from fonds.web.serving.responses import SAFE_METHODS
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
@@ -38,7 +38,7 @@ _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\
 _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not bound)
 
 
-def host_allowed(header: str | None, bound: str) -> bool:
+def is_host_allowed(header: str | None, bound: str) -> bool:
     """Whether a Host header names the loopback or the host the server is `bound` to.
 
     A page bound to every address (`0.0.0.0` or `::`) is also reached by any IP address: only names can
@@ -60,7 +60,7 @@ def host_allowed(header: str | None, bound: str) -> bool:
     return address.is_loopback or own in _ANY_ADDRESS
 
 
-def same_origin(headers: Headers) -> bool:
+def is_same_origin(headers: Headers) -> bool:
     """Whether a browser says that the request was made by our own page; without any word, it was not."""
     site = headers.get("sec-fetch-site")
     if site is not None:
@@ -72,13 +72,13 @@ def same_origin(headers: Headers) -> bool:
     return bool(netloc) and netloc.lower() == headers.get("host", "").lower()
 
 
-def from_browser(headers: Headers) -> bool:
+def is_from_browser(headers: Headers) -> bool:
     """Whether a request is made by a browser. Those tell of themselves where a request that writes comes
     from; what older ones leave out of a form's is refused by its media type (`serving/lanes.py`)."""
     return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
 
 
-def only_here(bound: str) -> bool:
+def is_loopback_only(bound: str) -> bool:
     """Whether a server bound to this host is reached from this machine alone."""
     try:
         return ip_address(bound.strip("[]")).is_loopback
@@ -86,18 +86,18 @@ def only_here(bound: str) -> bool:
         return bound.lower().rstrip(".") == "localhost"
 
 
-def _nowhere(path: str) -> bool:
+def _accepts_nothing(path: str) -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class SecurityMiddleware:
     """ASGI middleware around the whole application; `host` is what the server is bound to. `takes` says of a
     path that programs may write there, which are no browsers; who they are is asked behind it."""
 
     app: ASGIApp
     host: str
-    takes: Callable[[str], bool] = _nowhere
+    takes: Callable[[str], bool] = _accepts_nothing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 421 or 403 where the request may not pass, else add the headers to what is answered."""
@@ -112,13 +112,13 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = self._refusal(scope) or self.app
+        answer = self._find_refusal(scope) or self.app
         await answer(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _find_refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host")
-        if not host_allowed(host, self.host):
+        if not is_host_allowed(host, self.host):
             return PlainTextResponse(
                 f"This page does not answer to the name {host!r}. Open it as http://localhost:PORT/, "
                 "or start it with --host NAME.\n",
@@ -129,15 +129,15 @@ class Guard:
         if scope["method"] in SAFE_METHODS:
             return None
         if self.takes(scope["path"]):
-            return self._not_written(headers)
-        if not same_origin(headers):
+            return self._refuse_write(headers)
+        if not is_same_origin(headers):
             return PlainTextResponse(
                 "Refused: only this page's own forms may change anything here.\n", status_code=403
             )
         return None
 
-    def _not_written(self, headers: Headers) -> Response | None:
+    def _refuse_write(self, headers: Headers) -> Response | None:
         """Why the service takes nothing of this request; None where it does."""
-        if from_browser(headers) and not same_origin(headers):
-            return problem(403, "Refused: a page from elsewhere may change nothing here.")
+        if is_from_browser(headers) and not is_same_origin(headers):
+            return render_problem(403, "Refused: a page from elsewhere may change nothing here.")
         return None

@@ -15,7 +15,7 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """When a feed without entries was changed last."""
 
 
-def new_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Element:
+def create_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Element:
     """A feed without entries; `page` is the URL of the page that lists the same, and the feed's id, `own`
     the feed's own."""
     top = Xml.Element("feed", xmlns=_NAMESPACE)
@@ -28,7 +28,7 @@ def new_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Element:
     return top
 
 
-def written(top: Xml.Element) -> bytes:
+def encode_feed(top: Xml.Element) -> bytes:
     """The feed as it is sent."""
     made: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
     return made

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from lxml.html import document_fromstring
 
 from fonds.extract.article.blocks import Block, Node, read_blocks
-from fonds.extract.article.lexicon import HIDDEN, NAME_GROUPS, cue_groups, name_groups
+from fonds.extract.article.lexicon import (
+    HIDDEN,
+    NAME_GROUPS,
+    find_cue_groups,
+    find_name_groups,
+)
 
 
 def blocks(body: str) -> tuple[list[Block], list[Node]]:
@@ -52,15 +57,15 @@ def test_an_element_knows_the_names_and_places_around_it() -> None:
 
 def test_names_are_read_word_by_word() -> None:
     bits = {name: 1 << bit for bit, name in enumerate(NAME_GROUPS)}
-    assert name_groups("article-body") & bits["body"]
-    assert name_groups("articleBody") & bits["body"]
-    assert not name_groups("shareholders") & bits["share"]
-    assert name_groups("post_comment-list") & bits["comment"]
+    assert find_name_groups("article-body") & bits["body"]
+    assert find_name_groups("articleBody") & bits["body"]
+    assert not find_name_groups("shareholders") & bits["share"]
+    assert find_name_groups("post_comment-list") & bits["comment"]
 
 
 def test_words_tell_what_a_short_line_is() -> None:
-    assert cue_groups("Lea también: Otra noticia") != 0
-    assert cue_groups("The bridge closes") == 0
+    assert find_cue_groups("Lea también: Otra noticia") != 0
+    assert find_cue_groups("The bridge closes") == 0
 
 
 @given(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.article import extract_article
 from fonds.extract.article.byline import split_names
+from fonds.extract.article.extraction import extract_article
 
 LINKED = '<script type="application/ld+json">{"@type": "Article", "author": {"name": "Ann Lee"}}</script>'
 STORY = (

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from fonds.extract.article import extract_article
-from fonds.extract.article.dates import Dates, url_day
+from fonds.extract.article.dates import PageDates, find_url_day
+from fonds.extract.article.extraction import extract_article
 
 NEWEST = date(2024, 6, 30)
 DAY = date(2024, 5, 31)
@@ -18,7 +18,7 @@ STORY = (
 )
 
 
-def find(head: str = "", around: str = "", url: str | None = None, lang: str = "en") -> Dates:
+def find(head: str = "", around: str = "", url: str | None = None, lang: str = "en") -> PageDates:
     markup = (
         f"<html lang='{lang}'><head>{head}</head><body><article><h1>Bridge closes</h1>{around}{STORY}"
         "</article></body></html>"
@@ -127,8 +127,8 @@ def test_days_beside_the_article_are_not_its_own() -> None:
 
 
 def test_no_day_after_the_newest_or_before_the_web_is_taken() -> None:
-    assert find(linked(datePublished="2031-01-01")) == Dates()
-    assert find(linked(datePublished="1969-01-01")) == Dates()
+    assert find(linked(datePublished="2031-01-01")) == PageDates()
+    assert find(linked(datePublished="1969-01-01")) == PageDates()
 
 
 def test_numbers_are_read_as_the_page_s_language_has_them() -> None:
@@ -181,4 +181,4 @@ def test_what_encloses_the_text_too_may_be_called_what_it_likes() -> None:
     ],
 )
 def test_an_address_may_name_the_day(url: str | None, day: date | None) -> None:
-    assert url_day(url) == day
+    assert find_url_day(url) == day

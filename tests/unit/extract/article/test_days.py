@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.article.dates.days import days, first_day
+from fonds.extract.article.days import find_days, find_first_day
 
 DAY = date(2024, 5, 31)
 
@@ -50,24 +50,24 @@ DAY = date(2024, 5, 31)
     ],
 )
 def test_a_day_is_read_in_the_forms_of_many_languages(text: str) -> None:
-    assert first_day(text) == DAY
+    assert find_first_day(text) == DAY
 
 
 def test_only_the_reader_knows_what_three_four_means() -> None:
-    assert first_day("3/4/2020") == date(2020, 4, 3)
-    assert first_day("3/4/2020", month_first=True) == date(2020, 3, 4)
-    assert first_day("3.4.2020", month_first=True) == date(2020, 4, 3)
+    assert find_first_day("3/4/2020") == date(2020, 4, 3)
+    assert find_first_day("3/4/2020", month_first=True) == date(2020, 3, 4)
+    assert find_first_day("3.4.2020", month_first=True) == date(2020, 4, 3)
 
 
 @pytest.mark.parametrize(
     "text", ["", "31 May", "2024", "32.13.2024", "2024-02-30", "1.2.3.4", "12345678901234"]
 )
 def test_what_is_no_day_is_none(text: str) -> None:
-    assert first_day(text) is None
+    assert find_first_day(text) is None
 
 
 def test_several_days_come_in_their_order() -> None:
-    found = [day for _, day in days("Updated 1 June 2024, published 31.05.2024")]
+    found = [day for _, day in find_days("Updated 1 June 2024, published 31.05.2024")]
     assert found == [date(2024, 6, 1), DAY]
 
 
@@ -76,11 +76,11 @@ def test_several_days_come_in_their_order() -> None:
     st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%Y%m%d", "%d %B %Y", "%B %d, %Y"]),
 )
 def test_every_day_is_read_again(day: date, form: str) -> None:
-    assert first_day(day.strftime(form)) == day
+    assert find_first_day(day.strftime(form)) == day
 
 
 @given(st.text("0123456789./- 年月日май,'de", max_size=60))
 def test_any_text_may_be_searched(text: str) -> None:
-    for position, day in days(text):
+    for position, day in find_days(text):
         assert 0 <= position < len(text)
         assert 1980 <= day.year <= 2049

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.extract.article import canonical_url, extract_article, normalize_title
-from fonds.extract.article.dates import Dates
-from fonds.extract.article.extraction import ELEMENTS_MAX, LINKS_MAX, prose_chars, tidy_text
-from fonds.extract.article.head import PageHead, choose_title
-from fonds.extract.article.paragraphs import paragraphs
+from fonds.extract.article.dates import PageDates
+from fonds.extract.article.extraction import (
+    ELEMENTS_MAX,
+    LINKS_MAX,
+    count_prose_chars,
+    extract_article,
+    normalize_text,
+)
+from fonds.extract.article.head import PageHead, choose_title, find_canonical_url, normalize_title
+from fonds.extract.article.paragraphs import extract_paragraphs
 
 NEWEST = date(2024, 6, 2)
 SENTENCES = (
@@ -57,7 +62,7 @@ def test_the_text_is_the_article_a_paragraph_a_line_without_what_stands_around_i
 
 def test_a_page_without_a_date_keeps_its_text() -> None:
     article = extract_article(page(), None, NEWEST)
-    assert article.dates == Dates()
+    assert article.dates == PageDates()
     assert SENTENCES[0] in article.text
 
 
@@ -214,47 +219,49 @@ def test_what_a_page_says_of_itself_is_read_in_any_spelling() -> None:
     assert article.head.title == "Tom & Jerry"
     assert article.head.meta["og:title"] == "A"
     assert article.head.language == "pt-BR"
-    assert canonical_url(article.head, "https://example.com/x?y") == "https://example.com/story"
-    assert canonical_url(article.head, "file:///tmp/x.html") is None
+    assert (
+        find_canonical_url(article.head, "https://example.com/x?y") == "https://example.com/story"
+    )
+    assert find_canonical_url(article.head, "file:///tmp/x.html") is None
 
 
 @pytest.mark.parametrize(
     "stated", ["", "javascript:void(0)", "http://", "http://[", "mailto:x@y.z", "https:///x"]
 )
 def test_nonsense_is_no_canonical_address(stated: str) -> None:
-    assert canonical_url(PageHead({}, "", (), stated, None), "file:///x") is None
+    assert find_canonical_url(PageHead({}, "", (), stated, None), "file:///x") is None
 
 
 def test_paragraphs_leave_out_what_stands_around_and_keep_the_order() -> None:
     markup = (
         f"<nav><p>{SENTENCES[2]}</p></nav><p>{SENTENCES[0]} <b>{SENTENCES[1]}</b><p>{SENTENCES[1]}"
     )
-    assert paragraphs(markup) == f"{SENTENCES[0]} {SENTENCES[1]}\n{SENTENCES[1]}"
+    assert extract_paragraphs(markup) == f"{SENTENCES[0]} {SENTENCES[1]}\n{SENTENCES[1]}"
 
 
 def test_paragraphs_made_of_links_are_left_out_unless_nothing_else_is_there() -> None:
     link = f"<p><a href=x>{SENTENCES[2]}</a></p>"
     prose = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
-    assert SENTENCES[2] not in paragraphs(
+    assert SENTENCES[2] not in extract_paragraphs(
         link + prose.replace(f"<p>{SENTENCES[2]}</p>", "<p>" + "x " * 90)
     )
-    assert paragraphs(link) == SENTENCES[2]
+    assert extract_paragraphs(link) == SENTENCES[2]
 
 
 def test_paragraphs_read_entities_and_pass_over_scripts_and_comments() -> None:
     markup = (
         "a &lt; b<script>if (a<b) {'</p>'}</script><!-- no <p> --><style>p{}</style><br>c&nbsp;d"
     )
-    assert paragraphs(markup) == "a < b\nc d"
+    assert extract_paragraphs(markup) == "a < b\nc d"
 
 
 def test_a_tidy_text_has_one_line_a_paragraph_in_composed_characters() -> None:
-    assert tidy_text(" Cafe\u0301  \t x\x00\n\n\n  y ") == "Café x\ny"
+    assert normalize_text(" Cafe\u0301  \t x\x00\n\n\n  y ") == "Café x\ny"
 
 
 def test_prose_is_told_from_menus() -> None:
-    assert prose_chars("Home\nNews\nSport") == 0
-    assert prose_chars("It rained.\nHome") == len("It rained.")
+    assert count_prose_chars("Home\nNews\nSport") == 0
+    assert count_prose_chars("It rained.\nHome") == len("It rained.")
 
 
 TAGS = st.sampled_from(
@@ -298,7 +305,7 @@ TAGS = st.sampled_from(
 @given(st.lists(TAGS, max_size=40).map("".join))
 def test_any_markup_is_read_without_an_error(markup: str) -> None:
     article = extract_article(markup, "http://example.com/", NEWEST)
-    assert tidy_text(article.text) == article.text
+    assert normalize_text(article.text) == article.text
     article.text.encode()
 
 

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from fonds.extract.article import extract_article
-from fonds.model.rights import STATEMENTS_MAX, StatedIn, Statement, Subject
+from fonds.extract.article.extraction import extract_article
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource, Subject
 
 URL = "https://news.example/a/story.html"
 CC = "https://creativecommons.org/licenses"
@@ -123,4 +123,4 @@ def test_hostile_pages_are_bounded_in_time_and_number(body: str) -> None:
     found = stated(body=body)
     assert time.process_time() - began < 5.0
     assert len(found) <= STATEMENTS_MAX
-    assert all(one.stated_in in StatedIn for one in found)
+    assert all(one.stated_in in StatementSource for one in found)

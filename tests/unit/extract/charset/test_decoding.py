@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.charset import canonical_charset, declared_charset, decode_page
-from fonds.extract.charset.labels import CODECS
+from fonds.extract.charset import CODECS, decode_page, find_declared_charset, normalize_charset
 
 KOREAN = "<p>서울 시내의 한 카페에서 사람들이 이야기를 나누고 있다. 오늘 날씨가 매우 좋다.</p>"
 JAPANESE = "<p>東京の街で人々が話をしている。今日はとても天気が良いので散歩に行きます。</p>"
@@ -91,7 +90,7 @@ def test_marks_and_zeros_tell_unicode_before_any_declaration(codec: str) -> None
 
 
 def test_meta_cannot_declare_utf16() -> None:
-    assert declared_charset(b"<meta charset=utf-16>") == "utf-8"
+    assert find_declared_charset(b"<meta charset=utf-16>") == "utf-8"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_meta_cannot_declare_utf16() -> None:
     ],
 )
 def test_declarations_are_found_where_pages_write_them(head: bytes, charset: str | None) -> None:
-    assert declared_charset(head) == charset
+    assert find_declared_charset(head) == charset
 
 
 def test_labels_mean_what_browsers_take_them_for() -> None:
@@ -128,7 +127,7 @@ def test_labels_mean_what_browsers_take_them_for() -> None:
         "unicode": "utf-16le",
         "klingon": None,
     }
-    assert {label: canonical_charset(label) for label in meant} == meant
+    assert {label: normalize_charset(label) for label in meant} == meant
     assert (CODECS["gbk"], CODECS["shift_jis"], CODECS["euc-kr"]) == ("gb18030", "cp932", "cp949")
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.extract.charset import decode
-from fonds.extract.charset.plausible import LANGUAGES, hinted_languages, judge_reading
+from fonds.extract.mojibake import LANGUAGES, guess_languages, score_reading
 
 TEXTS = {
     "ru": "Совет города решил во вторник, что старый мост будет закрыт весной из-за трещин.",
@@ -72,12 +72,12 @@ def test_a_few_foreign_letters_do_not_overrule_a_declaration() -> None:
 
 
 def test_the_page_and_its_country_are_asked_for_the_language() -> None:
-    assert hinted_languages("cs", "www.example.sk") == {"cs", "sk"}
-    assert hinted_languages(None, "example.com") == frozenset()
+    assert guess_languages("cs", "www.example.sk") == {"cs", "sk"}
+    assert guess_languages(None, "example.com") == frozenset()
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(LANGUAGES)))
 def test_any_bytes_may_be_judged(body: bytes, charset: str) -> None:
-    verdict = judge_reading(body.decode("latin-1"), charset, frozenset())
+    verdict = score_reading(body.decode("latin-1"), charset, frozenset())
     assert 0 <= verdict.score <= 1
     assert isinstance(decode(body, charset).text, str)

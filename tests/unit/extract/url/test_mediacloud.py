@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.url import unique_url_hash
-from fonds.extract.url.mediacloud import URL_CHARS_MAX
+from fonds.urls.mediacloud_id import URL_MAX_CHARS, hash_url
 
 _PIECES = """
     http:// https:// // www. m. blog. example.com youtube.com/watch?v=AbC youtube.com/embed/Xy?z :x /../
@@ -49,7 +48,7 @@ PIECES = st.sampled_from([*_PIECES.split(), "\ud800", "\u0301", " "])
     ],
 )
 def test_an_address_is_spelt_as_media_cloud_spells_it(url: str, normal: str) -> None:
-    assert unique_url_hash(url) == hashlib.sha256(normal.encode()).hexdigest()
+    assert hash_url(url) == hashlib.sha256(normal.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -62,14 +61,14 @@ def test_an_address_is_spelt_as_media_cloud_spells_it(url: str, normal: str) -> 
         "http://exa mple.com:99999/",
         "http://a..b/",
         "http://[::1/",
-        "http://example.com/" + "a/" * URL_CHARS_MAX,
+        "http://example.com/" + "a/" * URL_MAX_CHARS,
     ],
 )
 def test_what_has_no_id_there_has_none_here(url: str) -> None:
-    assert unique_url_hash(url) is None
+    assert hash_url(url) is None
 
 
 @given(st.lists(PIECES, max_size=12).map(lambda pieces: "http://" + "".join(pieces)))
 def test_any_address_may_be_asked_about(url: str) -> None:
-    found = unique_url_hash(url)
+    found = hash_url(url)
     assert found is None or len(found) == 64

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.extract.url import (
-    canonical_domain,
+from fonds.urls.normalization import (
+    compute_story_id,
+    find_canonical_domain,
+    find_host,
     is_homepage_url,
     is_shortened_url,
     normalize_url,
-    story_id,
-    url_host,
 )
 
 PIECES = st.sampled_from(
@@ -141,7 +141,9 @@ def test_parameters_that_choose_the_page_stay() -> None:
     ],
 )
 def test_what_may_choose_the_page_keeps_pages_apart(one: str, other: str) -> None:
-    assert story_id(f"http://example.com/{one}") != story_id(f"http://example.com/{other}")
+    assert compute_story_id(f"http://example.com/{one}") != compute_story_id(
+        f"http://example.com/{other}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_what_only_tracks_or_scrolls_goes(tracking: str) -> None:
 
 def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
     expected = hashlib.sha256(b"http://example.com/x").hexdigest()
-    assert story_id("https://example.com/x?utm_campaign=z#top") == expected
+    assert compute_story_id("https://example.com/x?utm_campaign=z#top") == expected
 
 
 @pytest.mark.parametrize(
@@ -216,7 +218,7 @@ def test_the_id_is_the_hash_of_the_normal_spelling() -> None:
     ],
 )
 def test_the_host_alone_decides_who_answers_for_a_page(url: str, domain: str) -> None:
-    assert canonical_domain(url) == domain
+    assert find_canonical_domain(url) == domain
 
 
 @pytest.mark.parametrize(
@@ -284,9 +286,9 @@ def test_normalising_never_raises_and_again_changes_nothing(url: str) -> None:
 
 @given(ADDRESSES)
 def test_any_address_can_be_asked_about(url: str) -> None:
-    domain = canonical_domain(url)
-    assert url_host(url).endswith(domain) or ".cdn.ampproject.org" in url_host(url)
-    assert len(story_id(url)) == 64
+    domain = find_canonical_domain(url)
+    assert find_host(url).endswith(domain) or ".cdn.ampproject.org" in find_host(url)
+    assert len(compute_story_id(url)) == 64
     assert is_homepage_url(url) in (True, False)
     assert is_shortened_url(url) in (True, False)
 
@@ -297,4 +299,4 @@ def test_any_address_can_be_asked_about(url: str) -> None:
 def test_very_long_addresses_take_linear_time(piece: str) -> None:
     url = "http://example.com/?" + piece * 20_000
     assert normalize_url(normalize_url(url)) == normalize_url(url)
-    assert canonical_domain("http://" + piece * 20_000) is not None
+    assert find_canonical_domain("http://" + piece * 20_000) is not None

@@ -7,27 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.grouping.dense import NUMBERS_MAX
-from fonds.formats.grouping.encoded import (
+from fonds.grouping.stored.dense_vectors import (
     MARK_BYTES,
-    from_vector_encoded,
-    mark_of,
-    to_vector_encoded,
+    NUMBERS_MAX,
+    decode_text_vector,
+    encode_text_vector,
+    hash_mark,
 )
-from fonds.formats.grouping.packing import sealed
+from fonds.grouping.stored.packing import seal_payload
 from fonds.model.errors import DamagedInputError
 
-MODEL, TEXT = mark_of(b"model"), mark_of(b"text")
+MODEL, TEXT = hash_mark(b"model"), hash_mark(b"text")
 
 
 @given(st.lists(st.floats(-1, 1, width=16), min_size=1, max_size=50))
 def test_a_vector_comes_back_with_what_it_is_of(numbers: list[float]) -> None:
     long = np.array(numbers, np.float32)
     vector = long / max(float(np.linalg.norm(long)), 1e-9)
-    found = from_vector_encoded(to_vector_encoded(MODEL, TEXT, vector))
+    found = decode_text_vector(encode_text_vector(MODEL, TEXT, vector))
     assert (found.version, found.digest) == (MODEL, TEXT)
     assert np.allclose(found.numbers, vector, atol=1e-3)
-    assert to_vector_encoded(MODEL, TEXT, found.numbers) == to_vector_encoded(MODEL, TEXT, vector)
+    assert encode_text_vector(MODEL, TEXT, found.numbers) == encode_text_vector(MODEL, TEXT, vector)
 
 
 @pytest.mark.parametrize(
@@ -35,20 +35,20 @@ def test_a_vector_comes_back_with_what_it_is_of(numbers: list[float]) -> None:
     [
         b"",
         b"FGe",
-        sealed(b"e", MODEL + TEXT),
-        sealed(b"e", MODEL + TEXT + b"\x00"),
-        sealed(b"v", MODEL + TEXT + bytes(8)),
-        sealed(b"e", MODEL + TEXT + np.array([1, 1], "<f2").tobytes()),
-        sealed(b"e", MODEL + TEXT + np.array([np.nan], "<f2").tobytes()),
-        sealed(b"e", MODEL + TEXT + bytes(2 * NUMBERS_MAX + 2)),
-        to_vector_encoded(MODEL, TEXT, np.eye(3, dtype=np.float32)[0])[:-1],
+        seal_payload(b"e", MODEL + TEXT),
+        seal_payload(b"e", MODEL + TEXT + b"\x00"),
+        seal_payload(b"v", MODEL + TEXT + bytes(8)),
+        seal_payload(b"e", MODEL + TEXT + np.array([1, 1], "<f2").tobytes()),
+        seal_payload(b"e", MODEL + TEXT + np.array([np.nan], "<f2").tobytes()),
+        seal_payload(b"e", MODEL + TEXT + bytes(2 * NUMBERS_MAX + 2)),
+        encode_text_vector(MODEL, TEXT, np.eye(3, dtype=np.float32)[0])[:-1],
     ],
 )
 def test_what_is_no_vector_is_refused(value: bytes) -> None:
     with pytest.raises(DamagedInputError):
-        from_vector_encoded(value)
+        decode_text_vector(value)
 
 
 def test_other_models_and_texts_have_other_marks() -> None:
-    assert len({mark_of(one) for one in (b"model", b"text", b"", b"text ")}) == 4
+    assert len({hash_mark(one) for one in (b"model", b"text", b"", b"text ")}) == 4
     assert len(MODEL) == MARK_BYTES

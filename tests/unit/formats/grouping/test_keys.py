@@ -6,16 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.formats.grouping.keys import (
-    KEY_BYTES_MAX,
+from fonds.grouping.stored.keys import (
+    KEY_MAX_BYTES,
     TIMESTAMP_MAX,
-    cluster_row,
-    clustering_prefix,
-    collection_row,
-    document_row,
-    parts_of_cluster,
-    parts_of_collection,
-    parts_of_document,
+    build_cluster_row,
+    build_clustering_prefix,
+    build_collection_row,
+    build_document_row,
+    parse_cluster_row,
+    parse_collection_row,
+    parse_document_row,
 )
 from fonds.model.errors import DamagedInputError, LimitError
 
@@ -37,7 +37,7 @@ def in_bytes(parts: tuple[str | int, ...]) -> tuple[bytes | int, ...]:
 def test_rows_of_documents_sort_as_their_parts_and_differ_as_they_do(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
-    first, second = document_row(*one), document_row(*other)
+    first, second = build_document_row(*one), build_document_row(*other)
     assert (first < second) == (in_bytes(one) < in_bytes(other))
     assert (first == second) == (one == other)
 
@@ -47,7 +47,7 @@ def test_rows_of_documents_sort_as_their_parts_and_differ_as_they_do(
 def test_rows_of_clusters_sort_as_their_parts_and_differ_as_they_do(
     one: tuple[str, str, str, int, str], other: tuple[str, str, str, int, str]
 ) -> None:
-    first, second = cluster_row(*one), cluster_row(*other)
+    first, second = build_cluster_row(*one), build_cluster_row(*other)
     assert (first < second) == (in_bytes(one) < in_bytes(other))
     assert (first == second) == (one == other)
 
@@ -56,20 +56,20 @@ def test_rows_of_clusters_sort_as_their_parts_and_differ_as_they_do(
 def test_what_a_row_was_made_of_can_be_read_from_it(
     document: tuple[str, str, str], cluster: tuple[str, str, str, int, str]
 ) -> None:
-    assert parts_of_collection(collection_row(*document[:2])) == document[:2]
-    assert parts_of_document(document_row(*document)) == document
-    assert parts_of_cluster(cluster_row(*cluster)) == cluster
+    assert parse_collection_row(build_collection_row(*document[:2])) == document[:2]
+    assert parse_document_row(build_document_row(*document)) == document
+    assert parse_cluster_row(build_cluster_row(*cluster)) == cluster
 
 
 @given(clusters, clusters)
 def test_each_key_is_a_prefix_of_those_below_it_and_of_no_other(
     one: tuple[str, str, str, int, str], other: tuple[str, str, str, int, str]
 ) -> None:
-    row = cluster_row(*other)
-    assert row.startswith(collection_row(*one[:2])) == (one[:2] == other[:2])
-    assert row.startswith(clustering_prefix(*one[:4])) == (one[:4] == other[:4])
-    document = document_row(*other[:3])
-    assert document.startswith(collection_row(*one[:2])) == (one[:2] == other[:2])
+    row = build_cluster_row(*other)
+    assert row.startswith(build_collection_row(*one[:2])) == (one[:2] == other[:2])
+    assert row.startswith(build_clustering_prefix(*one[:4])) == (one[:4] == other[:4])
+    document = build_document_row(*other[:3])
+    assert document.startswith(build_collection_row(*one[:2])) == (one[:2] == other[:2])
 
 
 @given(st.lists(clusters, min_size=1, max_size=8), st.integers(0, 7))
@@ -77,18 +77,20 @@ def test_a_scan_of_a_prefix_finds_a_clustering_exactly(
     stored: list[tuple[str, str, str, int, str]], which: int
 ) -> None:
     asked = stored[which % len(stored)]
-    prefix = clustering_prefix(*asked[:4])
-    found = [row for row in sorted({cluster_row(*one) for one in stored}) if row.startswith(prefix)]
-    assert found == sorted({cluster_row(*one) for one in stored if one[:4] == asked[:4]})
+    prefix = build_clustering_prefix(*asked[:4])
+    found = [
+        row for row in sorted({build_cluster_row(*one) for one in stored}) if row.startswith(prefix)
+    ]
+    assert found == sorted({build_cluster_row(*one) for one in stored if one[:4] == asked[:4]})
 
 
 @given(st.binary(max_size=40))
 def test_bytes_that_are_no_row_are_refused_or_are_the_row_of_their_parts(data: bytes) -> None:
     try:
-        parts = parts_of_cluster(data)
+        parts = parse_cluster_row(data)
     except DamagedInputError:
         return
-    assert cluster_row(*parts) == data
+    assert build_cluster_row(*parts) == data
 
 
 @pytest.mark.parametrize(
@@ -104,23 +106,23 @@ def test_bytes_that_are_no_row_are_refused_or_are_the_row_of_their_parts(data: b
 )
 def test_a_row_that_is_cut_or_wrongly_escaped_is_refused(row: bytes) -> None:
     with pytest.raises(DamagedInputError):
-        parts_of_collection(row)
+        parse_collection_row(row)
 
 
 def test_a_key_longer_than_a_table_takes_is_refused() -> None:
-    document_row("n", "c", "x" * (KEY_BYTES_MAX - 8))
+    build_document_row("n", "c", "x" * (KEY_MAX_BYTES - 8))
     with pytest.raises(LimitError):
-        document_row("n", "c", "x" * (KEY_BYTES_MAX - 7))
+        build_document_row("n", "c", "x" * (KEY_MAX_BYTES - 7))
     with pytest.raises(DamagedInputError):
-        parts_of_collection(b"a\x00\x01" + b"b" * KEY_BYTES_MAX)
+        parse_collection_row(b"a\x00\x01" + b"b" * KEY_MAX_BYTES)
 
 
 @pytest.mark.parametrize("timestamp", [-1, TIMESTAMP_MAX + 1])
 def test_a_timestamp_that_fits_no_eight_bytes_is_refused(timestamp: int) -> None:
     with pytest.raises(ValueError, match="between 0 and"):
-        clustering_prefix("n", "c", "DEFAULT", timestamp)
+        build_clustering_prefix("n", "c", "DEFAULT", timestamp)
 
 
 def test_half_a_pair_is_no_utf_8() -> None:
     with pytest.raises(UnicodeEncodeError):
-        collection_row("\ud800", "c")
+        build_collection_row("\ud800", "c")

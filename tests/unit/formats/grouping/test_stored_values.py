@@ -10,19 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.grouping import chunks, dictionary, inverted, matrices, vectors
-from fonds.formats.grouping.packing import FEW, read_varints, sealed, varints
+from fonds.grouping.stored import chunks, dictionary, inverted_index, matrices, vectors
+from fonds.grouping.stored.packing import (
+    SMALL_COUNT_MAX,
+    encode_varints,
+    read_varints,
+    seal_payload,
+)
 from fonds.model.errors import DamagedInputError, LimitError
 from fonds.model.vectors import Dictionary, Postings, Vector
 
 feature_sets = st.lists(st.integers(0, vectors.FEATURE_MAX), unique=True, max_size=30).map(sorted)
 versions = st.integers(0, 2**63 - 1)
 READERS: list[Callable[[bytes], object]] = [
-    vectors.from_vector_idf,
-    vectors.from_vector_tfidf,
-    lambda value: dictionary.from_dictionary([value]),
-    lambda value: inverted.from_index([value]),
-    lambda value: matrices.from_matrix([value]),
+    vectors.decode_idf_vector,
+    vectors.decode_tfidf_vector,
+    lambda value: dictionary.decode_dictionary([value]),
+    lambda value: inverted_index.decode_postings([value]),
+    lambda value: matrices.decode_matrix([value]),
 ]
 
 
@@ -36,7 +41,7 @@ def same(one: Vector, other: Vector) -> bool:
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=50))
 def test_varints_are_read_as_they_were_written(numbers: list[int]) -> None:
-    coded = varints(np.array(numbers, dtype=np.uint64))
+    coded = encode_varints(np.array(numbers, dtype=np.uint64))
     read, end = read_varints(coded, len(numbers))
     assert read.tolist() == numbers
     assert end == len(coded)
@@ -50,7 +55,7 @@ def test_term_frequencies_are_read_as_they_were_written(
         st.lists(st.integers(1, 10_000), min_size=len(features), max_size=len(features))
     )
     vector = Vector(version, np.array(features, np.int64), np.array(counts, np.float32))
-    assert same(vectors.from_vector_idf(vectors.to_vector_idf(vector)), vector)
+    assert same(vectors.decode_idf_vector(vectors.encode_idf_vector(vector)), vector)
 
 
 @given(versions, feature_sets, st.data())
@@ -59,11 +64,11 @@ def test_weights_are_read_to_three_digits(
 ) -> None:
     drawn = data.draw(st.lists(st.floats(1e-7, 1), min_size=len(features), max_size=len(features)))
     vector = Vector(version, np.array(features, np.int64), np.array(drawn, np.float32))
-    read = vectors.from_vector_tfidf(vectors.to_vector_tfidf(vector))
+    read = vectors.decode_tfidf_vector(vectors.encode_tfidf_vector(vector))
     assert read.features.tolist() == features
     assert np.allclose(read.values, vector.values, rtol=1e-3, atol=1e-7)
     # What was rounded once stays.
-    assert same(vectors.from_vector_tfidf(vectors.to_vector_tfidf(read)), read)
+    assert same(vectors.decode_tfidf_vector(vectors.encode_tfidf_vector(read)), read)
 
 
 words = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -78,7 +83,7 @@ def test_a_dictionary_is_read_as_it_was_written(
         st.lists(st.integers(1, 10**9), min_size=len(ordered), max_size=len(ordered))
     )
     written = Dictionary(version, 10**9, ordered, np.array(counts, np.int64))
-    read = dictionary.from_dictionary(dictionary.to_dictionary(written))
+    read = dictionary.decode_dictionary(dictionary.encode_dictionary(written))
     assert (read.version, read.documents, read.terms) == (version, 10**9, ordered)
     assert read.document_counts.tolist() == counts
 
@@ -101,7 +106,7 @@ def by_feature(runs: list[Postings]) -> dict[int, list[int]]:
 
 
 rows = st.lists(
-    st.lists(st.integers(0, inverted.DOCUMENT_MAX), unique=True, max_size=8).map(sorted),
+    st.lists(st.integers(0, inverted_index.DOCUMENT_MAX), unique=True, max_size=8).map(sorted),
     max_size=12,
 )
 
@@ -111,10 +116,10 @@ def test_an_inverted_index_is_read_as_it_was_written_in_however_many_chunks(
     written: list[list[int]], postings_max: int, features_max: int, first: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inverted, "POSTINGS_MAX", postings_max)
-        patch.setattr(inverted, "FEATURES_MAX", features_max)
+        patch.setattr(inverted_index, "POSTINGS_MAX", postings_max)
+        patch.setattr(inverted_index, "FEATURES_MAX", features_max)
         whole = postings(written, first)
-        runs = inverted.from_index(inverted.to_index(whole))
+        runs = inverted_index.decode_postings(inverted_index.encode_postings(whole))
         assert all(len(run.documents) <= postings_max for run in runs)
     assert by_feature(runs) == {first + n: row for n, row in enumerate(written)}
     assert np.array_equal(np.concatenate([run.weights for run in runs]), whole.weights)
@@ -124,15 +129,15 @@ def test_chunks_are_below_the_cell_limit_of_hbase_and_in_columns_of_their_own() 
     value = bytes(20 * 1024 * 1024)
     cut = chunks.split(value)
     assert max(map(len, cut)) <= 8 * 1024 * 1024 < 10_000_000
-    assert chunks.joined(cut) == value
-    names = [chunks.column("dictionary", number) for number in range(len(cut))]
+    assert chunks.join_chunks(cut) == value
+    names = [chunks.build_chunk_column("dictionary", number) for number in range(len(cut))]
     assert names == ["dictionary", "dictionary.1", "dictionary.2"]
     with pytest.raises(DamagedInputError):
-        chunks.joined(cut[:2])
+        chunks.join_chunks(cut[:2])
     with pytest.raises(DamagedInputError):
-        chunks.joined([cut[0], cut[2], cut[1]])
+        chunks.join_chunks([cut[0], cut[2], cut[1]])
     with pytest.raises(LimitError):
-        chunks.numbered([b""] * (chunks.CHUNKS_MAX + 1))
+        chunks.number_pieces([b""] * (chunks.CHUNKS_MAX + 1))
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -142,7 +147,7 @@ def test_hostile_bytes_are_refused_or_read_and_nothing_else(
 ) -> None:
     head = (0).to_bytes(4, "big") + (1).to_bytes(4, "big")
     for payload in (data, zlib.compress(data)):
-        value = sealed(kind, payload)
+        value = seal_payload(kind, payload)
         for stored in (data, value, head + value):
             try:
                 read(stored)
@@ -160,52 +165,52 @@ def test_a_matrix_is_read_to_three_digits_in_however_many_chunks(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matrices, "_ROOM", room)
-        cells = matrices.to_matrix(matrix.astype(np.float32), 7)
-    read, version = matrices.from_matrix(cells)
+        cells = matrices.encode_matrix(matrix.astype(np.float32), 7)
+    read, version = matrices.decode_matrix(cells)
     assert version == 7
     assert read.shape == (rows, columns)
     largest = np.abs(matrix).max(axis=0, initial=0)
     assert np.all(np.abs(read - matrix) <= 1e-3 * largest)
     if len(cells) > 1:
         with pytest.raises(DamagedInputError):
-            matrices.from_matrix(cells[:-1])
+            matrices.decode_matrix(cells[:-1])
 
 
 def test_one_altered_byte_is_seen() -> None:
-    value = vectors.to_vector_idf(Vector(3, np.array([2, 9]), np.array([1, 4], np.float32)))
+    value = vectors.encode_idf_vector(Vector(3, np.array([2, 9]), np.array([1, 4], np.float32)))
     for place in range(len(value)):
         altered = value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]
         with pytest.raises(DamagedInputError):
-            vectors.from_vector_idf(altered)
+            vectors.decode_idf_vector(altered)
 
 
 @pytest.mark.parametrize(
     "payload",
     [
-        varints(np.array([1, 10**6 + 1])),
-        varints(np.array([1, 2, 5])),
-        varints(np.array([1, 1, 2**31])) + b"\x00",
-        varints(np.array([1, 1, 0, 2**24])),
-        varints(np.array([1, 0, 0])),
-        b"\x80\x00" + varints(np.array([0])),
+        encode_varints(np.array([1, 10**6 + 1])),
+        encode_varints(np.array([1, 2, 5])),
+        encode_varints(np.array([1, 1, 2**31])) + b"\x00",
+        encode_varints(np.array([1, 1, 0, 2**24])),
+        encode_varints(np.array([1, 0, 0])),
+        b"\x80\x00" + encode_varints(np.array([0])),
         b"\xff" * 10,
     ],
 )
 def test_numbers_beyond_their_bounds_are_refused(payload: bytes) -> None:
     with pytest.raises(DamagedInputError):
-        vectors.from_vector_idf(sealed(b"f", payload))
+        vectors.decode_idf_vector(seal_payload(b"f", payload))
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dictionary, "UNPACKED_BYTES_MAX", 1000)
-    bomb = chunks.split(sealed(b"d", zlib.compress(bytes(100_000))))
+    monkeypatch.setattr(dictionary, "UNPACKED_MAX_BYTES", 1000)
+    bomb = chunks.split(seal_payload(b"d", zlib.compress(bytes(100_000))))
     with pytest.raises(DamagedInputError, match="beyond 1000 bytes"):
-        dictionary.from_dictionary(bomb)
+        dictionary.decode_dictionary(bomb)
 
 
 def test_terms_out_of_order_and_counts_beyond_the_documents_are_refused() -> None:
     good = Dictionary(1, 3, ("a", "b"), np.array([1, 3]))
-    assert dictionary.from_dictionary(dictionary.to_dictionary(good)).terms == ("a", "b")
+    assert dictionary.decode_dictionary(dictionary.encode_dictionary(good)).terms == ("a", "b")
     for bad in (
         Dictionary(1, 3, ("b", "a"), np.array([1, 3])),
         Dictionary(1, 3, ("a", "a"), np.array([1, 3])),
@@ -213,17 +218,21 @@ def test_terms_out_of_order_and_counts_beyond_the_documents_are_refused() -> Non
         Dictionary(1, 3, ("a", "b"), np.array([0, 3])),
     ):
         with pytest.raises(DamagedInputError):
-            dictionary.from_dictionary(dictionary.to_dictionary(bad))
+            dictionary.decode_dictionary(dictionary.encode_dictionary(bad))
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_weight_that_is_no_positive_number_is_refused(weight: float) -> None:
-    payload = varints(np.array([1, 1, 0])) + np.array([weight], "<f2").tobytes()
+    payload = encode_varints(np.array([1, 1, 0])) + np.array([weight], "<f2").tobytes()
     with pytest.raises(DamagedInputError):
-        vectors.from_vector_tfidf(sealed(b"w", payload))
+        vectors.decode_tfidf_vector(seal_payload(b"w", payload))
 
 
-@given(st.lists(st.integers(0, 2**63 - 1), min_size=FEW + 1, max_size=FEW + 50))
+@given(
+    st.lists(st.integers(0, 2**63 - 1), min_size=SMALL_COUNT_MAX + 1, max_size=SMALL_COUNT_MAX + 50)
+)
 def test_many_numbers_are_written_as_few_are(drawn: list[int]) -> None:
     numbers = np.array(drawn, dtype=np.int64)
-    assert varints(numbers) == varints(numbers[:FEW]) + varints(numbers[FEW:])
+    assert encode_varints(numbers) == encode_varints(numbers[:SMALL_COUNT_MAX]) + encode_varints(
+        numbers[SMALL_COUNT_MAX:]
+    )

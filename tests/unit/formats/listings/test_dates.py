@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.listings.dates import read_moment, rfc2822
+from fonds.following.listings.dates import format_rfc2822, read_moment
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from fonds.formats.listings.dates import read_moment, rfc2822
     ],
 )
 def test_a_moment_is_told_in_utc(text: str, told: str) -> None:
-    assert rfc2822(text) == told
+    assert format_rfc2822(text) == told
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,16 @@ def test_a_moment_is_told_in_utc(text: str, told: str) -> None:
     ],
 )
 def test_what_is_no_moment_is_none(text: str | None) -> None:
-    assert rfc2822(text) is None
+    assert format_rfc2822(text) is None
 
 
 @given(st.datetimes())
 def test_a_moment_that_was_written_comes_back(moment: datetime) -> None:
     whole = moment.replace(year=1000 + moment.year % 8_000, day=1, microsecond=0, tzinfo=UTC)
-    assert read_moment(rfc2822(whole.isoformat())) == (whole, True)
+    assert read_moment(format_rfc2822(whole.isoformat())) == (whole, True)
 
 
 @given(st.text(max_size=120))
 def test_any_text_is_a_moment_or_none(text: str) -> None:
-    told = rfc2822(text)
+    told = format_rfc2822(text)
     assert told is None or parsedate_to_datetime(told)

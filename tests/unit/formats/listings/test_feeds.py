@@ -9,9 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.feeds import BOMB, atom, json_feed, leaking, rdf, rss, rss_item, rss_of
-from fonds.formats.listings.feeds.hints import cloud_url, ttl_seconds, update_seconds
-from fonds.formats.listings.listing import ENTRIES_MAX, TITLE_CHARS_MAX, URL_CHARS_MAX
-from fonds.formats.listings.reading import read_listing
+from fonds.following.listings.listing import (
+    ENTRIES_MAX,
+    TITLE_MAX_CHARS,
+    URL_MAX_CHARS,
+)
+from fonds.following.listings.reader import read_listing
+from fonds.following.listings.xml_feeds import (
+    build_cloud_url,
+    parse_ttl_s,
+    update_seconds,
+)
 from fonds.model.errors import DamagedInputError
 
 URL = "https://news.example.org/feed.xml"
@@ -102,14 +110,14 @@ def test_what_a_feed_asks_for_is_noted() -> None:
 
 @pytest.mark.parametrize("odd", ["", "-5", "0", "soon", "٣", "1e9"])
 def test_a_ttl_that_is_none_says_nothing(odd: str) -> None:
-    assert ttl_seconds(odd) is None
+    assert parse_ttl_s(odd) is None
     assert update_seconds(odd, odd) is None
 
 
 def test_hints_have_bounds() -> None:
-    assert ttl_seconds("9" * 50) == 365 * 86_400
+    assert parse_ttl_s("9" * 50) == 365 * 86_400
     assert update_seconds("hourly", "9" * 50) == 1
-    assert cloud_url({"domain": "a.example/@evil", "path": "/"}) == ""
+    assert build_cloud_url({"domain": "a.example/@evil", "path": "/"}) == ""
 
 
 def test_json_feed_is_read_with_its_next_page_and_hubs() -> None:
@@ -194,8 +202,8 @@ def test_more_entries_than_are_kept_are_counted() -> None:
 def test_endless_texts_are_cut() -> None:
     found = read_listing(rss([rss_item("https://a.example/" + "x" * 100_000, "t" * 100_000)]), URL)
     (entry,) = found.entries
-    assert len(entry.title or "") == TITLE_CHARS_MAX
-    assert len(entry.link or "") == URL_CHARS_MAX + 1
+    assert len(entry.title or "") == TITLE_MAX_CHARS
+    assert len(entry.link or "") == URL_MAX_CHARS + 1
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fonds.formats.listings.feeds.form import form_of
-from fonds.formats.listings.listing import listing
-from fonds.model.rss_entry import RssEntry
+from fonds.following.listings.listing import build_listing, describe_form
+from fonds.model.capture import RssEntry
 
 
 def form(
@@ -18,7 +17,7 @@ def form(
         )
         for number in range(count)
     ]
-    return form_of(listing(kind, entries), before)
+    return describe_form(build_listing(kind, entries), before)
 
 
 def test_what_half_of_the_links_have_is_told_and_what_none_has_is_not() -> None:

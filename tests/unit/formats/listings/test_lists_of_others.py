@@ -11,21 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.feeds import api_rows, whole_day
-from fonds.formats.listings import whole_day as day_reader
-from fonds.formats.listings.epochs import EPOCHS, FIRST_ID, LAST_ID, Version, choose, epoch_of
-from fonds.formats.listings.listing import Outline
-from fonds.formats.listings.opml import read_opml, write_opml
-from fonds.formats.listings.reading import read_listing
-from fonds.formats.listings.rss_fetcher import last_id
-from fonds.formats.listings.tables import (
+from fonds.following.listings import whole_day_rss as day_reader
+from fonds.following.listings.csv_tables import (
+    EPOCHS,
+    FIRST_ID,
+    LAST_IDS,
     NEED_CANONICAL_URL,
-    day_of_name,
-    fields_of,
-    header_of,
-    historical_row,
-    url_row,
+    ObjectVersion,
+    choose,
+    detect_header,
+    find_day_in_name,
+    find_epoch,
+    parse_historical_row,
+    parse_url_row,
+    split_fields,
 )
-from fonds.formats.listings.whole_day import ITEM_MAX_BYTES, read_whole_day
+from fonds.following.listings.json_feeds import find_last_id
+from fonds.following.listings.listing import FeedOutline
+from fonds.following.listings.opml import read_opml, write_opml
+from fonds.following.listings.reader import read_listing
+from fonds.following.listings.whole_day_rss import ITEM_MAX_BYTES, read_rss_day
 from fonds.model.errors import DamagedInputError
 
 NOW = datetime(2026, 11, 22, 1, 0, tzinfo=UTC)
@@ -38,7 +43,7 @@ names = st.text(
 @given(st.lists(st.tuples(names, names), max_size=8, unique_by=lambda one: one[0]))
 def test_opml_that_was_written_comes_back(told: list[tuple[str, str]]) -> None:
     outlines = [
-        Outline(f"https://a.example/{number}", title, folder, "https://a.example/")
+        FeedOutline(f"https://a.example/{number}", title, folder, "https://a.example/")
         for number, (title, folder) in enumerate(told)
     ]
     back = read_opml(write_opml(outlines, "Feeds", NOW))
@@ -54,8 +59,8 @@ def test_opml_of_readers_with_folders_within_folders() -> None:
         b"</body></opml>"
     )
     assert read_opml(body) == [
-        Outline("https://a.example/feed", "A", "News/Europe"),
-        Outline("https://b.example/", "B"),
+        FeedOutline("https://a.example/feed", "A", "News/Europe"),
+        FeedOutline("https://b.example/", "B"),
     ]
 
 
@@ -75,8 +80,8 @@ def test_rows_of_the_api_keep_all_their_fields() -> None:
     assert first.pub_date == "Sun, 22 Nov 2026 01:02:03 -0000"
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
     assert (first.domain, first.fetch_date) == ("example.org", "2026-11-22T02:00:00.123")
-    assert last_id(api_rows(17, 2)) == 18
-    assert last_id(api_rows(17, 0)) is None
+    assert find_last_id(api_rows(17, 2)) == 18
+    assert find_last_id(api_rows(17, 0)) is None
 
 
 def test_rows_of_the_api_that_are_odd_are_counted_and_never_fatal() -> None:
@@ -106,7 +111,7 @@ def test_whole_day_rss_is_read_item_by_item(
     cdata: bool, piece_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(day_reader, "PIECE_BYTES", piece_bytes)
-    found = list(read_whole_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
+    found = list(read_rss_day(io.BytesIO(whole_day(LINKS[:40], cdata=cdata)), "day.rss"))
     assert [one.entry and one.entry.link for one in found] == LINKS[:40]
     first = found[0].entry
     assert first is not None
@@ -114,14 +119,14 @@ def test_whole_day_rss_is_read_item_by_item(
     assert (first.source_feed_id, first.source_source_id) == (70, 7)
     assert first.source_url == "https://news.example.org/feed?a=1&b=2"
     assert (first.fetch_date, first.via) == ("2026-11-22", "day.rss")
-    dated = next(read_whole_day(io.BytesIO(whole_day(LINKS[:1])), "x", "2026-11-24")).entry
+    dated = next(read_rss_day(io.BytesIO(whole_day(LINKS[:1])), "x", "2026-11-24")).entry
     assert dated is not None
     assert dated.fetch_date == "2026-11-24"
 
 
 def test_whole_day_rss_that_is_cut_off_says_so_and_loses_nothing_before() -> None:
     body = whole_day(LINKS)
-    found = list(read_whole_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
+    found = list(read_rss_day(io.BytesIO(body[: body.index(b"/200?") + 3]), "day"))
     assert found[-1].problem == "the file ends within an item"
     assert [one.number for one in found] == list(range(201))
     assert all(one.entry for one in found[:-1])
@@ -130,7 +135,7 @@ def test_whole_day_rss_that_is_cut_off_says_so_and_loses_nothing_before() -> Non
 def test_an_item_without_an_end_is_one_that_cannot_be_read() -> None:
     endless = b"<rss><item><link>" + b"x" * (3 * ITEM_MAX_BYTES) + b"</link></item>"
     body = endless + whole_day(LINKS[:2]).partition(b"</lastBuildDate>")[2]
-    found = list(read_whole_day(io.BytesIO(body), "day"))
+    found = list(read_rss_day(io.BytesIO(body), "day"))
     assert found[0].problem
     assert [one.entry.link for one in found if one.entry] == LINKS[:2]
 
@@ -138,44 +143,44 @@ def test_an_item_without_an_end_is_one_that_cannot_be_read() -> None:
 @given(st.binary(max_size=400))
 def test_any_stream_is_items_and_problems(noise: bytes) -> None:
     body = b"<rss><item>" + noise + b"</item>" + noise
-    found = list(read_whole_day(io.BytesIO(body), "day"))
+    found = list(read_rss_day(io.BytesIO(body), "day"))
     assert all((one.entry is None) == bool(one.problem) for one in found)
 
 
 def test_a_table_of_addresses_with_and_without_its_header() -> None:
-    header = header_of(fields_of("\ufefftitle,URL,pub_date,feed_id"))
-    entry = url_row(
-        header, fields_of('"A, b",https://a.example/,2026-11-22,7'), "x.csv", "2026-11-21"
+    header = detect_header(split_fields("\ufefftitle,URL,pub_date,feed_id"))
+    entry = parse_url_row(
+        header, split_fields('"A, b",https://a.example/,2026-11-22,7'), "x.csv", "2026-11-21"
     )
-    assert header.is_said
+    assert header.is_explicit
     assert (entry.link, entry.title, entry.source_feed_id) == ("https://a.example/", "A, b", 7)
     assert (entry.pub_date, entry.fetch_date) == ("Sun, 22 Nov 2026 00:00:00 -0000", "2026-11-21")
-    bare = header_of(fields_of("5,https://a.example/"))
-    assert not bare.is_said
-    assert url_row(bare, ["6", "https://b.example/"], "x", None).link == "https://b.example/"
-    assert url_row(bare, ["6"], "x", None).link is None
+    bare = detect_header(split_fields("5,https://a.example/"))
+    assert not bare.is_explicit
+    assert parse_url_row(bare, ["6", "https://b.example/"], "x", None).link == "https://b.example/"
+    assert parse_url_row(bare, ["6"], "x", None).link is None
 
 
 @pytest.mark.parametrize("line", ['"open', '"a"b', "," * 500])
 def test_a_line_that_is_no_csv_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r".{8,}"):
-        fields_of(line)
+        split_fields(line)
 
 
 def test_the_day_of_a_file_is_found_wherever_the_file_lies() -> None:
     """The original looked at the beginning of the whole address, and never found one."""
-    assert day_of_name("s3://bucket/2020-01-01/stories_2023-11-04.csv.gz") == "2023-11-04"
-    assert day_of_name("stories-20231104.csv") == "2023-11-04"
-    assert day_of_name("stories-2023-13-04.csv") is None
+    assert find_day_in_name("s3://bucket/2020-01-01/stories_2023-11-04.csv.gz") == "2023-11-04"
+    assert find_day_in_name("stories-20231104.csv") == "2023-11-04"
+    assert find_day_in_name("stories-2023-13-04.csv") is None
 
 
 HISTORICAL = "collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"
 
 
 def test_a_row_of_the_old_system() -> None:
-    row = historical_row(
-        header_of(fields_of(HISTORICAL)),
-        fields_of("2023-11-04 01:02:03.5,1,2,3,4,pt-br,https://a.example/x"),
+    row = parse_historical_row(
+        detect_header(split_fields(HISTORICAL)),
+        split_fields("2023-11-04 01:02:03.5,1,2,3,4,pt-br,https://a.example/x"),
         "s3://b/2023-11-04.csv",
         "2023-11-04",
     )
@@ -187,23 +192,27 @@ def test_a_row_of_the_old_system() -> None:
 
 
 def test_a_table_of_ids_alone_asks_for_the_canonical_url() -> None:
-    row = historical_row(header_of(["downloads_id"]), ["3211617605"], "ids.csv", None)
+    row = parse_historical_row(detect_header(["downloads_id"]), ["3211617605"], "ids.csv", None)
     assert (row.url, row.fetch_timestamp, row.language) == (NEED_CANONICAL_URL, None, None)
 
 
 @pytest.mark.parametrize("number", ["", "-1", "x", "٣", "9" * 30])
 def test_a_row_without_an_id_is_refused(number: str) -> None:
     with pytest.raises(ValueError, match="downloads_id"):
-        historical_row(header_of(["downloads_id"]), [number], "x", None)
+        parse_historical_row(detect_header(["downloads_id"]), [number], "x", None)
 
 
 B, D = (epoch.begin + timedelta(days=3) for epoch in EPOCHS)
 
 
 def test_of_two_epochs_the_version_of_its_own_is_chosen() -> None:
-    versions = [Version("b", B), Version("d", D), Version("b2", B + timedelta(hours=1))]
+    versions = [
+        ObjectVersion("b", B),
+        ObjectVersion("d", D),
+        ObjectVersion("b2", B + timedelta(hours=1)),
+    ]
     assert choose(FIRST_ID, B, versions) == versions[2]
-    assert choose(LAST_ID, D, versions) == versions[1]
+    assert choose(LAST_IDS, D, versions) == versions[1]
     assert choose(FIRST_ID, D - timedelta(days=20), versions) is None
     assert choose(FIRST_ID, None, versions) is None
     assert choose(FIRST_ID, None, versions[:1]) == versions[0]
@@ -214,5 +223,5 @@ def test_of_two_epochs_the_version_of_its_own_is_chosen() -> None:
 @given(st.integers(0, 730 * 24))
 def test_a_moment_lies_in_one_epoch_at_most(hours: int) -> None:
     moment = datetime(2021, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
-    assert sum(epoch.holds(moment) for epoch in EPOCHS) <= 1
-    assert (epoch_of(moment) is not None) == any(epoch.holds(moment) for epoch in EPOCHS)
+    assert sum(epoch.contains(moment) for epoch in EPOCHS) <= 1
+    assert (find_epoch(moment) is not None) == any(epoch.contains(moment) for epoch in EPOCHS)

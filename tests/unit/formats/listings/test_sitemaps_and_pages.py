@@ -7,9 +7,9 @@ import gzip
 import pytest
 
 from fixtures.feeds import BOMB, sitemap, sitemap_index
-from fonds.formats.listings import sitemap as reader
-from fonds.formats.listings.page import LINKS_MAX
-from fonds.formats.listings.reading import read_listing
+from fonds.following.listings import sitemap as reader
+from fonds.following.listings.link_page import LINKS_MAX
+from fonds.following.listings.reader import read_listing
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError, LimitError
 

@@ -13,22 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.formats.envelope import decode, encode, foreign_entry
-from fonds.formats.wire import CONTRACTS, schemas
-from fonds.formats.wire.work_object import read_task
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
-from fonds.model.file import FileMeta, Unextracted
+from fonds.model.file import FileMeta, UnextractedPdf
 from fonds.model.message import PIPELINE, Message
 from fonds.model.pdf import PdfStatus, PdfText, Thumbnail
 from fonds.model.task import Task
-from fonds.pipelines import PIPELINES
+from fonds.pipelines.flavours.registry import PIPELINES
+from fonds.queues.messages.contracts import CONTRACTS, build_schemas
+from fonds.queues.messages.envelope import build_foreign_entry, decode, encode
+from fonds.queues.messages.work_objects import read_task
 from foreign_work import FILE_META_FIELDS, SEED_FIELDS
 
 SHA1, OTHER = "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12", "ab" * 20
 OURS = {PIPELINE: "library"}
-SCHEMAS = schemas()
+SCHEMAS = build_schemas()
 
 hexes = st.text("0123456789abcdef", min_size=40, max_size=40)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -138,11 +138,11 @@ def test_a_result_has_the_seeds_names_and_comes_back_as_it_was(item: PdfText) ->
 def test_work_is_a_work_object_and_comes_back_as_it_was(
     capture: Capture, file: FileMeta, after: datetime | None
 ) -> None:
-    item = Unextracted(capture, file, after)
+    item = UnextractedPdf(capture, file, after)
     body = encode(item)
     found = valid("unextracted", body)
     assert (found["sha1hex"], found["url"]) == (file.sha1, capture.url)
-    assert decode(Message("m", body, file.sha1, headers=OURS), Unextracted) == item
+    assert decode(Message("m", body, file.sha1, headers=OURS), UnextractedPdf) == item
 
 
 @given(captures, files)
@@ -152,7 +152,7 @@ def test_work_of_ours_is_a_task_to_whoever_knows_nothing_of_us(
     """Without our header nothing in it is believed, whatever fields it has."""
     if capture.place.kind is PlaceKind.ZIP:
         capture = replace(capture, place=Place(PlaceKind.FILE, capture.place.path))
-    found = decode(Message("m", encode(Unextracted(capture, file)), file.sha1), Unextracted)
+    found = decode(Message("m", encode(UnextractedPdf(capture, file)), file.sha1), UnextractedPdf)
     assert isinstance(found, Task)
     assert (found.id, found.sha1hex, found.address) == ("m", file.sha1, capture.url)
     assert found.kind is capture.place.kind
@@ -205,16 +205,20 @@ def test_two_sha1s_are_one_too_many(said: Any, key: str) -> None:
 
 def test_a_foreign_message_enters_as_what_it_asks_for() -> None:
     asked = Message("m1", json.dumps(CDX | {"warc_offset": 0}).encode(), SHA1)
-    entry = foreign_entry(asked, Unextracted, "x.unextracted")
+    entry = build_foreign_entry(asked, UnextractedPdf, "x.unextracted")
     assert entry is not None
-    assert (entry.id, entry.url, entry.seen) == ("m1", "http://e.org/a", "20200102030405")
+    assert (entry.id, entry.url, entry.seen_datetime14) == (
+        "m1",
+        "http://e.org/a",
+        "20200102030405",
+    )
     assert entry.place == "a/b.warc.gz:0"
-    broken = foreign_entry(Message("m2", b"x", "k"), Unextracted, "x.unextracted")
+    broken = build_foreign_entry(Message("m2", b"x", "k"), UnextractedPdf, "x.unextracted")
     assert broken is not None
     assert (broken.url, broken.place) == ("x.unextracted k", None)
     named = Message("m3", asked.body, headers=OURS)
-    assert foreign_entry(named, Unextracted, "x.unextracted") is not None
-    assert foreign_entry(Message("m4", b"{}", headers=OURS), PdfText, "x.pdf-text") is None
+    assert build_foreign_entry(named, UnextractedPdf, "x.unextracted") is not None
+    assert build_foreign_entry(Message("m4", b"{}", headers=OURS), PdfText, "x.pdf-text") is None
 
 
 anything = st.recursive(
@@ -233,12 +237,12 @@ def test_whatever_others_put_is_a_task_or_bad_with_a_sentence(
 ) -> None:
     message = Message("m", body, "key", headers=headers)
     with suppress(DamagedInputError):
-        found = decode(message, Unextracted)
+        found = decode(message, UnextractedPdf)
         assert isinstance(found, Task)
         assert found.entry.id == "m"
         return
     with pytest.raises(DamagedInputError, match=r"^no work object: .") as raised:
-        decode(message, Unextracted)
+        decode(message, UnextractedPdf)
     assert raised.value.reason is Reason.BAD_MESSAGE
 
 
@@ -249,4 +253,4 @@ def test_what_is_nested_too_deeply_is_bad_and_nothing_worse() -> None:
         b'{"file_meta":' * 5_000 + b"1" + b"}" * 5_000,
     ):
         with pytest.raises(DamagedInputError):
-            decode(Message("m", body), Unextracted)
+            decode(Message("m", body), UnextractedPdf)

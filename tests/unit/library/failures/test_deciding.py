@@ -12,21 +12,28 @@ from hypothesis import strategies as st
 
 from failed_home import body, fail, reader
 from filled_home import opened
+from fonds.audit.audit import audit_accounts
 from fonds.config import Settings
-from fonds.library.accounting import tally
-from fonds.library.audit import audit_books
-from fonds.library.failures.deciding import Act, accept, decide, planned, retry, stages_from
-from fonds.library.failures.failed import Asked, failed
-from fonds.library.tracing.lineage import history
+from fonds.failures.accounting.tallies import count_entries
+from fonds.failures.decisions import (
+    FailureAct,
+    accept,
+    build_plan,
+    execute_decision,
+    list_stages_from,
+    retry,
+)
+from fonds.failures.entries import FailureQuery, list_failures
 from fonds.model.disposition import Reason
 from fonds.model.message import Message
-from fonds.model.rows import DecisionRow, EntryRow, StoppedRow
+from fonds.model.rows import CrashedPdfRow, DecisionRow, EntryRow
 from fonds.ports import Stores
-from fonds.wiring.backends import named_pipeline, readers_of
+from fonds.viewer.history import list_history
+from fonds.wiring.stores import get_pipeline, list_readers
 from home_rows import NOW
 
-LIBRARY = named_pipeline("library", Settings())
-SLOW = Asked(reason="timeout")
+LIBRARY = get_pipeline("library", Settings())
+SLOW = FailureQuery(reason="timeout")
 
 
 def clock() -> datetime:
@@ -53,53 +60,55 @@ def test_failures_that_differ_by_numbers_are_one_group_with_first_last_and_sampl
     stores: Stores,
 ) -> None:
     fail(stores, *range(9))
-    found = failed(stores.records, Asked())
+    found = list_failures(stores.records, FailureQuery())
     assert (found.total, found.groups_total) == (9, 3)
     slow = next(one for one in found.groups if one.reason is Reason.TIMEOUT)
     assert (slow.count, slow.cause, slow.host) == (3, "stopped after … s", "slow.example")
     assert (slow.first_at, slow.last_at) == (NOW, NOW + timedelta(minutes=6))
     assert slow.sample is not None
     assert slow.sample.url == "http://slow.example/6"
-    assert failed(stores.records, Asked(group=slow.group)).total == 3
+    assert list_failures(stores.records, FailureQuery(group=slow.group)).total == 3
 
 
 def test_a_group_goes_back_to_work_alone_and_with_a_clean_slate(stores: Stores) -> None:
     fail(stores, *range(6))
-    asked = Asked("library", group=group_of(stores, 2))
+    asked = FailureQuery("library", group=group_of(stores, 2))
     retried = retry(stores, [reader()], asked, clock)
     entries = {(body(number).capture_id, "library") for number in (2, 5)}
     assert (retried.count, set(retried.entries)) == (2, entries)
     assert {(one.id, one.attempt) for one in waiting(stores)} == {
         (body(number).capture_id, 0) for number in (2, 5)
     }
-    counted = tally(stores.records)
+    counted = count_entries(stores.records)
     assert (counted.pending, sum(counted.quarantined.values())) == (2, 4)
-    assert stores.queue.depth(reader()).quarantined == 4
+    assert stores.queue.get_depth(reader()).quarantined == 4
     assert stores.ledger.recount() == []
 
 
 def test_one_of_a_group_can_be_decided_about_alone(stores: Stores) -> None:
     fail(stores, 0, 3)
-    asked = Asked("library", keys=(body(3).capture_id,))
-    assert planned(stores, asked, LIBRARY).count == 1
+    asked = FailureQuery("library", keys=(body(3).capture_id,))
+    assert build_plan(stores, asked, LIBRARY).count == 1
     assert accept(stores, [reader()], asked, clock) == 1
-    assert failed(stores.records, SLOW).total == 1
+    assert list_failures(stores.records, SLOW).total == 1
 
 
 def test_accepted_failures_are_counted_apart_and_wait_no_more(stores: Stores) -> None:
     fail(stores, *range(3))
-    assert accept(stores, [reader()], Asked(reason="broken-pdf"), clock, "no copy is left") == 1
-    found = failed(stores.records, Asked())
+    assert (
+        accept(stores, [reader()], FailureQuery(reason="broken-pdf"), clock, "no copy is left") == 1
+    )
+    found = list_failures(stores.records, FailureQuery())
     assert (found.total, found.accepted) == (2, 1)
-    counted = tally(stores.records)
+    counted = count_entries(stores.records)
     assert counted.dropped == {"accepted": 1}
-    assert counted.adds_up
-    (row,) = (r for r in history(stores.records, body(1).sha1hex) if r.step == "extract_pdf")
+    assert counted.is_balanced
+    (row,) = (r for r in list_history(stores.records, body(1).sha1hex) if r.step == "extract_pdf")
     assert (row.verdict, row.reason) == ("dropped", "accepted")
     assert row.detail == (
         "accepted as final: no copy is left; before: broken-pdf: object 1 is missing"
     )
-    assert stores.queue.depth(reader()).quarantined == 2
+    assert stores.queue.get_depth(reader()).quarantined == 2
     assert stores.ledger.recount() == []
 
 
@@ -108,37 +117,39 @@ def test_what_stopped_a_reader_is_forgotten_when_its_file_is_tried_again(stores:
     fail(stores, 0, 3)
     later = clock() + timedelta(days=30)
     stores.records.put(
-        [StoppedRow(body(n).sha1hex, "x 1", "timeout", "slow", NOW, later) for n in (0, 3)]
+        [CrashedPdfRow(body(n).sha1hex, "x 1", "timeout", "slow", NOW, later) for n in (0, 3)]
     )
-    retry(stores, [reader()], Asked(keys=(body(3).capture_id,)), clock)
-    assert [row.sha1hex for row in stores.records.find(StoppedRow)] == [body(0).sha1hex]
+    retry(stores, [reader()], FailureQuery(keys=(body(3).capture_id,)), clock)
+    assert [row.sha1hex for row in stores.records.find(CrashedPdfRow)] == [body(0).sha1hex]
 
 
 def test_what_was_decided_under_one_key_is_done_once(stores: Stores) -> None:
     fail(stores, 0, 3)
     group = group_of(stores, 0)
-    wanted = DecisionRow("k" * 32, Act.RETRY, "library", group, None, "", "", NOW, None, None)
-    first = decide(stores, [reader()], wanted, clock)
+    wanted = DecisionRow(
+        "k" * 32, FailureAct.RETRY, "library", group, None, "", "", NOW, None, None
+    )
+    first = execute_decision(stores, [reader()], wanted, clock)
     assert (first.count, first.ended_at) == (2, clock())
     assert len(waiting(stores)) == 2
     fail(stores, 6)
-    assert decide(stores, [reader()], wanted, clock) == first
-    assert stores.queue.depth(reader()).quarantined == 1
+    assert execute_decision(stores, [reader()], wanted, clock) == first
+    assert stores.queue.get_depth(reader()).quarantined == 1
 
 
 def test_a_plan_names_the_stages_that_run_again_and_whether_it_helps(stores: Stores) -> None:
     fail(stores, 0, 1)
-    slow = planned(stores, SLOW, LIBRARY)
-    assert slow.stages == stages_from(LIBRARY, "extract_pdf")
+    slow = build_plan(stores, SLOW, LIBRARY)
+    assert slow.stages == list_stages_from(LIBRARY, "extract_pdf")
     assert "persist_pdf_text" in slow.stages
     assert "identify" not in slow.stages
-    assert slow.again
-    assert not planned(stores, Asked(reason="broken-pdf"), LIBRARY).again
-    assert planned(stores, Asked(reason="bomb"), LIBRARY).count == 0
+    assert slow.precondition
+    assert not build_plan(stores, FailureQuery(reason="broken-pdf"), LIBRARY).precondition
+    assert build_plan(stores, FailureQuery(reason="bomb"), LIBRARY).count == 0
 
 
 ACTS = st.lists(
-    st.tuples(st.sampled_from(("fail", *Act)), st.integers(0, 5), st.booleans()), max_size=12
+    st.tuples(st.sampled_from(("fail", *FailureAct)), st.integers(0, 5), st.booleans()), max_size=12
 )
 
 
@@ -155,8 +166,8 @@ def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(
         for act, number, whole in acts:
             _act(stores, state, act, number, whole=whole)
             _agrees(stores, state)
-        books = audit_books(stores, {"library": readers_of(Settings())})
-        assert [one for one in books.missing if "extract_pdf" in one or "tally" in one] == []
+        books = audit_accounts(stores, {"library": list_readers(Settings())})
+        assert [one for one in books.fault_texts if "extract_pdf" in one or "tally" in one] == []
 
 
 def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole: bool) -> None:
@@ -173,28 +184,28 @@ def _act(stores: Stores, state: dict[int, str], act: str, number: int, *, whole:
         return
     if there != "failed":
         return
-    group = Asked("library", group=group_of(stores, number))
-    asked = group if whole else Asked("library", keys=(body(number).capture_id,))
+    group = FailureQuery("library", group=group_of(stores, number))
+    asked = group if whole else FailureQuery("library", keys=(body(number).capture_id,))
     chosen = (
         [n for n in state if state[n] == "failed" and n % 3 == number % 3] if whole else [number]
     )
-    where = (stores, readers_of(Settings()), asked, lambda: datetime.now(UTC))
-    count = retry(*where).count if act == Act.RETRY else accept(*where)
+    where = (stores, list_readers(Settings()), asked, lambda: datetime.now(UTC))
+    count = retry(*where).count if act == FailureAct.RETRY else accept(*where)
     assert count == len(chosen)
-    state |= dict.fromkeys(chosen, "pending" if act == Act.RETRY else "accepted")
+    state |= dict.fromkeys(chosen, "pending" if act == FailureAct.RETRY else "accepted")
 
 
 def _agrees(stores: Stores, state: dict[int, str]) -> None:
     numbers = {word: sum(one == word for one in state.values()) for word in set(state.values())}
-    counted = tally(stores.records)
-    assert counted.adds_up
+    counted = count_entries(stores.records)
+    assert counted.is_balanced
     assert counted.received == len(state)
     assert sum(counted.quarantined.values()) == numbers.get("failed", 0)
     assert counted.pending == numbers.get("pending", 0)
     assert counted.dropped.get("accepted", 0) == numbers.get("accepted", 0)
-    found = failed(stores.records, Asked())
+    found = list_failures(stores.records, FailureQuery())
     assert (found.total, found.accepted) == (numbers.get("failed", 0), numbers.get("accepted", 0))
     assert sum(one.count for one in found.groups) == found.total
-    depth = stores.queue.depth(reader())
+    depth = stores.queue.get_depth(reader())
     assert (depth.quarantined, depth.ready) == (found.total, counted.pending)
     assert stores.ledger.recount() == []

@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fonds.library.reading.page_strip import CELLS_MAX, page_strip
 from fonds.model.rows import PdfMetaRow
+from fonds.viewer.pdf_pages import (
+    CELLS_MAX,
+    build_page_strip,
+)
 
 ROW = PdfMetaRow(
     sha1hex="1" * 40, updated=datetime(2026, 3, 14, tzinfo=UTC), status="success", has_page0_thumbnail=False,
@@ -32,7 +35,7 @@ ROW = PdfMetaRow(
 def test_a_page_has_words_or_none_or_it_is_not_known(
     status: str, text: str | None, words: list[int | None]
 ) -> None:
-    strip = page_strip(replace(ROW, status=status), text)
+    strip = build_page_strip(replace(ROW, status=status), text)
     assert strip is not None
     assert [one.words for one in strip.cells] == words
     assert [one.page for one in strip.cells] == [1, 2, 3]
@@ -44,7 +47,7 @@ def test_a_page_has_words_or_none_or_it_is_not_known(
 
 
 def test_of_many_pages_the_first_are_told_one_by_one_and_all_are_counted() -> None:
-    strip = page_strip(
+    strip = build_page_strip(
         replace(ROW, page_count=10**9, status="text-truncated"), "\f".join("x" * 600)
     )
     assert strip is not None
@@ -53,9 +56,9 @@ def test_of_many_pages_the_first_are_told_one_by_one_and_all_are_counted() -> No
 
 
 def test_pages_that_were_not_counted_have_no_strip_and_what_a_file_claims_is_no_origin() -> None:
-    assert page_strip(replace(ROW, page_count=None), "text") is None
-    assert page_strip(replace(ROW, page_count=0), "text") is None
+    assert build_page_strip(replace(ROW, page_count=None), "text") is None
+    assert build_page_strip(replace(ROW, page_count=0), "text") is None
     for said, origin in (("scanned", "scanned"), ("<b>", None), (["scanned"], None), (None, None)):
-        strip = page_strip(replace(ROW, metadata={"origin": said}), "text")
+        strip = build_page_strip(replace(ROW, metadata={"origin": said}), "text")
         assert strip is not None
         assert strip.origin == origin

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.library.reading.quoting import quoted
+from fonds.viewer.citation import find_quotation
 
 TEXTS = st.text(alphabet="abé \n\f\u0301ф漢", max_size=60)
 
@@ -15,7 +15,7 @@ TEXTS = st.text(alphabet="abé \n\f\u0301ф漢", max_size=60)
 @given(TEXTS, st.integers(0, 60), st.integers(0, 60))
 def test_whatever_stands_in_a_text_is_found_there(text: str, one: int, other: int) -> None:
     quote = text[min(one, other) : max(one, other)]
-    found = quoted(quote, text, None, has_pages=False)
+    found = find_quotation(quote, text, None, has_pages=False)
     words = " ".join(unicodedata.normalize("NFC", quote).split())
     if not words:
         assert found is None
@@ -33,7 +33,7 @@ def test_the_page_of_words_is_told_and_their_place_is_of_it(
     pages: list[str], data: st.DataObject
 ) -> None:
     quote = data.draw(st.sampled_from(pages))
-    found = quoted(quote, "\f".join(pages), None, has_pages=True)
+    found = find_quotation(quote, "\f".join(pages), None, has_pages=True)
     if not quote.split():
         assert found is None
         return
@@ -43,24 +43,24 @@ def test_the_page_of_words_is_told_and_their_place_is_of_it(
     assert rest[found.start : found.end].split() == quote.split() or found.quote in " ".join(
         rest[found.start : found.end].split()
     )
-    again = quoted(quote, "\f".join(pages), found.page, has_pages=True)
+    again = find_quotation(quote, "\f".join(pages), found.page, has_pages=True)
     assert again is None or (again.start, again.end) == (found.start, found.end)
 
 
 def test_words_are_found_though_a_page_lays_them_out_anew() -> None:
     text = "Rain fell.\n\nThe  river\nrose at the cafe\u0301 bridge."
-    found = quoted(" river rose at\tthe café ", text, None, has_pages=False)
+    found = find_quotation(" river rose at\tthe café ", text, None, has_pages=False)
     assert found is not None
     assert text[found.start : found.end] == "river\nrose at the cafe\u0301"
     assert found.search == '"river rose at the café"'
-    assert quoted("river rise", text, None, has_pages=False) is None
+    assert find_quotation("river rise", text, None, has_pages=False) is None
 
 
 def test_a_page_there_is_not_says_nothing() -> None:
-    assert quoted("a", "a\fb", 3, has_pages=True) is None
-    assert quoted("b", "a\fb", 1, has_pages=True) is None
+    assert find_quotation("a", "a\fb", 3, has_pages=True) is None
+    assert find_quotation("b", "a\fb", 1, has_pages=True) is None
 
 
 def test_long_texts_of_the_same_word_are_gone_through_once() -> None:
     text = "a " * 500_000
-    assert quoted("a " * 900 + "b", text, None, has_pages=False) is None
+    assert find_quotation("a " * 900 + "b", text, None, has_pages=False) is None

@@ -5,28 +5,33 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.library.reading.side_by_side import Pair, side_by_side
-from fonds.library.reading.word_diff import Kind, Stretch, changes_only, word_diff
+from fonds.viewer.story_versions import (
+    AlignedPair,
+    align_stretches,
+)
+from fonds.viewer.word_diff import DiffKind, DiffSpan, diff_words, trim_unchanged
 
 TEXTS = st.text(alphabet="ab c\n图書", max_size=60)
 
 
-def _words(stretches: list[Stretch]) -> str:
+def _words(stretches: list[DiffSpan]) -> str:
     return "".join("".join(one.text.split()) for one in stretches)
 
 
 @given(TEXTS, TEXTS)
 def test_each_side_is_its_text_in_order(before: str, after: str) -> None:
-    pairs = side_by_side(word_diff(before, after).stretches)
+    pairs = align_stretches(diff_words(before, after).stretches)
     assert "".join(_words(pair.before) for pair in pairs) == "".join(before.split())
     assert "".join(_words(pair.after) for pair in pairs) == "".join(after.split())
     assert not any(pair.is_empty for pair in pairs)
     kinds = {one.kind for pair in pairs for one in pair.before}
-    assert Kind.ADDED not in kinds
+    assert DiffKind.ADDED not in kinds
 
 
 def test_a_paragraph_both_have_stands_in_one_row() -> None:
-    pairs = side_by_side(word_diff("One.\nOld two.\nThree.", "One.\nNew two.\nThree.").stretches)
+    pairs = align_stretches(
+        diff_words("One.\nOld two.\nThree.", "One.\nNew two.\nThree.").stretches
+    )
     assert [(_words(pair.before), _words(pair.after)) for pair in pairs] == [
         ("One.", "One."),
         ("Oldtwo.", "Newtwo."),
@@ -35,14 +40,14 @@ def test_a_paragraph_both_have_stands_in_one_row() -> None:
 
 
 def test_a_paragraph_that_was_added_stands_on_one_side() -> None:
-    pairs = side_by_side(word_diff("One.\nThree.", "One.\nTwo of them.\nThree.").stretches)
+    pairs = align_stretches(diff_words("One.\nThree.", "One.\nTwo of them.\nThree.").stretches)
     assert _words([one for pair in pairs for one in pair.after]) == "One.Twoofthem.Three."
     assert (_words(pairs[-1].before), _words(pairs[-1].after)[-6:]) == ("Three.", "Three.")
 
 
 def test_words_left_out_stand_in_a_row_of_their_own() -> None:
     long = " ".join(f"w{n}" for n in range(200))
-    diff = word_diff(f"old {long}", f"new {long}")
-    pairs = side_by_side(changes_only(diff))
-    assert [pair.left_out for pair in pairs] == [0, 185]
-    assert pairs[1] == Pair(left_out=185)
+    diff = diff_words(f"old {long}", f"new {long}")
+    pairs = align_stretches(trim_unchanged(diff))
+    assert [pair.omitted_words for pair in pairs] == [0, 185]
+    assert pairs[1] == AlignedPair(omitted_words=185)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filled_home import opened
-from fonds.library.tracing.lineage import lineage, stories_of, story_of_entry
 from fonds.model.rows import DispositionRow
+from fonds.viewer.history import build_branches, find_entry_histories, find_entry_history
 from home_rows import NOW, Body, entry, said
 
 BODY = Body(1, "http://a.example/1", NOW, "text/html", b"page")
@@ -33,7 +33,7 @@ def test_children_stand_below_what_they_were_made_of_in_their_order() -> None:
         row("link", "fetch", None, 1),
         row("note-1", "write", ("link", "fetch"), 2),
     ]
-    assert [(one.depth, one.row.message_id, one.row.step) for one in lineage(rows)] == [
+    assert [(one.depth, one.row.message_id, one.row.step) for one in build_branches(rows)] == [
         (0, "link", "fetch"),
         (1, "link", "write"),
         (1, "note-1", "write"),
@@ -58,7 +58,7 @@ def test_every_row_is_told_once_whatever_its_parents_say(
 ) -> None:
     """Also rows that are each other's parents."""
     rows = [row(*one) for one in facts]
-    told = lineage(rows)
+    told = build_branches(rows)
     assert sorted((one.row.message_id, one.row.step) for one in told) == sorted(
         (one.message_id, one.step) for one in rows
     )
@@ -76,14 +76,14 @@ def test_an_entry_is_told_with_what_was_made_of_it(tmp_path: object) -> None:
             parent_step="identify",
         )
         stores.ledger.write([said(BODY, "identify", 0), later])
-        found = story_of_entry(stores.records, BODY.capture_id)
+        found = find_entry_history(stores.records, BODY.capture_id)
         assert found is not None
         assert [(one.depth, one.row.step) for one in found.branches] == [
             (0, "identify"),
             (1, "note"),
         ]
         assert (found.total, [one.outcome for one in found.entries]) == (2, ["done"])
-        assert story_of_entry(stores.records, "nothing") is None
+        assert find_entry_history(stores.records, "nothing") is None
 
 
 def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path: object) -> None:
@@ -99,8 +99,8 @@ def test_what_became_of_an_address_is_told_of_all_that_entered_with_it(tmp_path:
             for number in range(25)
         ]
         stores.ledger.enter([], rows, ["identify"])
-        told = stories_of(stores.records, f" {url}#part ")
+        told = find_entry_histories(stores.records, f" {url}#part ")
         assert (told.total, len(told.stories)) == (25, 20)
         assert [one.entry_id for one in told.stories][:2] == ["poll-24", "poll-23"]
-        assert stories_of(stores.records, "poll-03").total == 1
-        assert stories_of(stores.records, "https://example.org/").stories == []
+        assert find_entry_histories(stores.records, "poll-03").total == 1
+        assert find_entry_histories(stores.records, "https://example.org/").stories == []

@@ -11,28 +11,28 @@ from typing import Any
 import pytest
 
 from filled_home import Filled, fill_home, opened
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import DOCUMENTS, Tables
-from fonds.library.audit import audit
-from fonds.library.checks.fault import Fault
-from fonds.library.tracing.traces import traces
+from fonds.audit.audit import run_audit
+from fonds.audit.fault import AuditFault
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.tables import DOCUMENTS, Tables
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.isolation.process_identity import create_worker_name
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.file import FileMeta, Identified
-from fonds.model.keys import text_blob_key
+from fonds.model.file import FileMeta, IdentifiedCapture
+from fonds.model.keys import build_text_blob_key
+from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, TakedownRow
-from fonds.model.takedown import REDACTED
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
-from fonds.steps.intake.persist_file import PersistFile
+from fonds.restrictions.traces import find_traces
 from home_rows import NOW, Body, entry, promised, said
 from published_results import result
 from takedowns import Dying, KilledError, ended_process, taking_down, wanted
 
-NAME = Name("told", "kept")
+NAME = CollectionName("told", "kept")
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
         yield stores, filled
 
 
-def _changes(stores: Stores) -> Changes:
+def _changes(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
-    claims = Claims(stores.records, this_process(), time.monotonic)
-    return Changes(tables, claims, lambda: 1)
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, claims, lambda: 1)
 
 
 def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled]) -> None:
@@ -55,7 +55,7 @@ def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled
     large = result("large", "words " * 3_000_000, sha1hex)
     stores.queue.put("fonds-local.pdf-text", [large])
     key = f"published/pdf-text/{sha1hex[:2]}/{sha1hex[2:4]}/{sha1hex}.txt"
-    assert key in traces(stores, None, sha1hex).blobs
+    assert key in find_traces(stores, None, sha1hex).blobs
     taking_down(stores)(wanted(sha1hex))
     assert stores.blobs.get(key) is None
 
@@ -65,17 +65,17 @@ def test_nothing_is_left_in_any_store(home: tuple[Stores, Filled], which: str) -
     stores, filled = home
     sha1hex = getattr(filled, which)[1]
     changes = _changes(stores)
-    (document,) = traces(stores, None, sha1hex).documents
+    (document,) = find_traces(stores, None, sha1hex).documents
     changes.put(NAME, [Document(document, "flood " * 20), Document("other", "bridge " * 20)])
-    before = traces(stores, changes.tables, sha1hex)
+    before = find_traces(stores, changes.tables, sha1hex)
     assert all((before.captures, before.blobs, before.rows, before.books))
     assert before.collections == ["told/kept"]
     row = taking_down(stores, changes)(wanted(sha1hex))
     assert row.finished == NOW
-    assert not traces(stores, changes.tables, sha1hex).any
-    assert stores.blobs.get(text_blob_key(sha1hex)) is None
+    assert not find_traces(stores, changes.tables, sha1hex).has_any
+    assert stores.blobs.get(build_text_blob_key(sha1hex)) is None
     assert stores.index.get([document]) == {}
-    assert changes.tables.row(DOCUMENTS, NAME.document("other")) is not None
+    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
 
 
 def test_the_books_still_balance_and_name_it_no_more(home: tuple[Stores, Filled]) -> None:
@@ -96,8 +96,8 @@ def test_taking_down_the_shown_version_of_a_story_shows_the_other(
 ) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
-    (id_,) = traces(stores, None, shown).documents
-    assert traces(stores, None, other).documents == []
+    (id_,) = find_traces(stores, None, shown).documents
+    assert find_traces(stores, None, other).documents == []
     taking_down(stores)(wanted(other))
     assert stores.index.get([id_])[id_].sha1hex == shown
 
@@ -105,7 +105,7 @@ def test_taking_down_the_shown_version_of_a_story_shows_the_other(
 def test_a_story_of_one_more_version_goes_on_with_that(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
-    (id_,) = traces(stores, None, shown).documents
+    (id_,) = find_traces(stores, None, shown).documents
     row = taking_down(stores)(wanted(shown))
     assert row.finished is not None
     assert stores.index.get([id_])[id_].sha1hex == other
@@ -117,7 +117,7 @@ def test_its_bytes_are_refused_and_nothing_of_them_is_written(
     stores, filled = home
     sha1hex = filled.pdfs[1]
     taking_down(stores)(wanted(sha1hex))
-    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
+    persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
     mime = "application/pdf"
@@ -125,11 +125,15 @@ def test_its_bytes_are_refused_and_nothing_of_them_is_written(
     fresh = replace(file, sha1="ef" * 20)
     revisit = replace(capture, id="again", record_type="revisit", digest=sha1hex)
     told = persist(
-        [Identified(capture, file), Identified(capture, fresh), Identified(revisit, None)]
+        [
+            IdentifiedCapture(capture, file),
+            IdentifiedCapture(capture, fresh),
+            IdentifiedCapture(revisit, None),
+        ]
     )
     reasons = [one.disposition.reason for one in told]
     assert reasons == [Reason.TAKEN_DOWN, None, Reason.TAKEN_DOWN]
-    assert not traces(stores, None, sha1hex).any
+    assert not find_traces(stores, None, sha1hex).has_any
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
 
 
@@ -157,21 +161,21 @@ def test_a_takedown_between_the_look_and_the_write_of_a_message_misses_nothing(
     sha1hex = filled.pdfs[1]
     known = stores.records.get(FileMetaRow, [sha1hex])[0]
     records: Any = _Interrupted(stores, wanted(sha1hex))
-    persist = PersistFile(stores.table, records, stores.journal, False, lambda: NOW)
+    persist = PersistFileStep(stores.table, records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
     mime = "application/pdf"
     file = FileMeta(
         known.size_bytes, mime, "PDF document", mime, sha1hex, known.md5hex, known.sha256hex
     )
-    fresh = Identified(
+    fresh = IdentifiedCapture(
         replace(capture, id="other", place=replace(place, offset=99)), replace(file, sha1="ef" * 20)
     )
     revisit = replace(capture, record_type="revisit", digest=sha1hex)
-    one = Identified(revisit, None) if is_revisit else Identified(capture, file)
+    one = IdentifiedCapture(revisit, None) if is_revisit else IdentifiedCapture(capture, file)
     told = persist([one, fresh])
     assert [result.disposition.reason for result in told] == [Reason.TAKEN_DOWN, None]
-    assert not traces(stores, None, sha1hex).any
+    assert not find_traces(stores, None, sha1hex).has_any
     assert stores.records.get(FileMetaRow, ["ef" * 20]) != []
 
 
@@ -183,11 +187,11 @@ def test_what_a_killed_process_wrote_goes_when_its_message_is_back(
     (before,) = stores.records.get(FileMetaRow, [sha1hex])
     assert taking_down(stores)(wanted(sha1hex)).finished is not None
     stores.records.put([before])
-    persist = PersistFile(stores.table, stores.records, stores.journal, False, lambda: NOW)
+    persist = PersistFileStep(stores.table, stores.records, stores.journal, False, lambda: NOW)
     place = Place(PlaceKind.WARC, "/crawls/later.warc.gz", 7, 9)
     capture = Capture("later", "input", place, "http://later.example/secret", NOW, "response")
-    persist([Identified(replace(capture, record_type="revisit", digest=sha1hex), None)])
-    assert not traces(stores, None, sha1hex).any
+    persist([IdentifiedCapture(replace(capture, record_type="revisit", digest=sha1hex), None)])
+    assert not find_traces(stores, None, sha1hex).has_any
 
 
 def test_the_books_do_not_say_what_was_refused(home: tuple[Stores, Filled]) -> None:
@@ -226,13 +230,13 @@ def test_killed_between_any_two_acts_it_is_done_by_saying_it_again(
         except KilledError:
             # What stands in the way of its bytes was there before anything went.
             there = stores.records.get(TakedownRow, [sha1hex])
-            assert bool(there) or traces(stores, None, sha1hex).captures > 0
+            assert bool(there) or find_traces(stores, None, sha1hex).captures > 0
             assert killed == 0 or there[0].finished is None
         killed += 1
         assert killed < 200
     assert killed > 8
     assert row.finished == NOW
-    assert not traces(stores, None, sha1hex).any
+    assert not find_traces(stores, None, sha1hex).has_any
     assert stores.ledger.recount() == []
 
 
@@ -240,17 +244,17 @@ def test_while_messages_are_under_way_it_is_not_finished(home: tuple[Stores, Fil
     stores, filled = home
     row = taking_down(stores)(wanted(filled.pending))
     assert row.finished is None
-    assert traces(stores, None, filled.pending).under_way == 2
+    assert find_traces(stores, None, filled.pending).under_way == 2
 
 
 def test_the_audit_finds_nothing_to_bring_back(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    before: list[Fault] = []
-    audit(stores, {}, before.append)
+    before: list[AuditFault] = []
+    run_audit(stores, {}, before.append)
     sha1hex = filled.stories[0]
     taking_down(stores)(wanted(sha1hex))
-    after: list[Fault] = []
-    audit(stores, {}, after.append)
-    assert {one.told for one in after} - {one.told for one in before} == set()
+    after: list[AuditFault] = []
+    run_audit(stores, {}, after.append)
+    assert {one.message for one in after} - {one.message for one in before} == set()

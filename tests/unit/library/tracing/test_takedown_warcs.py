@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from filled_home import Filled, fill_home, opened
-from fonds.collections.claims import Claims
-from fonds.formats.journal import row_key
-from fonds.library.audit import audit
-from fonds.library.checks.fault import Check, Fault
-from fonds.library.checks.warcs import verify
-from fonds.library.tracing.own_warcs import WarcPurge
-from fonds.library.tracing.traces import traces
+from fonds.archive.replay.bodies import ReplayedCapture, load_capture_body
+from fonds.audit.audit import run_audit
+from fonds.audit.fault import AuditCheck, AuditFault
+from fonds.audit.warcs import verify
+from fonds.isolation.process_identity import create_worker_name
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.rows import CdxRow
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
-from fonds.replay.bodies import Replayed, replayed
+from fonds.restrictions.traces import find_traces
+from fonds.restrictions.warc_records import WarcPurge
+from fonds.stores.journal_table.keys import build_row_key
 from home_rows import NOW, Body, archived, cdx_row, file_row, write
 from purged_files import holders
 from takedowns import Dying, KilledError, ended_process, taking_down, wanted
@@ -43,10 +43,10 @@ def _own(stores: Stores, sha1hex: str) -> tuple[str, bytes]:
     return row.warc_path, stores.archive.read(place, sha1hex).body
 
 
-def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], Replayed]:
+def _others(stores: Stores, sha1hex: str) -> dict[tuple[str, int], ReplayedCapture]:
     """What every other capture in a WARC of ours is replayed as."""
     return {
-        (row.warc_path, row.warc_offset): replayed(stores.records, stores.archive, row)
+        (row.warc_path, row.warc_offset): load_capture_body(stores.records, stores.archive, row)
         for row in stores.records.find(CdxRow)
         if row.sha1hex != sha1hex and "/" not in row.warc_path
     }
@@ -58,7 +58,7 @@ def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
     stores, filled = home
     sha1hex = filled.stories[3]
     name, body = _own(stores, sha1hex)
-    (looked,) = traces(stores, None, sha1hex).warcs
+    (looked,) = find_traces(stores, None, sha1hex).warcs
     assert (looked.name, looked.captures, looked.is_open) == (name, 1, False)
     assert looked.size_bytes == (tmp_path / "archive" / name).stat().st_size
     others = _others(stores, sha1hex)
@@ -68,7 +68,7 @@ def test_its_bytes_are_in_no_file_and_its_neighbours_read_as_before(
     assert _others(stores, sha1hex) == others
     assert len(others) > 20
     assert verify(stores.archive, name).faults == []
-    assert traces(stores, None, sha1hex).warcs == []
+    assert find_traces(stores, None, sha1hex).warcs == []
 
 
 def test_killed_between_any_two_acts_no_warc_is_forgotten(
@@ -88,7 +88,9 @@ def test_killed_between_any_two_acts_no_warc_is_forgotten(
             done = taking_down(dying, who=who)(wanted(sha1hex)).finished is not None
         except KilledError:
             # What leads to the WARC stands somewhere as long as the bytes do.
-            assert traces(stores, None, sha1hex).warcs or not holders(tmp_path / "archive", body)
+            assert find_traces(stores, None, sha1hex).warcs or not holders(
+                tmp_path / "archive", body
+            )
         killed += 1
         assert killed < 200
     assert killed > 10
@@ -103,12 +105,12 @@ def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
     (late,) = archived(stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)])
     write(stores, [file_row(late), cdx_row(late)])
     said: list[str] = []
-    claims = Claims(stores.records, this_process(), time.monotonic)
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
     act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
-    assert traces(stores, None, late.sha1hex).warcs[0].is_open
+    assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
     row = act(wanted(late.sha1hex))
     assert (row.finished, "being written to" in said[0]) == (None, True)
-    assert not traces(stores, None, late.sha1hex).any
+    assert not find_traces(stores, None, late.sha1hex).has_any
     stores.archive.finish()
     assert holders(tmp_path / "archive", late.content) != []
     row = act(wanted(late.sha1hex))
@@ -120,8 +122,8 @@ def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, Fil
     stores, filled = home
     sha1hex = filled.stories[3]
     name, _ = _own(stores, sha1hex)
-    other = Claims(stores.records, this_process(), time.monotonic)
-    with other.held(f"warc {name}", 0.0):
+    other = Leases(stores.records, create_worker_name(), time.monotonic)
+    with other.acquire(f"warc {name}", 0.0):
         assert taking_down(stores)(wanted(sha1hex)).finished is None
     assert taking_down(stores)(wanted(sha1hex)).finished == NOW
 
@@ -135,20 +137,20 @@ def test_records_no_row_leads_to_are_found_by_the_indexes(
     # As a takedown left it that knew nothing of WARCs.
     for row in stores.records.find(CdxRow, {"sha1hex": sha1hex}):
         stores.records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
-    for key, _ in stores.table.scan(stores.journal, row_key(sha1hex)):
+    for key, _ in stores.table.scan(stores.journal, build_row_key(sha1hex)):
         stores.table.delete(stores.journal, [key])
     assert taking_down(stores)(wanted(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == [name]
     assert _told_still_there(stores) == [sha1hex]
-    assert taking_down(stores, everywhere=True)(wanted(sha1hex)).finished == NOW
+    assert taking_down(stores, scans_all_warcs=True)(wanted(sha1hex)).finished == NOW
     assert holders(tmp_path, body) == []
     assert _told_still_there(stores) == []
 
 
 def _told_still_there(stores: Stores) -> list[str]:
-    found: list[Fault] = []
-    audit(stores, {}, found.append)
-    return [one.subject for one in found if one.check is Check.TAKEN_DOWN]
+    found: list[AuditFault] = []
+    run_audit(stores, {}, found.append)
+    return [one.subject for one in found if one.check is AuditCheck.TAKEN_DOWN]
 
 
 @pytest.mark.parametrize("at_its_start", [False, True])
@@ -165,7 +167,7 @@ def test_a_damaged_warc_is_told_and_stays_as_it_was(
     before[offset : offset + 40] = b"x" * 40
     path.write_bytes(before)
     said: list[str] = []
-    claims = Claims(stores.records, this_process(), time.monotonic)
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
     act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
     assert act(wanted(sha1hex)).finished is None
     assert "what was taken down may stand there" in said[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from fonds.runtime.intake import Entered, Intake, Marks
-from fonds.sources.following.polls.polling import Polling
+from fonds.following.poller import Poller
+from fonds.pipelines.runtime.intake import Intake, IntakeCounts, QueueMarks
 from unit.sources.following.world import GATE, World
 
 
@@ -41,7 +41,7 @@ class DiesAt:
         return called
 
 
-def mortal(world: World, port: str, name: str, count: int, after: bool) -> Polling:
+def mortal(world: World, port: str, name: str, count: int, after: bool) -> Poller:
     """What polls in this world, until the `count`-th call of a port's method."""
     place = world.place
     ports = {"ledger": place.ledger, "queue": place.queue, "records": place.records}
@@ -51,12 +51,12 @@ def mortal(world: World, port: str, name: str, count: int, after: bool) -> Polli
         ports["records"],  # type: ignore[arg-type]
         ports["ledger"],  # type: ignore[arg-type]
         GATE,
-        Marks(),
+        QueueMarks(),
         place.clock,
         lambda: False,
     )
     return replace(
         world.polling,
         records=ports["records"],  # type: ignore[arg-type]
-        enter=lambda source: intake.run(source, Entered()),
+        enter=lambda source: intake.run(source, IntakeCounts()),
     )

@@ -6,16 +6,18 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from fixtures.feeds import api_rows, rss_of
+from fonds.following.daily_counts import DAYS_STORED, DayOutcome, add_poll, judge_days
+from fonds.following.health import SourceHealth, health
+from fonds.following.poll_links import poll_row
+from fonds.following.source_edits import SourceOptions, build_source
 from fonds.model.disposition import Reason
 from fonds.model.rows import SourceRow
-from fonds.sources.following.days import DAYS_KEPT, Brought, judged, with_poll
-from fonds.sources.following.editing import Wanted, new_source
-from fonds.sources.following.polls.poll_source import poll_row
-from fonds.sources.following.standing import Standing, standing
 from unit.sources.following.world import LINKS, WANTED, World, later
 
 TODAY = date(2026, 11, 24)
-SOURCE = new_source("https://daily.example/feed", Wanted(), datetime(2026, 1, 1, tzinfo=UTC))
+SOURCE = build_source(
+    "https://daily.example/feed", SourceOptions(), datetime(2026, 1, 1, tzinfo=UTC)
+)
 
 
 def brought(*new: int | None) -> SourceRow:
@@ -29,7 +31,7 @@ def brought(*new: int | None) -> SourceRow:
 
 def test_a_day_is_outside_of_what_the_days_before_it_told() -> None:
     steady = [99, *[20, 22, 19, 21, 20, 18, 20, 23], 90, 0, 20]
-    found = judged(brought(*steady), TODAY, len(steady))
+    found = judge_days(brought(*steady), TODAY, len(steady))
     assert [one.outside for one in found] == [*[None] * 9, "above", "below", None]
     assert found[-1].least is not None
     assert found[-1].most is not None
@@ -37,35 +39,35 @@ def test_a_day_is_outside_of_what_the_days_before_it_told() -> None:
 
 
 def test_the_first_day_and_days_that_failed_tell_nothing_of_what_is_usual() -> None:
-    found = judged(brought(500, 20, 20, 20, None, 20, 20, 20, 20, None, 21), TODAY, 11)
-    assert found[0].brought is Brought.UNKNOWN
-    assert [one.brought for one in found if one.polls and not one.new] == [Brought.FAILED] * 2
+    found = judge_days(brought(500, 20, 20, 20, None, 20, 20, 20, 20, None, 21), TODAY, 11)
+    assert found[0].brought is DayOutcome.UNKNOWN
+    assert [one.brought for one in found if one.polls and not one.new] == [DayOutcome.FAILED] * 2
     assert found[-1].most is not None
     assert found[-1].most < 40
 
 
 def test_with_few_days_nothing_is_usual_yet() -> None:
-    found = judged(brought(50, 20, 21, 20, 900), TODAY, 5)
+    found = judge_days(brought(50, 20, 21, 20, 900), TODAY, 5)
     assert {one.most for one in found} == {None}
 
 
 def test_today_is_not_over_and_so_never_below() -> None:
-    found = judged(brought(9, *[40] * 10, 0), TODAY, 3)
-    assert (found[-1].brought, found[-1].outside) == (Brought.NOTHING, None)
+    found = judge_days(brought(9, *[40] * 10, 0), TODAY, 3)
+    assert (found[-1].brought, found[-1].outside) == (DayOutcome.NOTHING, None)
     assert found[-1].least is not None
     assert found[-1].least > 0
 
 
 def test_days_without_a_poll_are_told_from_those_before_any_was_counted() -> None:
     row = replace(SOURCE, days={"2026-11-20": [1, 0, 3, 0], "2026-11-23": [2, 0, 1, 0]})
-    found = judged(row, TODAY, 6)
+    found = judge_days(row, TODAY, 6)
     assert [one.brought for one in found] == [
-        Brought.UNKNOWN,
-        Brought.UNKNOWN,
-        Brought.UNPOLLED,
-        Brought.UNPOLLED,
-        Brought.NEW,
-        Brought.UNPOLLED,
+        DayOutcome.UNKNOWN,
+        DayOutcome.UNKNOWN,
+        DayOutcome.UNPOLLED,
+        DayOutcome.UNPOLLED,
+        DayOutcome.NEW,
+        DayOutcome.UNPOLLED,
     ]
 
 
@@ -73,23 +75,23 @@ def test_no_more_days_are_kept_than_are_shown() -> None:
     days: dict[str, list[int]] = {}
     for ago in reversed(range(200)):
         at = datetime.combine(TODAY - timedelta(days=ago), datetime.min.time(), UTC)
-        days = with_poll(days, replace(poll_row(SOURCE, {}, None, at), entries=1))
-    assert len(days) == DAYS_KEPT
+        days = add_poll(days, replace(poll_row(SOURCE, {}, None, at), entries=1))
+    assert len(days) == DAYS_STORED
     assert max(days) == TODAY.isoformat()
 
 
 def test_a_listing_that_has_nothing_any_more_is_silent_until_it_has(world: World) -> None:
     row = world.add("/feed")
     world.give("/feed", rss_of(LINKS))
-    assert standing(world.poll(row).row, world.place.clock()) is Standing.ACTIVE
+    assert health(world.poll(row).row, world.place.clock()) is SourceHealth.ACTIVE
     world.give("/feed", rss_of([]), ETag='"none"')
     silent = world.poll(row).row
-    assert (standing(silent, world.place.clock()), silent.listed) == (Standing.SILENT, len(LINKS))
+    assert (health(silent, world.place.clock()), silent.listed) == (SourceHealth.SILENT, len(LINKS))
     later(world, hours=3)
     world.give("/feed", b"", 304)
     unchanged = world.poll(row).row
     assert (unchanged.silent_polls, unchanged.silent_since) == (1, silent.silent_since)
-    assert standing(unchanged, world.place.clock()) is Standing.SILENT
+    assert health(unchanged, world.place.clock()) is SourceHealth.SILENT
     world.give("/feed", rss_of([*LINKS, "https://news.example.org/back"]))
     back = world.poll(row).row
     assert (back.silent_polls, back.silent_since, back.listed) == (0, None, len(LINKS) + 1)

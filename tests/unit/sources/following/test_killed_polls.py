@@ -30,7 +30,7 @@ def test_a_poll_that_is_killed_anywhere_loses_nothing_and_enters_nothing_twice(
     later(world, hours=25)
     # Meanwhile the first link left the feed, and another came.
     world.give("/feed", rss_of(LINKS[1:4]), ETag='"v2"')
-    for due in world.polling.due(10):
+    for due in world.polling.list_due(10):
         world.poll(due)
     world.give("/feed", b"", 304)
     world.poll(row)

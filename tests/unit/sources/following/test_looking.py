@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from fixtures.feeds import rss_of, sitemap, sitemap_index
+from fonds.following import poll_request
 from fonds.model.errors import PostponedError
 from fonds.model.rows import PaceRow
-from fonds.sources.following.polls import looking
 from unit.sources.following.world import LINKS, World
 
 COUNT = 7
@@ -30,12 +30,12 @@ def parts_asked(world: World) -> list[str]:
 def test_a_large_index_is_read_on_over_further_polls_until_its_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "CHILDREN_MAX", 3)
+    monkeypatch.setattr(poll_request, "CHILDREN_MAX", 3)
     index_of(world)
     row = world.add("/index.xml")
     polls = [world.poll(row) for _ in range(3)]
     assert [(one.new, one.row.mark) for one in polls] == [(3, 3), (3, 6), (1, 0)]
-    shortest = timedelta(seconds=world.polling.bounds.shortest_s)
+    shortest = timedelta(seconds=world.polling.bounds.min_s)
     assert polls[0].row.next_poll == world.place.clock() + shortest
     assert polls[2].row.next_poll > world.place.clock() + shortest
     assert parts_asked(world) == [f"/part{number}.xml" for number in range(COUNT)]
@@ -110,12 +110,12 @@ def test_a_poll_left_behind_by_a_process_that_ended_is_begun_again_at_once(world
     def dies(url: str, headers: object, tls: object) -> object:
         raise KeyboardInterrupt
 
-    dead = replace(world.polling, get=dies, who="dead")  # type: ignore[arg-type]
+    dead = replace(world.polling, get=dies, process_name="dead")  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         dead.poll(row)
-    assert world.polling.due(10) == []
-    alive = replace(world.polling, is_gone=lambda who: who == "dead")
-    (found,) = alive.due(10)
+    assert world.polling.list_due(10) == []
+    alive = replace(world.polling, is_process_gone=lambda who: who == "dead")
+    (found,) = alive.list_due(10)
     done = alive.poll(found)
     assert done is not None
     assert (done.new, done.row.polls, done.row.polling) == (len(LINKS), 1, False)

@@ -11,14 +11,14 @@ import pytest
 
 from fixtures.answering import Given
 from fixtures.feeds import api_rows, rss, rss_item, rss_of, sitemap, sitemap_index
+from fonds.following import poll_request
+from fonds.following.health import SourceHealth, health
+from fonds.following.refused_links import ROWS_A_POLL, URL_CHARS, list_refused_links
+from fonds.following.source_edits import set_state
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import RefusedLinkRow, SourceRow
 from fonds.ports import Source
-from fonds.sources.following.editing import change_state
-from fonds.sources.following.polls import looking
-from fonds.sources.following.refused_links import ROWS_A_POLL, URL_CHARS, refused_links
-from fonds.sources.following.standing import Standing, standing
-from fonds.wiring.links.following import poll_due
+from fonds.wiring.following import poll_due
 from unit.sources.following.world import LINKS, WANTED, World, later
 
 
@@ -85,22 +85,22 @@ def test_links_that_were_refused_can_be_looked_up(world: World) -> None:
     video = "https://www.youtube.com/watch?v=9"
     world.give("/feed", rss_of([video, "http://[::1]/x", LINKS[0]]))
     world.poll(row)
-    (found,) = refused_links(world.place.records, f"{video}#t=1")
+    (found,) = list_refused_links(world.place.records, f"{video}#t=1")
     assert (found.reason, found.source_id, found.url) == ("non-news", row.source_id, video)
     assert found.refused_at == world.place.clock()
     assert found.input_id == f"{row.source_id}.000001"
-    assert [one.reason for one in refused_links(world.place.records, "http://[::1]/x")] == [
+    assert [one.reason for one in list_refused_links(world.place.records, "http://[::1]/x")] == [
         "bad-host"
     ]
     later(world, hours=1)
     # Still listed: it was refused when it was new.
     world.poll(row)
-    assert refused_links(world.place.records, video) == [found]
+    assert list_refused_links(world.place.records, video) == [found]
     world.give("/other", rss_of([video]))
     world.poll(other)
-    latest, first = refused_links(world.place.records, video)
+    latest, first = list_refused_links(world.place.records, video)
     assert (latest.source_id, first) == (other.source_id, found)
-    assert refused_links(world.place.records, LINKS[0]) == []
+    assert list_refused_links(world.place.records, LINKS[0]) == []
 
 
 def test_what_is_kept_of_refused_links_is_bounded_for_each_poll(world: World) -> None:
@@ -114,7 +114,7 @@ def test_what_is_kept_of_refused_links_is_bounded_for_each_poll(world: World) ->
     assert sum(poll.tally.values()) == len(videos) + 1
     world.give("/feed", rss_of([f"https://youtu.be/{'y' * 9000}", LINKS[0]]))
     world.poll(row)
-    (long,) = refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
+    (long,) = list_refused_links(world.place.records, f"https://youtu.be/{'y' * 9000}")
     assert (long.reason, len(long.url)) == ("bad-url", URL_CHARS)
 
 
@@ -193,8 +193,8 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
     world.give("/feed", b"", 410)
     assert world.poll(row).row.state == "gone"
     later(world, days=30)
-    assert world.polling.due(10) == []
-    assert standing(world.row(row.source_id), world.place.clock()) is Standing.GONE
+    assert world.polling.list_due(10) == []
+    assert health(world.row(row.source_id), world.place.clock()) is SourceHealth.GONE
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_sitemap_index_brings_the_links_of_its_sitemaps_and_says_what_it_could
     world.give("/a.xml", sitemap(LINKS))
     done = world.poll(row)
     assert done.new == 4
-    assert "missing.xml" in str(done.told["problem"])
+    assert "missing.xml" in str(done.notes["problem"])
 
 
 def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:
@@ -254,7 +254,7 @@ def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:
 def test_the_api_is_asked_behind_its_mark_until_there_is_no_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "API_ROWS", 3)
+    monkeypatch.setattr(poll_request, "API_ROWS", 3)
     row = world.add("/api/rss_entries", replace(WANTED, kind="rss-fetcher"))
     world.give("/api/rss_entries/1?_limit=3", api_rows(5, 3))
     world.give("/api/rss_entries/8?_limit=3", api_rows(8, 1))
@@ -279,11 +279,11 @@ def test_of_two_who_would_poll_a_source_one_does(world: World) -> None:
 
 def test_what_was_paused_meanwhile_is_not_polled_and_stays_paused(world: World) -> None:
     row = world.add("/feed")
-    change_state(world.place.records, row, "paused", world.place.clock())
+    set_state(world.place.records, row, "paused", world.place.clock())
     assert world.polling.poll(row) is None
-    assert world.polling.due(10) == []
-    change_state(world.place.records, row, "active", world.place.clock())
-    assert [one.source_id for one in world.polling.due(10)] == [row.source_id]
+    assert world.polling.list_due(10) == []
+    set_state(world.place.records, row, "active", world.place.clock())
+    assert [one.source_id for one in world.polling.list_due(10)] == [row.source_id]
 
 
 def test_a_process_that_is_to_stop_leaves_the_poll_to_the_next(world: World) -> None:
@@ -293,7 +293,7 @@ def test_a_process_that_is_to_stop_leaves_the_poll_to_the_next(world: World) -> 
     assert world.polling.poll(row) is None
     world.stop[0] = False
     later(world, hours=1)
-    (due,) = world.polling.due(10)
+    (due,) = world.polling.list_due(10)
     done = world.polling.poll(due)
     assert done is not None
     assert (done.new, done.row.polls) == (4, 1)
@@ -318,7 +318,7 @@ def test_a_store_that_is_away_is_told_to_the_caller_and_the_poll_comes_again(wor
     with pytest.raises(StoreUnavailableError):
         replace(world.polling, enter=away).poll(row)
     later(world, hours=1)
-    assert [one.polling for one in world.polling.due(10)] == [True]
+    assert [one.polling for one in world.polling.list_due(10)] == [True]
 
 
 def test_an_answer_packed_with_gzip_is_unpacked(world: World) -> None:

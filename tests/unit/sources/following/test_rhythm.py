@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.model.rows import SourceRow
-from fonds.sources.following.rhythm import (
+from fonds.following.health import SourceHealth, health, health_after_poll, is_dead
+from fonds.following.poll_interval import (
     DAY_S,
     DEAD_S,
     JITTER,
-    Bounds,
-    first_rate,
-    interval_s,
-    learned,
-    recent_rate,
+    PollIntervals,
+    compute_interval_s,
+    compute_recent_rate,
+    estimate_first_rate,
+    update_rate,
 )
-from fonds.sources.following.standing import Standing, as_polled, is_dead, standing
+from fonds.model.rows import SourceRow
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-BOUNDS = Bounds()
+BOUNDS = PollIntervals()
 ROW = SourceRow(
     source_id="ab12",
     url="https://a.example/feed",
@@ -56,9 +56,9 @@ rows = st.builds(
 
 @given(rows, st.floats(0, 1e9))
 def test_no_source_is_ever_polled_outside_the_bounds(row: SourceRow, asked_s: float) -> None:
-    found = interval_s(row, BOUNDS, NOW, asked_s)
-    longest = DEAD_S if is_dead(row, NOW) else BOUNDS.longest_s
-    assert BOUNDS.shortest_s <= found <= longest * (1 + JITTER)
+    found = compute_interval_s(row, BOUNDS, NOW, asked_s)
+    longest = DEAD_S if is_dead(row, NOW) else BOUNDS.max_s
+    assert BOUNDS.min_s <= found <= longest * (1 + JITTER)
 
 
 def simulate(
@@ -76,14 +76,14 @@ def simulate(
         rate = row.rate_day
         recent_day, listed = 0.0, min(there, window)
         if polls:
-            rate = learned(rate, min(new, window), elapsed_s)
-            recent_day = recent_rate(min(new, window), max(0, listed - new), elapsed_s)
+            rate = update_rate(rate, min(new, window), elapsed_s)
+            recent_day = compute_recent_rate(min(new, window), max(0, listed - new), elapsed_s)
         row = replace(
             row, rate_day=rate, listed=min(there, window), polls=row.polls + 1, last_well=NOW
         )
         polls.append(now_s)
         seen_to = there
-        now_s += interval_s(row, BOUNDS, NOW, 0.0, recent_day)
+        now_s += compute_interval_s(row, BOUNDS, NOW, 0.0, recent_day)
     return polls, missed, delays
 
 
@@ -104,7 +104,7 @@ def test_a_busy_feed_is_polled_before_its_window_is_full() -> None:
     _, missed, delays = simulate(arrivals, 40, 10)
     # Until its pace is known some are missed: the first hour is longer than its window.
     assert missed <= 60
-    assert sum(delays) / len(delays) < BOUNDS.shortest_s
+    assert sum(delays) / len(delays) < BOUNDS.min_s
 
 
 def test_a_dead_quiet_feed_is_polled_once_a_day_and_wakes_up() -> None:
@@ -129,73 +129,78 @@ def test_a_feed_that_wakes_up_loses_what_the_first_poll_missed_and_no_more() -> 
 
 
 def test_after_a_listing_that_was_wholly_new_the_next_poll_is_soon() -> None:
-    assert recent_rate(20, 0, 3600.0) == float("inf")
-    assert recent_rate(0, 0, 3600.0) == 0.0
+    assert compute_recent_rate(20, 0, 3600.0) == float("inf")
+    assert compute_recent_rate(0, 0, 3600.0) == 0.0
     quiet = replace(ROW, rate_day=0.0)
     for row in (ROW, quiet, replace(ROW, rate_day=None)):
-        woken = interval_s(row, BOUNDS, NOW, 0.0, float("inf"))
-        assert BOUNDS.shortest_s <= woken <= BOUNDS.shortest_s * (1 + JITTER)
+        woken = compute_interval_s(row, BOUNDS, NOW, 0.0, float("inf"))
+        assert BOUNDS.min_s <= woken <= BOUNDS.min_s * (1 + JITTER)
     told = replace(ROW, hints={"ttl_s": 7_200})
-    assert interval_s(told, BOUNDS, NOW, 0.0, float("inf")) >= 7_200
+    assert compute_interval_s(told, BOUNDS, NOW, 0.0, float("inf")) >= 7_200
 
 
 def test_an_api_has_a_schedule_of_its_own() -> None:
     """It keeps everything: nothing is lost between two polls, however slow or old its rows are."""
     api = replace(ROW, kind="rss-fetcher")
     for rate_day in (None, 0.0, 1.0, 1e6):
-        wait_s = interval_s(replace(api, rate_day=rate_day), BOUNDS, NOW)
+        wait_s = compute_interval_s(replace(api, rate_day=rate_day), BOUNDS, NOW)
         assert BOUNDS.api_s <= wait_s <= BOUNDS.api_s * (1 + JITTER)
-    failing = interval_s(replace(api, failures=12), BOUNDS, NOW)
+    failing = compute_interval_s(replace(api, failures=12), BOUNDS, NOW)
     assert failing <= BOUNDS.api_s * (1 + JITTER)
-    assert interval_s(api, BOUNDS, NOW, 80_000.0) >= 80_000
+    assert compute_interval_s(api, BOUNDS, NOW, 80_000.0) >= 80_000
 
 
 def test_what_a_feed_asks_for_is_a_floor_of_a_day_at_most() -> None:
     busy = replace(ROW, rate_day=1000.0)
-    assert interval_s(busy, BOUNDS, NOW) < 1_000
-    assert interval_s(replace(busy, hints={"ttl_s": 7_200}), BOUNDS, NOW) >= 7_200
-    assert interval_s(replace(busy, hints={"update_s": 7_200}), BOUNDS, NOW) >= 7_200
+    assert compute_interval_s(busy, BOUNDS, NOW) < 1_000
+    assert compute_interval_s(replace(busy, hints={"ttl_s": 7_200}), BOUNDS, NOW) >= 7_200
+    assert compute_interval_s(replace(busy, hints={"update_s": 7_200}), BOUNDS, NOW) >= 7_200
     year = replace(busy, hints={"ttl_s": 365 * 86_400})
-    assert interval_s(year, BOUNDS, NOW) <= DAY_S * (1 + JITTER)
+    assert compute_interval_s(year, BOUNDS, NOW) <= DAY_S * (1 + JITTER)
 
 
 def test_what_a_server_asks_for_counts() -> None:
-    assert interval_s(ROW, BOUNDS, NOW, 80_000.0) >= 80_000
-    assert interval_s(replace(ROW, failures=1), BOUNDS, NOW, 80_000.0) >= 80_000
+    assert compute_interval_s(ROW, BOUNDS, NOW, 80_000.0) >= 80_000
+    assert compute_interval_s(replace(ROW, failures=1), BOUNDS, NOW, 80_000.0) >= 80_000
 
 
 def test_failures_make_it_wait_longer_each_time() -> None:
-    waits = [interval_s(replace(ROW, failures=count), BOUNDS, NOW) for count in range(1, 12)]
+    waits = [
+        compute_interval_s(replace(ROW, failures=count), BOUNDS, NOW) for count in range(1, 12)
+    ]
     assert waits[0] < waits[2] < waits[4]
-    assert waits[-1] <= BOUNDS.longest_s * (1 + JITTER)
+    assert waits[-1] <= BOUNDS.max_s * (1 + JITTER)
 
 
 @pytest.mark.parametrize(
     ("told", "stands"),
     [
-        ({"last_well": None}, Standing.WAITING),
-        ({}, Standing.ACTIVE),
-        ({"last_new": NOW - timedelta(days=91)}, Standing.QUIET),
-        ({"failures": 1}, Standing.FAILING),
-        ({"failures": 50}, Standing.FAILING),
-        ({"failures": 50, "last_well": NOW - timedelta(days=15)}, Standing.DEAD),
-        ({"failures": 3, "last_well": NOW - timedelta(days=15)}, Standing.FAILING),
-        ({"failures": 50, "last_well": None, "added_at": NOW - timedelta(days=15)}, Standing.DEAD),
-        ({"state": "paused", "failures": 50}, Standing.PAUSED),
-        ({"state": "gone"}, Standing.GONE),
+        ({"last_well": None}, SourceHealth.WAITING),
+        ({}, SourceHealth.ACTIVE),
+        ({"last_new": NOW - timedelta(days=91)}, SourceHealth.QUIET),
+        ({"failures": 1}, SourceHealth.FAILING),
+        ({"failures": 50}, SourceHealth.FAILING),
+        ({"failures": 50, "last_well": NOW - timedelta(days=15)}, SourceHealth.DEAD),
+        ({"failures": 3, "last_well": NOW - timedelta(days=15)}, SourceHealth.FAILING),
+        (
+            {"failures": 50, "last_well": None, "added_at": NOW - timedelta(days=15)},
+            SourceHealth.DEAD,
+        ),
+        ({"state": "paused", "failures": 50}, SourceHealth.PAUSED),
+        ({"state": "gone"}, SourceHealth.GONE),
     ],
 )
-def test_dead_is_told_from_quiet(told: dict[str, object], stands: Standing) -> None:
+def test_dead_is_told_from_quiet(told: dict[str, object], stands: SourceHealth) -> None:
     row = replace(ROW, **told)  # type: ignore[arg-type]
-    assert standing(replace(row, standing=str(as_polled(row, NOW))), NOW) is stands
+    assert health(replace(row, standing=str(health_after_poll(row, NOW))), NOW) is stands
 
 
 def test_the_first_listing_tells_a_rhythm_where_it_has_days() -> None:
     days = [NOW - timedelta(days=one) for one in range(5)]
-    assert first_rate(days, NOW) == pytest.approx(1.0)
-    assert first_rate([NOW + timedelta(days=9), NOW], NOW) is None
-    assert first_rate([], NOW) is None
-    assert first_rate([NOW, NOW], NOW) is not None
+    assert estimate_first_rate(days, NOW) == pytest.approx(1.0)
+    assert estimate_first_rate([NOW + timedelta(days=9), NOW], NOW) is None
+    assert estimate_first_rate([], NOW) is None
+    assert estimate_first_rate([NOW, NOW], NOW) is not None
 
 
 @given(st.none() | st.floats(0, 1e6), st.integers(0, 10**6), st.floats(0, 1e9))
@@ -203,6 +208,6 @@ def test_a_rate_is_a_number_and_lies_between_what_was_and_what_is(
     rate: float | None, new: int, elapsed_s: float
 ) -> None:
     told = new * DAY_S / max(elapsed_s, 60.0)
-    found = learned(rate, new, elapsed_s)
+    found = update_rate(rate, new, elapsed_s)
     low, high = min(rate if rate is not None else told, told), max(rate or told, told)
     assert low * 0.999 - 1e-9 <= found <= high * 1.001 + 1e-9

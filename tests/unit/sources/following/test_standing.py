@@ -7,11 +7,17 @@ from datetime import timedelta
 
 import pytest
 
+from fonds.following.health import (
+    Mute,
+    SourceHealth,
+    get_mute,
+    health,
+    mute,
+    unmute,
+)
+from fonds.following.poll_request import PollResponse
+from fonds.following.source_edits import set_state
 from fonds.model.errors import ConfigurationError
-from fonds.sources.following.editing import change_state
-from fonds.sources.following.muting import Mute, mute, mute_of, unmute
-from fonds.sources.following.polls.answers import Answer
-from fonds.sources.following.standing import Standing, standing
 from unit.sources.following.world import World, later
 
 FEED = (
@@ -21,31 +27,31 @@ FEED = (
 EMPTY = b"<rss version='2.0'><channel><title>t</title></channel></rss>"
 
 
-def stands(world: World, source_id: str) -> Standing:
-    return standing(world.row(source_id), world.place.clock())
+def stands(world: World, source_id: str) -> SourceHealth:
+    return health(world.row(source_id), world.place.clock())
 
 
 def test_since_when_polls_fail_is_told_by_the_first_and_forgotten_by_one_that_went_well(
     world: World,
 ) -> None:
     row = world.add("/feed")
-    assert stands(world, row.source_id) is Standing.WAITING
+    assert stands(world, row.source_id) is SourceHealth.WAITING
     world.give("/feed", b"", 500)
     first = world.poll(row).row
     assert first.failing_since == first.last_polled is not None
     later(world, hours=3)
     again = world.poll(row).row
     assert (again.failures, again.failing_since) == (2, first.failing_since)
-    assert stands(world, row.source_id) is Standing.FAILING
+    assert stands(world, row.source_id) is SourceHealth.FAILING
     world.give("/feed", FEED)
     later(world, hours=3)
     well = world.poll(row).row
     assert (well.failures, well.failing_since) == (0, None)
-    assert stands(world, row.source_id) is Standing.ACTIVE
+    assert stands(world, row.source_id) is SourceHealth.ACTIVE
     world.give("/feed", EMPTY)
     later(world, hours=3)
     world.poll(row)
-    assert stands(world, row.source_id) is Standing.SILENT
+    assert stands(world, row.source_id) is SourceHealth.SILENT
 
 
 def test_since_when_is_not_made_up_for_failures_before_it_was_noted(world: World) -> None:
@@ -61,22 +67,22 @@ def test_a_source_that_only_fails_is_dead_and_resumed_it_waits(world: World) -> 
     for _ in range(10):
         world.poll(row)
         later(world, days=2)
-    assert stands(world, row.source_id) is Standing.DEAD
-    change_state(world.place.records, world.row(row.source_id), "active", world.place.clock())
+    assert stands(world, row.source_id) is SourceHealth.DEAD
+    set_state(world.place.records, world.row(row.source_id), "active", world.place.clock())
     found = world.row(row.source_id)
-    assert (found.failing_since, stands(world, row.source_id)) == (None, Standing.WAITING)
+    assert (found.failing_since, stands(world, row.source_id)) == (None, SourceHealth.WAITING)
 
 
 def test_who_pauses_it_during_a_poll_has_it_paused(world: World) -> None:
     row = world.add("/feed")
     world.give("/feed", b"", 500)
     change = {"state": "paused"}
-    taken = world.polling._claim(row)  # a poll that is under way
+    taken = world.polling._lease(row)  # a poll that is under way
     assert taken is not None
     world.place.records.change(type(row), [row.source_id], change)
-    world.polling._failed(taken, Answer(500), "it answers 500")
-    assert stands(world, row.source_id) is Standing.PAUSED
-    assert world.row(row.source_id).standing == Standing.FAILING
+    world.polling._finish_failure(taken, PollResponse(500), "it answers 500")
+    assert stands(world, row.source_id) is SourceHealth.PAUSED
+    assert world.row(row.source_id).standing == SourceHealth.FAILING
 
 
 def test_muted_until_it_is_well_it_is_polled_as_before_and_then_muted_no_more(
@@ -91,21 +97,21 @@ def test_muted_until_it_is_well_it_is_polled_as_before_and_then_muted_no_more(
     now = world.place.clock()
     mute(records, failing, None, "  they   move ", now)
     muted = world.row(row.source_id)
-    assert mute_of(muted, now) == Mute(now, None, "they move")
-    assert stands(world, row.source_id) is Standing.MUTED
+    assert get_mute(muted, now) == Mute(now, None, "they move")
+    assert stands(world, row.source_id) is SourceHealth.MUTED
     later(world, hours=9)
-    assert [one.source_id for one in world.polling.due(9)] == [row.source_id]
+    assert [one.source_id for one in world.polling.list_due(9)] == [row.source_id]
     world.poll(row)
     # It answers again and lists nothing: that is not well.
     world.give("/feed", EMPTY)
     later(world, hours=9)
     world.poll(row)
-    assert stands(world, row.source_id) is Standing.MUTED
+    assert stands(world, row.source_id) is SourceHealth.MUTED
     world.give("/feed", FEED)
     later(world, hours=9)
     well = world.poll(row).row
     assert (well.muted_at, well.muted_until, well.mute_note) == (None, None, "")
-    assert stands(world, row.source_id) is Standing.ACTIVE
+    assert stands(world, row.source_id) is SourceHealth.ACTIVE
 
 
 def test_muted_until_a_day_it_stays_so_though_it_is_well_between(world: World) -> None:
@@ -114,14 +120,14 @@ def test_muted_until_a_day_it_stays_so_though_it_is_well_between(world: World) -
     world.poll(row)
     until = world.place.clock() + timedelta(days=3)
     mute(records, world.row(row.source_id), until, "", world.place.clock())
-    assert stands(world, row.source_id) is Standing.ACTIVE
+    assert stands(world, row.source_id) is SourceHealth.ACTIVE
     world.give("/feed", b"", 500)
     later(world, days=1)
     world.poll(row)
-    assert stands(world, row.source_id) is Standing.MUTED
+    assert stands(world, row.source_id) is SourceHealth.MUTED
     later(world, days=2)
-    assert stands(world, row.source_id) is Standing.FAILING
-    assert mute_of(world.row(row.source_id), world.place.clock()) is None
+    assert stands(world, row.source_id) is SourceHealth.FAILING
+    assert get_mute(world.row(row.source_id), world.place.clock()) is None
 
 
 def test_what_cannot_be_muted_is_said(world: World) -> None:

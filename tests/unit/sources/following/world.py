@@ -11,25 +11,25 @@ import pytest
 
 from fixtures.answering import Answering, Given, answering
 from fonds.config import load_settings
-from fonds.formats.envelope import decode
-from fonds.formats.listings.reading import read_listing
-from fonds.model.link import Link
+from fonds.following.link_rules import LinkRules
+from fonds.following.listings.reader import read_listing
+from fonds.following.poll_interval import PollIntervals
+from fonds.following.poller import Poller, PollResult
+from fonds.following.source_edits import SourceOptions, add, build_source
+from fonds.model.entry import Link
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
 from fonds.ports import Source
-from fonds.runtime.intake import Entered, Gate, Intake, Marks
-from fonds.sources.following.editing import Wanted, add, new_source
-from fonds.sources.following.polls.polling import Polled, Polling
-from fonds.sources.following.rhythm import Bounds
-from fonds.sources.link_rules import LinkRules
-from fonds.wiring.links.fetching import asker_of
-from fonds.wiring.links.following import make_get
+from fonds.queues.messages.envelope import decode
+from fonds.wiring.following import create_sender
+from fonds.wiring.links import get_fetcher
 from small_pipeline import Workplace
 
 FETCH = Subscription("follow.fetch", "t.follow.links")
-GATE = Gate("follow", FETCH.topic, (FETCH,), ("fetch",))
+GATE = EntryGate("follow", FETCH.topic, (FETCH,), ("fetch",))
 LINKS = [f"https://news.example.org/{number}" for number in range(4)]
-WANTED = Wanted(pipeline="follow", collection="papers")
+WANTED = SourceOptions(pipeline="follow", collection="papers")
 
 
 @dataclass
@@ -38,12 +38,12 @@ class World:
 
     server: Answering
     place: Workplace
-    polling: Polling
+    polling: Poller
     stop: list[bool] = field(default_factory=lambda: [False])
 
-    def add(self, path: str, wanted: Wanted = WANTED) -> SourceRow:
+    def add(self, path: str, wanted: SourceOptions = WANTED) -> SourceRow:
         (row,) = add(
-            self.place.records, [new_source(self.server.url + path, wanted, self.place.clock())]
+            self.place.records, [build_source(self.server.url + path, wanted, self.place.clock())]
         )
         return row
 
@@ -51,7 +51,7 @@ class World:
         (found,) = self.place.records.get(SourceRow, [source_id])
         return found
 
-    def poll(self, row: SourceRow) -> Polled:
+    def poll(self, row: SourceRow) -> PollResult:
         done = self.polling.poll(self.row(row.source_id))
         assert done is not None
         return done
@@ -82,26 +82,26 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
         place.records,
         place.ledger,
         GATE,
-        Marks(20_000, 10_000),
+        QueueMarks(20_000, 10_000),
         place.clock,
         lambda: stop[0],
     )
     told = {"elsewhere.private_addresses": "true", "fetch.host_gap_s": "0"}
     settings = load_settings(tmp_path, told)
-    asker = asker_of(place.records, settings).held()
+    asker = get_fetcher(place.records, settings).retain()
 
     def enter(source: Source) -> None:
-        intake.run(source, Entered())
+        intake.run(source, IntakeCounts())
 
     with answering() as server:
-        polling = Polling(
+        polling = Poller(
             place.records,
             "follow",
             enter,
-            make_get(asker, settings),
+            create_sender(asker, settings),
             read_listing,
             LinkRules(),
-            Bounds(),
+            PollIntervals(),
             place.clock,
         )
         yield World(server, place, polling, stop)

@@ -11,11 +11,13 @@ import pytest
 
 from fixtures.answering import Answering, Given, answering
 from fixtures.feeds import whole_day
-from fonds.formats.listings.tables import NEED_CANONICAL_URL
-from fonds.model.link import TlsCheck
-from fonds.sources.listed.choice import Choice
-from fonds.sources.listed.rows import ADDRESSES, DOWNLOADS, WHOLE_DAY
-from fonds.sources.listed.shuffled import Limited, Shuffled
+from fonds.following.listings.csv_tables import NEED_CANONICAL_URL
+from fonds.ingest.sources.link_lists import (
+    LimitedSource,
+    ShuffledSource,
+)
+from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
+from fonds.model.entry import TlsCheck
 from small_pipeline import Workplace
 from unit.sources.listed.world import World, urls
 
@@ -93,7 +95,7 @@ def test_a_list_that_is_wanted_again_is_another_input_with_all_of_its_links(worl
     name = world.file("x.csv", [*urls(0, 300), *urls(0, 250)])
     world.take(world.source(name))
     assert [one.url for one in world.finish()] == urls(0, 300)
-    again = replace(world.source(name), again=True)
+    again = replace(world.source(name), allows_known=True)
     world.place.clock.pass_s(60.0)
     world.take(again)
     assert [one.url for one in world.links()] == urls(0, 300)
@@ -105,7 +107,7 @@ def test_links_that_wait_are_not_entered_again(world: World) -> None:
     name = world.file("x.csv", urls(0, 300))
     world.take(world.source(name))
     world.place.clock.pass_s(60.0)
-    world.take(replace(world.source(name), again=True))
+    world.take(replace(world.source(name), allows_known=True))
     assert [one.url for one in world.finish()] == urls(0, 300)
     assert sorted(row.tally_count for row in world.inputs()) == [0, 300]
     world.balanced()
@@ -131,7 +133,7 @@ def test_the_same_file_again_adds_nothing_and_is_not_read(world: World) -> None:
     world.take(world.source(one, other))
     again = world.take(world.source(one, other))
     assert len(world.links()) == 10
-    assert (again.entries, again.inputs_known) == (0, 2)
+    assert (again.entries, again.known_input_count) == (0, 2)
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 50, 201, 333, 420, 900, 1500])
@@ -151,16 +153,16 @@ def test_interrupted_anywhere_it_goes_on_and_loses_nothing(world: World, stop_af
 def test_folders_gzip_and_whole_days(world: World) -> None:
     world.file("days/mc-2022-02-18.rss.gz", whole_day(urls(0, 250)))
     world.file("days/mc-2022-02-19.rss", whole_day(urls(250, 300))[:-80])
-    world.take(world.source(str(world.folder / "days"), form=WHOLE_DAY))
+    world.take(world.source(str(world.folder / "days"), form=RSS_DAY))
     found = world.links()
     assert len(found) == 299
     assert found[0].rss_entry.source_feed_id == 70
     assert sum(row.tally.get("bad-index-line", 0) for row in world.inputs()) == 1
 
 
-@pytest.mark.parametrize("form", [ADDRESSES, WHOLE_DAY])
+@pytest.mark.parametrize("form", [ADDRESSES, RSS_DAY])
 def test_a_bomb_is_left_and_told(world: World, form: str) -> None:
-    body = b"<rss><item>" + b" " * 40_000_000 if form == WHOLE_DAY else b"\n" * 40_000_000
+    body = b"<rss><item>" + b" " * 40_000_000 if form == RSS_DAY else b"\n" * 40_000_000
     world.take(world.source(world.file("bomb.gz", body), form=form))
     (row,) = world.inputs()
     assert row.tally["bomb"] == 1
@@ -185,8 +187,8 @@ def test_so_many_are_taken_in_a_run_and_the_next_goes_on(world: World) -> None:
     lines = [*urls(0, 120), "nonsense", "https://youtube.com/x"]
     name = world.file("x.csv", [*lines[:60], "ftp://a.example/", *lines[60:]])
     for _ in range(2):
-        choice = Choice(count_max=50)
-        world.take(Limited(world.source(name, choice=choice), choice))
+        choice = LinkSample(count_max=50)
+        world.take(LimitedSource(world.source(name, choice=choice), choice))
     (row,) = world.inputs()
     assert ([one.url for one in world.links()], row.finished) == (urls(0, 100), False)
     world.take(world.source(name))
@@ -198,12 +200,12 @@ def test_so_many_are_taken_in_a_run_and_the_next_goes_on(world: World) -> None:
 
 def test_a_sample_is_the_same_share_each_time_and_says_what_it_left_out(world: World) -> None:
     name = world.file("x.csv", urls(0, 1000))
-    world.take(world.source(name, choice=Choice(percent=10)))
+    world.take(world.source(name, choice=LinkSample(percent=10)))
     some = world.links()
     assert 60 < len(some) < 140
     (row,) = world.inputs()
     assert row.tally == {"not-sampled": 1000 - len(some)}
-    world.take(world.source(name, choice=Choice(percent=10)))
+    world.take(world.source(name, choice=LinkSample(percent=10)))
     assert world.links() == []
     world.take(world.source(name))
     assert len(world.links()) == 1000 - len(some)
@@ -215,7 +217,7 @@ def test_shuffled_links_are_the_same_links_and_interrupted_they_are_too(
     world: World, stop_after: int
 ) -> None:
     name = world.file("x.csv", urls(0, 700))
-    mixed = Shuffled(world.source(name), lambda held: held.reverse(), window=100)
+    mixed = ShuffledSource(world.source(name), lambda held: held.reverse(), window=100)
     world.take(mixed, stop_after=stop_after)
     world.take(replace(mixed, source=world.source(name)))
     found = [one.url for one in world.links()]
@@ -233,7 +235,7 @@ def test_a_file_of_another_server_is_fetched_once_and_not_kept(
     world.take(world.source(name, f"{server.url}/none"))
     assert len(world.links()) == 30
     again = world.take(world.source(name))
-    assert again.inputs_known == 1
+    assert again.known_input_count == 1
     assert list((world.folder / "home" / "inbox").iterdir()) == []
     assert [row.tally for row in world.inputs() if row.error] == [{"missing-source": 1}]
     server.answers["/2024-01-02.csv.gz"] = Given(200, body, {"ETag": '"2"'})
@@ -246,13 +248,13 @@ def test_a_file_that_breaks_off_is_fetched_again(world: World, server: Answering
     body = "\n".join(urls(0, 30)).encode()
     server.answers["/x"] = Given(200, body, cut=100)
     source = world.source(f"{server.url}/x")
-    (row,) = source.inputs()
-    assert list(source.entries(row)) == [{"unreadable-source": 1}]
+    (row,) = source.iter_inputs()
+    assert list(source.iter_entries(row)) == [{"unreadable-source": 1}]
     assert "broke off" in source.problems[0]
     assert len(server.asked) == 1 + 2
     assert list((world.folder / "home" / "inbox").iterdir()) == []
     server.answers["/x"] = Given(200, body)
-    assert len([one for one in source.entries(row) if hasattr(one, "item")]) == 30
+    assert len([one for one in source.iter_entries(row) if hasattr(one, "item")]) == 30
 
 
 IDS = ["collect_date,stories_id,media_id,downloads_id,feeds_id,language,url"]

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from fonds.ingest.sources.link_lists import NamedLinkSource
 from fonds.model.disposition import Reason
-from fonds.model.entry import Entry
-from fonds.model.link import Link, TlsCheck
+from fonds.model.entry import Entry, Link, TlsCheck
 from fonds.model.rows import InputRow
 from fonds.ports import Source
-from fonds.sources.listed.named_links import NamedLinks
 
 NOW = datetime(2026, 11, 22, 1, 2, 3, tzinfo=UTC)
 
@@ -20,9 +19,9 @@ def read(
     source: Source, row: InputRow | None = None
 ) -> tuple[list[str], dict[str, int], list[int]]:
     """Addresses, what was counted, and marks."""
-    row = row or next(source.inputs())
+    row = row or next(source.iter_inputs())
     urls, counted, marks = [], dict[str, int](), []
-    for one in source.entries(row):
+    for one in source.iter_entries(row):
         if isinstance(one, Entry):
             urls.append(one.url)
         elif isinstance(one, Mapping):
@@ -33,21 +32,21 @@ def read(
 
 
 def test_what_is_named_now_is_another_input_each_time() -> None:
-    first = NamedLinks(["https://a.example/"], "news", NOW, TlsCheck.NONE)
-    again = replace(first, asked_at=NOW + timedelta(seconds=1))
-    assert next(first.inputs()).input_id != next(again.inputs()).input_id
-    (entry,) = first.entries(next(first.inputs()))
+    first = NamedLinkSource(["https://a.example/"], "news", NOW, TlsCheck.NONE)
+    again = replace(first, named_at=NOW + timedelta(seconds=1))
+    assert next(first.iter_inputs()).input_id != next(again.iter_inputs()).input_id
+    (entry,) = first.iter_entries(next(first.iter_inputs()))
     assert isinstance(entry, Entry)
     assert isinstance(entry.item, Link)
     assert (entry.item.tls, entry.item.rss_entry.fetch_date) == (TlsCheck.NONE, "2026-11-22")
     assert entry.collection == "news"
-    assert list(NamedLinks([], "news", NOW).inputs()) == []
+    assert list(NamedLinkSource([], "news", NOW).iter_inputs()) == []
 
 
 def test_addresses_named_twice_are_counted_and_gone_on_with_from_any_mark() -> None:
     urls = [f"https://a.example/{number % 700}#{number}" for number in range(1000)]
-    source = NamedLinks(urls, "news", NOW)
-    row = next(source.inputs())
+    source = NamedLinkSource(urls, "news", NOW)
+    row = next(source.iter_inputs())
     found, counted, marks = read(source, row)
     assert (found, counted) == (
         [url.partition("#")[0] for url in urls[:700]],
@@ -61,4 +60,7 @@ def test_addresses_named_twice_are_counted_and_gone_on_with_from_any_mark() -> N
 
 
 def test_any_text_may_be_named() -> None:
-    assert read(NamedLinks(["no address", "\udcff"], "news", NOW))[0] == ["no address", "\udcff"]
+    assert read(NamedLinkSource(["no address", "\udcff"], "news", NOW))[0] == [
+        "no address",
+        "\udcff",
+    ]

@@ -7,24 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fonds.config import load_settings
-from fonds.formats.envelope import decode
+from fonds.following.link_rules import LinkRules
+from fonds.ingest.sources.link_lists import (
+    LimitedSource,
+    LinkListSource,
+    ShuffledSource,
+)
+from fonds.ingest.sources.link_rows import ADDRESSES, LinkSample
+from fonds.ingest.sources.remote_files import RemoteFiles
 from fonds.model.disposition import Verdict
-from fonds.model.link import Link
+from fonds.model.entry import Link
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow
-from fonds.runtime.intake import Entered, Gate, Intake, Marks
-from fonds.runtime.quarantine import ended_by_hand
-from fonds.sources.link_rules import LinkRules
-from fonds.sources.listed.choice import Choice
-from fonds.sources.listed.link_lists import LinkLists
-from fonds.sources.listed.rows import ADDRESSES
-from fonds.sources.listed.shuffled import Limited, Shuffled
-from fonds.wiring.backends import open_web
-from fonds.wiring.elsewhere.remote_files import RemoteFiles
+from fonds.pipelines.runtime.intake import EntryGate, Intake, IntakeCounts, QueueMarks
+from fonds.pipelines.runtime.quarantine import build_decided_row
+from fonds.queues.messages.envelope import decode
+from fonds.wiring.stores import open_web
 from small_pipeline import Workplace
 
 FETCH = Subscription("csv.fetch", "t.csv.links")
-GATE = Gate("csv", FETCH.topic, (FETCH,), ("fetch",))
+GATE = EntryGate("csv", FETCH.topic, (FETCH,), ("fetch",))
 
 
 def urls(first: int, last: int) -> list[str]:
@@ -44,9 +46,11 @@ class World:
         path.write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
         return str(path)
 
-    def source(self, *names: str, form: str = ADDRESSES, choice: Choice | None = None) -> LinkLists:
+    def source(
+        self, *names: str, form: str = ADDRESSES, choice: LinkSample | None = None
+    ) -> LinkListSource:
         settings = load_settings(self.folder, {"elsewhere.private_addresses": "true"})
-        return LinkLists(
+        return LinkListSource(
             names,
             form,
             self.folder / "home",
@@ -56,26 +60,28 @@ class World:
             RemoteFiles(open_web(settings), lambda: None, pauses_s=(0.01,)),
             self.place.clock,
             self.place.records,
-            choice=choice or Choice(),
+            choice=choice or LinkSample(),
             downloads_url="s3://old/downloads",
         )
 
-    def take(self, source: LinkLists | Shuffled | Limited, stop_after: int = 10**9) -> Entered:
+    def take(
+        self, source: LinkListSource | ShuffledSource | LimitedSource, stop_after: int = 10**9
+    ) -> IntakeCounts:
         """Enter what the source has; the intake is told to stop when it asked so often."""
         asked = [0]
 
         def stopping() -> bool:
             asked[0] += 1
-            return asked[0] > stop_after or (isinstance(source, Limited) and source.is_done())
+            return asked[0] > stop_after or (isinstance(source, LimitedSource) and source.is_done())
 
         self.place.queue.declare([FETCH])
-        entered = Entered()
+        entered = IntakeCounts()
         intake = Intake(
             self.place.queue,
             self.place.records,
             self.place.ledger,
             GATE,
-            Marks(),
+            QueueMarks(),
             self.place.clock,
             stopping,
         )
@@ -96,7 +102,7 @@ class World:
             messages = [one.message for one in taken]
             found += [decode(one, Link) for one in messages]
             now = self.place.clock()
-            rows = [ended_by_hand(one, FETCH, Verdict.DONE, None, "", now) for one in messages]
+            rows = [build_decided_row(one, FETCH, Verdict.DONE, None, "", now) for one in messages]
             self.place.ledger.write(rows)
             self.place.queue.settle(taken)
         return [one for one in found if isinstance(one, Link)]

@@ -14,21 +14,23 @@ from threading import Barrier
 import pytest
 
 from fixtures.archives import files, index_of
-from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.warc import read_heads
-from fonds.formats.warc.scan import RecordHead
-from fonds.model.archive import Archived, ArchiveEntry
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.ingest.steps import archive_body
+from fonds.ingest.steps.archive_body import (
+    ABANDONED,
+    ArchiveBodyStep,
+    lease_for_archiving,
+)
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.isolation.process_identity import identify
+from fonds.model.archive import ArchivedRecord, ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.rows import ArchivingRow
-from fonds.model.story import ContentMetadata, Story, Unarchived
+from fonds.model.rows import ArchivingLeaseRow
+from fonds.model.story import ContentMetadata, Story, UnarchivedBody
 from fonds.ports import Archive
-from fonds.process_identity import identify
-from fonds.steps.intake import archive_body
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.archive_claims import ABANDONED, claimed_to_archive
-from fonds.steps.intake.persist_file import PersistFile
+from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 from step_bench import JOURNAL, LATER, OTHER_PAGE, PAGE, PDF, Bench, identified, page_file, pdf_file
 
 KEY = page_file().sha1
@@ -36,17 +38,17 @@ GONE = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
 
 
 @pytest.fixture
-def step(bench: Bench) -> ArchiveBody:
-    return ArchiveBody(
+def step(bench: Bench) -> ArchiveBodyStep:
+    return ArchiveBodyStep(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
 
 
-def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> Unarchived:
+def unarchived(bench: Bench, body: bytes = PAGE, **more: object) -> UnarchivedBody:
     """A loose page on the books."""
     capture = bench.loose(body)
     bench.enter(capture)
-    return Unarchived(capture, page_file(body), **more)  # type: ignore[arg-type]
+    return UnarchivedBody(capture, page_file(body), **more)  # type: ignore[arg-type]
 
 
 def place_of(bench: Bench, capture: Capture) -> Place:
@@ -65,7 +67,7 @@ def heads(bench: Bench) -> list[RecordHead]:
 
 
 def test_a_loose_body_can_be_read_again_from_the_place_in_the_books(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item = unarchived(bench)
     (result,) = step([item])
@@ -80,13 +82,13 @@ def test_a_loose_body_can_be_read_again_from_the_place_in_the_books(
 
 
 def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item = unarchived(bench)
-    persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     persist([identified(item.capture)])
     step([item])
-    cells = bench.cells()[row_key(KEY)]
+    cells = bench.cells()[build_row_key(KEY)]
     place = place_of(bench, item.capture)
     assert set(cells) == {"file:size", "file:mime", "file:meta", "file:cdx", "f:c"}
     cdx = json.loads(cells["file:cdx"])
@@ -96,7 +98,7 @@ def test_the_place_goes_into_the_row_of_the_file_beside_what_is_there(
     assert json.loads(cells["f:c"])["f"] == place.path.rpartition("/")[2]
 
 
-def test_called_twice_it_writes_once(step: ArchiveBody, bench: Bench) -> None:
+def test_called_twice_it_writes_once(step: ArchiveBodyStep, bench: Bench) -> None:
     item = unarchived(bench)
     step([item])
     before = (bench.cdx(), bench.cells())
@@ -106,7 +108,7 @@ def test_called_twice_it_writes_once(step: ArchiveBody, bench: Bench) -> None:
 
 
 def test_a_message_that_comes_twice_in_one_batch_is_written_once(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item = unarchived(bench)
     assert len(step([item, item])) == 2
@@ -114,10 +116,10 @@ def test_a_message_that_comes_twice_in_one_batch_is_written_once(
 
 
 def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item, other = unarchived(bench), unarchived(bench, OTHER_PAGE)
-    with claimed_to_archive(bench.records, LATER, [item.capture.id]) as claimed:
+    with lease_for_archiving(bench.records, LATER, [item.capture.id]) as claimed:
         assert claimed == {item.capture.id}
         ended = [one.disposition for one in step([item, other])]
     assert (ended[0].verdict, ended[0].reason, ended[1]) == (
@@ -131,7 +133,7 @@ def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
 
 
 def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item, together = unarchived(bench), Barrier(4)
 
@@ -143,7 +145,7 @@ def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(archive, range(4)))
     assert len(heads(bench)) == 1
-    assert bench.records.count(ArchivingRow)[()] == 0
+    assert bench.records.count(ArchivingLeaseRow)[()] == 0
 
 
 @pytest.mark.parametrize(
@@ -152,15 +154,15 @@ def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
     ids=["old", "gone"],
 )
 def test_what_a_process_that_ended_had_claimed_is_taken_over(
-    step: ArchiveBody, bench: Bench, who: str, age: timedelta
+    step: ArchiveBodyStep, bench: Bench, who: str, age: timedelta
 ) -> None:
     item = unarchived(bench)
-    bench.records.put([ArchivingRow(item.capture.id, who, LATER - age - timedelta(seconds=1))])
+    bench.records.put([ArchivingLeaseRow(item.capture.id, who, LATER - age - timedelta(seconds=1))])
     assert [one.disposition for one in step([item])] == [DONE]
-    assert bench.records.count(ArchivingRow)[()] == 0
+    assert bench.records.count(ArchivingLeaseRow)[()] == 0
 
 
-def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBody, bench: Bench) -> None:
+def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBodyStep, bench: Bench) -> None:
     item = unarchived(bench)
     Path(item.capture.place.path).rename(bench.home / "elsewhere")
     with pytest.raises(PermanentError):
@@ -169,7 +171,7 @@ def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBody, bench: Bench) -
     assert [one.disposition for one in step([item])] == [DONE]
 
 
-def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBody, bench: Bench) -> None:
+def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBodyStep, bench: Bench) -> None:
     first, second = unarchived(bench), unarchived(bench, OTHER_PAGE)
     step([first])
     step([first, second])
@@ -177,23 +179,23 @@ def test_only_what_is_new_in_a_batch_is_written(step: ArchiveBody, bench: Bench)
     assert bench.cdx().keys() == {first.capture.id, second.capture.id}
 
 
-def test_a_copied_response_keeps_its_head(step: ArchiveBody, bench: Bench) -> None:
+def test_a_copied_response_keeps_its_head(step: ArchiveBodyStep, bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE, headers=(("Content-Type", "text/html"), ("Server", "old")))
     bench.enter(capture)
-    step([Unarchived(capture, page_file())])
+    step([UnarchivedBody(capture, page_file())])
     payload = bench.archive.read(place_of(bench, capture))
     assert payload.http is not None
     assert (payload.http.status, payload.http.get("server"), payload.body) == (200, "old", PAGE)
     assert [head.type for head in heads(bench)] == ["response"]
 
 
-def test_a_story_goes_beside_its_body_as_metadata(step: ArchiveBody, bench: Bench) -> None:
+def test_a_story_goes_beside_its_body_as_metadata(step: ArchiveBodyStep, bench: Bench) -> None:
     story = Story(content_metadata=ContentMetadata(article_title="A page"))
     step([unarchived(bench, story=story)])
     assert [head.type for head in heads(bench)] == ["resource", "metadata"]
 
 
-def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBody, bench: Bench) -> None:
+def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBodyStep, bench: Bench) -> None:
     first = unarchived(bench)
     second = unarchived(bench, repeat_of=first.capture.id)
     step([first, second])
@@ -203,8 +205,8 @@ def test_a_loose_repeat_becomes_a_revisit_of_the_first(step: ArchiveBody, bench:
     assert rows[second.capture.id].mimetype == REVISIT_MIME
     assert {row.sha1hex for row in rows.values()} == {KEY}
     cells = bench.cells()
-    assert list(cells) == [row_key(KEY), alternate_key(KEY, second.capture.id)]
-    assert set(cells[alternate_key(KEY, second.capture.id)]) == {"file:cdx"}
+    assert list(cells) == [build_row_key(KEY), build_alternate_key(KEY, second.capture.id)]
+    assert set(cells[build_alternate_key(KEY, second.capture.id)]) == {"file:cdx"}
     (path,) = files(bench.home, ".warc.gz")
     assert b"WARC-Refers-To-Target-URI: " + first.capture.url.encode() in _unpacked(path)
     assert [line.mime for line in index_of(files(bench.home, ".cdxj")[0])][-1] == REVISIT_MIME
@@ -214,7 +216,9 @@ def _unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes())
 
 
-def test_a_repeat_of_what_is_on_no_books_is_written_whole(step: ArchiveBody, bench: Bench) -> None:
+def test_a_repeat_of_what_is_on_no_books_is_written_whole(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
     item = unarchived(bench, repeat_of="never entered")
     step([item])
     assert bench.cdx()[item.capture.id].mimetype == "text/html"
@@ -231,13 +235,13 @@ class Counting:
     def __getattr__(self, name: str) -> object:
         return getattr(self.real, name)
 
-    def write(self, entries: Sequence[ArchiveEntry]) -> list[Archived]:
+    def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
         self.writes_bytes.append(sum(len(entry.body) for entry in entries))
         return self.real.write(entries)
 
 
 def test_bodies_are_held_in_memory_only_as_far_as_the_limit(
-    step: ArchiveBody, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    step: ArchiveBodyStep, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive_body, "TOGETHER_MAX_BYTES", 1000)
     sizes = (400, 600, 1, 5000, 300, 300, 300, 300)
@@ -254,7 +258,7 @@ def test_bodies_are_held_in_memory_only_as_far_as_the_limit(
 
 
 def test_one_body_that_is_gone_is_named_and_leaves_nothing_half_done(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     good, gone = unarchived(bench), unarchived(bench, OTHER_PAGE)
     Path(gone.capture.place.path).unlink()
@@ -267,7 +271,7 @@ def test_one_body_that_is_gone_is_named_and_leaves_nothing_half_done(
 
 
 def test_bytes_that_changed_since_are_not_archived_as_the_file(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item = unarchived(bench)
     Path(item.capture.place.path).write_bytes(OTHER_PAGE)
@@ -276,19 +280,19 @@ def test_bytes_that_changed_since_are_not_archived_as_the_file(
     assert bench.cdx() == {}
 
 
-def test_a_pdf_keeps_its_type(step: ArchiveBody, bench: Bench) -> None:
+def test_a_pdf_keeps_its_type(step: ArchiveBodyStep, bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     bench.enter(capture)
-    step([Unarchived(capture, pdf_file())])
+    step([UnarchivedBody(capture, pdf_file())])
     assert bench.cdx()[capture.id].mimetype == "application/pdf"
 
 
-def test_nothing_is_done_for_nothing(step: ArchiveBody, bench: Bench) -> None:
+def test_nothing_is_done_for_nothing(step: ArchiveBodyStep, bench: Bench) -> None:
     assert step([]) == []
     assert not (bench.home / "archive").exists()
 
 
-def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBody, bench: Bench) -> None:
+def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBodyStep, bench: Bench) -> None:
     old = unarchived(bench)
     year = replace(old.capture, captured_at=datetime(2011, 5, 6, tzinfo=UTC))
     replace(step, prefix="mchist{YYYY}")([replace(old, capture=year)])
@@ -297,7 +301,7 @@ def test_bodies_go_to_files_named_as_the_flavour_says(step: ArchiveBody, bench: 
     assert len(heads(bench)) == 1
 
 
-def test_a_row_tells_the_status_its_record_has(bench: Bench, step: ArchiveBody) -> None:
+def test_a_row_tells_the_status_its_record_has(bench: Bench, step: ArchiveBodyStep) -> None:
     """Whatever the capture said of itself: it may have come without one."""
     loose = unarchived(bench)
     step([loose])

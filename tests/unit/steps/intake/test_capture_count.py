@@ -9,41 +9,49 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fixtures.archives import files
-from fonds.bulk.captures.ranking import to_record
-from fonds.bulk.captures.writing import WriteCaptures
-from fonds.formats.cdx import CdxLine
-from fonds.formats.journal import (
+from fonds.archive.capture_rank import encode_record
+from fonds.archive.cdx import CdxLine
+from fonds.archive.table_places import (
+    build_cdx_row,
+    build_first_cells,
+    build_indexed_key,
+    compute_indexed_capture_id,
+)
+from fonds.ingest.bulk.index_job import CaptureWriter
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.persist_file import (
+    PersistFileStep,
+    update_capture_counts,
+)
+from fonds.model.archive import OriginalCapture
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.keys import encode_sha1_base32
+from fonds.stores.journal_table.cells import (
     F_C,
     FILE_CDX,
     Location,
-    first_archived,
-    older_key,
+    parse_first_archived,
     read_first_seen,
     read_location,
-    row_key,
 )
-from fonds.formats.placing import cdx_row, first_cells, indexed_capture_id, indexed_key
-from fonds.formats.surt import surt
-from fonds.model.archive import Original
-from fonds.model.capture import Place, PlaceKind
-from fonds.model.keys import sha1_base32
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.capture_count import note_capture_counts
-from fonds.steps.intake.persist_file import PersistFile
+from fonds.stores.journal_table.keys import build_old_key, build_row_key
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
+from fonds.urls.surt import build_surt
 from step_bench import JOURNAL, LATER, PAGE, Bench, identified, page_file
 from unit.steps.intake.test_archive_body import heads, unarchived
 
 KEY = page_file().sha1
 
 
-def persist(bench: Bench) -> PersistFile:
-    return PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+def persist(bench: Bench) -> PersistFileStep:
+    return PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
 
 
 def count_of(bench: Bench) -> int:
-    return int(json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])["c"])
+    return int(
+        json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])["c"]
+    )
 
 
 def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Bench) -> None:
@@ -56,25 +64,25 @@ def test_each_capture_of_a_file_counts_once_however_often_it_is_noted(bench: Ben
 def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     persist(bench)([identified(capture)])
-    before = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    before = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
     revisit = replace(
         capture, id="revisit", place=replace(capture.place, offset=9_999), record_type="revisit"
     )
-    bench.records.put([cdx_row(revisit, page_file(), revisit.place, LATER)])
-    note_capture_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
-    after = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    bench.records.put([build_cdx_row(revisit, page_file(), revisit.place, LATER)])
+    update_capture_counts(bench.table, bench.records, JOURNAL, [KEY, "ab" * 20])
+    after = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
     assert after == {**before, "c": 2}
 
 
 def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: Bench) -> None:
-    step = ArchiveBody(
+    step = ArchiveBodyStep(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     first = unarchived(bench)
     step([first])
-    cell = json.loads(bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)][F_C])
+    cell = json.loads(bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)][F_C])
     elsewhere = {**cell, "u": "http://first.example/", "d": "2011-02-03T04:05:06Z"}
-    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(elsewhere).encode()})])
     again = unarchived(bench, repeat_of=first.capture.id)
     step([again])
     step([again])
@@ -86,7 +94,7 @@ def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: B
 
 
 def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Bench) -> None:
-    step = ArchiveBody(
+    step = ArchiveBodyStep(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     first = unarchived(bench)
@@ -98,7 +106,7 @@ def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Be
 def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE)
     persist(bench)([identified(captures[0])])
-    others = [cdx_row(one, page_file(), one.place, LATER) for one in captures[1:]]
+    others = [build_cdx_row(one, page_file(), one.place, LATER) for one in captures[1:]]
     bench.records.put(others[:1])
 
     class Outrun:
@@ -106,13 +114,13 @@ def test_a_count_that_others_outran_while_it_was_written_is_counted_again(bench:
 
         get = bench.table.get
 
-        def put(self, table: str, rows: Any, before: dict[bytes, bytes]) -> None:
+        def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
             if others[1:]:
                 bench.records.put([others.pop()])
-                note_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
-            bench.table.put(table, rows, before=before)
+                update_capture_counts(bench.table, bench.records, JOURNAL, [KEY])
+            bench.table.put(table, rows, where_equal=where_equal)
 
-    note_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    update_capture_counts(Outrun(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
     assert count_of(bench) == 3
 
 
@@ -120,22 +128,24 @@ def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
     """As when two pipelines archive one capture at the same moment: row and cell tell one place."""
     capture, later = bench.in_warc(PAGE, PAGE)
     persist(bench)([identified(capture)])
-    bench.records.put([cdx_row(later, page_file(), later.place, LATER)])
-    elsewhere = first_cells(capture, replace(capture.place, path="another.warc.gz", offset=77))
+    bench.records.put([build_cdx_row(later, page_file(), later.place, LATER)])
+    elsewhere = build_first_cells(
+        capture, replace(capture.place, path="another.warc.gz", offset=77)
+    )
 
     class Overtaken:
         """The table, into which another writes the file's place just before the count is written."""
 
         get = bench.table.get
 
-        def put(self, table: str, rows: Any, before: dict[bytes, bytes]) -> None:
+        def put(self, table: str, rows: Any, where_equal: dict[bytes, bytes]) -> None:
             nonlocal elsewhere
-            bench.table.put(JOURNAL, [(row_key(KEY), elsewhere)])
+            bench.table.put(JOURNAL, [(build_row_key(KEY), elsewhere)])
             elsewhere = {}
-            bench.table.put(table, rows, before=before)
+            bench.table.put(table, rows, where_equal=where_equal)
 
-    note_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
-    cells = bench.table.get(JOURNAL, [row_key(KEY)])[row_key(KEY)]
+    update_capture_counts(Overtaken(), bench.records, JOURNAL, [KEY])  # type: ignore[arg-type]
+    cells = bench.table.get(JOURNAL, [build_row_key(KEY)])[build_row_key(KEY)]
     place, seen = read_location(cells), read_first_seen(cells)
     assert place is not None
     assert seen is not None
@@ -145,28 +155,30 @@ def test_a_place_written_while_captures_are_counted_stays(bench: Bench) -> None:
 
 def test_what_an_index_told_of_a_file_is_kept_beside_the_first_capture(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
-    key = surt(capture.url)
+    key = build_surt(capture.url)
     told = Location(key, capture.url, "20110203040506", "ITEM/a.warc.gz", 7, None)
     place = Place(PlaceKind.WARC, told.warc, told.offset, told.size_bytes)
     indexed = replace(capture, captured_at=datetime(2011, 2, 3, 4, 5, 6, tzinfo=UTC))
-    bench.table.put(JOURNAL, [(row_key(KEY), first_cells(indexed, place))])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), build_first_cells(indexed, place))])
     persist(bench)([identified(capture)])
-    rows = dict(bench.table.scan(JOURNAL, row_key(KEY)))
+    rows = dict(bench.table.scan(JOURNAL, build_row_key(KEY)))
     assert len(rows) == 2
-    (later,) = [cells for key, cells in rows.items() if key != row_key(KEY)]
+    (later,) = [cells for key, cells in rows.items() if key != build_row_key(KEY)]
     assert read_location(later) == told
-    assert indexed_key(KEY, later) in rows
-    assert read_location(rows[row_key(KEY)]) != told
-    assert indexed_capture_id(KEY, told).startswith("cdx-")
+    assert build_indexed_key(KEY, later) in rows
+    assert read_location(rows[build_row_key(KEY)]) != told
+    assert compute_indexed_capture_id(KEY, told).startswith("cdx-")
 
 
 def test_a_cell_of_another_hand_that_cannot_be_read_names_no_first() -> None:
     for cell in (b"junk", b'{"u":"u","d":"yesterday"}', b"{}"):
-        assert first_archived({F_C: cell, FILE_CDX: b""}) is None
+        assert parse_first_archived({F_C: cell, FILE_CDX: b""}) is None
     moment = datetime(2017, 10, 27, 22, 21, 13, tzinfo=UTC)
-    assert first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == Original("u", moment)
+    assert parse_first_archived({F_C: b'{"u":"u","d":"2017-10-27T22:21:13"}'}) == OriginalCapture(
+        "u", moment
+    )
     junk = b'{"u":"u","d":"2017-10-27T22:21:13","i":"urn:uuid:1"}'
-    assert first_archived({F_C: junk}) == Original("u", moment)
+    assert parse_first_archived({F_C: junk}) == OriginalCapture("u", moment)
 
 
 NOTE = {
@@ -186,10 +198,10 @@ def note_of(bench: Bench, key: bytes) -> dict[str, Any]:
 def backfill(bench: Bench, *warcs: str) -> None:
     """Write the lines of an index that names these WARCs, each at byte 3."""
     lines = [
-        to_record(
+        encode_record(
             CdxLine(
                 surt="example,b)/", datetime14="20200102030405", url="http://b.example/",
-                mime="text/html", status=200, digest=sha1_base32(bytes.fromhex(KEY)),
+                mime="text/html", status=200, digest=encode_sha1_base32(bytes.fromhex(KEY)),
                 size_bytes=10, offset=3, filename=warc,
             ),
             "text/html",
@@ -197,7 +209,7 @@ def backfill(bench: Bench, *warcs: str) -> None:
         for warc in warcs
     ]  # fmt: skip
     list(
-        WriteCaptures(
+        CaptureWriter(
             lambda: SqliteTable(bench.home / "table.sqlite"),
             lambda: open_sqlite(bench.home / "records.sqlite"),
             JOURNAL,
@@ -211,45 +223,45 @@ def check_note(bench: Bench, key: bytes, count: int) -> None:
 
 
 def test_a_crawlers_note_stays_when_its_file_is_read(bench: Bench) -> None:
-    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     first, second = bench.in_warc(PAGE, PAGE)
     for capture, count in ((first, 8), (first, 8), (second, 9), (first, 9)):
         persist(bench)([identified(capture)])
-        check_note(bench, row_key(KEY), count)
+        check_note(bench, build_row_key(KEY), count)
 
 
 def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
-    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     item = unarchived(bench)
-    copy = PersistFile(bench.table, bench.records, JOURNAL, True, lambda: LATER)
+    copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
     copy([identified(item.capture)])
-    step = ArchiveBody(
+    step = ArchiveBodyStep(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     step([item])
     step([item])
-    check_note(bench, row_key(KEY), 8)
+    check_note(bench, build_row_key(KEY), 8)
 
 
 def test_a_crawlers_note_stays_when_an_index_tells_of_its_file(bench: Bench) -> None:
-    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(NOTE).encode()})])
     backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
-    check_note(bench, row_key(KEY), 9)
+    check_note(bench, build_row_key(KEY), 9)
     backfill(bench, "a/x.warc.gz", "a/y.warc.gz")
-    check_note(bench, row_key(KEY), 9)
+    check_note(bench, build_row_key(KEY), 9)
 
 
 def test_the_capture_a_crawler_noted_counts_once(bench: Bench) -> None:
     note = {**NOTE, "f": "x.warc.gz", "o": 3}
-    bench.table.put(JOURNAL, [(row_key(KEY), {F_C: json.dumps(note).encode()})])
+    bench.table.put(JOURNAL, [(build_row_key(KEY), {F_C: json.dumps(note).encode()})])
     backfill(bench, "a/x.warc.gz")
-    assert note_of(bench, row_key(KEY)) == note
+    assert note_of(bench, build_row_key(KEY)) == note
 
 
 def test_a_row_as_heritrix_writes_it_is_the_files(bench: Bench) -> None:
-    key = older_key(KEY)
+    key = build_old_key(KEY)
     bench.table.put(JOURNAL, [(key, {F_C: json.dumps(NOTE).encode()})])
     for capture in bench.in_warc(PAGE, PAGE):
         persist(bench)([identified(capture)])
-    check_note(bench, row_key(KEY), 9)
+    check_note(bench, build_row_key(KEY), 9)
     check_note(bench, key, 9)

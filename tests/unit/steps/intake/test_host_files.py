@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from fonds.extract.file_meta import describe
-from fonds.library.tracing.traces import rows_of
+from fonds.extract.mime import describe
+from fonds.ingest.steps.identify import IdentifyStep
+from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason
-from fonds.model.file import ROBOTS_TXT, TDMREP, Identified, Kind, Unindexed
-from fonds.model.keys import sha1_base32
+from fonds.model.file import ROBOTS_TXT, TDMREP, IdentifiedCapture, Kind, UnindexedFile
+from fonds.model.keys import encode_sha1_base32
 from fonds.model.rights import Rights
 from fonds.model.rows import (
     CaptureRightsRow,
@@ -26,10 +27,9 @@ from fonds.model.rows import (
     TakedownRow,
 )
 from fonds.model.rows.row import Row
-from fonds.ports.rights import rights_of
-from fonds.steps.intake.host_files import withdraw_files
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.persist_file import PersistFile
+from fonds.restrictions.traces import iter_file_rows
+from fonds.rights.capture_rights import load_capture_rights
+from fonds.rights.host_files import withdraw_files
 from fonds.stores.records.sql import SqlRecords
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench
 
@@ -60,23 +60,23 @@ def file(
 
 
 def repeated(bench: Bench, body: bytes, at: datetime) -> Capture:
-    digest = sha1_base32(bytes.fromhex(describe(body, None).sha1))
+    digest = encode_sha1_base32(bytes.fromhex(describe(body, None).sha1))
     return replace(bench.revisited(digest), url=f"{SITE}/robots.txt", captured_at=at)
 
 
 def persist(bench: Bench, captures: Sequence[Capture], changed: list[str] | None = None) -> None:
     """Each in a batch of its own."""
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     noted: list[str] = [] if changed is None else changed
-    step = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     for one in captures:
-        found = [item for item in identify(one).items if isinstance(item, Identified)]
+        found = [item for item in identify(one).items if isinstance(item, IdentifiedCapture)]
         made = (item for result in step(found) for item in result.items)
-        noted += [item.sha1hex for item in made if isinstance(item, Unindexed)]
+        noted += [item.sha1hex for item in made if isinstance(item, UnindexedFile)]
 
 
 def rights(bench: Bench, *captures: Capture) -> list[Rights]:
-    found = rights_of(bench.records, {one.id: "0" * 40 for one in captures})
+    found = load_capture_rights(bench.records, {one.id: "0" * 40 for one in captures})
     return [found[one.id] for one in captures]
 
 
@@ -124,9 +124,11 @@ def test_what_is_in_force_does_not_depend_on_the_order_of_captures(bench: Bench,
 
 def test_one_batch_leaves_what_many_leave(bench: Bench) -> None:
     some = [page(bench, "a1", hours(1)), file(bench, OPEN, hours(0)), page(bench, "a2", hours(99))]
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
-    items = [item for one in some for item in identify(one).items if isinstance(item, Identified)]
-    PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)(items)
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
+    items = [
+        item for one in some for item in identify(one).items if isinstance(item, IdentifiedCapture)
+    ]
+    PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)(items)
     assert told(bench, some[0], some[2]) == [
         ("Allow: /a", ("train-ai=y", "noai")),
         (None, ("noai",)),
@@ -150,7 +152,7 @@ def test_a_capture_that_comes_again_keeps_what_is_in_force(bench: Bench) -> None
 
 
 def test_files_of_hosts_are_kept_and_read_by_nothing(bench: Bench) -> None:
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
     robots = file(bench, OPEN, hours(0), mime="text/html")
     reserved = file(bench, TDM, hours(0), "/.well-known/tdmrep.json", "text/plain")
     other = file(bench, OPEN, hours(0), "/a/robots.txt")
@@ -159,7 +161,7 @@ def test_files_of_hosts_are_kept_and_read_by_nothing(bench: Bench) -> None:
         (item.file.kind, item.file.mime)
         for one in (robots, reserved, shown)
         for item in identify(one).items
-        if isinstance(item, Identified) and item.file
+        if isinstance(item, IdentifiedCapture) and item.file
     ]
     assert kinds == [
         (Kind.UNREAD, ROBOTS_TXT),
@@ -186,7 +188,7 @@ def test_what_was_taken_down_leaves_no_rows(bench: Bench) -> None:
     robots, known = file(bench, OPEN, hours(0)), page(bench, "a1", hours(1))
     persist(bench, [robots, known])
     sha1hexes = [describe(OPEN, None).sha1, describe(PAGE + b"a1", None).sha1]
-    removed = {type(row) for one in sha1hexes for row in rows_of(bench.records, one)}
+    removed = {type(row) for one in sha1hexes for row in iter_file_rows(bench.records, one)}
     assert {CaptureRightsRow, HostFileRow, HostTextRow, HostCaptureRow} <= removed
     bench.records.put([TakedownRow(one, "other", "", "me", LATER, {}) for one in sha1hexes])
     persist(bench, [robots, known])
@@ -226,10 +228,10 @@ class Interrupted:
 def test_who_writes_last_has_seen_what_others_wrote(bench: Bench) -> None:
     known, newer = page(bench, "a1", hours(5)), file(bench, SHUT, hours(3))
     persist(bench, [file(bench, OPEN, hours(0))])
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
-    items = [item for item in identify(known).items if isinstance(item, Identified)]
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
+    items = [item for item in identify(known).items if isinstance(item, IdentifiedCapture)]
     records: Any = Interrupted(bench.records, lambda: persist(bench, [newer]))
-    PersistFile(bench.table, records, JOURNAL, False, lambda: LATER)(items)
+    PersistFileStep(bench.table, records, JOURNAL, False, lambda: LATER)(items)
     (found,) = rights(bench, known)
     assert found.robots is not None
     assert found.robots.capture_id == newer.id
@@ -261,14 +263,14 @@ def test_a_file_brought_by_who_is_late_for_its_takedown_states_nothing(bench: Be
     reserved = file(bench, TDM, hours(1), "/.well-known/tdmrep.json", "application/json")
     persist(bench, [known])
     sha1hex = describe(TDM, None).sha1
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
-    items = [item for item in identify(reserved).items if isinstance(item, Identified)]
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
+    items = [item for item in identify(reserved).items if isinstance(item, IdentifiedCapture)]
 
     def take_down() -> None:
         bench.records.put([TakedownRow(sha1hex, "other", "", "me", LATER, {})])
 
     records: Any = Reserving(bench.records, take_down)
-    (result,) = PersistFile(bench.table, records, JOURNAL, False, lambda: LATER)(items)
+    (result,) = PersistFileStep(bench.table, records, JOURNAL, False, lambda: LATER)(items)
     assert result.disposition.reason is Reason.TAKEN_DOWN
     assert told(bench, known) == [(None, ("noai",))]
     assert list(bench.records.find(HostFileRow)) == []

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from fonds.extract.file_meta import describe
+from fonds.extract.mime import describe
 from fonds.extract.page import parse_page
-from fonds.kinds.stated_rights import CAPTURES_MAX, rights_of_files, values_of
-from fonds.library.reading.rights import file_rights
+from fonds.ingest.steps.identify import IdentifyStep
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.index_rights import IndexRightsStep
+from fonds.ingest.steps.parse_story import ParseStoryStep
+from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.capture import Capture
 from fonds.model.document import IndexDocument
-from fonds.model.file import Identified, Unindexed, Unparsed
-from fonds.model.story import Parsed
+from fonds.model.file import IdentifiedCapture, UnindexedFile, UnparsedPage
+from fonds.model.story import ParsedPage
 from fonds.ports import Index
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.index_rights import IndexRights
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.story.import_story import ImportStory
-from fonds.steps.story.parse_story import ParseStory
+from fonds.rights.combined_rights import CAPTURES_MAX, build_values, load_file_rights
+from fonds.viewer.rights import load_file_rights as file_rights
 from step_bench import JOURNAL, LATER, PAGE, Bench, open_bench
 
 OTHER = PAGE + b"<!-- another -->"
@@ -54,27 +54,27 @@ def captured(bench: Bench, signal: str | None, body: bytes = PAGE) -> Capture:
 
 def persist(bench: Bench, *captures: Capture) -> list[object]:
     """What comes of the captures, each in a batch of its own."""
-    identify = Identify(bench.archive, describe, 100_000, 100_000)
-    step = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+    identify = IdentifyStep(bench.archive, describe, 100_000, 100_000)
+    step = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
     return [
         made
         for one in captures
-        for result in step([it for it in identify(one).items if isinstance(it, Identified)])
+        for result in step([it for it in identify(one).items if isinstance(it, IdentifiedCapture)])
         for made in result.items
     ]
 
 
-def parsed(bench: Bench, made: Sequence[object]) -> list[Parsed]:
-    parse = ParseStory(bench.archive, parse_page, "reader 1", False, lambda: LATER)
-    work = [one for one in made if isinstance(one, Unparsed)]
-    return [item for one in work for item in parse(one).items if isinstance(item, Parsed)]
+def parsed(bench: Bench, made: Sequence[object]) -> list[ParsedPage]:
+    parse = ParseStoryStep(bench.archive, parse_page, "reader 1", False, lambda: LATER)
+    work = [one for one in made if isinstance(one, UnparsedPage)]
+    return [item for one in work for item in parse(one).items if isinstance(item, ParsedPage)]
 
 
-def import_page(bench: Bench, some: Sequence[Parsed], index: Index | None = None) -> None:
-    ImportStory(bench.records, bench.blobs, index or bench.index, lambda: LATER)(some)
+def import_page(bench: Bench, some: Sequence[ParsedPage], index: Index | None = None) -> None:
+    ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)(some)
 
 
-def stated(bench: Bench, story: Parsed) -> tuple[str, ...]:
+def stated(bench: Bench, story: ParsedPage) -> tuple[str, ...]:
     return bench.index.get([story.story_id])[story.story_id].prefers
 
 
@@ -83,11 +83,11 @@ def test_a_later_capture_that_states_something_changes_the_document(bench: Bench
     import_page(bench, [story])
     assert stated(bench, story) == ("noai",)
     made = persist(bench, captured(bench, "noindex"))
-    assert made == [Unindexed(story.file.sha1)]
+    assert made == [UnindexedFile(story.file.sha1)]
     index = Watched(bench.index)
-    step = IndexRights(bench.records, bench.blobs, index)  # type: ignore[arg-type]
+    step = IndexRightsStep(bench.records, bench.blobs, index)  # type: ignore[arg-type]
     for _ in range(2):
-        step([Unindexed(story.file.sha1), Unindexed("0" * 40)])
+        step([UnindexedFile(story.file.sha1), UnindexedFile("0" * 40)])
         assert sorted(stated(bench, story)) == ["noai", "noindex"]
     assert index.put_count == 1
     text = bench.index.get([story.story_id])[story.story_id].text_content
@@ -102,7 +102,7 @@ def test_a_later_capture_that_states_nothing_sends_nothing(bench: Bench) -> None
 def test_a_capture_that_comes_before_the_page_is_read_is_in_its_document(bench: Bench) -> None:
     made = persist(bench, captured(bench, "noai"), captured(bench, "noindex"))
     (story,) = parsed(bench, made)
-    IndexRights(bench.records, bench.blobs, bench.index)([Unindexed(story.file.sha1)])
+    IndexRightsStep(bench.records, bench.blobs, bench.index)([UnindexedFile(story.file.sha1)])
     assert bench.index.get([story.story_id]) == {}
     import_page(bench, [story])
     assert sorted(stated(bench, story)) == ["noai", "noindex"]
@@ -129,9 +129,9 @@ def test_of_very_many_captures_the_last_are_looked_at_and_other_files_keep_their
     tags = [f"tag-{number}" for number in range(2 * CAPTURES_MAX + 5)]
     persist(bench, *(captured(bench, tag) for tag in tags))
     many, one = describe(PAGE, "text/html").sha1, describe(OTHER, "text/html").sha1
-    found = rights_of_files(bench.records, [many, one])
-    assert values_of(found[one]).prefers == ("noai",)
-    assert len(values_of(found[many]).prefers) == CAPTURES_MAX
+    found = load_file_rights(bench.records, [many, one])
+    assert build_values(found[one]).prefers == ("noai",)
+    assert len(build_values(found[many]).prefers) == CAPTURES_MAX
     told = file_rights(bench.records, many)
     assert sum(len(group.captures) for group in told.captures) == CAPTURES_MAX
     assert not told.is_complete

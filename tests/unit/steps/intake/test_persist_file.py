@@ -8,16 +8,16 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from fonds.formats.journal import alternate_key, row_key
-from fonds.formats.surt import lookup_key, surt
+from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.capture import REVISIT_MIME, Capture
-from fonds.model.disposition import DONE, Reason, Verdict, dropped
-from fonds.model.file import Identified, Unextracted, Unparsed
-from fonds.model.keys import sha1_base32
-from fonds.model.paper import Ungrobided
+from fonds.model.disposition import DONE, Reason, Verdict, drop
+from fonds.model.file import IdentifiedCapture, UnextractedPdf, UnparsedPage
+from fonds.model.keys import encode_sha1_base32
+from fonds.model.paper import UngrobidedPdf
 from fonds.model.rows import FileMetaRow
-from fonds.model.story import Unarchived
-from fonds.steps.intake.persist_file import PersistFile
+from fonds.model.story import UnarchivedBody
+from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
+from fonds.urls.surt import build_surt, lookup_key
 from step_bench import (
     JOURNAL,
     LATER,
@@ -36,12 +36,12 @@ PDF_KEY = pdf_file().sha1
 
 
 @pytest.fixture
-def step(bench: Bench) -> PersistFile:
-    return PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+def step(bench: Bench) -> PersistFileStep:
+    return PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
 
 
-def _copying(bench: Bench) -> PersistFile:
-    return PersistFile(bench.table, bench.records, JOURNAL, True, lambda: LATER)
+def _copying(bench: Bench) -> PersistFileStep:
+    return PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
 
 
 def _owner(bench: Bench, key: str = KEY) -> str:
@@ -54,39 +54,41 @@ def _pdf_in_warc(bench: Bench) -> Capture:
 
 
 def test_a_page_goes_to_the_parser_with_the_charset_of_its_server(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     (result,) = step([replace(identified(capture), charset="utf-8")])
     assert result.disposition is DONE
-    assert result.items == (Unparsed(capture, page_file(), "utf-8"),)
+    assert result.items == (UnparsedPage(capture, page_file(), "utf-8"),)
 
 
 def test_a_pdf_in_a_warc_goes_to_the_extractor_and_stays_where_it_is(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     capture = _pdf_in_warc(bench)
     (result,) = step([identified(capture, PDF)])
     assert (result.disposition, result.items) == (
         DONE,
-        (Unextracted(capture, pdf_file()), Ungrobided(capture, pdf_file())),
+        (UnextractedPdf(capture, pdf_file()), UngrobidedPdf(capture, pdf_file())),
     )
 
 
 def test_a_loose_pdf_goes_to_the_archive_too_and_a_loose_page_by_way_of_the_parser(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     pdf, page = bench.loose(PDF, "application/pdf"), bench.loose()
     of_pdf, of_page = step([identified(pdf, PDF), identified(page)])
     assert of_pdf.items == (
-        Unextracted(pdf, pdf_file()),
-        Ungrobided(pdf, pdf_file()),
-        Unarchived(pdf, pdf_file()),
+        UnextractedPdf(pdf, pdf_file()),
+        UngrobidedPdf(pdf, pdf_file()),
+        UnarchivedBody(pdf, pdf_file()),
     )
-    assert of_page.items == (Unparsed(page, page_file()),)
+    assert of_page.items == (UnparsedPage(page, page_file()),)
 
 
-def test_the_row_of_a_file_says_all_that_identify_learned(step: PersistFile, bench: Bench) -> None:
+def test_the_row_of_a_file_says_all_that_identify_learned(
+    step: PersistFileStep, bench: Bench
+) -> None:
     (capture,) = bench.in_warc(PAGE)
     step([identified(capture)])
     file = page_file()
@@ -96,7 +98,7 @@ def test_the_row_of_a_file_says_all_that_identify_learned(step: PersistFile, ben
 
 
 def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     _, capture = bench.in_warc(OTHER_PAGE, PAGE)
     step([identified(capture)])
@@ -104,13 +106,13 @@ def test_the_row_of_a_capture_in_a_warc_points_to_its_record(
     assert (row.warc_path, row.warc_offset) == (capture.place.path, capture.place.offset)
     assert row.warc_csize == capture.place.size_bytes
     assert (row.sha1hex, row.mimetype, row.datetime) == (KEY, "text/html", "20240305060708")
-    assert row.surt == surt(capture.url)
+    assert row.surt == build_surt(capture.url)
     assert row.surt_key == lookup_key(row.surt)
     assert bench.archive.read(capture.place).body == PAGE
 
 
 def test_the_cells_are_those_of_the_table_as_it_is_specified(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     """Seed 000: all of `file:cdx` in strings, `file:meta` with seven fields, sizes as 8-byte integers."""
     _, capture = bench.in_warc(OTHER_PAGE, PAGE)
@@ -123,7 +125,7 @@ def test_the_cells_are_those_of_the_table_as_it_is_specified(
     assert json.loads(cells["file:meta"]) == asdict(page_file())
     place = capture.place
     assert json.loads(cells["file:cdx"]) == {
-        "surt": surt(capture.url),
+        "surt": build_surt(capture.url),
         "url": capture.url,
         "dt": "20240305060708",
         "warc": place.path,
@@ -141,71 +143,71 @@ def test_the_cells_are_those_of_the_table_as_it_is_specified(
 
 
 def test_a_loose_file_has_a_row_in_the_table_and_no_place_yet(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     step([identified(bench.loose())])
-    assert set(bench.cells()[row_key(KEY)]) == {"file:size", "file:mime", "file:meta"}
+    assert set(bench.cells()[build_row_key(KEY)]) == {"file:size", "file:mime", "file:meta"}
     assert bench.cdx() == {}
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "one after the other"])
 def test_the_first_capture_owns_the_file_and_later_ones_are_noted_beside_it(
-    step: PersistFile, bench: Bench, together: bool
+    step: PersistFileStep, bench: Bench, together: bool
 ) -> None:
     first, second = bench.in_warc(PAGE, PAGE)
     both = [identified(first), identified(second)]
     results = step(both) if together else [*step(both[:1]), *step(both[1:])]
     assert [one.disposition.verdict for one in results] == [Verdict.DONE, Verdict.DROPPED]
-    assert results[1].disposition == dropped(Reason.DUPLICATE, f"same bytes as capture {first.id}")
+    assert results[1].disposition == drop(Reason.DUPLICATE, f"same bytes as capture {first.id}")
     assert (len(results[0].items), results[1].items) == (1, ())
     assert _owner(bench) == first.id
     assert {row.sha1hex for row in bench.cdx().values()} == {KEY}
     assert bench.cdx().keys() == {first.id, second.id}
     cells = bench.cells()
-    assert list(cells) == [row_key(KEY), alternate_key(KEY, second.id)]
-    assert json.loads(cells[row_key(KEY)]["file:cdx"])["url"] == first.url
-    later = cells[alternate_key(KEY, second.id)]
+    assert list(cells) == [build_row_key(KEY), build_alternate_key(KEY, second.id)]
+    assert json.loads(cells[build_row_key(KEY)]["file:cdx"])["url"] == first.url
+    later = cells[build_alternate_key(KEY, second.id)]
     assert set(later) == {"file:cdx"}
     assert json.loads(later["file:cdx"])["offset"] == str(second.place.offset)
 
 
-def test_all_places_of_a_file_are_found_by_its_key(step: PersistFile, bench: Bench) -> None:
+def test_all_places_of_a_file_are_found_by_its_key(step: PersistFileStep, bench: Bench) -> None:
     captures = bench.in_warc(PAGE, PAGE, PAGE, OTHER_PAGE)
     bodies = (PAGE, PAGE, PAGE, OTHER_PAGE)
     step([identified(capture, body) for capture, body in zip(captures, bodies, strict=True)])
-    assert len(bench.table.scan(JOURNAL, prefix=row_key(KEY))) == 3
+    assert len(bench.table.scan(JOURNAL, prefix=build_row_key(KEY))) == 3
 
 
 def test_a_capture_seen_again_finds_itself_the_owner_and_is_sent_on_again(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     captures = [*bench.in_warc(PAGE, PAGE), bench.loose(PDF, "application/pdf")]
     bodies = (PAGE, PAGE, PDF)
     items = [identified(one, body) for one, body in zip(captures, bodies, strict=True)]
     first = step(items)
     before = (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow)))
-    again = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
+    again = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: MOMENT)(items)
     assert again == first
     assert (bench.cells(), bench.cdx(), list(bench.records.find(FileMetaRow))) == before
 
 
 def test_a_loose_repeat_is_handed_to_the_archive_with_the_owners_id(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
     first, second = bench.loose(), bench.loose()
     step([identified(first)])
     (result,) = step([identified(second)])
     assert result.disposition.reason is Reason.DUPLICATE
-    assert result.items == (Unarchived(second, page_file(), repeat_of=first.id),)
-    assert list(bench.cells()) == [row_key(KEY)]
+    assert result.items == (UnarchivedBody(second, page_file(), repeat_of=first.id),)
+    assert list(bench.cells()) == [build_row_key(KEY)]
 
 
 def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
-    step: PersistFile, bench: Bench
+    step: PersistFileStep, bench: Bench
 ) -> None:
-    capture = bench.revisited(f"sha1:{sha1_base32(bytes.fromhex(KEY))}")
-    (result,) = step([Identified(capture, None)])
-    assert result.disposition == dropped(Reason.REVISIT, capture.digest or "")
+    capture = bench.revisited(f"sha1:{encode_sha1_base32(bytes.fromhex(KEY))}")
+    (result,) = step([IdentifiedCapture(capture, None)])
+    assert result.disposition == drop(Reason.REVISIT, capture.digest or "")
     assert result.items == ()
     row = bench.cdx()[capture.id]
     assert (row.sha1hex, row.mimetype, row.url) == (KEY, REVISIT_MIME, capture.url)
@@ -215,9 +217,9 @@ def test_a_revisit_ends_here_and_its_place_is_known_by_its_digest(
 
 @pytest.mark.parametrize("digest", [None, "", "md5:0123", "sha1:short"])
 def test_a_revisit_without_a_digest_ends_here_all_the_same(
-    step: PersistFile, bench: Bench, digest: str | None
+    step: PersistFileStep, bench: Bench, digest: str | None
 ) -> None:
-    (result,) = step([Identified(bench.revisited(digest), None)])
+    (result,) = step([IdentifiedCapture(bench.revisited(digest), None)])
     assert result.disposition.reason is Reason.REVISIT
     assert bench.cdx() == {}
 
@@ -230,40 +232,40 @@ def test_when_bodies_are_copied_what_lies_in_a_warc_is_treated_like_a_loose_file
     results = step([identified(pdf, PDF), identified(page), identified(repeat)])
     assert [one.items for one in results] == [
         (
-            Unextracted(pdf, pdf_file()),
-            Ungrobided(pdf, pdf_file()),
-            Unarchived(pdf, pdf_file()),
+            UnextractedPdf(pdf, pdf_file()),
+            UngrobidedPdf(pdf, pdf_file()),
+            UnarchivedBody(pdf, pdf_file()),
         ),
-        (Unparsed(page, page_file()),),
-        (Unarchived(repeat, page_file(), repeat_of=page.id),),
+        (UnparsedPage(page, page_file()),),
+        (UnarchivedBody(repeat, page_file(), repeat_of=page.id),),
     ]
     assert bench.cdx() == {}
-    assert set(bench.cells()[row_key(PDF_KEY)]) == {"file:size", "file:mime", "file:meta"}
+    assert set(bench.cells()[build_row_key(PDF_KEY)]) == {"file:size", "file:mime", "file:meta"}
 
 
-def test_what_nothing_reads_is_kept_and_says_so(step: PersistFile, bench: Bench) -> None:
+def test_what_nothing_reads_is_kept_and_says_so(step: PersistFileStep, bench: Bench) -> None:
     body = b"%!PS-Adobe-3.0\n%%Title: rivers\nshowpage\n"
     loose, (recorded,) = bench.loose(body, None), bench.in_warc(body + b"%", mime="text/plain")
     results = step([identified(loose, body), identified(recorded, body + b"%")])
     told = [(one.disposition.verdict, one.disposition.reason) for one in results]
     assert told == [("done", Reason.UNREAD_TYPE)] * 2
-    assert [type(item) for one in results for item in one.items] == [Unarchived]
+    assert [type(item) for one in results for item in one.items] == [UnarchivedBody]
 
 
-def test_a_mixed_batch_answers_in_order(step: PersistFile, bench: Bench) -> None:
+def test_a_mixed_batch_answers_in_order(step: PersistFileStep, bench: Bench) -> None:
     (page,) = bench.in_warc(PAGE)
     revisit = bench.revisited(None)
     results = step(
-        [Identified(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
+        [IdentifiedCapture(revisit, None), identified(_pdf_in_warc(bench), PDF), identified(page)]
     )
     assert [one.disposition.reason for one in results] == [Reason.REVISIT, None, None]
     assert [type(one) for result in results for one in result.items] == [
-        Unextracted,
-        Ungrobided,
-        Unparsed,
+        UnextractedPdf,
+        UngrobidedPdf,
+        UnparsedPage,
     ]
 
 
-def test_nothing_is_done_for_nothing(step: PersistFile, bench: Bench) -> None:
+def test_nothing_is_done_for_nothing(step: PersistFileStep, bench: Bench) -> None:
     assert step([]) == []
     assert bench.cells() == {}

@@ -12,34 +12,35 @@ from typing import Any
 
 import pytest
 
-from fonds.formats.journal import F_C, row_key
-from fonds.formats.journal import JOURNAL as SCHEMA
+from fonds.archive.store.folder import FolderArchive
+from fonds.archive.store.options import ArchiveOptions
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.model.archive import Payload
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.story import Unarchived
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.stores.archive.folder import FolderArchive
-from fonds.stores.archive.options import ArchiveOptions
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.model.story import UnarchivedBody
+from fonds.stores.blobs import FolderBlobs
+from fonds.stores.journal_table.cells import F_C
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identified, open_bench, page_file
 from unit.steps.intake.test_archive_body import heads, place_of, unarchived
 
-KEY = row_key(page_file().sha1)
+KEY = build_row_key(page_file().sha1)
 THEIRS = "urn:uuid:00000000-0000-4000-8000-00000000000a"
 
 
 @pytest.fixture
-def step(bench: Bench) -> ArchiveBody:
-    return ArchiveBody(
+def step(bench: Bench) -> ArchiveBodyStep:
+    return ArchiveBodyStep(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
 
 
-def persist(bench: Bench, *, copy_bodies: bool = False) -> PersistFile:
-    return PersistFile(bench.table, bench.records, JOURNAL, copy_bodies, lambda: LATER)
+def persist(bench: Bench, *, copy_bodies: bool = False) -> PersistFileStep:
+    return PersistFileStep(bench.table, bench.records, JOURNAL, copy_bodies, lambda: LATER)
 
 
 def seen(bench: Bench) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def refers_to(bench: Bench, capture: Capture) -> str | None:
 
 
 def test_the_cell_has_the_id_of_the_record_it_leads_to_without_brackets(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     step([unarchived(bench)])
     told = seen(bench)["i"]
@@ -74,7 +75,9 @@ def test_the_cell_has_the_id_of_the_record_it_leads_to_without_brackets(
     assert record_noted(bench).warc_headers["WARC-Record-ID"] == f"<{told}>"
 
 
-def test_a_repeat_names_the_record_and_the_cell_goes_on_to(step: ArchiveBody, bench: Bench) -> None:
+def test_a_repeat_names_the_record_and_the_cell_goes_on_to(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
     first = unarchived(bench)
     again = [unarchived(bench, repeat_of=first.capture.id) for _ in range(2)]
     step([first])
@@ -87,7 +90,7 @@ def test_a_repeat_names_the_record_and_the_cell_goes_on_to(step: ArchiveBody, be
 
 
 def test_of_a_row_without_an_id_a_repeat_is_written_as_before(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     first, again = unarchived(bench), unarchived(bench)
     step([first])
@@ -101,7 +104,7 @@ def test_of_a_row_without_an_id_a_repeat_is_written_as_before(
 
 @pytest.mark.parametrize("told", [THEIRS, f"<{THEIRS}>"])
 def test_what_others_noted_is_named_with_their_address_and_time(
-    step: ArchiveBody, bench: Bench, told: str
+    step: ArchiveBodyStep, bench: Bench, told: str
 ) -> None:
     first, again = unarchived(bench), unarchived(bench)
     step([first])
@@ -125,7 +128,7 @@ def test_what_others_noted_is_named_with_their_address_and_time(
     ],
 )
 def test_what_is_no_id_never_comes_into_a_header(
-    step: ArchiveBody, bench: Bench, evil: str
+    step: ArchiveBodyStep, bench: Bench, evil: str
 ) -> None:
     first, again = unarchived(bench), unarchived(bench)
     step([first])
@@ -164,15 +167,15 @@ def work_until_killed(home: Path, store: str) -> None:
     records, blobs = open_sqlite(home / "records.sqlite"), FolderBlobs(home / "blobs")
     archive = Dying(archive, "write") if store == "archive" else archive
     table = Dying(table, "put") if store == "table" else table
-    ArchiveBody(archive, records, table, blobs, JOURNAL, lambda: LATER)([loose(home)])
+    ArchiveBodyStep(archive, records, table, blobs, JOURNAL, lambda: LATER)([loose(home)])
 
 
-def loose(home: Path) -> Unarchived:
+def loose(home: Path) -> UnarchivedBody:
     path = home / "loose"
     path.write_bytes(PAGE)
     place = Place(PlaceKind.FILE, str(path))
     capture = Capture("f1", "f1", place, path.as_uri(), MOMENT, "file", mime="text/html")
-    return Unarchived(capture, page_file())
+    return UnarchivedBody(capture, page_file())
 
 
 @pytest.mark.parametrize("store", ["archive", "table"])
@@ -191,7 +194,7 @@ def test_after_a_kill_between_warc_and_row_the_cell_has_the_id_of_the_record_it_
     assert bool(noted) == (store == "table")
     bench.archive.recover(lambda _: None)
     item = loose(tmp_path)
-    ArchiveBody(bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER)(
+    ArchiveBodyStep(bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER)(
         [item]
     )
     place, told = place_of(bench, item.capture), seen(bench)
@@ -203,12 +206,12 @@ def test_after_a_kill_between_warc_and_row_the_cell_has_the_id_of_the_record_it_
 
 
 def test_a_body_that_is_copied_out_of_another_warc_gets_the_id_of_our_record(
-    step: ArchiveBody, bench: Bench
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     bench.enter(capture)
     persist(bench, copy_bodies=True)([identified(capture)])
-    step([Unarchived(capture, page_file())])
+    step([UnarchivedBody(capture, page_file())])
     assert seen(bench)["f"] != Path(capture.place.path).name
     assert record_noted(bench).warc_headers["WARC-Record-ID"] == f"<{seen(bench)['i']}>"
 

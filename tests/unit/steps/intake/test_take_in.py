@@ -10,39 +10,40 @@ from pathlib import Path
 import pytest
 
 from fixtures.warcs import DATE, URL, http_response, revisit, warc_record
-from fonds.extract.file_meta import describe
-from fonds.formats.journal import read_file, row_key
-from fonds.formats.warc import Damage, RecordHead, read_heads
+from fonds.archive.warc.scanner import Damage, RecordHead, read_heads
+from fonds.extract.mime import describe
+from fonds.ingest.sources.task_lists import TaskPlaces
+from fonds.ingest.steps.identify import IdentifyStep
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.take_in import TaskIntake
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.file import FileMeta, Unextracted
-from fonds.model.keys import sha1_base32
+from fonds.model.file import FileMeta, UnextractedPdf
+from fonds.model.keys import encode_sha1_base32
 from fonds.model.rows import CdxRow, EntryRow, FileMetaRow
 from fonds.model.step import Result
 from fonds.model.task import Task
-from fonds.sources.tasks import TaskPlaces
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.intake.take_in import TakeIn
+from fonds.stores.journal_table.cells import read_file
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, PAGE, PDF, PDF_MAX_BYTES, Bench, pdf_file
 
 OTHER_PDF = PDF.replace(b"nothing", b"a little")
 
 
 @pytest.fixture
-def take_in(bench: Bench) -> Callable[..., TakeIn]:
-    def made(base: str = "", folder: str = "") -> TakeIn:
-        identify = Identify(bench.archive, describe, PDF_MAX_BYTES, 2_000)
-        persist = PersistFile(bench.table, bench.records, JOURNAL, False, lambda: LATER)
+def take_in(bench: Bench) -> Callable[..., TaskIntake]:
+    def made(base: str = "", folder: str = "") -> TaskIntake:
+        identify = IdentifyStep(bench.archive, describe, PDF_MAX_BYTES, 2_000)
+        persist = PersistFileStep(bench.table, bench.records, JOURNAL, False, lambda: LATER)
         places = TaskPlaces(base, folder)
 
         def scan(path: str) -> Iterator[RecordHead | Damage]:
             with bench.archive.open(path) as stream:
                 yield from read_heads(stream)
 
-        return TakeIn(
-            bench.records, places, identify, persist, Unextracted, lambda: LATER, scan=scan
+        return TaskIntake(
+            bench.records, places, identify, persist, UnextractedPdf, lambda: LATER, scan=scan
         )
 
     return made
@@ -61,13 +62,13 @@ def task_of(capture: Capture, **more: object) -> Task:
 
 
 def test_a_record_of_a_warc_becomes_a_file_and_a_capture(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     capture, _ = bench.in_warc(PDF, OTHER_PDF, mime="application/pdf")
     taken = take_in(folder=str(bench.home))(task_of(capture))
     (work,) = taken.items
     assert taken.disposition is DONE
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert (work.file, work.capture.id) == (pdf_file(), "m1")
     assert work.capture.datetime14 == "20200102030405"
     (row,) = bench.records.find(FileMetaRow)
@@ -77,20 +78,20 @@ def test_a_record_of_a_warc_becomes_a_file_and_a_capture(
 
 
 def test_who_asks_for_what_lies_there_already_asks_for_that_capture(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     """A WARC that is on the books may be named by anybody, wherever it lies."""
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     take_in(folder=str(bench.home))(task_of(capture))
     (work,) = take_in()(task_of(capture, id="m2")).items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert work.capture.id == "m1"
     assert len(list(bench.records.find(CdxRow))) == 1
 
 
 @pytest.mark.parametrize("datetime14", ["20200102030405", None])
 def test_a_known_capture_is_neither_read_nor_noted_again(
-    bench: Bench, take_in: Callable[..., TakeIn], datetime14: str | None
+    bench: Bench, take_in: Callable[..., TaskIntake], datetime14: str | None
 ) -> None:
     """The same URL, time and SHA-1 are the same capture, wherever the task says it lies."""
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
@@ -105,14 +106,14 @@ def test_a_known_capture_is_neither_read_nor_noted_again(
         raise AssertionError("it is read")
 
     def file_of(sha1hex: str) -> FileMeta | None:
-        key = row_key(sha1hex)
+        key = build_row_key(sha1hex)
         return read_file(bench.table.get(JOURNAL, [key]).get(key, {}))
 
     step = replace(
-        take_in(), identify=read, place_of=lambda task: (place, task.address), file_of=file_of
+        take_in(), identify=read, locate=lambda task: (place, task.address), find_file=file_of
     )
     (work,) = step(task).items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert (work.file, work.capture.id) == (pdf_file(), "m1")
     assert work.capture.place.offset == capture.place.offset
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
@@ -120,7 +121,7 @@ def test_a_known_capture_is_neither_read_nor_noted_again(
         step(replace(task, url="http://elsewhere.example/"))
     finished = replace(step, needs_reading=lambda work: work.file != pdf_file())
     (work,) = finished(replace(task, url="http://elsewhere.example/")).items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert work.file == pdf_file()
     assert [row.capture_id for row in bench.records.find(CdxRow)] == ["m1"]
 
@@ -136,7 +137,7 @@ def revisit_of(url: str, **headers: str) -> bytes:
     )
 
 
-PDF_DIGEST = f"sha1:{sha1_base32(bytes.fromhex(pdf_file().sha1))}"
+PDF_DIGEST = f"sha1:{encode_sha1_base32(bytes.fromhex(pdf_file().sha1))}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ PDF_DIGEST = f"sha1:{sha1_base32(bytes.fromhex(pdf_file().sha1))}"
 )
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_task_at_a_revisit_reads_the_response_it_repeats(
-    bench: Bench, take_in: Callable[..., TakeIn], headers: dict[str, str], is_known: bool
+    bench: Bench, take_in: Callable[..., TaskIntake], headers: dict[str, str], is_known: bool
 ) -> None:
     """A task whose record holds no bytes is work on the response of the same WARC."""
     pdf = {"headers": (("Content-Type", "application/pdf"),)}
@@ -174,7 +175,7 @@ def test_a_task_at_a_revisit_reads_the_response_it_repeats(
         step(task_of(original, id="m0", url=URL, datetime14="20240305060708"))
     taken = step(task_of(revisited, sha1hex=pdf_file().sha1))
     (work,) = taken.items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert work.file == pdf_file()
     assert (work.capture.url, work.capture.datetime14) == (URL, "20240305060708")
     assert work.capture.id == ("m0" if is_known else "m1")
@@ -184,12 +185,12 @@ def test_a_task_at_a_revisit_reads_the_response_it_repeats(
     if is_known:
         assert rows[revisited.place.offset] == "warc/revisit"
     (again,) = step(task_of(revisited, id="m2")).items
-    assert isinstance(again, Unextracted)
+    assert isinstance(again, UnextractedPdf)
     assert again.file == pdf_file()
 
 
 def test_a_task_at_a_revisit_of_what_is_not_here_says_so(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (revisited,) = bench.in_records(revisit(), mime="application/pdf")
     taken = take_in(folder=str(bench.home))(task_of(revisited))
@@ -197,19 +198,19 @@ def test_a_task_at_a_revisit_of_what_is_not_here_says_so(
 
 
 def test_a_file_that_was_here_by_another_capture_is_work_all_the_same(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (first,) = bench.in_warc(PDF, mime="application/pdf")
     (second,) = bench.in_warc(PDF, mime="application/pdf")
     step = take_in(folder=str(bench.home))
     step(task_of(first))
     (work,) = step(task_of(second, id="m2")).items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert sorted(bench.cdx()) == ["m1", "m2"]
 
 
 def test_a_loose_file_is_to_be_archived_and_was_seen_when_its_task_came(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (bench.home / "a.pdf").write_bytes(PDF)
     came = LATER - timedelta(hours=3)
@@ -217,14 +218,14 @@ def test_a_loose_file_is_to_be_archived_and_was_seen_when_its_task_came(
     bench.records.ledger.enter([], [row], ["extract_pdf"])
     task = Task(PlaceKind.FILE, "a.pdf", id="m1")
     work, body = take_in(folder=str(bench.home))(task).items
-    assert isinstance(work, Unextracted)
+    assert isinstance(work, UnextractedPdf)
     assert work.capture.captured_at == came
     assert work.capture.url == (bench.home / "a.pdf").as_uri()
-    assert type(body).__name__ == "Unarchived"
+    assert type(body).__name__ == "UnarchivedBody"
 
 
 def test_other_bytes_than_those_asked_for_are_noted_nowhere(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     (bench.home / "a.pdf").write_bytes(PDF)
@@ -240,7 +241,7 @@ def test_other_bytes_than_those_asked_for_are_noted_nowhere(
 
 
 def test_a_page_is_no_pdf_and_is_noted_nowhere(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     (capture,) = bench.in_warc(PAGE)
     taken = take_in(folder=str(bench.home))(task_of(capture))
@@ -250,11 +251,11 @@ def test_a_page_is_no_pdf_and_is_noted_nowhere(
 
 
 def test_work_marked_as_ours_is_believed_of_known_files_alone(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     """The attack: all our fields, our header, and a place nobody else may name."""
     secret = bench.loose(PDF, "application/pdf")
-    forged = Unextracted(secret, pdf_file())
+    forged = UnextractedPdf(secret, pdf_file())
     with pytest.raises(DamagedInputError, match="not known here") as told:
         take_in()(forged)
     assert told.value.reason is Reason.BAD_MESSAGE
@@ -304,7 +305,7 @@ def test_a_warc_is_looked_for_below_the_base_and_else_asked_of_the_web_archive(
 
 
 def test_a_base_on_a_private_address_is_refused_unless_it_is_allowed(
-    bench: Bench, take_in: Callable[..., TakeIn]
+    bench: Bench, take_in: Callable[..., TaskIntake]
 ) -> None:
     capture = bench.loose()
     task = replace(task_of(capture), path="a.warc.gz")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.archives import BACKENDS
+from fonds.archive.warc_names import ALIKE_MAX, WarcNames, list_paths
 from fonds.model.errors import PermanentError
 from fonds.ports import Records
-from fonds.steps.intake.warc_names import ALIKE_MAX, WarcNames, paths_of
 from fonds.stores.records.sql import open_sqlite
 
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
@@ -32,17 +32,17 @@ def add_warcs(records: Records, folder: Path, starts: dict[str, str]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(start)
-        names.remember(name, str(path))
+        names.record_path(name, str(path))
 
 
 def test_a_warc_is_found_by_the_end_of_its_name(tmp_path: Path, records: Records) -> None:
     add_warcs(records, tmp_path, {f"item/{n}.warc.gz": str(n) for n in (0, 1, 100)})
     for number in (0, 1, 100):
         path = str(tmp_path / f"item/{number}.warc.gz")
-        assert paths_of(records, f"{number}.warc.gz") == [path]
-        assert paths_of(records, f"all/item/{number}.warc.gz") == [path]
-    assert paths_of(records, "other/0.warc.gz") == []
-    assert paths_of(records, "00.warc.gz") == []
+        assert list_paths(records, f"{number}.warc.gz") == [path]
+        assert list_paths(records, f"all/item/{number}.warc.gz") == [path]
+    assert list_paths(records, "other/0.warc.gz") == []
+    assert list_paths(records, "00.warc.gz") == []
 
 
 def test_the_end_of_a_name_is_found_by_an_index(tmp_path: Path, records: Records) -> None:
@@ -60,11 +60,11 @@ def test_a_name_that_several_warcs_may_mean_leads_nowhere(tmp_path: Path, record
     many = {f"{n:03}/z.warc.gz": "4" for n in range(ALIKE_MAX)}
     add_warcs(records, tmp_path, twins | copies | many)
     with pytest.raises(PermanentError, match=r"end alike: a/x\.warc\.gz, b/x\.warc\.gz\. Name it"):
-        paths_of(records, "x.warc.gz")
-    assert paths_of(records, "mine/a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
-    assert paths_of(records, "a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
-    assert sorted(paths_of(records, "y.warc.gz")) == [
+        list_paths(records, "x.warc.gz")
+    assert list_paths(records, "mine/a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
+    assert list_paths(records, "a/x.warc.gz") == [str(tmp_path / "a/x.warc.gz")]
+    assert sorted(list_paths(records, "y.warc.gz")) == [
         str(tmp_path / f"{n}/y.warc.gz") for n in "ab"
     ]
     with pytest.raises(PermanentError, match=r"004/z\.warc\.gz, …\. Name it"):
-        paths_of(records, "z.warc.gz")
+        list_paths(records, "z.warc.gz")

@@ -10,35 +10,33 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.web_of_hosts import Web, is_allowed
-from fonds.crawl.frontier import Frontier, Rules
-from fonds.crawl.links import link_to
-from fonds.crawl.pace import PaceRules
-from fonds.fetching.asker import Asker
-from fonds.fetching.chains import ChainRules, Chains
-from fonds.fetching.claims import DomainClaims
-from fonds.fetching.request import Limits
-from fonds.fetching.resolving import Resolver
-from fonds.fetching.shares import AddressShares
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import AddressShares, DomainLeases
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import PaceRules
+from fonds.fetching.request import RequestLimits
+from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.fetching.transfers import Transfers
-from fonds.formats.spooled import from_spool
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.fetch import FetchRules, FetchStep
+from fonds.ingest.steps.keep_host_files import HostFileKeeper
+from fonds.ingest.steps.spool import Spool
+from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
 from fonds.model.archive import Payload
-from fonds.model.capture import Capture, Place
+from fonds.model.capture import Capture, Place, RssEntry
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
-from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
-from fonds.steps.news.fetch import Fetch, FetchRules
-from fonds.steps.news.keep_host_files import KeepHostFiles
-from fonds.steps.news.spool import Spool
-from fonds.steps.news.tdmrep_requests import TdmrepRequests
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.text.exchange import decode_exchange
 
 GAP_S = 0.15
 RULES = FetchRules(body_max_bytes=50_000, redirects_max=4)
-WHO = ChainRules("Fonds/0 (+https://fonds.example)", "Fonds")
-LIMITS = Limits(connect_s=20.0, total_s=25.0, slow_bytes=100, slow_s=5)
-PACES = Rules(
+WHO = FetchSchedulerRules("Fonds/0 (+https://fonds.example)", "Fonds")
+LIMITS = RequestLimits(connect_s=20.0, total_s=25.0, slow_bytes=100, slow_s=5)
+PACES = FrontierRules(
     PaceRules(GAP_S, busy_factor=0.0),
     PaceRules(0.0, busy_factor=0.0, active_max=10),
     PaceRules(0.0, busy_factor=0.0, active_max=100),
@@ -60,7 +58,7 @@ class Kept:
         blob = self.blobs.get(place.path)
         if blob is None:
             raise PermanentError(Reason.MISSING_SOURCE, "it is in the spool no more")
-        return Payload(from_spool(blob)[1])
+        return Payload(decode_exchange(blob)[1])
 
 
 @dataclass
@@ -70,23 +68,23 @@ class Desk:
     web: Web
     blobs: FolderBlobs
     records: SqlRecords
-    fetch: Fetch
+    fetch: FetchStep
 
     def run(self, *urls: str, poll: str = "poll") -> dict[str, Result | Exception]:
         """How each link ended, by its address."""
-        links = [link_to(url, poll, RssEntry(title="told by the feed")) for url in urls]
+        links = [build_link(url, poll, RssEntry(title="told by the feed")) for url in urls]
         self.fetch.begin(list(enumerate(links)))
         found: dict[str, Result | Exception] = {}
         ends_s = time.monotonic() + 60
         while len(found) < len(urls):
             assert time.monotonic() < ends_s, f"still waiting: {set(urls) - found.keys()}"
-            for number, end in self.fetch.ended(0.5):
+            for number, end in self.fetch.collect_finished(0.5):
                 assert urls[number] not in found
                 found[urls[number]] = end
         return found
 
 
-Hosts = Callable[[Asker, Spool], tuple[KeepHostFiles, TdmrepRequests]]
+Hosts = Callable[[Fetcher, Spool], tuple[HostFileKeeper, TdmrepRequests]]
 """What keeps files of hosts, and what asks for their tdmrep.json."""
 
 
@@ -98,23 +96,23 @@ def make_desk(
     paces = more.pop("paces", PACES)
     ca_file = more.pop("ca_file", None)
 
-    def chains() -> Chains:
+    def chains() -> FetchScheduler:
         frontier = Frontier(paces)
-        return Chains(
+        return FetchScheduler(
             WHO,
             Transfers(LIMITS, is_allowed, ca_file),
             Resolver(web.resolve, is_allowed),
             frontier,
-            DomainClaims(records, frontier, who, clock, **more),
+            DomainLeases(records, frontier, who, clock, **more),
             AddressShares(records, who, clock),
             time.monotonic,
         )
 
-    asker, spool = Asker(chains), Spool(blobs, records, Kept(blobs))
+    asker, spool = Fetcher(chains), Spool(blobs, records, Kept(blobs))
     if hosts is None:
-        return Desk(web, blobs, records, Fetch(RULES, asker, spool))
+        return Desk(web, blobs, records, FetchStep(RULES, asker, spool))
     keep, tdmrep = hosts(asker, spool)
-    fetch = Fetch(RULES, asker, spool, keep_robots=keep, tdmrep=tdmrep)
+    fetch = FetchStep(RULES, asker, spool, keep_robots=keep, tdmrep=tdmrep)
     return Desk(web, blobs, records, fetch)
 
 

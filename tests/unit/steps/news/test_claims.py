@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.web_of_hosts import Web, redirect, usual
-from fonds.crawl.frontier import Frontier
-from fonds.crawl.hosts import Turn
-from fonds.crawl.pace import Answer
-from fonds.crawl.request_url import request_url
-from fonds.fetching.chain import Wanted
-from fonds.fetching.chains import Chains
-from fonds.fetching.claims import ELSEWHERE_S, LEASE_S, WANTED_S, DomainClaims
-from fonds.fetching.resolving import Resolver
-from fonds.fetching.shares import AddressShares
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import (
+    ELSEWHERE_S,
+    LEASE_S,
+    REQUEST_LASTS_S,
+    AddressShares,
+    DomainLeases,
+)
+from fonds.fetching.frontier import Frontier
+from fonds.fetching.pace import QueuedRequest, RequestOutcome
+from fonds.fetching.redirect_chain import FetchRequest
+from fonds.fetching.scheduler import FetchScheduler
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
 from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.urls.request_url import parse_request_url
 from unit.steps.news.desk import (
     GAP_S,
     LIMITS,
@@ -62,7 +66,7 @@ def test_what_a_dead_process_held_is_taken_over(web: Web, tmp_path: Path) -> Non
     dead = make_desk(web, tmp_path, "dead")
     url = web.url("a.example")
     capture(dead.run(url)[url])
-    alive = make_desk(web, tmp_path, "alive", is_gone=lambda who: who == "dead")
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
     slow = make_desk(web, tmp_path, "slow", lease_s=0.5)
     try:
         capture(alive.run(url, poll="again")[url])
@@ -82,7 +86,7 @@ def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
     url = web.url("a.example")
     capture(dead.run(url)[url])
     last_s = web.asked("a.example")[-1].at_s
-    alive = make_desk(web, tmp_path, "alive", is_gone=lambda who: who == "dead")
+    alive = make_desk(web, tmp_path, "alive", is_process_gone=lambda who: who == "dead")
     try:
         taken_s = time.monotonic()
         capture(alive.run(url, poll="again")[url])
@@ -93,9 +97,9 @@ def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
             one.records.close()
 
 
-def claims_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainClaims]:
+def claims_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainLeases]:
     frontier = Frontier(PACES)
-    return frontier, DomainClaims(records, frontier, who, clock, **more)
+    return frontier, DomainLeases(records, frontier, who, clock, **more)
 
 
 def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
@@ -104,30 +108,30 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
     _, poller = claims_of(records, "poller")
     _, third = claims_of(records, "third")
     domain = "a.example"
-    assert busy.hold([domain], 0.0) == {domain: 0.0}
+    assert busy.acquire([domain], 0.0) == {domain: 0.0}
     for number in range(3):
-        frontier.offer(Turn(number, "www.a.example", domain, "127.0.0.1"), 0.0)
+        frontier.offer(QueuedRequest(number, "www.a.example", domain, "127.0.0.1"), 0.0)
     (begun,) = frontier.start(0.0, 1)
 
     # Links of others only wait; a poll says that it wants the domain.
-    assert third.hold([domain], 0.0) == {domain: ELSEWHERE_S}
-    assert poller.hold([domain], 0.0, {domain}) == {domain: WANTED_S}
+    assert third.acquire([domain], 0.0) == {domain: ELSEWHERE_S}
+    assert poller.acquire([domain], 0.0, {domain}) == {domain: REQUEST_LASTS_S}
     busy.renew(LEASE_S / 3)
-    assert {turn.key for turn, _ in frontier.late(20.0)} == {0, 1, 2} - {begun.key}
-    assert busy.hold([domain], 20.0) == {domain: ELSEWHERE_S}
-    assert poller.hold([domain], 20.0, {domain}) == {domain: WANTED_S}
+    assert {turn.key for turn, _ in frontier.take_late(20.0)} == {0, 1, 2} - {begun.key}
+    assert busy.acquire([domain], 20.0) == {domain: ELSEWHERE_S}
+    assert poller.acquire([domain], 20.0, {domain}) == {domain: REQUEST_LASTS_S}
 
     # It is given when the last request is over, to nobody else.
-    frontier.ended(begun.key, Answer(0.1), 21.0)
+    frontier.finish(begun.key, RequestOutcome(0.1), 21.0)
     busy.renew(22.0)
-    assert third.hold([domain], 22.0) == {domain: ELSEWHERE_S}
-    assert poller.hold([domain], 23.0, {domain}) == {domain: 0.0}
+    assert third.acquire([domain], 22.0) == {domain: ELSEWHERE_S}
+    assert poller.acquire([domain], 23.0, {domain}) == {domain: 0.0}
     (row,) = records.get(PaceRow, [domain])
     assert (row.claimed_by, row.wanted_by) == ("poller", None)
 
     # Held for a poll alone, it is soon let go of.
     poller.renew(25.0)
-    assert third.hold([domain], 25.0) == {domain: 0.0}
+    assert third.acquire([domain], 25.0) == {domain: 0.0}
     records.close()
 
 
@@ -144,23 +148,25 @@ def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
     _, poller = claims_of(records, "poller")
     shares = AddressShares(records, "busy", clock)
     transfers, resolver = Transfers(LIMITS, is_allowed), Resolver(resolve, is_allowed)
-    chains = Chains(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
-    url = request_url(web.url("www.a.example"))
-    chains.begin([Wanted("key", url, 1000, 3, "text/html")])
-    assert chains.ended(0.0) == []
-    assert poller.hold(["a.example"], 0.0, {"a.example"}) == {"a.example": WANTED_S}
+    chains = FetchScheduler(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
+    url = parse_request_url(web.url("www.a.example"))
+    chains.begin([FetchRequest("key", url, 1000, 3, "text/html")])
+    assert chains.collect_finished(0.0) == []
+    assert poller.acquire(["a.example"], 0.0, {"a.example"}) == {"a.example": REQUEST_LASTS_S}
     for now[0] in (LEASE_S / 3, LEASE_S / 3 + 2, LEASE_S / 3 + 4):
-        assert chains.ended(0.0) == []
-        assert poller.hold(["a.example"], now[0], {"a.example"}) == {"a.example": WANTED_S}
+        assert chains.collect_finished(0.0) == []
+        assert poller.acquire(["a.example"], now[0], {"a.example"}) == {
+            "a.example": REQUEST_LASTS_S
+        }
 
     found.set()
     for now[0] in range(30, 60):  # Each look is a second later.
-        if chains.ended(0.2):
+        if chains.collect_finished(0.2):
             break
     assert web.asked("www.a.example")
     for now[0] in (62, 64):
-        chains.ended(0.0)
-    assert poller.hold(["a.example"], now[0], {"a.example"}) == {"a.example": 0.0}
+        chains.collect_finished(0.0)
+    assert poller.acquire(["a.example"], now[0], {"a.example"}) == {"a.example": 0.0}
     chains.close()
     records.close()
 
@@ -170,24 +176,24 @@ def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path)
     _, polls = claims_of(records, "polls")
     _, links = claims_of(records, "links")
     domain = "a.example"
-    assert polls.hold([domain], 0.0) == {domain: 0.0}
+    assert polls.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in range(10, 90, 10):
-        polls.hold([domain], float(now_s), {domain})
+        polls.acquire([domain], float(now_s), {domain})
         polls.renew(float(now_s))
-    assert links.hold([domain], 90.0) == {domain: 0.0}
+    assert links.acquire([domain], 90.0) == {domain: 0.0}
     records.close()
 
 
 def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
     records = open_sqlite(tmp_path / "records.sqlite")
     frontier, slow = claims_of(records, "slow")
-    slow.hold(["a.example"], 0.0)
-    frontier.offer(Turn("x", "a.example", "a.example", "127.0.0.1"), 0.0)
-    _, other = claims_of(records, "other", is_gone=lambda who: True)
-    assert other.hold(["a.example"], 0.0) == {"a.example": 0.0}
+    slow.acquire(["a.example"], 0.0)
+    frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
+    _, other = claims_of(records, "other", is_process_gone=lambda who: True)
+    assert other.acquire(["a.example"], 0.0) == {"a.example": 0.0}
     slow.renew(LEASE_S / 3)
-    assert not slow.holds("a.example")
-    assert [turn.key for turn, _ in frontier.late(LEASE_S / 3)] == ["x"]
+    assert not slow.is_held("a.example")
+    assert [turn.key for turn, _ in frontier.take_late(LEASE_S / 3)] == ["x"]
     assert frontier.start(100.0, 1) == []
     records.close()
 
@@ -195,15 +201,15 @@ def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path
 def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: Path) -> None:
     records = open_sqlite(tmp_path / "records.sqlite")
     frontier, claims = claims_of(records, "who")
-    claims.hold(["a.example"], 0.0)
+    claims.acquire(["a.example"], 0.0)
     claims.renew(1.0)
-    frontier.offer(Turn("x", "a.example", "a.example", "127.0.0.1"), 0.0)
+    frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
     frontier.start(0.0, 1)
-    frontier.ended("x", Answer(0.1, refused=True, retry_after_s=600.0), 2.0)
+    frontier.finish("x", RequestOutcome(0.1, is_refused=True, retry_after_s=600.0), 2.0)
     claims.renew(2.0)
     (before,) = records.get(PaceRow, ["a.example"])
     assert before.paces.get("a.example", [0.0])[0] < 600.0
-    claims.write_soon("a.example")
+    claims.schedule_write("a.example")
     claims.renew(2.0)
     (after,) = records.get(PaceRow, ["a.example"])
     assert after.paces["a.example"][0] >= 600.0
@@ -234,8 +240,8 @@ def test_a_domain_of_a_living_process_is_taken_after_a_whole_lease_only(tmp_path
     _, living = claims_of(records, "living")
     _, other = claims_of(records, "other")
     domain = "a.example"
-    assert living.hold([domain], 0.0) == {domain: 0.0}
+    assert living.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in (0.0, 1.0, LEASE_S - 1.0):
-        assert other.hold([domain], now_s) == {domain: ELSEWHERE_S}
-    assert other.hold([domain], LEASE_S) == {domain: 0.0}
+        assert other.acquire([domain], now_s) == {domain: ELSEWHERE_S}
+    assert other.acquire([domain], LEASE_S) == {domain: 0.0}
     records.close()

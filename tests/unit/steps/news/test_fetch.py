@@ -20,19 +20,18 @@ from fixtures.web_of_hosts import (
     story,
     usual,
 )
-from fonds.crawl.links import link_to
-from fonds.crawl.redirects import redirect_target
-from fonds.crawl.request_url import RequestUrl
-from fonds.crawl.robots import BYTES_MAX
-from fonds.fetching import chains
-from fonds.formats.spooled import from_spool
-from fonds.model.capture import PlaceKind
+from fonds.fetching import scheduler
+from fonds.fetching.outcomes import resolve_redirect
+from fonds.fetching.robots import MAX_BYTES
+from fonds.following.link_rules import build_link
+from fonds.model.capture import PlaceKind, RssEntry
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import StoreUnavailableError
-from fonds.model.rows import FetchedRow
-from fonds.model.rss_entry import RssEntry
+from fonds.model.rows import FetchedPageRow
 from fonds.model.step import Result
-from fonds.stores.blobs.folder import FolderBlobs
+from fonds.stores.blobs import FolderBlobs
+from fonds.text.exchange import decode_exchange
+from fonds.urls.request_url import RequestUrl
 from unit.steps.news.desk import GAP_S, RULES, Desk, capture, ended
 
 
@@ -52,14 +51,14 @@ def test_a_page_becomes_a_capture_whose_exchange_lies_in_the_spool(desk: Desk) -
     found = capture(desk.run(url)[url])
     assert found.url == desk.web.url("a.example", "/x")
     assert (found.place.kind, found.status, found.mime) == (PlaceKind.SPOOL, 200, "text/html")
-    assert found.id == link_to(url, "poll").id
+    assert found.id == build_link(url, "poll").id
     assert found.rss_entry == RssEntry(link=url, title="told by the feed")
     blob = desk.blobs.get(found.place.path)
     assert blob is not None
-    exchange, body = from_spool(blob)
+    exchange, body = decode_exchange(blob)
     assert body == sent
     assert exchange.hops[-1].request_head.startswith("GET /x HTTP/1.1\r\n")
-    (row,) = desk.records.get(FetchedRow, [found.id])
+    (row,) = desk.records.get(FetchedPageRow, [found.id])
     assert (row.url, row.in_spool, row.etag) == (found.url, True, '"1"')
     assert row.fetched == found.captured_at
 
@@ -76,7 +75,7 @@ def test_redirects_are_followed_under_the_same_rules_and_kept(desk: Desk) -> Non
     url = desk.web.url("a.example")
     found = capture(desk.run(url)[url])
     assert found.url == desk.web.url("b.example")
-    exchange, _ = from_spool(desk.blobs.get(found.place.path) or b"")
+    exchange, _ = decode_exchange(desk.blobs.get(found.place.path) or b"")
     assert [hop.status for hop in exchange.hops] == [302, 301, 200]
     assert [one.target for one in desk.web.asked("a.example")] == [
         "/robots.txt",
@@ -256,7 +255,7 @@ def test_a_compressed_robots_file_holds_and_a_broken_one_forbids(
 
 def test_a_long_answer_for_a_robots_file_means_what_its_status_says(desk: Desk) -> None:
     """An error page longer than is read is no file of rules that allow everything."""
-    long = "x" * (BYTES_MAX + 100_000)
+    long = "x" * (MAX_BYTES + 100_000)
     desk.web.hosts["a.example"] = lambda asked, nth: (
         answer(long, "503 Busy")
         if asked.target == "/robots.txt"
@@ -310,7 +309,7 @@ def test_what_did_not_change_is_not_fetched_twice(desk: Desk) -> None:
     first = capture(desk.run(url)[url])
     again = capture(desk.run(url, poll="next")[url])
     assert (again.status, again.mime) == (304, "text/html")
-    exchange, body = from_spool(desk.blobs.get(again.place.path) or b"")
+    exchange, body = decode_exchange(desk.blobs.get(again.place.path) or b"")
     assert (exchange.hops[-1].status, body) == (304, b"page")
 
     # What was fetched before was refused afterwards: there is nothing to be the same as.
@@ -336,9 +335,9 @@ def test_a_fault_met_with_one_link_is_that_links(
             if url.host == "bad.example" and url.target == "/robots.txt":
                 return None
             raise RuntimeError("a bug")
-        return redirect_target(url, status, location)
+        return resolve_redirect(url, status, location)
 
-    monkeypatch.setattr(chains, "redirect_target", fails)
+    monkeypatch.setattr(scheduler, "resolve_redirect", fails)
     names = ("good", "bad", "bad-robots")
     good, bad, bad_robots = (desk.web.url(f"{name}.example") for name in names)
     found = desk.run(good, bad, bad_robots)
@@ -362,12 +361,12 @@ def test_what_cannot_be_kept_now_is_kept_later_and_not_fetched_again(
 
     monkeypatch.setattr(FolderBlobs, "put", lambda self, blobs: away(blobs))
     url = desk.web.url("a.example")
-    desk.fetch.begin([(0, link_to(url, "poll"))])
+    desk.fetch.begin([(0, build_link(url, "poll"))])
     found: list[tuple[int, Result | Exception]] = []
     raised = 0
     while not found:
         try:
-            found += desk.fetch.ended(0.5)
+            found += desk.fetch.collect_finished(0.5)
         except StoreUnavailableError:
             raised += 1
     assert raised == 2

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fonds.crawl.links import link_to
-from fonds.formats.listings.epochs import FIRST_ID
-from fonds.formats.listings.tables import NEED_CANONICAL_URL
-from fonds.model.capture import Capture, PlaceKind
+from fonds.archive.store.body_sources import (
+    SpooledBodies,
+)
+from fonds.following.link_rules import build_link
+from fonds.following.listings.csv_tables import FIRST_ID, NEED_CANONICAL_URL
+from fonds.ingest.steps.fetch_download import FetchDownloadStep
+from fonds.ingest.steps.spool import Spool
+from fonds.model.capture import Capture, PlaceKind, RssEntry
 from fonds.model.disposition import DONE, Reason
+from fonds.model.entry import Link
 from fonds.model.errors import LimitError, PermanentError, TransientError
-from fonds.model.link import Link
-from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
-from fonds.steps.news.fetch_download import FetchDownload
-from fonds.steps.news.spool import Spool
-from fonds.stores.archive.bodies.spooled import SpooledBodies
 from step_bench import Bench
 
 WRITTEN = datetime(2012, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -36,7 +36,9 @@ class Bucket:
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     away: bool = False
 
-    def dated(self, url: str, bytes_max: int, version: str | None = None) -> tuple[bytes, datetime]:
+    def read_dated(
+        self, url: str, bytes_max: int, version: str | None = None
+    ) -> tuple[bytes, datetime]:
         self.asked.append((url, version))
         if self.away:
             raise TransientError("away")
@@ -45,14 +47,14 @@ class Bucket:
             raise PermanentError(Reason.MISSING_SOURCE, "no such object")
         return found[-1][2], found[-1][1]
 
-    def versions(self, url: str) -> list[tuple[str, datetime]]:
+    def list_versions(self, url: str) -> list[tuple[str, datetime]]:
         return [(one[0], one[1]) for one in self.objects.get(url, [])]
 
 
 @dataclass
 class Desk:
     bucket: Bucket
-    step: FetchDownload
+    step: FetchDownloadStep
     archive: SpooledBodies
 
     def fetch(self, number: int, **told: object) -> Result:
@@ -71,7 +73,7 @@ def address(number: int) -> str:
 
 
 def link(number: int, **told: object) -> Link:
-    made = link_to(address(number), "poll", RssEntry(link=str(number), via="s3://csv/a.csv"))
+    made = build_link(address(number), "poll", RssEntry(link=str(number), via="s3://csv/a.csv"))
     return replace(made, **told)  # type: ignore[arg-type]
 
 
@@ -79,7 +81,7 @@ def link(number: int, **told: object) -> Link:
 def desk(bench: Bench) -> Desk:
     bucket = Bucket({address(5): [("v", WRITTEN, gzip.compress(PAGE))]})
     archive = SpooledBodies(bench.archive, bench.blobs, lambda _: None, 100_000)
-    step = FetchDownload(bucket, Spool(bench.blobs, bench.records, bench.archive), 10_000)
+    step = FetchDownloadStep(bucket, Spool(bench.blobs, bench.records, bench.archive), 10_000)
     return Desk(bucket, step, archive)
 
 

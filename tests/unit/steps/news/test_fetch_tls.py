@@ -9,12 +9,12 @@ import pytest
 
 from fixtures.certificates import make_authority, many_names_context
 from fixtures.web_of_hosts import web_of_hosts
-from fonds.crawl.links import link_to
-from fonds.formats.spooled import from_spool
+from fonds.following.link_rules import build_link
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.link import TlsCheck
-from fonds.model.rows import FetchedRow
+from fonds.model.entry import TlsCheck
+from fonds.model.rows import FetchedPageRow
 from fonds.model.step import Result
+from fonds.text.exchange import decode_exchange
 from unit.steps.news.desk import Desk, capture, ended, make_desk
 
 HOSTS = {"secure.example": False, "expired.example": True}
@@ -32,19 +32,19 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def fetched(desk: Desk, host: str, tls: TlsCheck) -> Result | Exception:
-    link = link_to(desk.web.tls_url(host), f"poll-{tls}", tls=tls)
+    link = build_link(desk.web.tls_url(host), f"poll-{tls}", tls=tls)
     desk.fetch.begin([(0, link)])
     for _ in range(60):
-        for _, end in desk.fetch.ended(0.5):
+        for _, end in desk.fetch.collect_finished(0.5):
             return end
     raise AssertionError("it never ended")
 
 
 def test_a_certificate_that_holds_is_asked_for_by_robots_txt_and_page(desk: Desk) -> None:
     found = capture(fetched(desk, "secure.example", TlsCheck.FULL))
-    exchange, _ = from_spool(desk.blobs.get(found.place.path) or b"")
+    exchange, _ = decode_exchange(desk.blobs.get(found.place.path) or b"")
     assert (exchange.tls_check, exchange.hops[-1].tls is not None) == ("full", True)
-    (row,) = desk.records.get(FetchedRow, [found.id])
+    (row,) = desk.records.get(FetchedPageRow, [found.id])
     assert row.tls is not None
     assert row.tls_check == "full"
     assert [one.target for one in desk.web.asked("secure.example")] == ["/robots.txt", "/story"]
@@ -65,11 +65,11 @@ def test_what_was_relaxed_for_a_source_is_written_down_and_holds_for_it_alone(
 ) -> None:
     assert ended(fetched(desk, host, TlsCheck.FULL)) == BAD
     found = capture(fetched(desk, host, TlsCheck.NONE))
-    exchange, _ = from_spool(desk.blobs.get(found.place.path) or b"")
+    exchange, _ = decode_exchange(desk.blobs.get(found.place.path) or b"")
     assert exchange.tls_check == "none"
-    (row,) = desk.records.get(FetchedRow, [found.id])
+    (row,) = desk.records.get(FetchedPageRow, [found.id])
     assert row.tls_check == "none"
-    again = link_to(desk.web.tls_url(host, "/other"), "poll", tls=TlsCheck.FULL)
+    again = build_link(desk.web.tls_url(host, "/other"), "poll", tls=TlsCheck.FULL)
     desk.fetch.begin([(1, again)])
-    ends = [end for _ in range(20) for _, end in desk.fetch.ended(0.5)][:1]
+    ends = [end for _ in range(20) for _, end in desk.fetch.collect_finished(0.5)][:1]
     assert [ended(end) for end in ends] == [BAD]

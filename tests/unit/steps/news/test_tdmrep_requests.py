@@ -14,27 +14,35 @@ from typing import Any
 import pytest
 
 from fixtures.web_of_hosts import Asked, Pieces, Web, answer, redirect, story
-from fonds.crawl.links import link_to
-from fonds.crawl.pace import PaceRules
-from fonds.crawl.robots import BYTES_MAX, REDIRECTS_MAX
-from fonds.extract.file_meta import describe
-from fonds.fetching.asker import Asker
+from fonds.archive.store.body_sources import (
+    SpooledBodies,
+)
+from fonds.extract.mime import describe
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.pace import PaceRules
+from fonds.fetching.robots import MAX_BYTES, REDIRECTS_MAX
+from fonds.following.link_rules import build_link
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.identify import IdentifyStep
+from fonds.ingest.steps.keep_host_files import HostFileKeeper
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.spool import Spool
+from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
 from fonds.model.capture import Capture
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import StoreUnavailableError
-from fonds.model.file import Identified, Unindexed
+from fonds.model.file import IdentifiedCapture, UnindexedFile
 from fonds.model.rights import Rights
-from fonds.model.rows import CdxRow, FetchedRow, HostFileRow, TakedownRow, TdmrepAnswerRow
+from fonds.model.rows import (
+    CdxRow,
+    FetchedPageRow,
+    HostFileRow,
+    TakedownRow,
+    TdmrepAnswerRow,
+)
 from fonds.model.rows.row import Row
 from fonds.model.step import Result
-from fonds.ports.rights import rights_of
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.intake.identify import Identify
-from fonds.steps.intake.persist_file import PersistFile
-from fonds.steps.news.keep_host_files import KeepHostFiles
-from fonds.steps.news.spool import Spool
-from fonds.steps.news.tdmrep_requests import TdmrepRequests
-from fonds.stores.archive.bodies.spooled import SpooledBodies
+from fonds.rights.capture_rights import load_capture_rights
 from fonds.stores.records.sql import SqlRecords
 from step_bench import JOURNAL, Bench
 from unit.steps.news.desk import PACES, Desk, capture, ended, make_desk
@@ -68,33 +76,35 @@ class Library:
 
     def _hosts(
         self, records: Any
-    ) -> Callable[[Asker, Spool], tuple[KeepHostFiles, TdmrepRequests]]:
-        def hosts(asker: Asker, spool: Spool) -> tuple[KeepHostFiles, TdmrepRequests]:
+    ) -> Callable[[Fetcher, Spool], tuple[HostFileKeeper, TdmrepRequests]]:
+        def hosts(asker: Fetcher, spool: Spool) -> tuple[HostFileKeeper, TdmrepRequests]:
             bench, ours = self.bench, records or self.bench.records
             stores: Any = (_Both(bench), ours, bench.table, bench.blobs)
-            write = ArchiveBody(*stores, JOURNAL, self.now)
-            keep = KeepHostFiles(spool, ours, self.identify, self.persist, write, self.now)
-            return keep, TdmrepRequests(asker, ours, keep.keep, self.now)
+            write = ArchiveBodyStep(*stores, JOURNAL, self.now)
+            keep = HostFileKeeper(spool, ours, self.identify, self.persist, write, self.now)
+            return keep, TdmrepRequests(asker, ours, keep.save, self.now)
 
         return hosts
 
     def identify(self, found: Capture) -> Result:
         archive: Any = _Both(self.bench)
-        return Identify(archive, describe, 10**6, 10**6)(found)
+        return IdentifyStep(archive, describe, 10**6, 10**6)(found)
 
     def persist(self, items: Any) -> Any:
-        return PersistFile(self.bench.table, self.bench.records, JOURNAL, True, self.now)(items)
+        return PersistFileStep(self.bench.table, self.bench.records, JOURNAL, True, self.now)(items)
 
     def note(self, end: Result | Exception) -> Rights:
         """What is stated of a page, once its capture was noted."""
         assert isinstance(end, Result)
-        pages = tuple(one for one in end.items if not isinstance(one, Unindexed))
+        pages = tuple(one for one in end.items if not isinstance(one, UnindexedFile))
         found = capture(replace(end, items=pages))
-        self.persist([one for one in self.identify(found).items if isinstance(one, Identified)])
+        self.persist(
+            [one for one in self.identify(found).items if isinstance(one, IdentifiedCapture)]
+        )
         return self.stated(found)
 
     def stated(self, found: Capture) -> Rights:
-        return rights_of(self.bench.records, {found.id: "0" * 40})[found.id]
+        return load_capture_rights(self.bench.records, {found.id: "0" * 40})[found.id]
 
     def answer(self, host: str = HOST) -> str:
         (row,) = self.bench.records.get(TdmrepAnswerRow, [self.web.url(host, "")])
@@ -167,7 +177,7 @@ def test_a_host_is_asked_once_in_a_day_by_all_processes_and_states_for_all_pages
     assert library.answer() == "200"
     (row,) = library.rows()
     assert (row.url, row.mimetype) == (library.web.url(HOST, PATH), "application/tdmrep+json")
-    assert not any(row.in_spool for row in library.rows(FetchedRow))
+    assert not any(row.in_spool for row in library.rows(FetchedPageRow))
 
 
 def test_after_a_day_it_is_asked_again_and_kept_again_only_if_it_changed(library: Library) -> None:
@@ -251,7 +261,7 @@ def test_whatever_a_host_answers_its_page_goes_on_and_nothing_is_stated(
     assert library.asked()[before:] == ["/2"]
     kept = {"deep": 1, "no array": 1}
     assert len(library.rows()) == kept.get(name, 0)
-    assert len([row for row in library.rows(FetchedRow) if row.url.endswith(PATH)]) == kept.get(
+    assert len([row for row in library.rows(FetchedPageRow) if row.url.endswith(PATH)]) == kept.get(
         name, 0
     )
 
@@ -261,7 +271,7 @@ def test_many_locations_state_what_the_longest_of_the_first_ten_thousand_says(
 ) -> None:
     many = [{"location": f"/{n}", "tdm-reservation": 1} for n in range(11_000)]
     body = json.dumps([{"location": "/story", "tdm-reservation": 0}, *many]).encode()
-    assert len(body) < BYTES_MAX
+    assert len(body) < MAX_BYTES
     states(library.web, lambda: answer(body, headers=JSON))
     urls = [library.web.url(HOST, path) for path in ("/story", "/9998", "/10500/x")]
     found = library.process().run(*urls)
@@ -301,9 +311,9 @@ def test_a_page_that_lay_in_the_spool_when_its_process_died_is_asked_for_no_more
 
     states(library.web, never)
     first = library.process()
-    first.fetch.begin([(0, link_to(url, "poll"))])
+    first.fetch.begin([(0, build_link(url, "poll"))])
     while not hung.is_set():
-        assert first.fetch.ended(0.2) == []
+        assert first.fetch.collect_finished(0.2) == []
     first.fetch.close()
     states(library.web, lambda: answer(RESERVED, headers=JSON))
     (found,) = library.process().run(url).values()
@@ -339,7 +349,7 @@ def test_a_page_does_not_wait_long_for_a_host_that_is_far_away(library: Library)
     desk = library.process(paces=paces)
     while not ends or ended_later(ends[-1]):
         ends += desk.run(url).values()
-        is_spooled = bool(list(library.bench.records.find(FetchedRow)))
+        is_spooled = bool(list(library.bench.records.find(FetchedPageRow)))
         library.later = timedelta(minutes=11) if is_spooled else timedelta(0)
         threading.Event().wait(0.5)
     capture(ends[-1])
@@ -361,7 +371,7 @@ def test_files_whose_captures_state_more_now_are_indexed_again(library: Library)
     assert library.note(early).prefers == ()
     (found,) = library.process().run(other).values()
     assert isinstance(found, Result)
-    restated = [one.sha1hex for one in found.items if isinstance(one, Unindexed)]
+    restated = [one.sha1hex for one in found.items if isinstance(one, UnindexedFile)]
     (row,) = library.bench.records.find(HostFileRow)
     assert library.stated(capture(early)).prefers == STATED
     assert restated == [_sha1hex(library, capture(early))]
@@ -370,7 +380,7 @@ def test_files_whose_captures_state_more_now_are_indexed_again(library: Library)
 
 def _sha1hex(library: Library, found: Capture) -> str:
     (one,) = library.identify(found).items
-    assert isinstance(one, Identified)
+    assert isinstance(one, IdentifiedCapture)
     assert one.sha1hex is not None
     return one.sha1hex
 
@@ -415,12 +425,12 @@ class Away:
 
 def test_an_answer_that_cannot_be_noted_is_noted_the_next_time(library: Library) -> None:
     desk, url = library.process(Away(library.bench.records)), library.web.url(HOST)
-    desk.fetch.begin([(0, link_to(url, "poll"))])
+    desk.fetch.begin([(0, build_link(url, "poll"))])
     found: list[tuple[int, Result | Exception]] = []
     failed = 0
     while not found:
         try:
-            found += desk.fetch.ended(0.5)
+            found += desk.fetch.collect_finished(0.5)
         except StoreUnavailableError:
             failed += 1
     assert failed == 1

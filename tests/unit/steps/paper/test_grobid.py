@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from fonds.bibliography.tei_reading import BibliographyReading
-from fonds.kinds.papers.grobid import KnownGrobid
+from fonds.derivatives.grobid import KnownGrobid
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import PostponedError, TransientError
-from fonds.model.paper import GrobidAnswer, GrobidOutput, GrobidStatus, Ungrobided
+from fonds.model.paper import GrobidOutput, GrobidResponse, GrobidStatus, UngrobidedPdf
 from fonds.model.rows import GrobidRow
 from fonds.model.step import Result
-from fonds.steps.paper.grobid import AskGrobid
+from fonds.papers.bibliography.tei import (
+    BibliographyReading,
+)
+from fonds.papers.grobid_step import GrobidStep
 from step_bench import LATER, MOMENT, PDF, Bench, open_bench, pdf_file
 
-TEI = GrobidAnswer(GrobidStatus.SUCCESS, 200, b"<TEI/>")
+TEI = GrobidResponse(GrobidStatus.SUCCESS, 200, b"<TEI/>")
 EXTRACTOR = "client 1"
 RESTS: list[float] = []
 
@@ -30,15 +32,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     opened.close()
 
 
-def step(bench: Bench, answer: GrobidAnswer | Exception = TEI) -> AskGrobid:
-    def ask(pdf: bytes) -> GrobidAnswer:
+def step(bench: Bench, answer: GrobidResponse | Exception = TEI) -> GrobidStep:
+    def ask(pdf: bytes) -> GrobidResponse:
         assert pdf == PDF
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     known = KnownGrobid(bench.records, EXTRACTOR)
-    return AskGrobid(
+    return GrobidStep(
         *(bench.archive, ask, EXTRACTOR, known, lambda item: Result(items=(item,))),
         *(RESTS.append, lambda _: BibliographyReading()),
     )
@@ -51,7 +53,7 @@ def row(status: str, extractor: str = EXTRACTOR) -> GrobidRow:
 
 def test_what_the_server_made_goes_on_with_where_it_came_from(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    result = step(bench)(Ungrobided(capture, pdf_file()))
+    result = step(bench)(UngrobidedPdf(capture, pdf_file()))
     expected = GrobidOutput(
         *(pdf_file().sha1, GrobidStatus.SUCCESS, 200, "<TEI/>", None),
         *(pdf_file(), capture, EXTRACTOR),
@@ -61,8 +63,8 @@ def test_what_the_server_made_goes_on_with_where_it_came_from(bench: Bench) -> N
 
 def test_a_failure_is_a_result_too(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
-    failed = GrobidAnswer(GrobidStatus.TIMEOUT, -4, error_msg="slow")
-    result = step(bench, failed)(Ungrobided(capture, pdf_file()))
+    failed = GrobidResponse(GrobidStatus.TIMEOUT, -4, error_msg="slow")
+    result = step(bench, failed)(UngrobidedPdf(capture, pdf_file()))
     (output,) = result.items
     assert isinstance(output, GrobidOutput)
     assert (output.status, output.status_code, output.error_msg) == ("error-timeout", -4, "slow")
@@ -71,7 +73,7 @@ def test_a_failure_is_a_result_too(bench: Bench) -> None:
 def test_a_server_that_is_away_costs_no_attempt(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     result = step(bench, PostponedError("GROBID answers 503", 40.0))(
-        Ungrobided(capture, pdf_file())
+        UngrobidedPdf(capture, pdf_file())
     )
     ended = result.disposition
     assert (ended.verdict, ended.reason, ended.after_s) == (Verdict.DEFERRED, Reason.NOT_YET, 40.0)
@@ -81,13 +83,13 @@ def test_a_server_that_is_away_costs_no_attempt(bench: Bench) -> None:
 def test_a_connection_that_broke_off_is_the_runtimes_to_try_again(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     with pytest.raises(TransientError):
-        step(bench, TransientError("broke off"))(Ungrobided(capture, pdf_file()))
+        step(bench, TransientError("broke off"))(UngrobidedPdf(capture, pdf_file()))
 
 
 def test_bytes_that_are_gone_are_a_result_and_stand_aside(bench: Bench) -> None:
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     Path(capture.place.path).unlink()
-    result = step(bench)(Ungrobided(capture, pdf_file()))
+    result = step(bench)(UngrobidedPdf(capture, pdf_file()))
     (output,) = result.items
     assert isinstance(output, GrobidOutput)
     assert (output.status, output.status_code) == ("error-source", -6)
@@ -111,7 +113,7 @@ def test_nothing_is_asked_twice(bench: Bench, before: GrobidRow | None, asked: b
     (capture,) = bench.in_warc(PDF, mime="application/pdf")
     if before is not None:
         bench.records.put([before])
-    work = Ungrobided(capture, pdf_file())
+    work = UngrobidedPdf(capture, pdf_file())
     result = step(bench)(work)
     assert (result.disposition, bool(result.items)) == (DONE, asked)
     assert step(bench)(replace(work, after=MOMENT)).items == result.items

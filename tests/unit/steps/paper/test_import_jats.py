@@ -10,17 +10,20 @@ from pathlib import Path
 import pytest
 
 from fixtures.jats import jats
-from fonds.bibliography.jats_reading import JatsReading, read_jats_bytes
-from fonds.extract.file_meta import describe
-from fonds.formats.journal import row_key
-from fonds.kinds.fixity import fixity_of_row
-from fonds.model.disposition import DONE, Reason, Verdict, quarantined
+from fonds.derivatives.fixity import build_row_fixity
+from fonds.extract.mime import describe
+from fonds.model.disposition import DONE, Reason, Verdict, quarantine
 from fonds.model.errors import ChildError, PermanentError
 from fonds.model.file import Kind
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import build_text_blob_key
 from fonds.model.paper import UnreadArticle
 from fonds.model.rows import FixityRow, JatsRow
-from fonds.steps.paper.import_jats import ImportJats
+from fonds.papers.bibliography.jats import (
+    JatsReading,
+    read_jats_bytes,
+)
+from fonds.papers.jats_step import ImportJatsStep
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, Bench, open_bench
 
 
@@ -36,9 +39,9 @@ def article(bench: Bench, body: bytes) -> UnreadArticle:
     return UnreadArticle(capture, describe(body, "text/xml"))
 
 
-def step(bench: Bench) -> ImportJats:
+def step(bench: Bench) -> ImportJatsStep:
     stores = (bench.archive, bench.table, bench.records, bench.blobs, bench.index)
-    return ImportJats(*stores, JOURNAL, read_jats_bytes, lambda: LATER)
+    return ImportJatsStep(*stores, JOURNAL, read_jats_bytes, lambda: LATER)
 
 
 def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
@@ -50,15 +53,15 @@ def test_an_article_is_kept_and_can_be_searched(bench: Bench) -> None:
     (row,) = bench.records.find(JatsRow)
     assert (row.status, row.title, row.doi) == ("success", "On the Weight of Air", "10.1000/air.5")
     assert (row.published, row.language, row.reference_count) == ("2020-03-07", "en", 1)
-    text = bench.blobs.get(text_blob_key(key)) or b""
+    text = bench.blobs.get(build_text_blob_key(key)) or b""
     assert text.decode() == "Air weighs.\n\nBegin\nIt was weighed twice.\n\nWe thank."
-    cells = bench.cells()[row_key(key)]
+    cells = bench.cells()[build_row_key(key)]
     whole, less = (json.loads(cells[f"bib0:bib_{one}"]) for one in ("json", "metadata"))
     assert whole == {**less, "body": "Begin\nIt was weighed twice."}
     found = bench.index.get([key])[key]
     assert (found.kind, found.article_title) == (Kind.JATS, "On the Weight of Air")
     assert str(found.publication_date) == "2020-03-07"
-    assert fixity_of_row(row) in list(bench.records.find(FixityRow))
+    assert build_row_fixity(row) in list(bench.records.find(FixityRow))
 
 
 def test_an_article_without_text_has_no_words(bench: Bench) -> None:
@@ -86,7 +89,7 @@ def test_an_article_that_ends_its_reader_is_named(bench: Bench) -> None:
         raise ChildError(Reason.TIMEOUT, "20 seconds")
 
     (ended,) = replace(step(bench), read=read)([article(bench, jats())])
-    assert ended.disposition == quarantined(Reason.TIMEOUT, "20 seconds")
+    assert ended.disposition == quarantine(Reason.TIMEOUT, "20 seconds")
     (row,) = bench.records.find(JatsRow)
     assert (row.status, row.error_msg) == ("unreadable", "20 seconds")
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from fonds.bibliography.paper import Author, Citation, Paper, to_json
-from fonds.catalog.store import Catalog
-from fonds.catalog.works.work import Work, WorkAuthor
-from fonds.formats.journal import row_key
-from fonds.kinds.fixity import fixity_of_row
+from fonds.derivatives.fixity import build_row_fixity
 from fonds.model.disposition import DONE
-from fonds.model.paper import MATCH_VERSION, Unmatched
+from fonds.model.paper import MATCH_VERSION, UnmatchedPaper
 from fonds.model.rows import CitationRow, FixityRow, MatchRow
-from fonds.steps.paper.match import MatchPapers
+from fonds.papers.bibliography.paper import Author, Citation, Paper, encode_paper
+from fonds.papers.catalog.store import Catalog
+from fonds.papers.catalog.work import Work, WorkAuthor
+from fonds.papers.match_step import MatchPapersStep
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, Bench, open_bench
 
 SHA1 = "ab" * 20
@@ -70,12 +70,12 @@ def match(
     catalog.declare()
     catalog.put(works)
     if paper is not None:
-        bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:metadata": to_json(paper)})])
-    step = MatchPapers(bench.table, bench.records, JOURNAL, lambda: catalog, lambda: LATER)
-    results = step([Unmatched(SHA1), Unmatched(SHA1)])
+        bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:metadata": encode_paper(paper)})])
+    step = MatchPapersStep(bench.table, bench.records, JOURNAL, lambda: catalog, lambda: LATER)
+    results = step([UnmatchedPaper(SHA1), UnmatchedPaper(SHA1)])
     assert [one.disposition for one in results] == [DONE, DONE]
     (row,) = bench.records.find(MatchRow)
-    return row, bench.cells().get(row_key(SHA1), {}), list(bench.records.find(CitationRow))
+    return row, bench.cells().get(build_row_key(SHA1), {}), list(bench.records.find(CitationRow))
 
 
 def test_cells_row_and_citations(bench: Bench) -> None:
@@ -93,7 +93,7 @@ def test_cells_row_and_citations(bench: Bench) -> None:
         (1, None, "none", "10.5555/none"),
     ]
     assert "Tides and the banks" in cited[0].reference
-    assert fixity_of_row(row) in bench.records.find(FixityRow)
+    assert build_row_fixity(row) in bench.records.find(FixityRow)
 
 
 def test_what_an_earlier_match_said_is_gone(bench: Bench) -> None:
@@ -112,8 +112,8 @@ def test_a_file_without_bibliography_has_a_row_that_says_so(bench: Bench) -> Non
 
 
 def test_a_cell_that_is_no_bibliography_is_passed_over(bench: Bench) -> None:
-    bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:tei_json": to_json(PAPER)})])
-    bench.table.put(JOURNAL, [(row_key(SHA1), {"grobid0:metadata": b"{"})])
+    bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:tei_json": encode_paper(PAPER)})])
+    bench.table.put(JOURNAL, [(build_row_key(SHA1), {"grobid0:metadata": b"{"})])
     assert match(bench, None, RIVERS)[0].work == RIVERS.id
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from fixtures.pdfs import text_pdf
-from fonds.bibliography.own_reading import VERSION
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
-from fonds.formats.journal import row_key
-from fonds.kinds.fixity import fixity_of_row
+from fonds.derivatives.fixity import build_row_fixity
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.model.disposition import DONE
 from fonds.model.pdf import PdfStatus, PdfText
 from fonds.model.rows import BibliographyRow, FixityRow, GrobidRow
-from fonds.steps.paper.persist_bibliography import PersistBibliography
+from fonds.papers.bibliography.paper_text import VERSION
+from fonds.papers.bibliography_step import PersistBibliographyStep
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, Bench, open_bench, pdf_file
 
 SHA1 = pdf_file().sha1
@@ -45,14 +45,14 @@ def text(bench: Bench, paper: object = PAPER, status: PdfStatus = PdfStatus.SUCC
 
 
 def keep(bench: Bench, *items: PdfText) -> BibliographyRow:
-    step = PersistBibliography(bench.table, bench.records, JOURNAL, lambda: LATER)
+    step = PersistBibliographyStep(bench.table, bench.records, JOURNAL, lambda: LATER)
     assert [one.disposition for one in step(items)] == [DONE] * len(items)
     (row,) = bench.records.find(BibliographyRow)
     return row
 
 
 def cells(bench: Bench) -> dict[str, bytes]:
-    return bench.cells().get(row_key(SHA1), {})
+    return bench.cells().get(build_row_key(SHA1), {})
 
 
 def test_row_cells_and_fixity(bench: Bench) -> None:
@@ -68,7 +68,7 @@ def test_row_cells_and_fixity(bench: Bench) -> None:
     assert found["bib_status"] == {"status": "success", "extractor": VERSION}
     assert cells(bench)["bib0:bib_quality"] == b"marginal"
     (fixity,) = bench.records.find(FixityRow)
-    assert fixity == fixity_of_row(row)
+    assert fixity == build_row_fixity(row)
 
 
 @pytest.mark.parametrize("paper", [None, [], {"title": 5}, {"authors": "x"}])
@@ -106,12 +106,12 @@ def test_what_an_earlier_version_read_leaves_the_family_of_grobid(bench: Bench) 
         "grobid0:status": json.dumps(told).encode(),
         "grobid0:status_code": b"\0" * 8,
     }
-    bench.table.put(JOURNAL, [(row_key(SHA1), old)])
+    bench.table.put(JOURNAL, [(build_row_key(SHA1), old)])
     keep(bench, text(bench))
     names = {name for name in cells(bench) if name.startswith("grobid0:")}
     assert names == {"grobid0:status_code"}
     theirs = {**old, "grobid0:metadata": b'{"grobid_version": "0.8.1"}', "grobid0:status": b"{}"}
-    bench.table.put(JOURNAL, [(row_key(SHA1), theirs)])
+    bench.table.put(JOURNAL, [(build_row_key(SHA1), theirs)])
     keep(bench, text(bench))
     assert theirs.items() <= cells(bench).items()
 

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from fixtures.tei import citation, tei
-from fonds.bibliography.tei_reading import read_tei_bytes
-from fonds.formats.journal import cells as journal_cells
-from fonds.formats.journal import decode_integer, row_key
-from fonds.kinds.fixity import fixity_of_row
+from fonds.derivatives.fixity import build_row_fixity
 from fonds.model.disposition import DONE, Reason
 from fonds.model.errors import ChildError
-from fonds.model.keys import tei_blob_key
+from fonds.model.keys import build_tei_blob_key
 from fonds.model.paper import GrobidOutput, GrobidStatus
 from fonds.model.rows import FixityRow, GrobidRow
-from fonds.steps.paper.persist_grobid import PersistGrobid
+from fonds.papers.bibliography.tei import read_tei_bytes
+from fonds.papers.grobid_step import PersistGrobidStep
+from fonds.stores.journal_table import cells as journal_cells
+from fonds.stores.journal_table.cells import decode_integer
+from fonds.stores.journal_table.keys import build_row_key
 from step_bench import JOURNAL, LATER, Bench, open_bench, pdf_file
 
 SHA1 = pdf_file().sha1
@@ -42,7 +43,7 @@ def output(
 
 
 def keep(bench: Bench, *items: GrobidOutput) -> GrobidRow:
-    step = PersistGrobid(
+    step = PersistGrobidStep(
         *(bench.table, bench.records, bench.blobs, JOURNAL), read_tei_bytes, lambda: LATER
     )
     assert [one.disposition for one in step(items)] == [DONE] * len(items)
@@ -51,7 +52,7 @@ def keep(bench: Bench, *items: GrobidOutput) -> GrobidRow:
 
 
 def cells(bench: Bench) -> dict[str, bytes]:
-    return bench.cells()[row_key(SHA1)]
+    return bench.cells()[build_row_key(SHA1)]
 
 
 def test_all_six_columns_the_blob_and_the_row(bench: Bench) -> None:
@@ -69,13 +70,13 @@ def test_all_six_columns_the_blob_and_the_row(bench: Bench) -> None:
     whole, less = (json.loads(found[f"grobid0:{one}"]) for one in ("tei_json", "metadata"))
     assert whole["title"] == "On the Weight of Air"
     assert whole == {**less, "body": ("word " * 200).strip()}
-    assert bench.blobs.get(tei_blob_key(SHA1)) == WHOLE.encode()
+    assert bench.blobs.get(build_tei_blob_key(SHA1)) == WHOLE.encode()
     assert (row.status, row.status_code, row.quality) == ("success", 200, "good")
     assert (row.grobid_version, row.updated, row.extractor) == ("0.8.1", LATER, "client 1")
     assert (row.metadata or {})["biblio"]["title"] == "On the Weight of Air"
     assert (row.metadata or {})["reference_count"] == 1
     fixity = {one.part: one for one in bench.records.find(FixityRow)}
-    assert fixity["grobid"] == fixity_of_row(row)
+    assert fixity["grobid"] == build_row_fixity(row)
     assert fixity["tei"].size_bytes == len(WHOLE.encode())
 
 
@@ -88,7 +89,7 @@ def test_a_failure_is_kept_whatever_its_code(bench: Bench, status: str, code: in
     assert (row.status, row.status_code, row.error_msg) == (status, code, "it failed")
     assert decode_integer(cells(bench)["grobid0:status_code"]) == code
     assert cells(bench).keys() == {"grobid0:status_code", "grobid0:status"}
-    assert not bench.blobs.exists([tei_blob_key(SHA1)])
+    assert not bench.blobs.filter_existing([build_tei_blob_key(SHA1)])
 
 
 @pytest.mark.parametrize("text", ["<html><body>Bad Gateway</body></html>", "<TEI", "", WHOLE[:-50]])
@@ -102,7 +103,7 @@ def test_tei_that_ends_its_reader_is_named(bench: Bench) -> None:
     def read(_: bytes) -> object:
         raise ChildError(Reason.TIMEOUT, "20 seconds")
 
-    step = PersistGrobid(
+    step = PersistGrobidStep(
         *(bench.table, bench.records, bench.blobs, JOURNAL),
         read,
         lambda: LATER,  # type: ignore[arg-type]
@@ -134,4 +135,4 @@ def test_what_is_too_long_for_a_cell_lies_in_the_blob(
     status = json.loads(cells(bench)["grobid0:status"])
     assert "grobid0:tei_xml" in status["left_out"]
     assert "grobid0:tei_xml" not in cells(bench)
-    assert bench.blobs.get(tei_blob_key(SHA1)) == WHOLE.encode()
+    assert bench.blobs.get(build_tei_blob_key(SHA1)) == WHOLE.encode()

@@ -8,17 +8,31 @@ from pathlib import Path
 
 import pytest
 
-from fonds.formats.envelope import encode
-from fonds.kinds.known_pdfs import forget
+from fonds.derivatives.pdf import remember_nothing
+from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.disposition import DONE, Reason, Verdict, Weight, dropped, ending, quarantined
+from fonds.model.disposition import (
+    DONE,
+    Reason,
+    Verdict,
+    Weight,
+    drop,
+    end,
+    quarantine,
+)
 from fonds.model.errors import ChildError, FaultError, PermanentError
-from fonds.model.file import Unextracted
-from fonds.model.pdf import PAGE0_FORM, PdfExtraction, PdfStatus, PdfText, Thumbnail
+from fonds.model.file import UnextractedPdf
+from fonds.model.pdf import (
+    PAGE0_FORM,
+    PdfExtraction,
+    PdfStatus,
+    PdfText,
+    Thumbnail,
+)
 from fonds.model.step import Result
 from fonds.model.task import Task
-from fonds.steps.pdf.extract_pdf import ExtractPdf
-from fonds.wiring.steps import take_known
+from fonds.queues.messages.envelope import encode
+from fonds.wiring.steps import pass_known_work
 from step_bench import PDF, Bench, pdf_file
 
 READ = PdfExtraction(
@@ -64,8 +78,10 @@ def capture(bench: Bench) -> Capture:
 @pytest.fixture
 def read(bench: Bench, capture: Capture) -> Read:
     def called(extract: Reading, salvage: Reading) -> tuple[Result, PdfText]:
-        step = ExtractPdf(bench.archive, extract, salvage, "reader 1", forget, take_known)
-        result = step(Unextracted(capture, pdf_file()))
+        step = ExtractPdfStep(
+            bench.archive, extract, salvage, "reader 1", remember_nothing, pass_known_work
+        )
+        result = step(UnextractedPdf(capture, pdf_file()))
         text = result.items[-1]
         assert isinstance(text, PdfText)
         return result, text
@@ -102,16 +118,16 @@ def test_every_status_ends_as_its_reason_weighs(read: Read, status: PdfStatus) -
     if status.reason is None:
         assert result.disposition is DONE
     elif status.reason.weight is Weight.REFUSED:
-        assert result.disposition == dropped(status.reason, "why")
+        assert result.disposition == drop(status.reason, "why")
     else:
-        assert result.disposition == quarantined(status.reason, "why")
+        assert result.disposition == quarantine(status.reason, "why")
     assert (text.status, text.error_msg, text.pdf_extra) == (status, "why", {"page_count": 1})
     assert (text.page0_thumbnail, len(result.items)) == (False, 1)
 
 
 def test_a_failure_without_words_goes_by_its_status(read: Read) -> None:
     result, _ = read(Reader(PdfExtraction(PdfStatus.ENCRYPTED)), Reader(BARE))
-    assert result.disposition == quarantined(Reason.ENCRYPTED_PDF, "encrypted")
+    assert result.disposition == quarantine(Reason.ENCRYPTED_PDF, "encrypted")
 
 
 def test_a_thumbnail_is_handed_on_even_when_the_rest_failed(read: Read) -> None:
@@ -137,7 +153,7 @@ def test_of_a_killed_reader_the_metadata_are_salvaged(
     salvage = Reader(BARE)
     result, text = read(Reader(ChildError(reason, "stopped")), salvage)
     assert salvage.read == [PDF]
-    assert result.disposition == quarantined(status.reason or Reason.TIMEOUT, "stopped")
+    assert result.disposition == quarantine(status.reason or Reason.TIMEOUT, "stopped")
     assert (text.status, text.error_msg) == (status, "stopped")
     assert (text.pdf_info, text.pdf_extra) == ({"Title": "A title"}, {"page_count": 3})
     assert (text.text, text.page0_thumbnail, len(result.items)) == (None, False, 1)
@@ -146,7 +162,7 @@ def test_of_a_killed_reader_the_metadata_are_salvaged(
 def test_when_salvaging_is_killed_too_the_first_reason_stands(read: Read) -> None:
     timeout = ChildError(Reason.TIMEOUT, "took 60 s")
     result, text = read(Reader(timeout), Reader(ChildError(Reason.CRASHED_READER, "signal 11")))
-    assert result.disposition == quarantined(Reason.TIMEOUT, "took 60 s")
+    assert result.disposition == quarantine(Reason.TIMEOUT, "took 60 s")
     assert (text.status, text.error_msg) == (PdfStatus.ERROR_TIMEOUT, "took 60 s")
     assert (text.pdf_info, text.pdf_extra, text.text) == (None, None, None)
     assert text.file_meta == pdf_file()
@@ -156,8 +172,10 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).write_bytes(PDF + b"more")
     extract = Reader(READ)
-    step = ExtractPdf(bench.archive, extract, Reader(BARE), "reader 1", forget, take_known)
-    result = step(Unextracted(capture, pdf_file()))
+    step = ExtractPdfStep(
+        bench.archive, extract, Reader(BARE), "reader 1", remember_nothing, pass_known_work
+    )
+    result = step(UnextractedPdf(capture, pdf_file()))
     (text,) = result.items
     assert isinstance(text, PdfText)
     assert text.status is PdfStatus.ERROR_SOURCE
@@ -173,9 +191,9 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
 def test_a_source_that_is_gone_is_told_by_its_own_reason(bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).unlink()
-    result = ExtractPdf(bench.archive, Reader(READ), Reader(BARE), "reader 1", forget, take_known)(
-        Unextracted(capture, pdf_file())
-    )
+    result = ExtractPdfStep(
+        bench.archive, Reader(READ), Reader(BARE), "reader 1", remember_nothing, pass_known_work
+    )(UnextractedPdf(capture, pdf_file()))
     assert result.disposition.reason is Reason.MISSING_SOURCE
     assert [getattr(item, "status", None) for item in result.items] == [PdfStatus.ERROR_SOURCE]
 
@@ -185,7 +203,7 @@ def test_a_fault_of_ours_is_kept_apart_from_the_file_s(read: Read) -> None:
         raise FaultError("in the child process:\nKeyError")
 
     result, text = read(fault, Reader(BARE))
-    assert result.disposition == quarantined(
+    assert result.disposition == quarantine(
         Reason.INTERNAL_ERROR, "in the child process:\nKeyError"
     )
     assert text.status is PdfStatus.ERROR_INTERNAL
@@ -216,20 +234,20 @@ def test_each_form_of_picture_goes_to_its_own_topic_and_before_the_text(read: Re
 def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
     bench: Bench, reason: Reason, status: PdfStatus, is_raised: bool
 ) -> None:
-    def take_in(_: Task | Unextracted) -> Result:
+    def take_in(_: Task | UnextractedPdf) -> Result:
         if is_raised:
             raise PermanentError(reason, "the reason in words")
-        return Result(ending(reason, "the reason in words"))
+        return Result(end(reason, "the reason in words"))
 
     def read(_: bytes) -> PdfExtraction:
         raise AssertionError("nothing is read")
 
-    step = ExtractPdf(bench.archive, read, read, "reader 2", forget, take_in)
+    step = ExtractPdfStep(bench.archive, read, read, "reader 2", remember_nothing, take_in)
     task = Task(PlaceKind.PETABOX, "a.pdf", item="item", sha1hex="ab" * 20, id="m1")
     ended = step(task)
     (text,) = ended.items
     assert isinstance(text, PdfText)
-    assert ended.disposition == ending(reason, "the reason in words")
+    assert ended.disposition == end(reason, "the reason in words")
     assert (text.sha1hex, text.status, text.file_meta) == ("ab" * 20, status, None)
     assert (text.error_msg, text.source.id) == ("the reason in words", "m1")
     assert text.source.place == Place(PlaceKind.PETABOX, "item/a.pdf")
@@ -239,8 +257,8 @@ def test_a_task_that_leads_to_no_pdf_has_a_result_under_its_sha1(
 def test_what_is_known_is_not_even_fetched(bench: Bench) -> None:
     capture = bench.loose(PDF, "application/pdf")
     Path(capture.place.path).unlink()
-    known = quarantined(Reason.BROKEN_PDF, "as before")
-    step = ExtractPdf(
-        bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known, take_known
+    known = quarantine(Reason.BROKEN_PDF, "as before")
+    step = ExtractPdfStep(
+        bench.archive, Reader(READ), Reader(BARE), "reader 1", lambda item: known, pass_known_work
     )
-    assert step(Unextracted(capture, pdf_file())) == Result(known)
+    assert step(UnextractedPdf(capture, pdf_file())) == Result(known)

@@ -11,17 +11,19 @@ from typing import Any
 import pytest
 
 from fixtures.pdfs import image_pdf
-from fonds.extract.pdf import PdfLimits, extract_pdf_bytes
+from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
+from fonds.ingest.steps.persist_pdf import (
+    PersistPdfTextStep,
+    PersistThumbnailStep,
+)
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.document import SearchQuery
 from fonds.model.file import FileMeta
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import build_text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
-from fonds.model.rows import PdfMetaRow, Row, StoppedRow
-from fonds.steps.pdf.persist_pdf_text import PersistPdfText
-from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
-from fonds.stores.blobs.folder import FolderBlobs
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.model.rows import CrashedPdfRow, PdfMetaRow, Row
+from fonds.search.index.tantivy_index import TantivyIndex
+from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import open_sqlite
 
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
@@ -54,24 +56,24 @@ FAILED = replace(
 
 
 @pytest.fixture
-def step(tmp_path: Path) -> Iterator[PersistPdfText]:
+def step(tmp_path: Path) -> Iterator[PersistPdfTextStep]:
     records = open_sqlite(tmp_path / "records.sqlite")
     blobs, index = FolderBlobs(tmp_path / "blobs"), TantivyIndex(tmp_path / "index")
-    yield PersistPdfText(records, blobs, index, lambda: MOMENT, 30.0)
+    yield PersistPdfTextStep(records, blobs, index, lambda: MOMENT, 30.0)
     records.close()
 
 
-def _row(step: PersistPdfText) -> PdfMetaRow:
+def _row(step: PersistPdfTextStep) -> PdfMetaRow:
     (row,) = step.records.get(PdfMetaRow, [KEY])
     return row
 
 
-def _made(step: PersistPdfText) -> PdfMetaRow:
+def _made(step: PersistPdfTextStep) -> PdfMetaRow:
     step([READ])
     return _row(step)
 
 
-def test_text_row_and_document_are_kept(step: PersistPdfText) -> None:
+def test_text_row_and_document_are_kept(step: PersistPdfTextStep) -> None:
     assert len(step([READ])) == 1
     row = _row(step)
     assert (row.status, row.page_count, row.word_count, row.has_page0_thumbnail) == (
@@ -82,30 +84,30 @@ def test_text_row_and_document_are_kept(step: PersistPdfText) -> None:
     )
     assert row.pdf_created == datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
     assert (row.metadata or {})["author"] == "A. Writer"
-    assert step.blobs.get(text_blob_key(KEY)) == b"\n  First line\nmore words"
+    assert step.blobs.get(build_text_blob_key(KEY)) == b"\n  First line\nmore words"
     document = step.index.get([KEY])[KEY]
     assert document.publication_date == date(2020, 2, 3)
     assert (document.url, document.article_title) == (CAPTURE.url, "First line")
 
 
-def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistPdfText) -> None:
+def test_without_title_and_text_the_name_of_the_file_is_the_title(step: PersistPdfTextStep) -> None:
     step([replace(READ, text=None)])
     assert step.index.get([KEY])[KEY].article_title == "pa per.pdf"
 
 
-def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfText) -> None:
+def test_the_language_is_kept_so_that_the_index_can_be_made_again(step: PersistPdfTextStep) -> None:
     step([replace(READ, text=None, pdf_extra={"language": "pt"})])
     assert (_row(step).metadata or {})["language"] == "pt"
     assert step.index.get([KEY])[KEY].language == "pt"
 
 
-def test_of_two_titles_the_one_that_says_something_is_kept(step: PersistPdfText) -> None:
+def test_of_two_titles_the_one_that_says_something_is_kept(step: PersistPdfTextStep) -> None:
     step([replace(READ, pdf_info={"Title": " A title ", "TITLE": " "})])
     assert (_row(step).metadata or {})["title"] == "A title"
     assert step.index.get([KEY])[KEY].article_title == "A title"
 
 
-def test_a_failure_is_noted_and_not_indexed(step: PersistPdfText) -> None:
+def test_a_failure_is_noted_and_not_indexed(step: PersistPdfTextStep) -> None:
     step([FAILED])
     assert (_row(step).status, _row(step).error_msg) == ("error-timeout", "took too long")
     assert step.index.get([KEY]) == {}
@@ -113,16 +115,16 @@ def test_a_failure_is_noted_and_not_indexed(step: PersistPdfText) -> None:
 
 @pytest.mark.parametrize("status", [one for one in PdfStatus if one.reason is not None])
 def test_a_failure_never_takes_the_place_of_a_success(
-    step: PersistPdfText, status: PdfStatus
+    step: PersistPdfTextStep, status: PdfStatus
 ) -> None:
     step([READ])
     step([replace(FAILED, status=status)])
     assert (_row(step).status, _row(step).extractor) == ("success", "reader 1")
-    assert step.blobs.get(text_blob_key(KEY)) is not None
+    assert step.blobs.get(build_text_blob_key(KEY)) is not None
     assert KEY in step.index.get([KEY])
 
 
-def test_a_failure_leaves_alone_what_was_partly_read(step: PersistPdfText) -> None:
+def test_a_failure_leaves_alone_what_was_partly_read(step: PersistPdfTextStep) -> None:
     """Pages that could not be read leave a message and no words; the outcome is a success all the same."""
     extra = {"page_count": 2, "word_count": None}
     step([replace(READ, status=PdfStatus.PARTIAL, text=None, pdf_extra=extra, error_msg="page 1")])
@@ -130,20 +132,20 @@ def test_a_failure_leaves_alone_what_was_partly_read(step: PersistPdfText) -> No
     assert (_row(step).status, _row(step).error_msg) == ("partial", "page 1")
 
 
-def test_a_success_takes_the_place_of_a_failure(step: PersistPdfText) -> None:
+def test_a_success_takes_the_place_of_a_failure(step: PersistPdfTextStep) -> None:
     step([FAILED])
     step([READ])
     assert (_row(step).status, _row(step).error_msg) == ("success", None)
     assert KEY in step.index.get([KEY])
 
 
-def test_a_result_takes_the_place_of_a_row_of_another_program(step: PersistPdfText) -> None:
+def test_a_result_takes_the_place_of_a_row_of_another_program(step: PersistPdfTextStep) -> None:
     step.records.put([replace(_made(step), status="text-too-large", extractor="")])
     step([FAILED])
     assert (_row(step).status, _row(step).extractor) == ("error-timeout", "reader 2")
 
 
-def test_pages_without_words_have_a_count_of_words(step: PersistPdfText) -> None:
+def test_pages_without_words_have_a_count_of_words(step: PersistPdfTextStep) -> None:
     body = image_pdf()
     read = extract_pdf_bytes(body, PdfLimits())
     step([replace(READ, text=read.text, pdf_extra=read.pdf_extra, status=read.status)])
@@ -153,27 +155,27 @@ def test_pages_without_words_have_a_count_of_words(step: PersistPdfText) -> None
     assert found.document.id == KEY
 
 
-def test_that_the_bytes_could_not_be_had_says_nothing_of_the_file(step: PersistPdfText) -> None:
+def test_that_the_bytes_could_not_be_had_says_nothing_of_the_file(step: PersistPdfTextStep) -> None:
     step([replace(FAILED, status=PdfStatus.ENCRYPTED)])
     step([replace(FAILED, status=PdfStatus.ERROR_SOURCE)])
     assert _row(step).status == "encrypted"
-    assert [one.status for one in step.records.find(StoppedRow)] == []
+    assert [one.status for one in step.records.find(CrashedPdfRow)] == []
 
 
 def test_what_stopped_a_reader_is_remembered_by_its_extractor_for_a_while(
-    step: PersistPdfText,
+    step: PersistPdfTextStep,
 ) -> None:
     step([READ])
     step([FAILED])
-    (stop,) = step.records.find(StoppedRow)
-    assert stop == StoppedRow(
+    (stop,) = step.records.find(CrashedPdfRow)
+    assert stop == CrashedPdfRow(
         KEY, "reader 2", "error-timeout", "took too long", MOMENT, MOMENT + timedelta(days=30)
     )
     assert _row(step).status == "success"
 
 
-def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfText) -> None:
-    pictures = PersistThumbnail(step.blobs, step.records)
+def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfTextStep) -> None:
+    pictures = PersistThumbnailStep(step.blobs, step.records)
     step([READ])
     assert not _row(step).has_page0_thumbnail
     pictures([Thumbnail(KEY, PAGE0_FORM, b"picture")])
@@ -183,9 +185,9 @@ def test_a_row_speaks_of_a_thumbnail_exactly_when_it_is_there(step: PersistPdfTe
 
 
 def test_a_picture_before_its_row_is_noted_too_and_other_forms_are_not(
-    step: PersistPdfText,
+    step: PersistPdfTextStep,
 ) -> None:
-    pictures, other = PersistThumbnail(step.blobs, step.records), "2" * 40
+    pictures, other = PersistThumbnailStep(step.blobs, step.records), "2" * 40
     pictures([Thumbnail(KEY, PAGE0_FORM, b"picture"), Thumbnail(other, "360px-png", b"picture")])
     step([READ, replace(READ, sha1hex=other)])
     told = {row.sha1hex: row.has_page0_thumbnail for row in step.records.find(PdfMetaRow)}
@@ -202,10 +204,10 @@ def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Pa
             return getattr(records, name)
 
         def put(self, rows: Sequence[Row]) -> None:
-            PersistThumbnail(blobs, records)([Thumbnail(KEY, PAGE0_FORM, b"picture")])
+            PersistThumbnailStep(blobs, records)([Thumbnail(KEY, PAGE0_FORM, b"picture")])
             records.put(rows)
 
-    PersistPdfText(Meanwhile(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0)(
+    PersistPdfTextStep(Meanwhile(), blobs, TantivyIndex(tmp_path / "index"), lambda: MOMENT, 30.0)(
         [READ]
     )
     (row,) = records.get(PdfMetaRow, [KEY])
@@ -213,7 +215,7 @@ def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Pa
     assert row.has_page0_thumbnail
 
 
-def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText) -> None:
+def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfTextStep) -> None:
     found = {
         "title": "Of the page",
         "title_from": "page",
@@ -241,13 +243,13 @@ def test_what_was_found_stands_in_the_row_with_where_it_was(step: PersistPdfText
     assert step.index.get([KEY])[KEY].article_title == "Of the page"
 
 
-def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfText) -> None:
+def test_a_newer_failure_takes_the_place_of_an_older_one(step: PersistPdfTextStep) -> None:
     step([replace(FAILED, extractor="reader 1")])
     step([FAILED])
     assert _row(step).extractor == "reader 2"
 
 
-def test_done_twice_is_done_once(step: PersistPdfText) -> None:
+def test_done_twice_is_done_once(step: PersistPdfTextStep) -> None:
     step([READ])
     once = _row(step)
     step([READ, READ])

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+from fonds.ingest.steps.persist_pdf import (
+    PersistThumbnailStep,
+)
 from fonds.model.disposition import DONE
 from fonds.model.pdf import PAGE0_FORM, Thumbnail
-from fonds.steps.pdf.persist_thumbnail import PersistThumbnail
 from step_bench import Bench
 
 KEY, OTHER = "ab12" + "0" * 36, "cd34" + "0" * 36
 
 
 @pytest.fixture
-def step(bench: Bench) -> PersistThumbnail:
-    return PersistThumbnail(bench.blobs, bench.records)
+def step(bench: Bench) -> PersistThumbnailStep:
+    return PersistThumbnailStep(bench.blobs, bench.records)
 
 
-def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, bench: Bench) -> None:
+def test_each_picture_lies_under_the_sha1_of_its_pdf(
+    step: PersistThumbnailStep, bench: Bench
+) -> None:
     results = step([Thumbnail(KEY, PAGE0_FORM, b"first"), Thumbnail(OTHER, PAGE0_FORM, b"second")])
     assert [(one.disposition, one.items) for one in results] == [(DONE, ()), (DONE, ())]
     assert bench.blobs.get(f"thumbnail/pdf/ab/12/{KEY}.180px.jpg") == b"first"
@@ -25,7 +29,7 @@ def test_each_picture_lies_under_the_sha1_of_its_pdf(step: PersistThumbnail, ben
 
 
 def test_done_twice_is_done_once_and_the_newest_stands(
-    step: PersistThumbnail, bench: Bench
+    step: PersistThumbnailStep, bench: Bench
 ) -> None:
     step([Thumbnail(KEY, PAGE0_FORM, b"older"), Thumbnail(KEY, PAGE0_FORM, b"older")])
     step([Thumbnail(KEY, PAGE0_FORM, b"newer")])
@@ -34,5 +38,5 @@ def test_done_twice_is_done_once_and_the_newest_stands(
     assert len(files) == 1
 
 
-def test_nothing_is_done_for_nothing(step: PersistThumbnail) -> None:
+def test_nothing_is_done_for_nothing(step: PersistThumbnailStep) -> None:
     assert step([]) == []

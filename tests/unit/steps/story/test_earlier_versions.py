@@ -10,14 +10,14 @@ from itertools import permutations
 
 import pytest
 
-from fonds.kinds import indexed, story_versions
-from fonds.kinds.documents import text_blob
-from fonds.library.reindex import reindex
+from fonds.audit.repair.reindex import reindex
+from fonds.derivatives import document_rows, story_versions
+from fonds.derivatives.documents import build_text_blob
+from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.model.document import IndexDocument, SearchQuery
-from fonds.model.keys import text_blob_key
-from fonds.model.story import ContentMetadata, Parsed, Story
-from fonds.steps.story.import_story import ImportStory
-from fonds.stores.index.tantivy_index import TantivyIndex
+from fonds.model.keys import build_text_blob_key
+from fonds.model.story import ContentMetadata, ParsedPage, Story
+from fonds.search.index.tantivy_index import TantivyIndex
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file
 
 ID = "1" * 64
@@ -26,17 +26,17 @@ DAY = timedelta(days=1)
 
 def version(
     bench: Bench, day: int, text: str, title: str = "A page", extractor: str = "reader 1"
-) -> Parsed:
+) -> ParsedPage:
     """A page captured on this day, with bytes of its own."""
     body = PAGE + b"<!-- %d -->" % day
     capture = replace(bench.loose(body), id=f"c{day}", captured_at=MOMENT + day * DAY)
     bench.enter(capture)
     content = ContentMetadata(url=capture.url, text_content=text, article_title=title)
-    return Parsed(capture, page_file(body), Story(content_metadata=content), ID, extractor)
+    return ParsedPage(capture, page_file(body), Story(content_metadata=content), ID, extractor)
 
 
-def take_in(bench: Bench, versions: Sequence[Parsed], later: timedelta = timedelta()) -> None:
-    ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER + later)(versions)
+def take_in(bench: Bench, versions: Sequence[ParsedPage], later: timedelta = timedelta()) -> None:
+    ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER + later)(versions)
 
 
 def shown(bench: Bench) -> IndexDocument:
@@ -85,12 +85,12 @@ def test_a_text_or_title_is_there_once(bench: Bench) -> None:
 
     for day, (text, title) in enumerate(zip(texts, titles, strict=True)):
         item = version(bench, day, text, title)
-        ImportStory(bench.records, Reading(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
+        ImportStoryStep(bench.records, Reading(), bench.index, lambda: LATER)([item])  # type: ignore[arg-type]
     # Of days 4 and 5 text and title are the same. The newest of "one", "two" and "A" are of days 3, 2 and 1.
     assert days(shown(bench)) == [3, 2, 1]
     assert [one.title for one in shown(bench).earlier] == ["B", "B", "A"]
     assert shown(bench).earlier_left_out == 0
-    wanted = {text_blob_key(page_file(PAGE + b"<!-- %d -->" % day).sha1) for day in (3, 2)}
+    wanted = {build_text_blob_key(page_file(PAGE + b"<!-- %d -->" % day).sha1) for day in (3, 2)}
     assert set(read[-2:]) == wanted
     assert is_found(bench, "one two three title:a")
 
@@ -127,7 +127,7 @@ def test_more_versions_than_there_is_room_for_are_counted(
 def test_longer_texts_than_there_is_room_for_are_cut_between_words_and_counted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexed, "EARLIER_CHARACTERS_MAX", 30)
+    monkeypatch.setattr(document_rows, "EARLIER_MAX_CHARS", 30)
     texts = ["oldest words", "words " + "middle " * 5, "twelve words", "newest"]
     take_in(bench, [version(bench, day, text) for day, text in enumerate(texts)])
     assert (days(shown(bench)), shown(bench).earlier_left_out) == ([2, 1, 0], 2)
@@ -140,10 +140,10 @@ def test_longer_texts_than_there_is_room_for_are_cut_between_words_and_counted(
 def test_a_text_that_is_gone_is_named_by_a_reindex(bench: Bench) -> None:
     take_in(bench, [version(bench, 0, "first"), version(bench, 1, "second")])
     sha1hex = page_file(PAGE + b"<!-- 0 -->").sha1
-    bench.blobs.delete([text_blob_key(sha1hex)])
+    bench.blobs.delete([build_text_blob_key(sha1hex)])
     assert reindex(bench.records, bench.blobs, bench.index, lambda _: None).textless == [sha1hex]
     assert days(shown(bench)) == [0]
-    bench.blobs.put([text_blob(sha1hex, b"first")])
+    bench.blobs.put([build_text_blob(sha1hex, b"first")])
     reindex(bench.records, bench.blobs, bench.index, lambda _: None)
     assert is_found(bench, "first")
 
@@ -152,7 +152,7 @@ def test_an_index_of_before_asks_for_a_reindex(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fonds.model.errors import ConfigurationError
-    from fonds.stores.index import tantivy_schema
+    from fonds.search.index import tantivy_schema
 
     before = {
         name: field for name, field in tantivy_schema.WORD_FIELDS.items() if "earlier" not in name

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fonds.ingest.steps.import_story import ImportStoryStep, choose_publication_date
+from fonds.model.capture import RssEntry
 from fonds.model.disposition import DONE
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import StoryMetaRow
-from fonds.model.story import ContentMetadata, Parsed, RssEntry, Story
-from fonds.steps.story.import_story import ImportStory, publication_date
+from fonds.model.story import ContentMetadata, ParsedPage, Story
 from step_bench import LATER, OTHER_PAGE, PAGE, Bench, page_file
 
 KEY, ID = page_file().sha1, "5" * 64
@@ -33,13 +34,15 @@ STORY = Story(rss_entry=RssEntry(link="http://news.example/0"), content_metadata
 
 
 @pytest.fixture
-def step(bench: Bench) -> ImportStory:
-    return ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+def step(bench: Bench) -> ImportStoryStep:
+    return ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def parsed(bench: Bench, story: Story = STORY, body: bytes = PAGE, story_id: str = ID) -> Parsed:
+def parsed(
+    bench: Bench, story: Story = STORY, body: bytes = PAGE, story_id: str = ID
+) -> ParsedPage:
     capture = replace(bench.in_warc(body)[0], collection="floods")
-    return Parsed(capture, page_file(body), story, story_id, "reader 1")
+    return ParsedPage(capture, page_file(body), story, story_id, "reader 1")
 
 
 def document_of(bench: Bench, id_: str = ID) -> IndexDocument:
@@ -55,9 +58,11 @@ def _row(bench: Bench, key: str = KEY) -> StoryMetaRow:
     return row
 
 
-def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, bench: Bench) -> None:
+def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(
+    step: ImportStoryStep, bench: Bench
+) -> None:
     assert [one.disposition for one in step([parsed(bench)])] == [DONE]
-    assert bench.blobs.get(text_blob_key(KEY)) == TEXT.encode()
+    assert bench.blobs.get(build_text_blob_key(KEY)) == TEXT.encode()
     row = _row(bench)
     assert (row.story_id, row.status, row.extractor) == (ID, "success", "reader 1")
     assert (row.url, row.canonical_domain) == ("http://news.example/own", "news.example")
@@ -69,7 +74,7 @@ def test_the_text_is_in_the_blobs_and_the_rest_in_the_row(step: ImportStory, ben
     assert row.story["content_metadata"]["text_content"] is None
 
 
-def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
+def test_the_document_is_complete(step: ImportStoryStep, bench: Bench) -> None:
     step([parsed(bench)])
     assert document_of(bench) == IndexDocument(
         id=ID,
@@ -91,7 +96,9 @@ def test_the_document_is_complete(step: ImportStory, bench: Bench) -> None:
     )
 
 
-def test_a_story_of_which_little_is_known_keeps_its_text(step: ImportStory, bench: Bench) -> None:
+def test_a_story_of_which_little_is_known_keeps_its_text(
+    step: ImportStoryStep, bench: Bench
+) -> None:
     item = parsed(bench, Story(content_metadata=ContentMetadata(text_content="Some words")))
     step([item])
     row, document = _row(bench), document_of(bench)
@@ -101,20 +108,24 @@ def test_a_story_of_which_little_is_known_keeps_its_text(step: ImportStory, benc
     assert (document.text_content, document.indexed_date) == ("Some words", LATER)
 
 
-def test_a_story_without_text_has_an_empty_one_everywhere(step: ImportStory, bench: Bench) -> None:
+def test_a_story_without_text_has_an_empty_one_everywhere(
+    step: ImportStoryStep, bench: Bench
+) -> None:
     step([parsed(bench, with_content(text_content=None))])
-    assert bench.blobs.get(text_blob_key(KEY)) == b""
+    assert bench.blobs.get(build_text_blob_key(KEY)) == b""
     assert (_row(bench).word_count, document_of(bench).text_content) == (0, "")
 
 
-def test_a_lone_surrogate_in_a_text_stops_nothing(step: ImportStory, bench: Bench) -> None:
+def test_a_lone_surrogate_in_a_text_stops_nothing(step: ImportStoryStep, bench: Bench) -> None:
     step([parsed(bench, with_content(text_content="a \ud800 b", article_title="t\ud800\x00t"))])
-    assert bench.blobs.get(text_blob_key(KEY)) == b"a ? b"
+    assert bench.blobs.get(build_text_blob_key(KEY)) == b"a ? b"
     assert document_of(bench).text_content == "a ? b"
     assert (_row(bench).article_title, document_of(bench).article_title) == ("tt", "tt")
 
 
-def test_done_twice_is_done_once_and_the_last_one_stands(step: ImportStory, bench: Bench) -> None:
+def test_done_twice_is_done_once_and_the_last_one_stands(
+    step: ImportStoryStep, bench: Bench
+) -> None:
     item, other = parsed(bench), parsed(bench, body=OTHER_PAGE, story_id="6" * 64)
     newer = replace(item, story=with_content(article_title="A newer title"), extractor="reader 2")
     assert len(step([item, other, item])) == 3
@@ -144,10 +155,10 @@ def test_the_extracted_date_goes_before_the_announced_one(
         rss_entry=RssEntry(pub_date=announced),
         content_metadata=ContentMetadata(publication_date=extracted),
     )
-    assert publication_date(story) == expected
+    assert choose_publication_date(story) == expected
 
 
 @given(st.text() | st.from_regex(r"[A-Z][a-z]{2}, \d+ [A-Z][a-z]{2} \d+ \d+:\d+:\d+ [+-]?\d+"))
 def test_no_announced_date_stops_the_import(announced: str) -> None:
-    found = publication_date(Story(rss_entry=RssEntry(pub_date=announced)))
+    found = choose_publication_date(Story(rss_entry=RssEntry(pub_date=announced)))
     assert found is None or isinstance(found, date)

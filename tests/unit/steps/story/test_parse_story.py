@@ -9,14 +9,20 @@ from pathlib import Path
 import pytest
 
 from fonds.extract.page import PageExtraction, PageStatus
-from fonds.extract.url import story_id
-from fonds.model.capture import Capture
-from fonds.model.disposition import DONE, Disposition, Reason, dropped, quarantined
+from fonds.ingest.steps.parse_story import ParseStoryStep
+from fonds.model.capture import Capture, RssEntry
+from fonds.model.disposition import (
+    DONE,
+    Disposition,
+    Reason,
+    drop,
+    quarantine,
+)
 from fonds.model.errors import ChildError, DamagedInputError
-from fonds.model.file import Unparsed
+from fonds.model.file import UnparsedPage
 from fonds.model.step import Result
-from fonds.model.story import ContentMetadata, HttpMetadata, Parsed, RssEntry, Unarchived
-from fonds.steps.story.parse_story import ParseStory
+from fonds.model.story import ContentMetadata, HttpMetadata, ParsedPage, UnarchivedBody
+from fonds.urls.normalization import compute_story_id
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file
 
 CONTENT = ContentMetadata(
@@ -53,8 +59,8 @@ def parsed_with(
             raise answer
         return answer
 
-    step = ParseStory(bench.archive, parse, "reader 1", copy_bodies, lambda: LATER)
-    return step(Unparsed(capture, page_file(), "iso-8859-1")), given
+    step = ParseStoryStep(bench.archive, parse, "reader 1", copy_bodies, lambda: LATER)
+    return step(UnparsedPage(capture, page_file(), "iso-8859-1")), given
 
 
 def test_a_page_in_a_warc_becomes_a_story_and_stays_where_it_is(bench: Bench) -> None:
@@ -62,9 +68,9 @@ def test_a_page_in_a_warc_becomes_a_story_and_stays_where_it_is(bench: Bench) ->
     result, given = parsed_with(bench, capture)
     assert result.disposition is DONE
     (parsed,) = result.items
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedPage)
     assert (parsed.capture, parsed.file, parsed.extractor) == (capture, page_file(), "reader 1")
-    assert parsed.story_id == story_id("http://news.example/own")
+    assert parsed.story_id == compute_story_id("http://news.example/own")
     assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, True)]
 
 
@@ -72,7 +78,7 @@ def test_the_sub_objects_say_where_how_and_when_the_page_was_found(bench: Bench)
     (capture,) = bench.in_warc(PAGE)
     result, _ = parsed_with(bench, capture)
     (parsed,) = result.items
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedPage)
     story = parsed.story
     assert story.rss_entry == RssEntry(link=capture.url, via=str(capture.place))
     assert story.http_metadata == HttpMetadata(200, MOMENT.timestamp(), capture.url, "iso-8859-1")
@@ -84,16 +90,16 @@ def test_a_page_without_an_address_of_its_own_goes_by_its_captures(bench: Bench)
     (capture,) = bench.in_warc(PAGE)
     result, _ = parsed_with(bench, capture, replace(READ, content=replace(CONTENT, url=None)))
     (parsed,) = result.items
-    assert isinstance(parsed, Parsed)
-    assert parsed.story_id == story_id(capture.url)
+    assert isinstance(parsed, ParsedPage)
+    assert parsed.story_id == compute_story_id(capture.url)
 
 
 def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
     capture = bench.loose()
     result, given = parsed_with(bench, capture)
     parsed, kept = result.items
-    assert isinstance(parsed, Parsed)
-    assert kept == Unarchived(capture, page_file(), story=parsed.story)
+    assert isinstance(parsed, ParsedPage)
+    assert kept == UnarchivedBody(capture, page_file(), story=parsed.story)
     assert parsed.story.http_metadata.response_code is None
     assert given == [(PAGE, capture.url, "iso-8859-1", MOMENT, False)]
 
@@ -101,19 +107,19 @@ def test_a_loose_page_goes_to_the_archive_with_its_story(bench: Bench) -> None:
 def test_when_bodies_are_copied_a_page_in_a_warc_goes_to_the_archive_too(bench: Bench) -> None:
     (capture,) = bench.in_warc(PAGE)
     result, _ = parsed_with(bench, capture, copy_bodies=True)
-    assert [type(one) for one in result.items] == [Parsed, Unarchived]
+    assert [type(one) for one in result.items] == [ParsedPage, UnarchivedBody]
 
 
 FAILURES: list[tuple[PageExtraction | ChildError, Disposition]] = [
     (
         PageExtraction(PageStatus.NO_TEXT, CONTENT, error_msg="too few"),
-        dropped(Reason.NO_TEXT, "too few"),
+        drop(Reason.NO_TEXT, "too few"),
     ),
-    (PageExtraction(PageStatus.IS_FEED, CONTENT, error_msg="RSS"), dropped(Reason.IS_FEED, "RSS")),
-    (PageExtraction(PageStatus.TOO_LARGE, CONTENT), dropped(Reason.TOO_LARGE, "")),
-    (ChildError(Reason.TIMEOUT, "60 s"), quarantined(Reason.TIMEOUT, "60 s")),
-    (ChildError(Reason.OUT_OF_MEMORY, "2 GiB"), quarantined(Reason.OUT_OF_MEMORY, "2 GiB")),
-    (ChildError(Reason.CRASHED_READER, "11"), quarantined(Reason.CRASHED_READER, "11")),
+    (PageExtraction(PageStatus.IS_FEED, CONTENT, error_msg="RSS"), drop(Reason.IS_FEED, "RSS")),
+    (PageExtraction(PageStatus.TOO_LARGE, CONTENT), drop(Reason.TOO_LARGE, "")),
+    (ChildError(Reason.TIMEOUT, "60 s"), quarantine(Reason.TIMEOUT, "60 s")),
+    (ChildError(Reason.OUT_OF_MEMORY, "2 GiB"), quarantine(Reason.OUT_OF_MEMORY, "2 GiB")),
+    (ChildError(Reason.CRASHED_READER, "11"), quarantine(Reason.CRASHED_READER, "11")),
 ]
 each_failure = pytest.mark.parametrize(
     ("answer", "ended"), FAILURES, ids=[str(ended.reason) for _, ended in FAILURES]
@@ -132,7 +138,7 @@ def test_the_body_of_a_loose_page_is_archived_even_when_it_is_no_story(
     capture = bench.loose()
     result, _ = parsed_with(bench, capture, answer)
     assert result.disposition == ended
-    assert result.items == (Unarchived(capture, page_file()),)
+    assert result.items == (UnarchivedBody(capture, page_file()),)
 
 
 @each_failure

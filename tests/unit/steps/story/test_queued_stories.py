@@ -7,23 +7,27 @@ from dataclasses import replace
 from io import BytesIO
 
 from fixtures.media_cloud import ReadStory, read_stories
-from fonds.crawl.links import link_to
+from fonds.archive.warc.messages import MessageWriter, read_messages
 from fonds.extract.page import PageExtraction, PageStatus
-from fonds.formats.envelope import encode
-from fonds.formats.warc.message_record import MessageWriter, read_messages
-from fonds.library.queued_stories import QueuedStories
-from fonds.model.file import Identified, Unparsed
-from fonds.model.link import Link
+from fonds.following.link_rules import build_link
+from fonds.ingest.queued_stories import QueuedStories
+from fonds.ingest.steps.parse_story import ParseStoryStep
+from fonds.model.capture import RssEntry
+from fonds.model.entry import Link
+from fonds.model.file import IdentifiedCapture, UnparsedPage
 from fonds.model.message import Message
-from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Topic
-from fonds.model.story import ContentMetadata, Parsed, Unarchived
-from fonds.pipelines.topics import CAPTURED, UNARCHIVED, UNPARSED
-from fonds.steps.story.parse_story import ParseStory
+from fonds.model.story import ContentMetadata, ParsedPage, UnarchivedBody
+from fonds.pipelines.flavours.stages import (
+    CAPTURED,
+    UNARCHIVED,
+    UNPARSED,
+)
+from fonds.queues.messages.envelope import encode
 from step_bench import LATER, PAGE, PDF, Bench, page_file, pdf_file
 
-IDENTIFIED = Topic("t.identified", Identified)
-STORIES = Topic("t.stories", Parsed)
+IDENTIFIED = Topic("t.identified", IdentifiedCapture)
+STORIES = Topic("t.stories", ParsedPage)
 LINKS = Topic("t.links", Link)
 ENTRY = RssEntry(link="http://news.example/0", title="A flood", source_feed_id=7)
 READ = PageExtraction(
@@ -56,7 +60,7 @@ def messages(payloads: Sequence[object]) -> list[Message]:
 
 
 def test_a_link_is_a_story_whose_page_is_not_there_yet(bench: Bench) -> None:
-    link = link_to("http://news.example/ö?a=1#x", "list", replace(ENTRY, link=None))
+    link = build_link("http://news.example/ö?a=1#x", "list", replace(ENTRY, link=None))
     ((story,), dump) = dumped(bench, LINKS, link)
     assert (story.html, story.encoding) == (b"", None)
     assert (story.rss_entry.link, story.rss_entry.title) == (
@@ -74,9 +78,9 @@ def test_every_message_about_a_page_has_its_page(bench: Bench) -> None:
     capture = replace(found, rss_entry=ENTRY)
     for topic, payload in (
         (CAPTURED, capture),
-        (IDENTIFIED, Identified(capture, page_file(), "iso-8859-1")),
-        (UNPARSED, Unparsed(capture, page_file(), "iso-8859-1")),
-        (UNARCHIVED, Unarchived(capture, page_file())),
+        (IDENTIFIED, IdentifiedCapture(capture, page_file(), "iso-8859-1")),
+        (UNPARSED, UnparsedPage(capture, page_file(), "iso-8859-1")),
+        (UNARCHIVED, UnarchivedBody(capture, page_file())),
     ):
         ((story,), dump) = dumped(bench, topic, payload)
         assert story.html == PAGE
@@ -91,8 +95,8 @@ def test_every_message_about_a_page_has_its_page(bench: Bench) -> None:
 def test_a_parsed_story_keeps_what_was_learned_of_it(bench: Bench) -> None:
     (found,) = bench.in_warc(PAGE)
     capture = replace(found, rss_entry=ENTRY)
-    step = ParseStory(bench.archive, lambda *asked: READ, "reader 1", False, lambda: LATER)
-    (parsed,) = step(Unparsed(capture, page_file(), None)).items
+    step = ParseStoryStep(bench.archive, lambda *asked: READ, "reader 1", False, lambda: LATER)
+    (parsed,) = step(UnparsedPage(capture, page_file(), None)).items
     stories, dump = dumped(bench, STORIES, parsed, parsed)
     assert [one.html for one in stories] == [PAGE, PAGE]
     first = stories[0].content_metadata
@@ -106,7 +110,7 @@ def test_what_is_no_story_is_passed_over_by_such_readers_and_loaded_all_the_same
 ) -> None:
     (paper,) = bench.in_warc(PDF, mime="application/pdf")
     (page,) = bench.in_warc(PAGE)
-    mixed = [Unarchived(paper, pdf_file()), Unarchived(page, page_file())]
+    mixed = [UnarchivedBody(paper, pdf_file()), UnarchivedBody(page, page_file())]
     stories, dump = dumped(bench, UNARCHIVED, *mixed)
     assert [one.html for one in stories] == [PAGE]
     assert len(list(read_messages(BytesIO(dump)))) == 2
@@ -115,5 +119,5 @@ def test_what_is_no_story_is_passed_over_by_such_readers_and_loaded_all_the_same
 def test_a_page_that_is_gone_is_an_empty_one(bench: Bench) -> None:
     (found,) = bench.in_warc(PAGE)
     gone = replace(found, place=replace(found.place, path="/nowhere.warc.gz"))
-    ((story,), _) = dumped(bench, UNPARSED, Unparsed(gone, page_file()))
+    ((story,), _) = dumped(bench, UNPARSED, UnparsedPage(gone, page_file()))
     assert story.html == b""

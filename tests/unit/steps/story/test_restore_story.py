@@ -12,19 +12,20 @@ import pytest
 
 from fixtures.archives import AT, entry
 from fixtures.warcs import http_response, plain, warc_record
-from fonds.extract.url import story_id, unique_url_hash
-from fonds.formats.warc import RecordHead, read_heads
-from fonds.formats.warc.media_cloud import MediaCloudWriter
-from fonds.formats.warc.write import METADATA_TYPE, RecordWriter
+from fonds.archive.warc.media_cloud import MediaCloudWriter
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.archive.warc.writer import METADATA_TYPE, RecordWriter
+from fonds.ingest.steps.restore_story import EXTRACTOR, RestoreStoryStep
 from fonds.model.archive import ArchiveEntry
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason
 from fonds.model.errors import DamagedInputError
 from fonds.model.exchange import Exchange, Hop
-from fonds.model.file import Unparsed
+from fonds.model.file import UnparsedPage
 from fonds.model.step import Result
-from fonds.model.story import Parsed
-from fonds.steps.story.restore_story import EXTRACTOR, RestoreStory
+from fonds.model.story import ParsedPage
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import compute_story_id
 from step_bench import MOMENT, Bench, page_file
 
 URL = "http://example.org/0"
@@ -70,12 +71,12 @@ def written(writer_of: Any, *told: object, **changed: Any) -> bytes:
 
 
 def restored(bench: Bench, capture: Capture, body: bytes = b"<p>0") -> Result:
-    return RestoreStory(bench.archive)(Unparsed(capture, page_file(body)))
+    return RestoreStoryStep(bench.archive)(UnparsedPage(capture, page_file(body)))
 
 
-def parsed(result: Result) -> Parsed:
+def parsed(result: Result) -> ParsedPage:
     (found,) = result.items
-    assert isinstance(found, Parsed)
+    assert isinstance(found, ParsedPage)
     return found
 
 
@@ -90,8 +91,8 @@ def test_a_story_of_media_clouds_archive_is_taken_as_it_is(bench: Bench) -> None
     assert content.parsed_date == "2024-01-05T01:02:03.000004"
     assert found.story.rss_entry.source_feed_id == 7
     assert found.story.raw_html.encoding == "iso-8859-1"
-    assert found.story.page_metadata.unique_url_hash == unique_url_hash(URL)
-    assert (found.story_id, found.extractor) == (story_id(URL), EXTRACTOR)
+    assert found.story.page_metadata.unique_url_hash == hash_url(URL)
+    assert (found.story_id, found.extractor) == (compute_story_id(URL), EXTRACTOR)
 
 
 def test_each_page_gets_its_own_story(bench: Bench) -> None:

@@ -15,18 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fonds.extract.page import PageExtraction, parse_page
-from fonds.model.capture import Capture
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.import_story import ImportStoryStep
+from fonds.ingest.steps.parse_story import ParseStoryStep
+from fonds.model.capture import Capture, RssEntry
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import ChildError
-from fonds.model.file import Unparsed
-from fonds.model.keys import text_blob_key
+from fonds.model.file import UnparsedPage
+from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import CdxRow, StoryMetaRow
-from fonds.model.rss_entry import RssEntry
 from fonds.model.step import Result
-from fonds.model.story import Parsed, Unarchived
-from fonds.steps.intake.archive_body import ArchiveBody
-from fonds.steps.story.import_story import ImportStory
-from fonds.steps.story.parse_story import ParseStory
+from fonds.model.story import ParsedPage, UnarchivedBody
 from step_bench import JOURNAL, LATER, Bench, page_file
 
 URL = "https://news.example.fr/politique/le-cafe-ferme-apres-quarante-ans"
@@ -53,13 +52,13 @@ def parsed(
     parse: Callable[..., PageExtraction] = parse_page,
 ) -> Result:
     """The step on a page, with the real reader and no other process."""
-    step = ParseStory(bench.archive, parse, "reader 1", False, lambda: LATER)
+    step = ParseStoryStep(bench.archive, parse, "reader 1", False, lambda: LATER)
     charset = bench.archive.read(capture.place).http
-    return step(Unparsed(capture, page_file(body), charset.charset if charset else None))
+    return step(UnparsedPage(capture, page_file(body), charset.charset if charset else None))
 
 
-def story(result: Result) -> Parsed:
-    return next(one for one in result.items if isinstance(one, Parsed))
+def story(result: Result) -> ParsedPage:
+    return next(one for one in result.items if isinstance(one, ParsedPage))
 
 
 @pytest.mark.parametrize(
@@ -143,20 +142,20 @@ def test_a_text_longer_than_a_term_of_lucene_is_kept_whole(letter: str, bench: B
     (capture,) = bench.in_warc(body)
     found = story(parsed(bench, replace(capture, url=URL), body))
     importer(bench)([found])
-    kept = (bench.blobs.get(text_blob_key(found.file.sha1)) or b"").decode()
+    kept = (bench.blobs.get(build_text_blob_key(found.file.sha1)) or b"").decode()
     assert len(kept.encode()) > LUCENE_TERM_BYTES
     assert kept.endswith("finalword stands behind everything else here.")
     document = bench.index.get([found.story_id])[found.story_id]
     assert document.text_content == kept
 
 
-def importer(bench: Bench) -> ImportStory:
-    return ImportStory(bench.records, bench.blobs, bench.index, lambda: LATER)
+def importer(bench: Bench) -> ImportStoryStep:
+    return ImportStoryStep(bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
-def archiver(bench: Bench) -> ArchiveBody:
+def archiver(bench: Bench) -> ArchiveBodyStep:
     kept = (bench.archive, bench.records, bench.table, bench.blobs)
-    return ArchiveBody(*kept, JOURNAL, lambda: LATER)
+    return ArchiveBodyStep(*kept, JOURNAL, lambda: LATER)
 
 
 @pytest.mark.parametrize("killed_after_import", [False, True])
@@ -169,13 +168,13 @@ def test_what_is_in_the_index_is_archived_and_the_other_way_round(
     capture = replace(bench.loose(body), url=URL)
     result = parsed(bench, capture, body)
     found = story(result)
-    (waiting,) = [one for one in result.items if isinstance(one, Unarchived)]
+    (waiting,) = [one for one in result.items if isinstance(one, UnarchivedBody)]
     steps = [lambda: importer(bench)([found]), lambda: archiver(bench)([waiting])]
     if killed_after_import:
         # The document was made, and nothing was settled: the message comes again.
         importer(bench)([found])
         again = parsed(bench, capture, body)
-        (waiting,) = [one for one in again.items if isinstance(one, Unarchived)]
+        (waiting,) = [one for one in again.items if isinstance(one, UnarchivedBody)]
     for step in steps if import_first else steps[::-1]:
         step()
     assert bench.index.count() == 1

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.kinds import documents
-from fonds.kinds.documents import UNKNOWN, put_current
-from fonds.kinds.story import document
-from fonds.kinds.story_versions import current_versions
-from fonds.library.reindex import Reindexed, reindex
+from fonds.audit.repair.reindex import ReindexResult, reindex
+from fonds.derivatives import documents
+from fonds.derivatives.documents import UNKNOWN, index_until_stable
+from fonds.derivatives.story import build_document
+from fonds.derivatives.story_versions import load_current_versions
+from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.errors import StoreUnavailableError
-from fonds.model.keys import text_blob_key
+from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import StoryMetaRow
-from fonds.model.story import ContentMetadata, Parsed, Story
+from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.ports import Index
-from fonds.steps.story.import_story import ImportStory
 from step_bench import LATER, MOMENT, PAGE, Bench, open_bench, page_file
 
 ONE, TWO = "1" * 64, "2" * 64
@@ -33,7 +33,7 @@ SECONDS = (0, 60, 60, 7, 60)
 """When each version was captured; of the last of them the SHA-1 decides."""
 
 
-def version(bench: Bench, number: int, story_id: str = ONE) -> Parsed:
+def version(bench: Bench, number: int, story_id: str = ONE) -> ParsedPage:
     """A page with a token of its own, captured at its second."""
     body = PAGE + b"<!-- token %d -->" % number
     capture = replace(
@@ -47,11 +47,13 @@ def version(bench: Bench, number: int, story_id: str = ONE) -> Parsed:
     content = ContentMetadata(
         url="http://news.example/story", text_content=f"words of {number}", article_title="A page"
     )
-    return Parsed(capture, page_file(body), Story(content_metadata=content), story_id, "reader 1")
+    return ParsedPage(
+        capture, page_file(body), Story(content_metadata=content), story_id, "reader 1"
+    )
 
 
-def importer(bench: Bench, index: Index | None = None) -> ImportStory:
-    return ImportStory(bench.records, bench.blobs, index or bench.index, lambda: LATER)
+def importer(bench: Bench, index: Index | None = None) -> ImportStoryStep:
+    return ImportStoryStep(bench.records, bench.blobs, index or bench.index, lambda: LATER)
 
 
 def newest(numbers: Sequence[int]) -> int:
@@ -124,7 +126,9 @@ def test_a_reindexed_home_is_as_the_steps_left_it(bench: Bench) -> None:
         importer(bench)([version(bench, number)])
     before = bench.index.get([ONE])
     assert before[ONE].text_content == "words of 1"
-    assert reindex(bench.records, bench.blobs, bench.index, lambda _: None) == Reindexed(indexed=1)
+    assert reindex(bench.records, bench.blobs, bench.index, lambda _: None) == ReindexResult(
+        indexed=1
+    )
     after = bench.index.get([ONE])
     # The file of an unpersisted capture has no owner on the books, so its collection is the usual one.
     assert after == {ONE: replace(before[ONE], collection="default")}
@@ -202,12 +206,12 @@ def test_rows_that_never_rest_are_given_up_for_a_while(bench: Bench) -> None:
     index = Overtaken(bench.index, lambda: None, True, 0)
     index.put = puts.append  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailableError, match=ONE):
-        put_current(
+        index_until_stable(
             bench.records,
             index,
             [ONE],
             lambda: {ONE: next(rows)},
-            lambda some: [document(one, b"", UNKNOWN) for one in some],
+            lambda some: [build_document(one, b"", UNKNOWN) for one in some],
         )
     assert len(puts) == documents.ROUNDS_MAX
 
@@ -218,10 +222,10 @@ def test_versions_without_number_are_asked_for_by_their_times_alone(bench: Bench
     bench.records.put(
         [replace(row, sha1hex=f"{n:040x}", captured="20200101000000") for n in range(2000)]
     )
-    assert bench.blobs.exists([text_blob_key(row.sha1hex)])
-    found = current_versions(bench.records, [ONE, TWO])
+    assert bench.blobs.filter_existing([build_text_blob_key(row.sha1hex)])
+    found = load_current_versions(bench.records, [ONE, TWO])
     assert found.keys() == {ONE}
     assert found[ONE].row.captured == "20240305060808"
-    assert current_versions(bench.records, []) == {}
-    others = current_versions(bench.records, [ONE], without={found[ONE].row.sha1hex})
+    assert load_current_versions(bench.records, []) == {}
+    others = load_current_versions(bench.records, [ONE], excluded={found[ONE].row.sha1hex})
     assert others[ONE].row.sha1hex != found[ONE].row.sha1hex

@@ -31,7 +31,7 @@ def test_keys_and_acts_are_shown_to_admins_and_no_secret_with_them(home: Guarded
     assert words.count("done") == 2
     assert len(page.tree.xpath("//form[@action='/admin/revoke']")) == 3
     text = browser.get("/admin").text + browser.get("/api/admin").text
-    for row in home.gate.keys.every():
+    for row in home.gate.keys.list_all():
         assert row.prefix in text
         assert row.sha256hex not in text
         assert home.secrets[Role(row.role)][-43:] not in text
@@ -49,7 +49,7 @@ def test_a_key_is_revoked_on_the_page_with_a_reason_by_an_admin_alone(home: Guar
         assert browser.post("/admin/revoke", data=wrong, headers=OWN).status_code == 400
     reader = home.signed_in(Role.READER)
     assert browser.post("/admin/revoke", data=sent, headers=OWN).headers["location"] == "/admin"
-    assert home.gate.keys.shown(home.secrets[Role.READER]) is None
+    assert home.gate.keys.authenticate(home.secrets[Role.READER]) is None
     assert "Sign out" not in reader.get("/").text
     told = {one["name"]: one for one in browser.get("/admin.json").json()["keys"]}["reader"]
     assert (told["state"], told["revoked_by"], told["revoked_reason"]) == (
@@ -78,7 +78,7 @@ def test_a_key_is_made_on_the_page_and_its_secret_shown_once(home: Guarded) -> N
     page = PageRead(answer.text)
     assert page.heading == "The key of anne, who is curator here."
     (secret,) = [one.text_content() for one in page.tree.xpath("//code[@class='secret']")]
-    row = home.gate.keys.shown(secret)
+    row = home.gate.keys.authenticate(secret)
     assert row is not None
     assert (row.name, row.role, row.made_by) == ("anne", "curator", "admin")
     assert secret not in browser.get("/admin").text + browser.get("/admin.json").text
@@ -102,11 +102,11 @@ def test_a_key_is_made_on_the_page_and_its_secret_shown_once(home: Guarded) -> N
 )
 def test_what_makes_no_key_says_why_and_makes_none(home: Guarded, wrong: dict[str, str]) -> None:
     sent = {"name": "anne", "role": "curator", "until": ""} | wrong
-    before = [one.name for one in home.gate.keys.every()]
+    before = [one.name for one in home.gate.keys.list_all()]
     answer = home.signed_in(Role.ADMIN).post("/admin/keys", data=sent, headers=OWN)
     assert answer.status_code == 400
     assert "<b>" not in answer.text
-    assert [one.name for one in home.gate.keys.every()] == before
+    assert [one.name for one in home.gate.keys.list_all()] == before
 
 
 def test_the_first_key_is_made_at_this_machine_and_not_from_elsewhere(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from starlette.testclient import TestClient
 
 from day_clock import DayClock
 from failed_home import fail
-from fonds.access.acts import Acts
-from fonds.access.attempts import OF_ONE_MAX
-from fonds.access.secret import new_token
+from fonds.access.acts import ActLog
+from fonds.access.keys import create_token
+from fonds.access.sign_in_throttle import PER_ADDRESS_MAX
 from fonds.model.access import Role
 from fonds.model.errors import TransientError
 from fonds.model.rows import AccessKeyRow, ActRow, SessionRow
 from fonds.web.access.gate import COOKIE
-from fonds.web.access.signing_in import local
+from fonds.web.pages.sign_in import restrict_to_local
 from guarded_home import OWN, Guarded, bearer, guarded
 from page_reading import PageRead
 
@@ -44,7 +44,7 @@ def test_a_key_does_what_its_role_may_and_is_noted(home: Guarded) -> None:
     assert list(home.stores.records.find(ActRow)) == []
     assert put(client, bearer(home.secrets[Role.CURATOR])) == 201
     assert client.put(DOCUMENT, json=1, headers=bearer(home.secrets[Role.ADMIN])).status_code == 400
-    (bad, good) = home.gate.acts.newest(9)
+    (bad, good) = home.gate.acts.list_newest(9)
     assert (good.who, good.what, good.outcome) == ("curator", f"PUT {DOCUMENT}", 201)
     assert (bad.who, bad.outcome) == ("admin", 400)
 
@@ -60,7 +60,7 @@ def test_what_is_no_key_reads_nothing_either(home: Guarded, shown: str) -> None:
 
 
 def test_a_revoked_and_an_ended_key_open_nothing_from_that_moment(home: Guarded) -> None:
-    clock = DayClock(home.gate.keys.now())
+    clock = DayClock(home.gate.keys.clock())
     ends = home.gate.keys.create("soon", Role.ADMIN, "local:me", clock.at + timedelta(days=1))
     assert put(home.client(), bearer(ends.secret)) == 201
     home.stores.records.change(AccessKeyRow, ["soon"], {"until": clock.at - timedelta(seconds=1)})
@@ -122,7 +122,7 @@ def test_signing_out_ends_the_session_also_for_who_kept_the_cookie(home: Guarded
 
 
 def test_a_session_from_outside_is_none_and_is_not_taken_over(home: Guarded) -> None:
-    planted = new_token("session", 16).text
+    planted = create_token("session", 16).text
     client = home.client()
     client.cookies.set(COOKIE, planted)
     assert put(client, OWN) == 401
@@ -136,7 +136,7 @@ def test_signing_in_anew_ends_the_browsers_last_session(home: Guarded) -> None:
     browser = home.signed_in(Role.ADMIN)
     first = browser.cookies[COOKIE]
     browser.post("/sign-in", data={"key": home.secrets[Role.READER]}, headers=OWN)
-    assert home.gate.sessions.shown(first) is None
+    assert home.gate.sessions.authenticate(first) is None
     assert home.stores.records.count(SessionRow) == {(): 1}
 
 
@@ -157,8 +157,8 @@ def test_another_site_does_nothing_with_a_browsers_session(
 
 def test_wrong_keys_are_counted_and_slowed_wherever_they_are_shown(home: Guarded) -> None:
     client = home.client()
-    for at in range(OF_ONE_MAX):
-        wrong = new_token("fonds").text
+    for at in range(PER_ADDRESS_MAX):
+        wrong = create_token("fonds").text
         if at % 2:
             assert client.get("/", headers=bearer(wrong)).status_code == 401
         else:
@@ -230,7 +230,7 @@ def test_where_reading_needs_a_key_nothing_is_told_and_no_cache_keeps_it(tmp_pat
     ],
 )  # fmt: skip
 def test_signing_in_leads_nowhere_else(path: str, led: str) -> None:
-    assert local(path) == led
+    assert restrict_to_local(path) == led
 
 
 @pytest.mark.parametrize(
@@ -262,12 +262,12 @@ def test_nothing_is_changed_that_cannot_be_noted_and_what_was_is_told(
 
     key, client = bearer(home.secrets[Role.CURATOR]), home.client()
     with monkeypatch.context() as patch:
-        patch.setattr(Acts, "begin", away)
+        patch.setattr(ActLog, "begin", away)
         assert put(client, key) == 503
     assert client.get(DOCUMENT).status_code == 404
-    monkeypatch.setattr(Acts, "end", away)
+    monkeypatch.setattr(ActLog, "end", away)
     assert put(client, key) == 201
-    assert home.gate.acts.newest(1)[0].outcome is None
+    assert home.gate.acts.list_newest(1)[0].outcome is None
 
 
 def test_no_line_of_the_log_holds_a_secret(

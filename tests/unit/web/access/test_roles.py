@@ -10,9 +10,8 @@ import pytest
 from starlette.routing import Mount
 
 from fonds.model.access import Role
-from fonds.web.access.declared import ACTS_METHODS, least_of
-from fonds.web.access.described import every_route
-from fonds.web.rest.paths import is_rest
+from fonds.web.access.roles import ACTS_METHODS, find_least_role, list_routes
+from fonds.web.api.paths import is_rest
 from guarded_home import OWN, Guarded, bearer, guarded
 
 OPEN_ACTS = {"/sign-in", "/sign-out"}
@@ -33,12 +32,12 @@ def home(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gua
 
 def routes(home: Guarded) -> list[tuple[Any, Any]]:
     """Each route with its application."""
-    pages = [(home.pages, route) for route in every_route(home.pages)]
+    pages = [(home.pages, route) for route in list_routes(home.pages)]
     return pages + [(home.replay, route) for route in home.replay.routes]
 
 
 def test_every_route_declares_what_it_needs(home: Guarded) -> None:
-    found = [(route.path, least_of(route)) for _, route in routes(home)]
+    found = [(route.path, find_least_role(route)) for _, route in routes(home)]
     assert [path for path, least in found if least is None] == []
     assert len(found) > 90
 
@@ -49,7 +48,7 @@ def test_what_changes_anything_needs_a_curator(home: Guarded) -> None:
     ]
     assert len(acts) > 10
     for route in acts:
-        role = least_of(route).role
+        role = find_least_role(route).role
         if route.path in OPEN_ACTS:
             assert role is None
         elif route.path in READING_ACTS:
@@ -62,14 +61,14 @@ def test_what_changes_anything_needs_a_curator(home: Guarded) -> None:
 def test_each_route_takes_each_role_as_it_says(home: Guarded) -> None:
     asked = 0
     for app, route in routes(home):
-        client, least = home.client(app), least_of(route)
+        client, least = home.client(app), find_least_role(route)
         path = f"{route.path}/fonds.css" if isinstance(route, Mount) else filled(route.path)
         for method in sorted(getattr(route, "methods", None) or {"GET"}):
             for role in (None, *Role):
                 headers = OWN | (bearer(home.secrets[role]) if role else {})
                 sent = {"key": home.secrets[Role.READER]} if path == "/sign-in" else None
                 answer = client.request(method, path, headers=headers, data=sent)
-                expected = refused_with(least.role, role, home.gate.reading_needs_key)
+                expected = refused_with(least.role, role, home.gate.needs_key_to_read)
                 told = answer.status_code if answer.status_code in (401, 403) else None
                 assert told == expected, f"{method} {path} as {role}: {answer.status_code}"
                 check_refusal(answer, path, app is home.pages)

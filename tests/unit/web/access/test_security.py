@@ -12,7 +12,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from fonds.web.access.security import SECURITY_HEADERS, Guard, host_allowed, same_origin
+from fonds.web.access.security import (
+    SECURITY_HEADERS,
+    SecurityMiddleware,
+    is_host_allowed,
+    is_same_origin,
+)
 
 LOOPBACK = "127.0.0.1"
 
@@ -30,7 +35,7 @@ LOOPBACK = "127.0.0.1"
     ],
 )
 def test_the_loopback_is_always_answered(header: str) -> None:
-    assert host_allowed(header, LOOPBACK)
+    assert is_host_allowed(header, LOOPBACK)
 
 
 @pytest.mark.parametrize(
@@ -41,25 +46,25 @@ def test_the_loopback_is_always_answered(header: str) -> None:
     ],
 )  # fmt: skip
 def test_names_that_could_be_rebound_are_not_answered(header: str | None) -> None:
-    assert not host_allowed(header, LOOPBACK)
+    assert not is_host_allowed(header, LOOPBACK)
 
 
 def test_the_bound_host_is_answered_by_its_name_only() -> None:
-    assert host_allowed("Archive.Example:8765", "archive.example")
-    assert not host_allowed("192.168.1.5", "archive.example")
+    assert is_host_allowed("Archive.Example:8765", "archive.example")
+    assert not is_host_allowed("192.168.1.5", "archive.example")
 
 
 @pytest.mark.parametrize("bound", ["0.0.0.0", "::", "[::]"])
 def test_bound_to_every_address_any_address_is_answered_but_no_strange_name(bound: str) -> None:
-    assert host_allowed("192.168.1.5:8765", bound)
-    assert host_allowed("[fe80::1]", bound)
-    assert not host_allowed("evil.example", bound)
+    assert is_host_allowed("192.168.1.5:8765", bound)
+    assert is_host_allowed("[fe80::1]", bound)
+    assert not is_host_allowed("evil.example", bound)
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_any_host_header_is_judged_without_an_error(header: str) -> None:
-    assert host_allowed(header + ".evil.example", LOOPBACK) is False
+    assert is_host_allowed(header + ".evil.example", LOOPBACK) is False
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,7 @@ def test_any_host_header_is_judged_without_an_error(header: str) -> None:
     ],
 )
 def test_only_our_own_page_may_change_things(headers: dict[str, str], answer: bool) -> None:
-    assert same_origin(Headers(headers)) is answer
+    assert is_same_origin(Headers(headers)) is answer
 
 
 def guarded() -> TestClient:
@@ -88,7 +93,7 @@ def guarded() -> TestClient:
         return PlainTextResponse("changed", headers={"Content-Security-Policy": "sandbox"})
 
     app = Starlette(routes=[Route("/", answer, methods=["GET", "POST"])])
-    return TestClient(Guard(app, LOOPBACK), base_url="http://localhost:8765")
+    return TestClient(SecurityMiddleware(app, LOOPBACK), base_url="http://localhost:8765")
 
 
 def test_a_post_from_elsewhere_is_refused_and_one_of_ours_passes() -> None:

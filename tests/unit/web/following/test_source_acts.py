@@ -8,10 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from followed_home import GOOD, HOSTILE, LATER, ORIGIN, PAUSED, row
+from fonds.following.source_edits import poll_soon
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
-from fonds.sources.following.editing import poll_soon
 from fonds.web.app import create_app
 from page_reading import read
 

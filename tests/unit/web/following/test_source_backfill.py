@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from followed_home import GOOD, LATER, ORIGIN, PAUSED, row
+from fonds.following.backfill import Backfill, BackfillState, encode_backfill, parse_backfill
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
-from fonds.sources.following.backfill.backfill import Backfill, State, backfill_of, kept
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -26,7 +26,7 @@ def kept_so(stores: Stores, **values: Any) -> None:
     """The source has a backfill that stands so."""
     days = date(2025, 1, 1), date(2025, 6, 30)
     found = replace(Backfill(*days, False, LATER, "ada", LATER, LATER, **READ), **values)
-    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": kept(found)})
+    stores.records.change(SourceRow, [GOOD.source_id], {"backfill": encode_backfill(found)})
 
 
 def press(client: TestClient, act: str, **said: str) -> int:
@@ -43,7 +43,7 @@ def forms(client: TestClient) -> list[str]:
 
 def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Stores) -> None:
     assert press(client, "backfill", **SAID, undated="yes") == 303
-    found = backfill_of(row(stores))
+    found = parse_backfill(row(stores))
     assert found is not None
     assert (found.first, found.last) == (date(2025, 1, 1), date(2025, 6, 30))
     assert (found.takes_undated, found.asked_by) == (True, "this machine")
@@ -72,7 +72,7 @@ def test_how_far_it_is_is_told_in_counts_that_add_up(client: TestClient, stores:
     names = ("entered", "known", "refused", "outside", "undated")
     assert told["listed"] == sum(told[name] for name in names) == 63
     assert "asked_by" not in told
-    kept_so(stores, state=State.FAILED, why="/4: it answers 404", ended_at=LATER)
+    kept_so(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert "failed since" in read(client, PAGE).words("//main")
     assert client.get(HERE).json()["source"]["backfill"]["next_page"] is None
 
@@ -88,9 +88,9 @@ def test_the_list_of_sources_tells_of_one_that_goes_on_or_failed(
     assert f"{PAGE}#backfill" not in others
     kept_so(stores)
     assert told() == {**others, f"{PAGE}#backfill": "backfill going on"}
-    kept_so(stores, state=State.FAILED, why="/4: it answers 404", ended_at=LATER)
+    kept_so(stores, state=BackfillState.FAILED, why="/4: it answers 404", ended_at=LATER)
     assert told() == {**others, f"{PAGE}#backfill": "backfill failed"}
-    kept_so(stores, state=State.ENDED, why="no older page", ended_at=LATER)
+    kept_so(stores, state=BackfillState.ENDED, why="no older page", ended_at=LATER)
     assert told() == others
     rows = {one["source_id"]: one for one in client.get("/api/sources").json()["rows"]}
     assert rows[GOOD.source_id]["backfill"]["state"] == "ended"
@@ -151,6 +151,6 @@ def test_who_only_reads_sees_how_it_stands_and_changes_nothing(stores: Stores) -
         assert forms(reached) == []
         assert press(reached, "stop-backfill") == 403
         assert reached.post(f"{HERE}/backfill", json=SAID).status_code == 403
-    found = backfill_of(row(stores))
+    found = parse_backfill(row(stores))
     assert found is not None
-    assert found.is_going_on
+    assert found.is_active

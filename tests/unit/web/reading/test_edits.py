@@ -14,12 +14,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.kinds.similarity.sketch import sketch
-from fonds.library.reading import edits
-from fonds.model.blob import Blob
-from fonds.model.keys import text_blob_key
+from fonds.derivatives.sketch import build_page_sketch
+from fonds.model.archive import Blob
+from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import EmbargoRow, StoryMetaRow, TextSketchRow
 from fonds.ports import Stores
+from fonds.viewer import edits
 from fonds.web.app import create_app
 from home_rows import NOW
 from page_reading import read
@@ -45,8 +45,8 @@ def version(
         key, story, f"202601{day:02d}120000", NOW, "success", f"http://{site}/{story}", site, None,
         "en", title, len(text.split()), {}, extractor,
     )  # fmt: skip
-    stores.blobs.put([Blob(text_blob_key(key), text.encode(), "text/plain")])
-    stores.records.put([row, sketch(row, text)])
+    stores.blobs.put([Blob(build_text_blob_key(key), text.encode(), "text/plain")])
+    stores.records.put([row, build_page_sketch(row, text)])
     return key
 
 
@@ -204,7 +204,7 @@ def test_the_text_of_a_later_version_that_is_gone_is_not_told_as_removed(
 ) -> None:
     version(library, "one", 1, "One two.", "Before")
     key = version(library, "one", 2, "One three.", "After")
-    library.blobs.delete([text_blob_key(key)])
+    library.blobs.delete([build_text_blob_key(key)])
     (told,) = asked.get("/api/changes").json()["rows"]
     assert (told["is_headline_changed"], told["words_added"]) == (True, None)
     assert "Of the text nothing is known" in read(asked, "/changes").words()

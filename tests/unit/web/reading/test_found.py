@@ -5,7 +5,12 @@ from __future__ import annotations
 from markupsafe import Markup
 from starlette.testclient import TestClient
 
-from fonds.web.pages.reading.found import HITS_MAX, TextHits, marked_lines, text_hits
+from fonds.web.pages.file import (
+    HITS_MAX,
+    TextHits,
+    find_text_hits,
+    mark_lines,
+)
 from page_reading import read
 from reading_home import Reading
 
@@ -13,41 +18,41 @@ HOSTILE = "A <b>flood</b> & floods"
 
 
 def test_words_are_marked_in_the_forms_a_search_finds_and_lead_to_one_another() -> None:
-    hits = text_hits("flood", "en", HOSTILE)
+    hits = find_text_hits("flood", "en", HOSTILE)
     assert hits is not None
     assert [HOSTILE[start:end] for start, end in hits.marks] == ["flood", "floods"]
-    (line,) = marked_lines(HOSTILE, hits, "\n")
+    (line,) = mark_lines(HOSTILE, hits, "\n")
     assert '<mark id="hit-1">flood</mark>' in line
     assert '1 of 2 <a href="#hit-2">next</a>' in line
     assert '2 of 2 <a href="#hit-1">previous</a></span>' in line
     assert "<b>" not in line
     assert "A &lt;b&gt;" in line
-    assert marked_lines(HOSTILE, None, "\n") == [Markup.escape(HOSTILE)]
+    assert mark_lines(HOSTILE, None, "\n") == [Markup.escape(HOSTILE)]
 
 
 def test_a_phrase_over_two_lines_is_marked_in_the_one_it_begins_in() -> None:
     text = "the high\nwater came\nlater"
-    hits = text_hits('"high water"', "en", text)
-    lines = marked_lines(text, hits, "\n")
+    hits = find_text_hits('"high water"', "en", text)
+    lines = mark_lines(text, hits, "\n")
     assert '<mark id="hit-1">high</mark>' in lines[0]
     assert lines[1:] == ["water came", "later"]
 
 
 def test_accents_that_stand_apart_are_marked_where_they_are_shown() -> None:
     text = "des cafe\u0301s, un café"
-    hits = text_hits("café", "fr", text)
+    hits = find_text_hits("café", "fr", text)
     assert hits is not None
-    (line,) = marked_lines(text, hits, "\n")
+    (line,) = mark_lines(text, hits, "\n")
     assert line.count("<mark") == 2
     assert '<mark id="hit-1">cafés</mark>' in line
 
 
 def test_of_very_many_hits_the_first_are_marked_and_it_is_said() -> None:
     text = "flood " * (HITS_MAX + 1)
-    hits = text_hits("flood", "en", text)
+    hits = find_text_hits("flood", "en", text)
     assert hits is not None
     assert (len(hits.marks), hits.is_cut) == (HITS_MAX, True)
-    few = text_hits("flood", "en", "flood " * (HITS_MAX - 1))
+    few = find_text_hits("flood", "en", "flood " * (HITS_MAX - 1))
     assert few == TextHits(
         "flood", [(6 * n, 6 * n + 5) for n in range(HITS_MAX - 1)], False, 6 * (HITS_MAX - 1)
     )

@@ -13,15 +13,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.collections.building.rebuilding import rebuild
-from fonds.collections.names import Name
-from fonds.kinds.similarity.sketch import bands_of, sketch
-from fonds.library.reading.neighbours import around_day
-from fonds.library.tracing.embargoes.hiding import Hiding
+from fonds.derivatives.sketch import build_bands, build_page_sketch
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.model.document import DateOf, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow
 from fonds.ports import Stores
+from fonds.restrictions.embargo import EmbargoService
+from fonds.viewer.neighbours import find_around_day
 from fonds.web.app import create_app
 from home_rows import NOW
 from kept_collections import themed
@@ -63,9 +63,9 @@ def _keep(library: Stores, one: IndexDocument, text: str) -> None:
         one.sha1hex, one.id, "20260310120000", NOW, "success", one.url, one.canonical_domain, published,
         "en", one.article_title, 90, {}, "article/1",
     )  # fmt: skip
-    sketched = sketch(row, text)
+    sketched = build_page_sketch(row, text)
     file = FileMetaRow(one.sha1hex, "0" * 64, "0" * 32, 9, "text/html", one.sha1hex, NOW)
-    library.records.put([file, row, sketched, *bands_of(sketched)])
+    library.records.put([file, row, sketched, *build_bands(sketched)])
     library.index.put([one])
 
 
@@ -116,16 +116,16 @@ def test_the_first_and_the_last_day_there_are_have_neighbours_too(
     library: Stores, day: date
 ) -> None:
     library.index.put([story(0, day), story(1, day)])
-    found = around_day(library.index, story(0, day))
+    found = find_around_day(library.index, story(0, day))
     assert found is not None
-    assert (found.dates, found.total, [one.id for one in found.shown]) == (
+    assert (found.dates, found.total, [one.id for one in found.documents]) == (
         DateOf.PUBLISHED, 1, [story(1).id],
     )  # fmt: skip
 
 
 def test_a_document_without_domain_or_day_has_none_of_its_domain(library: Stores) -> None:
-    assert around_day(library.index, story(0, None)) is None
-    assert around_day(library.index, replace(story(0), canonical_domain="")) is None
+    assert find_around_day(library.index, story(0, None)) is None
+    assert find_around_day(library.index, replace(story(0), canonical_domain="")) is None
 
 
 def test_near_duplicates_are_named_by_their_titles_and_behind_five_all_can_be_opened(
@@ -140,7 +140,7 @@ def test_near_duplicates_are_named_by_their_titles_and_behind_five_all_can_be_op
     assert "All 7, with their addresses" in page.words("//section[@id='neighbours']/details")
     assert len(page.tree.xpath("//section[@id='neighbours']/details//li")) == 7
     assert len(page.tree.xpath("//section[@id='neighbours']/ul/li")) == 5
-    Hiding(library, None, lambda: NOW).hide(
+    EmbargoService(library, None, lambda: NOW).hide(
         EmbargoRow(copies[1].sha1hex, "publication", "", NOW + timedelta(days=9), "ann", NOW)
     )
     hidden = _groups(asked, copies[0])["near-duplicates"]
@@ -152,7 +152,7 @@ def test_of_its_theme_the_nearest_to_the_middle_stand_and_the_link_opens_the_the
     asked: TestClient, library: Stores
 ) -> None:
     changes = fill_themes(library)
-    name = Name("near", "by")
+    name = CollectionName("near", "by")
     texts = themed(40, seed=9, themes=2)
     put = [story(n, None, "theme.example") for n in range(4)]
     known = [replace(texts[n], id=one.id, title="") for n, one in enumerate(put)]

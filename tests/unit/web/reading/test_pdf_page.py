@@ -8,12 +8,12 @@ from io import BytesIO
 from PIL import Image
 from starlette.testclient import TestClient
 
-from fonds.library.reading import page_views
 from fonds.model.errors import TransientError
-from fonds.model.page_view import PageView
+from fonds.model.pdf import PageView
 from fonds.ports import Stores
+from fonds.viewer import pdf_pages
 from fonds.web.app import create_app
-from fonds.web.pages.reading.pdf_page import NOT_DRAWN
+from fonds.web.pages.pdf_page import NOT_DRAWN
 from page_reading import read
 from reading_home import PAGES, TITLE, Reading
 
@@ -109,8 +109,8 @@ def test_pages_that_are_not_there_are_refused(client: TestClient, reading: Readi
 
 
 def test_too_many_readers_are_asked_to_come_again(stores: Stores, reading: Reading) -> None:
-    class Busy(page_views.PageViews):
-        def view(self, *args: object) -> PageView:  # type: ignore[override]
+    class Busy(pdf_pages.PageViews):
+        def get_view(self, *args: object) -> PageView:  # type: ignore[override]
             raise TransientError("pages are being drawn")
 
     app = create_app(stores, views=Busy(lambda body, number: PageView(None), "r"))

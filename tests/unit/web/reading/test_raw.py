@@ -9,39 +9,40 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.reading.raw import (
+from fonds.model.archive import Payload
+from fonds.model.exchange import HttpHead
+from fonds.model.keys import encode_sha1_base32
+from fonds.viewer.raw_record import (
     FIELD_MAX_CHARS,
     FIELDS_MAX,
     PIECE_BYTES,
-    hex_rows,
-    http_head,
+    build_hex_rows,
+    build_http_head,
 )
-from fonds.model.archive import HttpHead, Payload
-from fonds.model.keys import sha1_base32
 from fonds.web.app import create_app
 from page_reading import PageRead, read
 from reading_home import Reading, fill_reading
 
 
 def test_bytes_are_told_16_a_row_and_a_dot_stands_for_what_is_not_printed() -> None:
-    rows = hex_rows(b"<b>&\x00\xff\n" + b"x" * 12, 0)
+    rows = build_hex_rows(b"<b>&\x00\xff\n" + b"x" * 12, 0)
     assert [one.offset for one in rows] == [0, 16]
     assert rows[0].hex == "3c 62 3e 26 00 ff 0a 78 78 78 78 78 78 78 78 78"
     assert rows[0].ascii == "<b>&...xxxxxxxxx"
     assert (rows[1].hex, rows[1].ascii) == ("78 78 78", "xxx")
-    assert hex_rows(b"", 0) == []
-    many = hex_rows(bytes(3 * PIECE_BYTES), 32)
+    assert build_hex_rows(b"", 0) == []
+    many = build_hex_rows(bytes(3 * PIECE_BYTES), 32)
     assert (len(many), many[0].offset, many[-1].offset) == (256, 32, 32 + 255 * 16)
 
 
 def test_a_head_without_end_is_cut_and_says_so_and_passwords_are_hidden() -> None:
     told = HttpHead(200, "HTTP/1.1 200 OK", [("X", "y" * 5_000)] * 500)
-    head = http_head(Payload(b"", told))
+    head = build_http_head(Payload(b"", told))
     assert head is not None
     assert (len(head.fields), head.total) == (FIELDS_MAX, 500)
     assert len(head.fields[0].value) == FIELD_MAX_CHARS
     secret = HttpHead(301, "HTTP/1.1 301", [("Location", "http://ann:geheim@elsewhere.example/")])
-    hidden = http_head(Payload(b"", secret))
+    hidden = build_http_head(Payload(b"", secret))
     assert hidden is not None
     assert hidden.fields[0].value == "http://***@elsewhere.example/"
 
@@ -81,7 +82,7 @@ def test_one_goes_on_from_where_a_row_begins(client: TestClient, reading: Readin
 
 
 def test_another_spelling_is_sent_on_with_its_place(client: TestClient, reading: Reading) -> None:
-    base32 = sha1_base32(bytes.fromhex(reading.pdf))
+    base32 = encode_sha1_base32(bytes.fromhex(reading.pdf))
     answer = client.get(f"/file/{base32}/raw?from=16", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (
         303,

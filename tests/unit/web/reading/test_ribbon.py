@@ -11,11 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.reading.story import Difference, Version, Versions
 from fonds.model.disposition import Reason, Verdict
 from fonds.ports import Stores
+from fonds.viewer.story_versions import StoryVersion, StoryVersions, VersionDifference
 from fonds.web.app import create_app
-from fonds.web.pages.reading.ribbon import capture_words, story_captures
+from fonds.web.pages.capture_timeline import capture_words, story_captures
 from home_rows import NOW, Body, ended, enter, entry, write
 from page_reading import read
 from reading_home import STORY_URL, Reading, fill_reading
@@ -67,25 +67,27 @@ def test_versions_that_are_left_out_are_said(library: tuple[Stores, Reading]) ->
     stores, _ = library
     days = ("20200101", "20240101", "20240102")
     shown = [
-        Version(f"{n:040x}", f"{day}000000", None, Difference.CHANGED_TEXT if n else None)
+        StoryVersion(
+            f"{n:040x}", f"{day}000000", None, VersionDifference.CHANGED_TEXT if n else None
+        )
         for n, day in enumerate(days)
     ]
-    found = story_captures(stores.records, Versions(shown, 9), [])
+    found = story_captures(stores.records, StoryVersions(shown, 9), [])
     assert [one.at[:8] for one in found.captures] == list(reversed(days))
     assert not found.is_complete
-    assert story_captures(stores.records, Versions(shown, 3), []).is_complete
+    assert story_captures(stores.records, StoryVersions(shown, 3), []).is_complete
 
 
 def test_captures_of_one_moment_and_a_story_of_one_capture(
     library: tuple[Stores, Reading],
 ) -> None:
     stores, _ = library
-    one = Version("a" * 40, "20240101000000", None, None)
-    same = [one, replace(one, sha1hex="b" * 40, difference=Difference.UNKNOWN)]
-    found = story_captures(stores.records, Versions(same, 2), ["http://nowhere.example/<b>"])
+    one = StoryVersion("a" * 40, "20240101000000", None, None)
+    same = [one, replace(one, sha1hex="b" * 40, difference=VersionDifference.UNKNOWN)]
+    found = story_captures(stores.records, StoryVersions(same, 2), ["http://nowhere.example/<b>"])
     assert [capture_words(each) for each in found.captures] == ["not compared", "the first listed"]
     assert found.failed == 0
-    alone = story_captures(stores.records, Versions([one], 1), [])
+    alone = story_captures(stores.records, StoryVersions([one], 1), [])
     assert len(alone.captures) == 1
 
 
@@ -96,7 +98,7 @@ def test_a_capture_whose_time_is_not_known_stands_where_it_came_in(
     body = Body(810, STORY_URL, NOW, "text/html", b"810")
     stores.ledger.enter([], [replace(entry(body), seen=None)], ["identify"])
     write(stores, ended(body, "identify", Verdict.DROPPED, Reason.HTTP_STATUS))
-    found = story_captures(stores.records, Versions([], 0), [STORY_URL])
+    found = story_captures(stores.records, StoryVersions([], 0), [STORY_URL])
     (capture,) = [one for one in found.captures if one.sort == "failed"]
     assert capture.is_entered
     assert capture_words(capture) == "failed: http-status, came in then"

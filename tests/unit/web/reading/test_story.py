@@ -12,7 +12,7 @@ from fonds.config import Settings
 from fonds.extract.page import EXTRACTOR
 from fonds.model.rows import DispositionRow, StoryMetaRow
 from fonds.ports import Stores
-from fonds.wiring.backends import readers_of
+from fonds.wiring.stores import list_readers
 from page_reading import PageRead, read
 from reading_home import HEBREW, Reading
 
@@ -148,7 +148,7 @@ def test_versions_read_by_different_programs_are_read_again_by_one(
     again = read(client, f"{path}?since={second}")
     assert "They were sent to be read again, which has not ended yet." in again.words()
     assert not again.tree.xpath("//button[text()='Read both again']")
-    (reader,) = [one for one in readers_of(Settings()) if one.name.endswith("parse_story")]
+    (reader,) = [one for one in list_readers(Settings()) if one.name.endswith("parse_story")]
     waiting = stores.queue.receive(reader.incoming, 10, 0.0)
     assert {one.message.about for one in waiting} == {second, third}
     stores.queue.settle(waiting)

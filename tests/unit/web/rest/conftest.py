@@ -8,9 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.collections.requests import fulfil, waiting
+from fonds.grouping.rebuild.requests import iter_pending_requests, run_request
 from fonds.web.app import create_app
-from fonds.wiring.recurring.collections import make_service
+from fonds.wiring.collections import create_service
 from rest_answers import Group
 from themed_texts import themed_texts
 
@@ -19,7 +19,7 @@ from themed_texts import themed_texts
 def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A service whose runs are left waiting, as by a process that is about to end."""
     with opened(tmp_path_factory.mktemp("rest")) as stores:
-        service = make_service(stores)
+        service = create_service(stores)
         service.runs.close()
         app = create_app(stores, service=service)
         with TestClient(app, base_url="http://localhost:8765") as asked:
@@ -32,8 +32,8 @@ def group(rest: TestClient) -> Group:
 
     def build() -> int:
         changes = rest.app.state.service.changes  # type: ignore[attr-defined]
-        wanted = list(waiting(changes.tables))
-        assert all(fulfil(changes, name, conf, threads=1) for name, conf in wanted)
+        wanted = list(iter_pending_requests(changes.tables))
+        assert all(run_request(changes, name, conf, threads=1) for name, conf in wanted)
         return len(wanted)
 
     return build

@@ -13,11 +13,11 @@ from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from filled_home import opened
+from fonds.web.api.paths import is_rest
 from fonds.web.app import create_app
-from fonds.web.pages.following.programs import PATH
-from fonds.web.rest.paths import is_rest
-from fonds.web.themes.curating.programs import HEAD
-from fonds.wiring.recurring.collections import make_service
+from fonds.web.pages.source_actions import PATH
+from fonds.web.pages.theme_curation import HEAD
+from fonds.wiring.collections import create_service
 
 EXAMPLES = 8
 HOST = {"Host": "localhost"}
@@ -42,7 +42,7 @@ MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The description, read from a service whose runs are left waiting."""
     with opened(tmp_path_factory.mktemp("described")) as stores:
-        service = make_service(stores)
+        service = create_service(stores)
         service.runs.close()
         app = create_app(stores, service=service)
         yield schemathesis.openapi.from_asgi("/openapi.json", app, headers=HOST)

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from fonds.collections.names import Name, checked, parse
-from fonds.web.rest.paths import href
-from fonds.web.themes.addresses import collection_href
+from fonds.grouping.names import CollectionName, parse, validate_name
+from fonds.web.api.paths import build_path
+from fonds.web.pages.theme_links import link_to_collection
 
 LINES = {"Content-Type": "application/x-ndjson"}
 
@@ -61,7 +61,7 @@ def test_what_is_deleted_is_gone_by_both_addresses(rest: TestClient) -> None:
 def test_collections_are_paged_whatever_their_namespaces_are_called(rest: TestClient) -> None:
     names = [("paging", "b"), ("paging/a", "c/d"), ("paging/a%2F", "%25"), ("paging/b", "e")]
     for namespace, key in names:
-        rest.post(href("collections", namespace, key), json={"id": "x", "text": "here"})
+        rest.post(build_path("collections", namespace, key), json={"id": "x", "text": "here"})
     found, at = [], "/collections?count=1"
     while at:
         page = rest.get(at).json()
@@ -80,9 +80,9 @@ def test_what_no_address_can_hold_is_no_name(rest: TestClient, name: str) -> Non
     assert sent.status_code == 400
     assert "no address can hold it" in sent.text
     with pytest.raises(ValueError, match="no address can hold it"):
-        checked(Name(name, "key"))
+        validate_name(CollectionName(name, "key"))
     with pytest.raises(ValueError, match="no address can hold it"):
-        checked(Name("news", name))
+        validate_name(CollectionName("news", name))
 
 
 @settings(
@@ -94,15 +94,15 @@ def test_what_no_address_can_hold_is_no_name(rest: TestClient, name: str) -> Non
 def test_any_namespace_key_and_id_can_be_said_in_an_address(
     rest: TestClient, namespace: str, key: str, document_id: str
 ) -> None:
-    path = href("collections", namespace, key)
+    path = build_path("collections", namespace, key)
     sent = rest.post(path, json={"id": document_id, "text": f"of {document_id}"})
     assert sent.status_code == 201
     assert rest.get(sent.headers["Location"]).json()["text"] == f"of {document_id}"
     told = rest.get(path).json()["collection"]
     assert (told["namespace"], told["key"]) == (namespace, key)
-    name = Name(namespace, key)
+    name = CollectionName(namespace, key)
     assert parse(str(name)) == name
-    assert rest.get(collection_href(name)).status_code == 200
+    assert rest.get(link_to_collection(name)).status_code == 200
 
 
 def test_documents_of_a_namespace_are_a_collection_of_it(rest: TestClient) -> None:
@@ -117,7 +117,7 @@ def test_documents_of_a_namespace_are_a_collection_of_it(rest: TestClient) -> No
 
 def test_collections_are_listed_page_by_page(rest: TestClient) -> None:
     for key in ("a", "b/c", "d"):
-        rest.post(href("collections", "paged", key), json={"id": "1", "text": "x"})
+        rest.post(build_path("collections", "paged", key), json={"id": "1", "text": "x"})
     first = rest.get("/collections/paged?count=2").json()
     assert [one["key"] for one in first["collections"]] == ["a", "b/c"]
     second = rest.get(first["next"]).json()

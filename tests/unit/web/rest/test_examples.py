@@ -15,7 +15,7 @@ import pytest
 from filled_home import opened
 from fonds.web.app import create_app
 from fonds.web.serving import server as serving
-from fonds.wiring.recurring.collections import make_service
+from fonds.wiring.collections import create_service
 from house.tree import ROOT
 
 PAGE = (ROOT / "docs" / "rest.md").read_text("utf-8")
@@ -28,12 +28,12 @@ COMMANDS = [
 def curl_home(tmp_path: Path) -> Iterator[Path]:
     """A folder whose settings of curl lead port 8765 to a service, and print each status."""
     with opened(tmp_path / "home") as stores:
-        service = make_service(stores, threads=1)
+        service = create_service(stores, threads=1)
         listening = serving.listen("127.0.0.1", 0)
-        running = serving.server(create_app(stores, service=service))
+        running = serving.create_server(create_app(stores, service=service))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
-        port = serving.port_of(listening)
+        port = serving.get_port(listening)
         settings = (
             f'connect-to = "localhost:8765:127.0.0.1:{port}"\nwrite-out = "\\n%{{http_code}}"\n'
         )

@@ -9,10 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from fonds.ports import Stores
+from fonds.web.api.bodies import DOCUMENTS_MAX
+from fonds.web.api.paths import is_rest
 from fonds.web.app import create_app
-from fonds.web.rest.bodies.documents import DOCUMENTS_MAX
-from fonds.web.rest.paths import is_rest
-from fonds.web.serving.lanes import BODY_BYTES_MAX, Lanes
+from fonds.web.serving.concurrency import BODY_MAX_BYTES, ReadWriteLimits
 from rest_answers import detail
 
 AT = "/collections/news/k"
@@ -59,9 +59,9 @@ def test_size_and_count_are_bounded(rest: TestClient) -> None:
     assert "10,000" in detail(rest.post(AT, content=over, headers=headers), 413)["detail"]
     long = {"id": "a", "text": "x" * (4 * 1024 * 1024 + 1)}
     assert detail(rest.post(AT, json=long), 413)["pointer"] == "/text"
-    large = b" " * (BODY_BYTES_MAX + 1)
+    large = b" " * (BODY_MAX_BYTES + 1)
     assert (
-        f"{BODY_BYTES_MAX:,}"
+        f"{BODY_MAX_BYTES:,}"
         in detail(rest.post(AT, content=large, headers=headers), 413)["detail"]
     )
 
@@ -72,8 +72,8 @@ def test_a_body_without_a_length_is_bounded_and_all_bodies_are(rest: TestClient)
         yield b"x" * 60
 
     headers = {"Content-Type": "application/json"}
-    for bounds, status in (({"body_bytes_max": 100}, 413), ({"all_bytes_max": 100}, 503)):
-        lanes = Lanes(rest.app, is_rest, **bounds)
+    for bounds, status in (({"body_max_bytes": 100}, 413), ({"all_max_bytes": 100}, 503)):
+        lanes = ReadWriteLimits(rest.app, is_rest, **bounds)
         client = TestClient(lanes, base_url="http://localhost:8765")
         for _ in range(3):
             told = detail(client.post(AT, content=sent(), headers=headers), status)

@@ -8,9 +8,9 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.collections import requests
-from fonds.collections.names import Name
-from fonds.wiring.recurring.collections import make_service
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild import requests
+from fonds.wiring.collections import create_service
 from rest_answers import Group, detail
 from themed_texts import themed_texts
 
@@ -64,8 +64,8 @@ def test_a_run_that_cannot_be_done_says_why_and_may_be_asked_for_again(
     rest.delete("/configurations/runs/brief")
     assert group() == 1
     service = rest.app.state.service  # type: ignore[attr-defined]
-    name = service.collection(Name("runs", "c")).name
-    told = requests.requested(service.tables, service.changes.claims, name, "brief")
+    name = service.collection(CollectionName("runs", "c")).name
+    told = requests.find_request(service.tables, service.changes.leases, name, "brief")
     assert told is not None
     assert told.state == requests.FAILED
     assert "brief" in told.error
@@ -78,19 +78,19 @@ def test_a_run_that_cannot_be_done_says_why_and_may_be_asked_for_again(
 
 def test_what_was_asked_for_is_built_by_the_service_that_comes_next(tmp_path: Path) -> None:
     with opened(tmp_path) as stores:
-        first = make_service(stores)
+        first = create_service(stores)
         first.runs.close()
         texts, _ = themed_texts(30, seed=5, themes=3)
-        from fonds.collections.documents import Document
-        from fonds.collections.names import Name
+        from fonds.grouping.document import Document
+        from fonds.grouping.names import CollectionName
 
-        name = Name("runs", "later")
+        name = CollectionName("runs", "later")
         first.writing().put(name, [Document(str(at), text) for at, text in enumerate(texts)])
-        requests.request(first.changes, name, "DEFAULT")
-        second, done = make_service(stores, threads=1), threading.Event()
+        requests.request_rebuild(first.changes, name, "DEFAULT")
+        second, done = create_service(stores, threads=1), threading.Event()
         with second.runs.at_work():
             while not done.wait(0.05):
-                told = requests.requested(second.tables, second.changes.claims, name, "DEFAULT")
+                told = requests.find_request(second.tables, second.changes.leases, name, "DEFAULT")
                 assert told is not None
                 assert told.state != requests.FAILED, told.error
                 if told.state == requests.DONE:

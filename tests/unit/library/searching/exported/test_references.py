@@ -8,10 +8,10 @@ import pytest
 
 from contract.index_backends import document
 from filled_home import opened
-from fonds.library.searching.exported.forms import FORMS
-from fonds.library.searching.exported.references import bibtex, csl
-from fonds.library.searching.exported.warcs import Missed
 from fonds.model.file import Kind
+from fonds.papers.bibliography.bibtex_csl import build_csl, format_bibtex
+from fonds.search.export_formats import FORMS
+from fonds.search.export_warcs import MissingDocuments
 
 PAPER = document(
     "paper",
@@ -27,7 +27,7 @@ STORY = document("story", title="Title\nof two lines", language=None, publicatio
 
 
 def test_a_paper_is_an_article_in_bibtex_with_nothing_left_unescaped():
-    entry = bibtex(PAPER)
+    entry = format_bibtex(PAPER)
     assert entry.startswith("@article{muller2024-")
     assert r"title = {{Floods \& \{dams\}: 50\% of \#1\_a \textbackslash{} b}}" in entry
     assert "author = {Müller, Ana and Chen, Bo}" in entry
@@ -36,15 +36,15 @@ def test_a_paper_is_an_article_in_bibtex_with_nothing_left_unescaped():
 
 
 def test_what_is_not_known_is_left_out():
-    entry = bibtex(STORY)
+    entry = format_bibtex(STORY)
     assert entry.startswith("@misc{news-")
     assert "title = {{Title of two lines}}" in entry
     assert not any(name in entry for name in ("year", "author", "doi", "language"))
-    assert csl(STORY).keys() == {"id", "type", "title", "URL", "container-title", "note"}
+    assert build_csl(STORY).keys() == {"id", "type", "title", "URL", "container-title", "note"}
 
 
 def test_csl_has_the_parts_its_schema_names():
-    item = csl(PAPER)
+    item = build_csl(PAPER)
     assert (item["type"], item["DOI"], item["number-of-pages"]) == (
         "article-journal",
         "10.5555/a_b",
@@ -76,7 +76,7 @@ NAMES = (
 
 
 def test_names_have_the_parts_that_styles_sort_and_shorten_by():
-    assert csl(document("a", authors=NAMES))["author"] == [
+    assert build_csl(document("a", authors=NAMES))["author"] == [
         {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
         {"family": "Cruz", "given": "Ana M.", "non-dropping-particle": "de la"},
         {"family": "Van Gogh", "given": "Vincent"},
@@ -90,7 +90,9 @@ def test_names_have_the_parts_that_styles_sort_and_shorten_by():
         {"literal": "Plato"},
         {"literal": "desk@news.example"},
     ]
-    (line,) = (one for one in bibtex(document("a", authors=NAMES)).splitlines() if "author" in one)
+    (line,) = (
+        one for one in format_bibtex(document("a", authors=NAMES)).splitlines() if "author" in one
+    )
     assert line.partition("= ")[2].strip("{,").removesuffix("}").split(" and ")[:8] == [
         "van Beethoven, Ludwig",
         "de la Cruz, Ana M.",
@@ -121,15 +123,15 @@ def test_names_have_the_parts_that_styles_sort_and_shorten_by():
 )
 def test_only_a_public_url_leaves_the_house(url: str, shown: str | None):
     one = document("a", url=url)
-    assert csl(one).get("URL") == shown
-    entry = bibtex(one)
+    assert build_csl(one).get("URL") == shown
+    entry = format_bibtex(one)
     assert (f"url = {{{shown}}}" in entry.replace("\\", "")) is (shown is not None)
     assert "url = " not in entry or shown is not None
     assert "secret" not in entry
 
 
 def test_keys_of_two_documents_differ():
-    one, other = bibtex(PAPER), bibtex(document("other", authors=("Ana Müller",)))
+    one, other = format_bibtex(PAPER), format_bibtex(document("other", authors=("Ana Müller",)))
     assert one.partition(",")[0] != other.partition(",")[0]
 
 
@@ -137,5 +139,5 @@ def test_csl_json_is_a_list_also_of_none_and_one(tmp_path: Path):
     write = FORMS["csl"].documents
     for some in ([], [PAPER], [PAPER, STORY]):
         with opened(tmp_path) as stores:
-            told = msgspec.json.decode(b"".join(write(stores, iter(some), Missed())))
+            told = msgspec.json.decode(b"".join(write(stores, iter(some), MissingDocuments())))
         assert [item["id"] for item in told] == [one.id for one in some]

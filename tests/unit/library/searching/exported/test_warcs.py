@@ -16,21 +16,21 @@ from warcio.archiveiterator import ArchiveIterator
 
 from filled_home import opened
 from fixtures.pdfs import text_pdf
-from fonds.formats.warc import read_record
-from fonds.library.searching.exported.warcs import (
+from fonds.archive.warc.reader import read_record
+from fonds.model.capture import REVISIT_MIME
+from fonds.model.document import IndexDocument
+from fonds.model.file import Kind
+from fonds.ports import Stores
+from fonds.search.export_warcs import (
     DIGEST,
     INDEX,
     PACKAGE,
     PAGES,
     WARC,
-    Missed,
-    wacz,
-    warc,
+    MissingDocuments,
+    export_wacz,
+    export_warc,
 )
-from fonds.model.capture import REVISIT_MIME
-from fonds.model.document import IndexDocument
-from fonds.model.file import Kind
-from fonds.ports import Stores
 from home_rows import NOW, Body, archived, cdx_row, file_row, write
 
 PAPER = Body(1, "http://a.example/paper.pdf", NOW, "application/pdf", text_pdf(["One page"]))
@@ -92,8 +92,8 @@ def records(data: bytes) -> dict[str, tuple[str, bytes]]:
 
 
 def test_every_capture_is_whole_and_what_is_missing_is_named(stores: Stores) -> None:
-    missed = Missed()
-    data = b"".join(warc(stores, iter(DOCUMENTS), missed))
+    missed = MissingDocuments()
+    data = b"".join(export_warc(stores, iter(DOCUMENTS), missed))
     found = records(data)
     summary = json.loads(found.pop("urn:fonds:export")[1])
     assert found == {
@@ -110,7 +110,9 @@ def test_every_capture_is_whole_and_what_is_missing_is_named(stores: Stores) -> 
 
 
 def test_the_package_holds_what_it_says(stores: Stores) -> None:
-    packed = zipfile.ZipFile(io.BytesIO(b"".join(wacz(stores, iter(DOCUMENTS), Missed()))))
+    packed = zipfile.ZipFile(
+        io.BytesIO(b"".join(export_wacz(stores, iter(DOCUMENTS), MissingDocuments())))
+    )
     assert packed.testzip() is None
     assert packed.namelist() == [WARC, INDEX, PAGES, PACKAGE, DIGEST]
     assert {one.compress_type for one in packed.infolist()} == {zipfile.ZIP_STORED}
@@ -135,7 +137,9 @@ def test_the_package_holds_what_it_says(stores: Stores) -> None:
 
 
 def test_the_index_leads_to_the_records(stores: Stores) -> None:
-    packed = zipfile.ZipFile(io.BytesIO(b"".join(wacz(stores, iter(DOCUMENTS), Missed()))))
+    packed = zipfile.ZipFile(
+        io.BytesIO(b"".join(export_wacz(stores, iter(DOCUMENTS), MissingDocuments())))
+    )
     lines = packed.read(INDEX).splitlines()
     assert lines == sorted(lines)
     assert len(lines) == 3
@@ -150,5 +154,5 @@ def test_the_index_leads_to_the_records(stores: Stores) -> None:
 
 
 def test_nothing_found_is_a_file_without_captures(stores: Stores) -> None:
-    data = b"".join(warc(stores, iter(()), Missed()))
+    data = b"".join(export_warc(stores, iter(()), MissingDocuments()))
     assert set(records(data)) == {"urn:fonds:export"}

@@ -12,19 +12,25 @@ from pathlib import Path
 import pytest
 
 from filled_home import opened
-from fonds.kinds.documents import Origin
-from fonds.kinds.pdf import document as pdf_document
-from fonds.kinds.story import document
-from fonds.kinds.story_versions import current_versions
-from fonds.library.searching.since.as_of import SORTS, Asking, AsOf, checked_day
-from fonds.library.tracing.embargoes.hiding import Hiding
-from fonds.model.blob import Blob
-from fonds.model.capture import to_datetime14
+from fonds.derivatives.documents import DocumentOrigin
+from fonds.derivatives.pdf import build_document as pdf_document
+from fonds.derivatives.story import build_document
+from fonds.derivatives.story_versions import load_current_versions
+from fonds.model.archive import Blob
+from fonds.model.capture import format_datetime14
 from fonds.model.document import SearchQuery
-from fonds.model.keys import text_blob_key
-from fonds.model.rows import EmbargoRow, FileMetaRow, PdfMetaRow, StoryMetaRow, TakedownRow
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import (
+    EmbargoRow,
+    FileMetaRow,
+    PdfMetaRow,
+    StoryMetaRow,
+    TakedownRow,
+)
 from fonds.ports import Stores
-from fonds.wiring.backends import found_among
+from fonds.restrictions.embargo import EmbargoService
+from fonds.search.as_of import SORTS, AsOfContext, AsOfResult, validate_day
+from fonds.wiring.stores import match_documents
 
 QUERY = SearchQuery("flood")
 FIRST, DAYS = date(2026, 3, 1), 8
@@ -72,17 +78,17 @@ class History:
         self.stories[story_id].append(sha1hex)
         self.keep(sha1hex, text)
         row = StoryMetaRow(
-            sha1hex, story_id, to_datetime14(captured), at, "success", f"http://a.example/{story_id}",
+            sha1hex, story_id, format_datetime14(captured), at, "success", f"http://a.example/{story_id}",
             "a.example", None, "en", None, 2, {}, "trafilatura 2",
         )  # fmt: skip
         self.stores.records.put([row])
         self.show(story_id)
 
     def show(self, story_id: str) -> None:
-        (current,) = current_versions(self.stores.records, [story_id]).values()
+        (current,) = load_current_versions(self.stores.records, [story_id]).values()
         row = current.row
-        blob = self.stores.blobs.get(text_blob_key(row.sha1hex))
-        self.stores.index.put([document(row, blob, Origin("", "", "default"))])
+        blob = self.stores.blobs.get(build_text_blob_key(row.sha1hex))
+        self.stores.index.put([build_document(row, blob, DocumentOrigin("", "", "default"))])
 
     def pdf(self, at: datetime) -> None:
         self.pdfs.append(self.file(at, "application/pdf"))
@@ -99,7 +105,7 @@ class History:
             sha1hex, at, "success", False, 1, 2, None, None, None, None, None, {}, "pdfium 5", None
         )
         self.stores.records.put([row])
-        origin = Origin("http://a.example/x.pdf", "a.example", "default")
+        origin = DocumentOrigin("http://a.example/x.pdf", "a.example", "default")
         self.stores.index.put([pdf_document(row, text.encode(), origin)])
 
     def gone(self, at: datetime) -> None:
@@ -108,7 +114,7 @@ class History:
             sha1hex = self.pdfs.pop(self.chance.randrange(len(self.pdfs)))
             self.stores.records.delete(PdfMetaRow, [sha1hex])
             self.stores.records.delete(FileMetaRow, [sha1hex])
-            self.stores.blobs.delete([text_blob_key(sha1hex)])
+            self.stores.blobs.delete([build_text_blob_key(sha1hex)])
             self.stores.index.delete([sha1hex])
             self.stores.records.put([TakedownRow(sha1hex, "privacy", "", "ann", at, {}, at)])
             self.down[at.date()] += 1
@@ -125,21 +131,21 @@ class History:
 
     def keep(self, sha1hex: str, text: str) -> None:
         self.texts[sha1hex] = text
-        self.stores.blobs.put([Blob(text_blob_key(sha1hex), text.encode(), "text/plain")])
+        self.stores.blobs.put([Blob(build_text_blob_key(sha1hex), text.encode(), "text/plain")])
 
 
-def ids(told: AsOf, *sorts: str) -> set[str]:
+def ids(told: AsOfResult, *sorts: str) -> set[str]:
     listed = [one.id for name in sorts for one in told.listed.get(name, [])]
     assert len(listed) == len(set(listed))
     return set(listed)
 
 
-def check(told: AsOf, then: dict[str, str], now: dict[str, str], down: int) -> None:
+def check(told: AsOfResult, then: dict[str, str], now: dict[str, str], down: int) -> None:
     """Every document is accounted for in one sort, which is the right one, and the sums are right."""
     found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
     found_now = {id_ for id_, text in now.items() if "flood" in text.split()}
     by_then = {
-        wanted: ids(told, *(name for name, one in SORTS.items() if one.then is wanted)) - {""}
+        wanted: ids(told, *(name for name, one in SORTS.items() if one.was_found is wanted)) - {""}
         for wanted in (True, False)
     }
     unknown = ids(told, "read_again", "read_again_unfound", "not_compared", "not_compared_unfound")
@@ -147,12 +153,12 @@ def check(told: AsOf, then: dict[str, str], now: dict[str, str], down: int) -> N
     assert by_then[True] <= found_then
     assert found_then <= by_then[True] | unknown | purged
     assert not by_then[False] & found_then
-    assert ids(told, *(name for name, one in SORTS.items() if one.now)) == found_now
-    assert told.now == told.total == len(found_now)
-    counts = {one.name: one.count for one in told.sorts}
+    assert ids(told, *(name for name, one in SORTS.items() if one.is_still_found)) == found_now
+    assert told.found_now_count == told.total == len(found_now)
+    counts = {one.name: one.count for one in told.sort_counts}
     assert counts["taken_down"] == down
-    assert told.then == len(by_then[True])
-    assert told.then <= len(found_then) <= told.then + told.unknown
+    assert told.found_then_count == len(by_then[True])
+    assert told.found_then_count <= len(found_then) <= told.found_then_count + told.unknown_count
 
 
 @pytest.fixture
@@ -168,11 +174,11 @@ def test_each_day_of_a_random_history_is_told_as_it_was(stores: Stores, seed: in
     now = history.index[FIRST + timedelta(days=DAYS - 1)]
     seen: set[str] = set()
     for day, then in history.index.items():
-        told = Asking(stores, found_among)(QUERY, day)
+        told = AsOfContext(stores, match_documents)(QUERY, day)
         since = sum(count for when, count in history.down.items() if when > day)
         check(told, then, now, since)
-        assert (told.is_all_found, told.is_all_changed) == (True, True)
-        seen |= {one.name for one in told.sorts if one.count}
+        assert (told.has_all_found, told.is_all_changed) == (True, True)
+        seen |= {one.name for one in told.sort_counts if one.count}
     assert {"unchanged", "added"} <= seen
 
 
@@ -184,8 +190,10 @@ def test_every_sort_is_met_in_some_history(tmp_path: Path) -> None:
             history.live(acts=8)
             for day in history.index:
                 for versions_max in (0, 2_000):
-                    told = Asking(stores, found_among, versions_max=versions_max)(QUERY, day)
-                    seen |= {one.name for one in told.sorts if one.count}
+                    told = AsOfContext(stores, match_documents, versions_max=versions_max)(
+                        QUERY, day
+                    )
+                    seen |= {one.name for one in told.sort_counts if one.count}
     assert seen == SORTS.keys() - {"under_embargo"}
 
 
@@ -194,15 +202,15 @@ def test_where_a_bound_cuts_that_is_told_and_nothing_is_said_that_is_not_so(stor
     history.live(acts=9)
     for day, then in history.index.items():
         found_then = {id_ for id_, text in then.items() if "flood" in text.split()}
-        cut = Asking(stores, found_among, versions_max=1)(QUERY, day)
+        cut = AsOfContext(stores, match_documents, versions_max=1)(QUERY, day)
         assert ids(cut, "unchanged", "other_version", "unfound") <= found_then
-        assert cut.then <= len(found_then) <= cut.then + cut.unknown
-        few = Asking(stores, found_among, found_max=3)(QUERY, day)
-        assert (few.now, few.is_all_found) == (3, False)
+        assert cut.found_then_count <= len(found_then) <= cut.found_then_count + cut.unknown_count
+        few = AsOfContext(stores, match_documents, results_max=3)(QUERY, day)
+        assert (few.found_now_count, few.has_all_found) == (3, False)
         assert ids(few, "unchanged", "other_version", "unfound") <= found_then
-    first = Asking(stores, found_among, changed_max=2)(QUERY, FIRST)
+    first = AsOfContext(stores, match_documents, changed_max=2)(QUERY, FIRST)
     assert not first.is_all_changed
-    assert first.now == first.total
+    assert first.found_now_count == first.total
 
 
 def test_who_may_know_of_embargoes_is_told_of_them_and_nobody_else(stores: Stores) -> None:
@@ -213,14 +221,16 @@ def test_who_may_know_of_embargoes_is_told_of_them_and_nobody_else(stores: Store
     hidden = history.pdfs[0]
     later = at + timedelta(days=2)
     row = EmbargoRow(hidden, "review", "", later + timedelta(days=9), "ann", later)
-    Hiding(stores, None, lambda: later).hide(row)
-    reader = Asking(stores.for_readers(), found_among)(SearchQuery(), FIRST)
-    assert "under_embargo" not in {one.name for one in reader.sorts}
+    EmbargoService(stores, None, lambda: later).hide(row)
+    reader = AsOfContext(stores.for_readers(), match_documents)(SearchQuery(), FIRST)
+    assert "under_embargo" not in {one.name for one in reader.sort_counts}
     assert hidden not in str(reader.listed)
-    curator = Asking(stores.for_readers(), found_among, stores.records)(SearchQuery(), FIRST)
+    curator = AsOfContext(stores.for_readers(), match_documents, stores.records)(
+        SearchQuery(), FIRST
+    )
     assert ids(curator, "under_embargo") == {hidden}
-    assert (curator.then, curator.unknown) == (2, 1)
-    before = Asking(stores.for_readers(), found_among, stores.records)
+    assert (curator.found_then_count, curator.unknown_count) == (2, 1)
+    before = AsOfContext(stores.for_readers(), match_documents, stores.records)
     assert ids(before(SearchQuery(), FIRST + timedelta(days=2)), "under_embargo") == set()
 
 
@@ -231,7 +241,7 @@ def test_what_was_under_embargo_then_and_is_shown_now_was_not_found_then(stores:
     (shown,) = history.pdfs
     row = EmbargoRow(shown, "review", "", at, "ann", at, at + timedelta(days=3), at)
     stores.records.put([row])
-    asking = Asking(stores, found_among)
+    asking = AsOfContext(stores, match_documents)
     assert ids(asking(SearchQuery(), FIRST), "added") == {shown}
     assert ids(asking(SearchQuery(), FIRST + timedelta(days=3)), "unchanged") == {shown}
     stores.records.put([replace(row, row_created=at + timedelta(days=1))])
@@ -239,8 +249,8 @@ def test_what_was_under_embargo_then_and_is_shown_now_was_not_found_then(stores:
 
 
 def test_a_day_has_to_be_over() -> None:
-    assert checked_day(FIRST, FIRST + timedelta(days=1)) == FIRST
+    assert validate_day(FIRST, FIRST + timedelta(days=1)) == FIRST
     with pytest.raises(ValueError, match="is not over"):
-        checked_day(FIRST, FIRST)
+        validate_day(FIRST, FIRST)
     with pytest.raises(ValueError, match="which day"):
-        checked_day(None, FIRST)
+        validate_day(None, FIRST)

@@ -11,20 +11,27 @@ import pytest
 
 from filled_home import Filled, fill_home, opened
 from fonds.extract.page import EXTRACTOR
-from fonds.library.searching.manifest import Manifest, as_json, asked_of, manifest_of
-from fonds.library.searching.members import MEMBERS_MAX, Members, members
-from fonds.library.searching.since.verifying import (
-    FOUND,
-    Comparison,
-    Verified,
-    Verifying,
-    accounted,
-)
-from fonds.library.searching.whole import Contents, found_now, whole
-from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
 from fonds.ports import Stores
+from fonds.restrictions.embargo import EmbargoService
+from fonds.search.manifest import (
+    MEMBERS_MAX,
+    Manifest,
+    ManifestMembers,
+    build_query_record,
+    encode_manifest,
+    iter_members,
+    parse_manifest,
+)
+from fonds.search.scan import ResultContents, count_matches, iter_documents
+from fonds.search.verification import (
+    FOUND_SORTS,
+    ManifestVerifier,
+    ResultComparison,
+    VerificationResult,
+    build_accounts,
+)
 from home_rows import NOW
 from takedowns import taking_down, wanted
 
@@ -40,36 +47,40 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
 
 def manifest(stores: Stores, limit: int | None = None, query: SearchQuery = QUERY) -> Manifest:
     """As an export of the search writes it, and as it is read again."""
-    found, contents, named = found_now(stores.index, query), Contents(), Members(stores.records)
-    documents = whole(stores.index, found.query, limit or 100_000)
-    for _ in named.noted(contents.noted(documents)):
+    found, contents, named = (
+        count_matches(stores.index, query),
+        ResultContents(),
+        ManifestMembers(stores.records),
+    )
+    documents = iter_documents(stores.index, found.query, limit or 100_000)
+    for _ in named.collect(contents.collect(documents)):
         pass
     made = Manifest(
-        "floods.csv", "csv", contents.count, "", (), NOW, "0", asked_of(found, limit),
+        "floods.csv", "csv", contents.count, "", (), NOW, "0", build_query_record(found, limit),
         contents.sha256hex, list(named.extractors), named.lines,
     )  # fmt: skip
-    read = manifest_of(as_json(made))
+    read = parse_manifest(encode_manifest(made))
     assert read.documents == named.lines
     return read
 
 
-def compared(found: Verified) -> Comparison:
+def compared(found: VerificationResult) -> ResultComparison:
     """With the two sums that have to be right whatever happened."""
     told = found.compared
     assert told is not None
-    counts = {one.name: one.count for one in accounted(told)}
-    assert found.now == sum(counts[name] for name in FOUND)
+    counts = {one.name: one.count for one in build_accounts(told)}
+    assert found.now == sum(counts[name] for name in FOUND_SORTS)
     assert found.then == sum(counts.values()) - counts["added"]
     return told
 
 
 def documents(stores: Stores) -> list[IndexDocument]:
-    return list(whole(stores.index, QUERY, 1_000))
+    return list(iter_documents(stores.index, QUERY, 1_000))
 
 
 def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
-    found = Verifying(stores)(manifest(stores))
+    found = ManifestVerifier(stores)(manifest(stores))
     told = compared(found)
     assert (found.result_is_same, told.unchanged, told.listed) == (True, found.then, [])
     assert found.then > 10
@@ -83,7 +94,7 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     stories = [one for one in documents(stores) if one.story_id]
     down, hidden, again, by_other, lost, unfound, newer = (one.sha1hex for one in stories[:7])
     taking_down(stores)(wanted(down))
-    hiding = Hiding(stores, None, lambda: NOW)
+    hiding = EmbargoService(stores, None, lambda: NOW)
     hiding.hide(EmbargoRow(hidden, "review", "", NOW + timedelta(days=9), "ann", NOW))
     (sketch,) = stores.records.get(TextSketchRow, [again])
     (row,) = stores.records.get(StoryMetaRow, [by_other])
@@ -94,7 +105,7 @@ def test_each_thing_that_can_happen_to_a_document_is_told_apart(
     stores.records.delete(FileMetaRow, [lost])
     stores.index.put([replace(stories[6], sha1hex="f" * 40, text_content="flood")])
     stores.index.put([replace(stories[7], id="new", text_content="A later flood.")])
-    told = compared(Verifying(stores, stores.records)(then))
+    told = compared(ManifestVerifier(stores, stores.records)(then))
     became = {one.became: one for one in told.listed}
     assert {name: one.sha1hex for name, one in became.items() if name != "read_again"} == {
         "taken_down": down, "under_embargo": hidden, "gone": lost, "unfound": unfound,
@@ -115,11 +126,11 @@ def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -
     stores, _ = home
     then = manifest(stores)
     hidden, lost = documents(stores)[:2]
-    hiding = Hiding(stores, None, lambda: NOW)
+    hiding = EmbargoService(stores, None, lambda: NOW)
     hiding.hide(EmbargoRow(hidden.sha1hex, "review", "", NOW + timedelta(days=9), "ann", NOW))
     stores.index.delete([lost.id])
     stores.records.delete(FileMetaRow, [lost.sha1hex])
-    told = compared(Verifying(stores.for_readers())(then))
+    told = compared(ManifestVerifier(stores.for_readers())(then))
     assert (told.under_embargo, told.gone) == (None, 2)
     assert {(one.became, one.title, one.why) for one in told.listed} == {("gone", "", "")}
 
@@ -127,18 +138,18 @@ def test_readers_are_not_told_embargoed_from_gone(home: tuple[Stores, Filled]) -
 def test_the_first_of_a_result_are_held_against_no_others(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
     then = manifest(stores, limit=5)
-    found = Verifying(stores)(then)
+    found = ManifestVerifier(stores)(then)
     assert (then.rows, found.now, found.result_is_same) == (5, 5, True)
     first = documents(stores)[0]
     stores.index.delete([first.id])
-    again = Verifying(stores)(then)
+    again = ManifestVerifier(stores)(then)
     assert (again.now, compared(again).unfound, compared(again).added) == (4, 1, 0)
 
 
 def test_what_lies_behind_the_bound_is_not_compared(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
     then = manifest(stores)
-    found = Verifying(stores, walked_max=5)(then)
+    found = ManifestVerifier(stores, walked_max=5)(then)
     told = compared(found)
     assert (found.now, found.now_is_more, found.result_is_same) == (5, True, None)
     assert (told.unchanged, told.not_compared) == (5, then.rows - 5)
@@ -148,7 +159,7 @@ def test_a_manifest_that_names_no_documents_is_told_in_counts(home: tuple[Stores
     stores, _ = home
     then = replace(manifest(stores), documents=None)
     stores.index.delete([documents(stores)[0].id])
-    found = Verifying(stores)(then)
+    found = ManifestVerifier(stores)(then)
     assert (found.compared, found.result_is_same, found.now) == (None, False, then.rows - 1)
 
 
@@ -167,14 +178,14 @@ def test_a_manifest_that_names_no_documents_is_told_in_counts(home: tuple[Stores
 )
 def test_a_line_that_names_no_document_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="line 2 of its documents"):
-        list(members([f"a {'0' * 40} - 0", line], ["x"]))
+        list(iter_members([f"a {'0' * 40} - 0", line], ["x"]))
 
 
 def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
     (one, *_) = documents(stores)
-    named = Members(stores.records, lines=["x"] * MEMBERS_MAX)
-    assert list(named.noted(iter([one]))) == [one]
+    named = ManifestMembers(stores.records, lines=["x"] * MEMBERS_MAX)
+    assert list(named.collect(iter([one]))) == [one]
     assert named.lines is None
 
 
@@ -188,6 +199,6 @@ def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, Filled]) -> No
         replace(then.asked, limit=-1),
     ):
         with pytest.raises(ValueError, match="search"):
-            manifest_of(as_json(replace(then, asked=wrong)))
+            parse_manifest(encode_manifest(replace(then, asked=wrong)))
     with pytest.raises(ValueError, match="field"):
-        Verifying(stores)(replace(then, asked=replace(then.asked, text="autor:x")))
+        ManifestVerifier(stores)(replace(then, asked=replace(then.asked, text="autor:x")))

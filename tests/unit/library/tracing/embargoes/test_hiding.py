@@ -12,27 +12,27 @@ from typing import Any
 import pytest
 
 from filled_home import Filled, fill_home, opened
-from fonds.collections.changing.writing import Changes
-from fonds.collections.claims import Claims
-from fonds.collections.documents import Document
-from fonds.collections.names import Name
-from fonds.collections.tables import DOCUMENTS, Tables
-from fonds.kinds.documents import put_current
-from fonds.kinds.pdf import indexed_rows
-from fonds.library.audit import audit
-from fonds.library.checks.fault import Fault
-from fonds.library.reindex import reindex
-from fonds.library.tracing.embargoes.hiding import Hiding, in_force
-from fonds.library.tracing.traces import traces
+from fonds.audit.audit import run_audit
+from fonds.audit.fault import AuditFault
+from fonds.audit.repair.reindex import reindex
+from fonds.derivatives.documents import index_until_stable
+from fonds.derivatives.pdf import find_rows
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.document import Document
+from fonds.grouping.names import CollectionName
+from fonds.grouping.tables import DOCUMENTS, Tables
+from fonds.isolation.process_identity import create_worker_name
 from fonds.model.document import IndexDocument, SearchQuery
-from fonds.model.keys import aside_blob_key
+from fonds.model.keys import build_embargoed_blob_key
 from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
-from fonds.process_identity import this_process
+from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
+from fonds.restrictions.traces import find_traces
 from home_rows import NOW
 from takedowns import taking_down
 
-NAME = Name("told", "kept")
+NAME = CollectionName("told", "kept")
 UNTIL = NOW + timedelta(days=30)
 STORES = ("records", "blobs", "index", "table")
 
@@ -52,11 +52,11 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
         yield stores, filled
 
 
-def _changes(stores: Stores) -> Changes:
+def _changes(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
-    claims = Claims(stores.records, this_process(), time.monotonic)
-    return Changes(tables, claims, lambda: 1)
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, claims, lambda: 1)
 
 
 def _wanted(sha1hex: str) -> EmbargoRow:
@@ -74,15 +74,18 @@ def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
     stores, filled = home
     sha1hex = getattr(filled, which)[1]
     changes = _changes(stores)
-    (id_,) = traces(stores, None, sha1hex).documents
+    (id_,) = find_traces(stores, None, sha1hex).documents
     kept = Document(id_, "flood " * 20, "A title", "http://x.example/", "en", 7)
     changes.put(NAME, [kept, Document("other", "bridge " * 20)])
-    before, row = _document(stores, id_), changes.tables.row(DOCUMENTS, NAME.document(id_))
-    act = Hiding(stores, changes, lambda: NOW)
+    before, row = (
+        _document(stores, id_),
+        changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)),
+    )
+    act = EmbargoService(stores, changes, lambda: NOW)
     act.hide(_wanted(sha1hex))
     assert stores.index.get([id_]) == {}
-    assert changes.tables.row(DOCUMENTS, NAME.document(id_)) is None
-    assert changes.tables.row(DOCUMENTS, NAME.document("other")) is not None
+    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) is None
+    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row("other")) is not None
     assert act.lift(sha1hex)
     after = _document(stores, id_)
     assert (after.sha1hex, after.url, after.text_content) == (
@@ -90,24 +93,24 @@ def test_hidden_it_is_out_of_index_and_collections_and_lifted_back_as_it_was(
         before.url,
         before.text_content,
     )
-    again = changes.tables.row(DOCUMENTS, NAME.document(id_)) or {}
+    again = changes.tables.get_row(DOCUMENTS, NAME.build_document_row(id_)) or {}
     assert (row or {}).keys() <= again.keys()
     assert again["main:text"] == kept.text.encode()
-    assert stores.blobs.get(aside_blob_key(sha1hex)) is None
+    assert stores.blobs.get(build_embargoed_blob_key(sha1hex)) is None
     assert not act.lift(sha1hex)
 
 
 def test_it_is_lifted_when_its_date_has_come_and_not_before(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     clock = _Clock(NOW)
-    act = Hiding(stores, None, clock)
+    act = EmbargoService(stores, None, clock)
     act.hide(_wanted(filled.pdfs[1]))
     act.hide(replace(_wanted(filled.pdfs[2]), until=UNTIL + timedelta(days=1)))
     clock.now = UNTIL - timedelta(seconds=1)
     assert act.lift_due() == 0
     clock.now = UNTIL
     assert act.lift_due() == 1
-    assert [row.sha1hex for row in in_force(stores)] == [filled.pdfs[2]]
+    assert [row.sha1hex for row in iter_active_embargoes(stores)] == [filled.pdfs[2]]
     assert set(stores.index.get(filled.pdfs[1:3])) == {filled.pdfs[1]}
 
 
@@ -116,14 +119,14 @@ def test_whoever_writes_meanwhile_does_not_bring_it_back(home: tuple[Stores, Fil
     sha1hex = filled.pdfs[1]
     document = _document(stores, sha1hex)
     total = stores.index.count()
-    Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
     stores.index.put([document])
     assert stores.index.get([sha1hex]) == {}
-    put_current(
+    index_until_stable(
         stores.records,
         stores.index,
         (),
-        lambda: indexed_rows(stores.records, [sha1hex]),
+        lambda: find_rows(stores.records, [sha1hex]),
         lambda rows: [document],
     )
     reindex(stores.records, stores.blobs, stores.index, lambda _: None)
@@ -145,7 +148,7 @@ def test_a_write_that_began_before_the_embargo_is_undone_by_whoever_wrote(
             return getattr(stores.index.index, name)  # type: ignore[attr-defined]
 
         def put(self, documents: Any) -> None:
-            Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+            EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
             stores.index.index.put(documents)  # type: ignore[attr-defined]
 
     replace(stores.index, index=_Slow()).put([document])  # type: ignore[type-var]
@@ -159,11 +162,11 @@ def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
     stores, filled = home
     reindex(stores.records, stores.blobs, stores.index, lambda _: None)
     shown, other = filled.stories[31:33]
-    (id_,) = traces(stores, None, shown).documents
+    (id_,) = find_traces(stores, None, shown).documents
     document, query = _document(stores, id_), SearchQuery("version:all title:32")
     assert [one.sha1hex for one in document.earlier] == [other]
     assert stores.index.search(query).total == 1
-    act = Hiding(stores, None, lambda: NOW)
+    act = EmbargoService(stores, None, lambda: NOW)
 
     class _Slow:
         """An index that is written to while somebody hides the earlier version."""
@@ -192,8 +195,8 @@ def test_whoever_writes_a_story_does_not_bring_a_hidden_earlier_version_back(
 def test_of_a_story_another_version_is_shown_meanwhile(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
     shown, other = filled.stories[31:33]
-    (id_,) = traces(stores, None, shown).documents
-    act = Hiding(stores, None, lambda: NOW)
+    (id_,) = find_traces(stores, None, shown).documents
+    act = EmbargoService(stores, None, lambda: NOW)
     act.hide(_wanted(shown))
     assert _document(stores, id_).sha1hex == other
     act.hide(_wanted(other))
@@ -209,16 +212,16 @@ def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
     stores, filled = home
     sha1hex = filled.pdfs[1]
     document = _document(stores, sha1hex)
-    before: list[Fault] = []
-    audit(stores, {}, before.append)
-    Hiding(stores, None, lambda: NOW).hide(_wanted(sha1hex))
-    hidden: list[Fault] = []
-    audit(stores, {}, hidden.append)
-    assert {one.told for one in hidden} - {one.told for one in before} == set()
+    before: list[AuditFault] = []
+    run_audit(stores, {}, before.append)
+    EmbargoService(stores, None, lambda: NOW).hide(_wanted(sha1hex))
+    hidden: list[AuditFault] = []
+    run_audit(stores, {}, hidden.append)
+    assert {one.message for one in hidden} - {one.message for one in before} == set()
     stores.index.index.put([document])  # type: ignore[attr-defined]
-    leaked: list[Fault] = []
-    audit(stores, {}, leaked.append)
-    (told,) = {one.told for one in leaked} - {one.told for one in before}
+    leaked: list[AuditFault] = []
+    run_audit(stores, {}, leaked.append)
+    (told,) = {one.message for one in leaked} - {one.message for one in before}
     assert told == f"PDF {sha1hex} is in the index and is not to be there"
 
 
@@ -263,39 +266,39 @@ def test_killed_between_any_two_acts_nothing_is_shown_early_and_nothing_is_lost(
         dying = _dying(stores, left)
         moved = replace(changes, tables=Tables(dying.table))
         try:
-            Hiding(dying, moved, lambda: NOW).hide(_wanted(sha1hex))
+            EmbargoService(dying, moved, lambda: NOW).hide(_wanted(sha1hex))
             break
         except _KilledError:
             in_index = sha1hex in stores.index.get([sha1hex])
             assert stores.records.get(EmbargoRow, [sha1hex]) or in_index
-            aside = stores.blobs.get(aside_blob_key(sha1hex))
-            assert aside or changes.tables.row(DOCUMENTS, NAME.document(sha1hex))
+            aside = stores.blobs.get(build_embargoed_blob_key(sha1hex))
+            assert aside or changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex))
     assert killed > 3
-    assert changes.tables.row(DOCUMENTS, NAME.document(sha1hex)) is None
+    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is None
     for killed in range(200):
         left = [killed]
         dying = _dying(stores, left)
         moved = replace(changes, tables=Tables(dying.table))
         try:
-            Hiding(dying, moved, _Clock(UNTIL)).lift_due()
+            EmbargoService(dying, moved, _Clock(UNTIL)).lift_due()
             break
         except _KilledError:
-            assert [row.sha1hex for row in in_force(stores)] == [sha1hex]
+            assert [row.sha1hex for row in iter_active_embargoes(stores)] == [sha1hex]
     assert killed > 3
-    assert list(in_force(stores)) == []
+    assert list(iter_active_embargoes(stores)) == []
     assert set(stores.index.get([sha1hex])) == {sha1hex}
-    assert changes.tables.row(DOCUMENTS, NAME.document(sha1hex)) is not None
+    assert changes.tables.get_row(DOCUMENTS, NAME.build_document_row(sha1hex)) is not None
 
 
 def test_it_may_be_hidden_before_it_comes_and_is_taken_down_like_any_other(
     home: tuple[Stores, Filled],
 ) -> None:
     stores, filled = home
-    act = Hiding(stores, None, lambda: NOW)
+    act = EmbargoService(stores, None, lambda: NOW)
     act.hide(_wanted("ab" * 20))
     act.hide(_wanted(filled.pdfs[1]))
     row = taking_down(stores)(TakedownRow(filled.pdfs[1], "privacy", "", "ann", NOW, {}))
     assert row.finished is not None
-    assert [one.sha1hex for one in in_force(stores)] == ["ab" * 20]
+    assert [one.sha1hex for one in iter_active_embargoes(stores)] == ["ab" * 20]
     found = stores.index.search(SearchQuery("measurement"))
     assert found.total == 0

@@ -12,10 +12,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import opened
-from fonds.library.tracing.working.workers import StepWorkers, workers, workers_by_step
+from fonds.failures.accounting.workload import (
+    StepWorkers,
+    iter_workers,
+    summarize_workers,
+)
+from fonds.isolation.process_identity import identify
 from fonds.model.rows import WorkerRow
 from fonds.ports import Stores
-from fonds.process_identity import identify
 from fonds.web.app import create_app
 from page_reading import read
 
@@ -44,22 +48,22 @@ def test_a_process_is_overdue_when_four_signs_are_missing(stores: Stores) -> Non
             row(ELSEWHERE.format(3), 5, "extract_pdf"),
         ]
     )
-    found = workers_by_step(stores.records, "library", NOW)
+    found = summarize_workers(stores.records, "library", NOW)
     assert found == {
         "identify": StepWorkers(1, 1, NOW - timedelta(seconds=60), 3, ended, "the index is away"),
         "extract_pdf": StepWorkers(1, 0, NOW - timedelta(seconds=5), 3),
     }
-    assert workers_by_step(stores.records, "news", NOW) == {}
+    assert summarize_workers(stores.records, "news", NOW) == {}
 
 
 def test_who_was_killed_here_is_nobody(stores: Stores) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         name = f"{identify(other.pid)}/0"
         stores.records.put([row(name, 0)])
-        assert [one.worker for one in workers(stores.records)] == [name]
+        assert [one.worker for one in iter_workers(stores.records)] == [name]
         other.kill()
         other.wait()
-        assert list(workers(stores.records)) == []
+        assert list(iter_workers(stores.records)) == []
 
 
 def test_the_page_says_who_works_each_step_and_nothing_of_which_machine(stores: Stores) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 from fixtures.feeds import atom, json_feed, sitemap
+from fonds.following.backfill import Backfill, parse_backfill
+from fonds.following.backfill_requests import request_backfill
+from fonds.following.poller import PollResult
 from fonds.model.rows import SourceRow
-from fonds.sources.following.backfill.backfill import Backfill, backfill_of
-from fonds.sources.following.backfill.wishes import ask
-from fonds.sources.following.polls.polling import Polled
 from unit.sources.following.world import World
 
 HISTORY = 'xmlns:fh="http://purl.org/syndication/history/1.0"'
@@ -71,21 +71,21 @@ def asked_for(world: World, row: SourceRow, *, undated: bool = False) -> Backfil
     """A backfill of the days above is asked for."""
     days = (FIRST, LAST)
     now = world.place.clock()
-    return ask(
+    return request_backfill(
         world.place.records, world.row(row.source_id), days, "ada", now, takes_undated=undated
     )
 
 
 def stands(world: World, row: SourceRow) -> Backfill:
-    found = backfill_of(world.row(row.source_id))
+    found = parse_backfill(world.row(row.source_id))
     assert found is not None
     return found
 
 
-def works(world: World) -> list[Polled]:
+def works(world: World) -> list[PollResult]:
     """Poll all that is due, until nothing is."""
     done = []
-    while due := world.polling.due(10):
+    while due := world.polling.list_due(10):
         done += [one for row in due if (one := world.polling.poll(row)) is not None]
     return done
 

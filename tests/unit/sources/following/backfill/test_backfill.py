@@ -8,12 +8,15 @@ from datetime import date, timedelta
 import pytest
 
 from fixtures.feeds import atom, sitemap
+from fonds.following import backfill_poll
+from fonds.following.backfill import BackfillState
+from fonds.following.backfill_requests import request_backfill
+from fonds.following.source_list import (
+    list_polls_on,
+    load_source_details,
+)
 from fonds.model.errors import PostponedError
 from fonds.model.rows import SourceRow
-from fonds.sources.following.backfill.backfill import State
-from fonds.sources.following.backfill.wishes import ask
-from fonds.sources.following.described import followed, polls_on
-from fonds.sources.following.polls import older
 from unit.sources.following.backfill.archives import (
     FIRST,
     HISTORY,
@@ -53,7 +56,7 @@ def test_the_days_asked_for_are_brought_from_the_archives_and_nothing_else_chang
         story(month, number) for month in (5, 3, 2) for number in (1, 2, 3)
     }
     assert (found.state, found.why.rpartition("/")[2]) == (
-        State.ENDED,
+        BackfillState.ENDED,
         "1 gives a day for is from before 2025-02-01",
     )
     assert (found.pages, found.listed, found.entered, found.outside) == (5, 15, 6, 9)
@@ -70,7 +73,7 @@ def test_what_one_poll_reads_of_several_pages_is_not_cut_as_one_of_them_is(
 ) -> None:
     archived(world)
     row = followed_feed(world)
-    monkeypatch.setattr("fonds.formats.listings.listing.ENTRIES_MAX", 4)
+    monkeypatch.setattr("fonds.following.listings.listing.ENTRIES_MAX", 4)
     asked_for(world, row)
     works(world)
     found = stands(world, row)
@@ -83,7 +86,7 @@ def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) 
     asked_for(world, row)
     works(world)
     now = world.place.clock()
-    told = followed(world.place.records, row.source_id, now)
+    told = load_source_details(world.place.records, row.source_id, now)
     assert told is not None
     backfilled, ordinary = told.polls
     assert (ordinary.new, ordinary.pages) == (3, None)
@@ -91,7 +94,7 @@ def test_its_polls_say_what_they_read_and_are_no_part_of_the_days(world: World) 
     assert backfilled.pages == 5
     assert (backfilled.outside, backfilled.undated) == (9, 0)
     today = now.date()
-    assert polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
+    assert list_polls_on(world.place.records, row.source_id, today) == [ordinary.input_id]
     days = world.row(row.source_id).days or {}
     assert days[today.isoformat()] == [1, 0, 3, 0]
     assert sum(one.count for one in told.ended) == told.source.links == 9
@@ -123,7 +126,7 @@ def test_sitemaps_that_changed_before_are_passed_over_and_the_rest_is_read(world
 def test_an_index_is_gone_on_with_and_what_cannot_be_read_is_passed_over(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(older, "PAGES_A_POLL", 3)
+    monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", 3)
     index_of(world, dict.fromkeys("abcde", "2025-03-09"))
     row = world.add("/feed")
     world.give("/c.xml", b"", 404)
@@ -131,7 +134,7 @@ def test_an_index_is_gone_on_with_and_what_cannot_be_read_is_passed_over(
     works(world)
     # The index itself is a page of the first poll only.
     found = stands(world, row)
-    assert (found.state, found.pages, found.unread) == (State.ENDED, 5, 1)
+    assert (found.state, found.pages, found.unread) == (BackfillState.ENDED, 5, 1)
     read = [path for path in asked(world) if path.endswith(".xml")][5:]
     assert read == [f"/{name}.xml" for name in "abcde"]
 
@@ -188,7 +191,7 @@ def test_a_circle_and_the_last_page_end_it(world: World, leads: str, told: str) 
     asked_for(world, row)
     works(world)
     found = stands(world, row)
-    assert (found.state, told in found.why, found.pages) == (State.ENDED, True, 2)
+    assert (found.state, told in found.why, found.pages) == (BackfillState.ENDED, True, 2)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_a_page_that_cannot_be_read_ends_it(
     asked_for(world, row)
     works(world)
     found = stands(world, row)
-    assert (found.state, told in found.why) == (State.FAILED, True)
+    assert (found.state, told in found.why) == (BackfillState.FAILED, True)
     assert world.row(row.source_id).state == "active"
     assert world.row(row.source_id).failures == 0
 
@@ -217,11 +220,11 @@ def test_what_fails_for_now_is_tried_again_later_each_time_and_given_up_after_fi
     row = followed_feed(world)
     asked_for(world, row)
     waits = []
-    while stands(world, row).state is State.GOING_ON:
+    while stands(world, row).state is BackfillState.GOING_ON:
         world.place.records.change(SourceRow, [row.source_id], {"next_poll": world.place.clock()})
-        done = [one for one in works(world) if "backfill" in one.told]
+        done = [one for one in works(world) if "backfill" in one.notes]
         found = stands(world, row)
-        if found.state is State.GOING_ON:
+        if found.state is BackfillState.GOING_ON:
             waits.append((found.due_at - world.place.clock()).total_seconds())
             world.place.clock.pass_s(waits[-1])
     assert waits == [1800.0, 3600.0, 7200.0, 14400.0]
@@ -258,44 +261,46 @@ def test_a_page_that_answers_at_last_is_gone_on_from(world: World) -> None:
     later(world, hours=2)
     works(world)
     found = stands(world, row)
-    assert (found.state, found.entered, found.attempts) == (State.ENDED, 6, 0)
+    assert (found.state, found.entered, found.attempts) == (BackfillState.ENDED, 6, 0)
     assert asked(world).count("/4") == 2
 
 
 def test_at_the_most_pages_it_ends_and_another_goes_on_there(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(older, "PAGES_MAX", 3)
-    monkeypatch.setattr(older, "PAGES_A_POLL", 2)
+    monkeypatch.setattr(backfill_poll, "PAGES_MAX", 3)
+    monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", 2)
     archived(world)
     row = followed_feed(world)
     asked_for(world, row)
     assert [one.new for one in works(world)] == [0, 3]
     found = stands(world, row)
-    assert (found.state, found.earliest) == (State.ENDED, date(2025, 3, 1))
+    assert (found.state, found.earliest) == (BackfillState.ENDED, date(2025, 3, 1))
     assert "its last day 2025-03-01 goes on there" in found.why
     before = len(asked(world))
     now = world.place.clock()
-    ask(world.place.records, world.row(row.source_id), (FIRST, found.earliest), "ada", now)
+    request_backfill(
+        world.place.records, world.row(row.source_id), (FIRST, found.earliest), "ada", now
+    )
     works(world)
     assert asked(world)[before:] == ["/2", "/1"]
     assert stands(world, row).entered == 3
 
 
 def test_neither_keeps_the_other_waiting(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(older, "PAGES_A_POLL", 1)
+    monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", 1)
     archived(world)
     row = followed_feed(world)
     asked_for(world, row)
-    always = replace(world.polling, bounds=replace(world.polling.bounds, shortest_s=0.0))
+    always = replace(world.polling, bounds=replace(world.polling.bounds, min_s=0.0))
     world.place.records.change(SourceRow, [row.source_id], {"rate_day": 1e9})
     kinds = []
     later(world, days=2)
     for _ in range(9):
-        (due,) = always.due(1)
+        (due,) = always.list_due(1)
         done = always.poll(due)
         assert done is not None
-        kinds.append("backfill" in done.told)
+        kinds.append("backfill" in done.notes)
         later(world, seconds=1)
     assert kinds.count(True) >= 4
     assert kinds.count(False) >= 4
@@ -316,9 +321,9 @@ def test_one_poll_is_bounded_in_time_and_in_entries(
     polling = replace(world.polling, get=slow)  # type: ignore[arg-type]
     assert polling.poll(world.row(row.source_id)) is not None
     assert stands(world, row).pages == 2
-    monkeypatch.setattr(older, "ENTRIES_A_POLL", 3)
+    monkeypatch.setattr(backfill_poll, "ENTRIES_A_POLL", 3)
     world.poll(row)
-    assert (stands(world, row).pages, stands(world, row).state) == (3, State.GOING_ON)
+    assert (stands(world, row).pages, stands(world, row).state) == (3, BackfillState.GOING_ON)
 
 
 def test_a_page_whose_turn_has_not_come_is_asked_for_when_it_has(world: World) -> None:
@@ -334,7 +339,7 @@ def test_a_page_whose_turn_has_not_come_is_asked_for_when_it_has(world: World) -
 
     polling = replace(world.polling, get=busy)  # type: ignore[arg-type]
     assert polling.poll(world.row(row.source_id)) is not None
-    assert polling.due(10) == []
+    assert polling.list_due(10) == []
     later(world, seconds=40)
     # Nothing was read: that was no poll.
     assert polling.poll(world.row(row.source_id)) is None

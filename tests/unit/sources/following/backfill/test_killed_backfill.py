@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from fixtures.feeds import atom
+from fonds.following import backfill_poll
+from fonds.following.backfill import BackfillState
+from fonds.following.backfill_requests import stop_backfill
 from fonds.model.rows import SourceRow
-from fonds.sources.following.backfill.backfill import State
-from fonds.sources.following.backfill.wishes import stop
-from fonds.sources.following.polls import older
 from unit.sources.following.backfill.archives import (
     HISTORY,
     archived,
@@ -29,7 +29,7 @@ WANTED = {story(month, number) for month in (5, 3, 2) for number in (1, 2, 3)}
 
 def begun(world: World, monkeypatch: pytest.MonkeyPatch) -> SourceRow:
     """A backfill of three polls: of the second both pages are of the days."""
-    monkeypatch.setattr(older, "PAGES_A_POLL", 2)
+    monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", 2)
     archived(world)
     row = followed_feed(world)
     asked_for(world, row)
@@ -77,7 +77,7 @@ def test_wherever_it_is_killed_it_is_gone_on_with_as_if_it_were_not(
     is_whole(world, row)
     found = stands(world, row)
     assert {one.url for one in world.entered()} == WANTED
-    assert (found.state, found.pages, found.listed) == (State.ENDED, 5, 15)
+    assert (found.state, found.pages, found.listed) == (BackfillState.ENDED, 5, 15)
     assert (found.entered, found.outside, found.known) == (6, 9, 0)
     # New, and refused: the poll that takes up what the last one left may ask for what is new.
     assert [day[2:] for day in (world.row(row.source_id).days or {}).values()] == [[3, 0]]
@@ -102,12 +102,16 @@ def test_one_that_was_stopped_after_it_was_killed_keeps_its_links_and_asks_for_n
 ) -> None:
     row = begun(world, monkeypatch)
     killed(world, row, "queue", "put", 1, False)
-    assert stop(world.place.records, world.row(row.source_id), world.place.clock())
+    assert stop_backfill(world.place.records, world.row(row.source_id), world.place.clock())
     before = asked(world)
     later(world, minutes=16)
     works(world)
     is_whole(world, row)
     found = stands(world, row)
-    assert (found.state, found.entered, world.row(row.source_id).links) == (State.STOPPED, 6, 9)
+    assert (found.state, found.entered, world.row(row.source_id).links) == (
+        BackfillState.STOPPED,
+        6,
+        9,
+    )
     assert asked(world) == before
     assert world.row(row.source_id).days == row.days

@@ -9,13 +9,13 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from fixtures.feeds import rss_of
+from fonds.following import backfill_poll
+from fonds.following.backfill import BackfillState, find_next_poll
+from fonds.following.backfill_requests import explain_no_older_pages, stop_backfill, validate_days
+from fonds.following.poller import Poller
+from fonds.following.source_edits import poll_soon, set_state
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
-from fonds.sources.following.backfill.backfill import State, polled_next
-from fonds.sources.following.backfill.wishes import checked_days, nothing_older, stop
-from fonds.sources.following.editing import change_state, poll_soon
-from fonds.sources.following.polls import older
-from fonds.sources.following.polls.polling import Polling
 from unit.sources.following.backfill.archives import (
     archived,
     asked,
@@ -29,7 +29,7 @@ from unit.sources.following.world import LINKS, WANTED, World, later
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
-def disturbed(world: World, path: str, act: Callable[[], object]) -> Polling:
+def disturbed(world: World, path: str, act: Callable[[], object]) -> Poller:
     """What polls, while a person acts when this page is asked for."""
     get = world.polling.get
 
@@ -43,18 +43,18 @@ def disturbed(world: World, path: str, act: Callable[[], object]) -> Polling:
 
 def test_the_days_are_those_that_were_and_in_their_order() -> None:
     day = date(2025, 1, 1)
-    assert checked_days(day, None, NOW) == (day, NOW.date())
-    assert checked_days(day, day, NOW) == (day, day)
+    assert validate_days(day, None, NOW) == (day, NOW.date())
+    assert validate_days(day, day, NOW) == (day, day)
     with pytest.raises(ValueError, match="is yet to come"):
-        checked_days(NOW.date() + timedelta(days=1), None, NOW)
+        validate_days(NOW.date() + timedelta(days=1), None, NOW)
     with pytest.raises(ValueError, match="is after 2024-12-31"):
-        checked_days(day, date(2024, 12, 31), NOW)
+        validate_days(day, date(2024, 12, 31), NOW)
 
 
 def test_what_is_known_to_offer_nothing_older_is_refused_with_the_reason(world: World) -> None:
     world.give("/feed", rss_of(LINKS))
     row = world.add("/feed")
-    assert nothing_older(row) == ""
+    assert explain_no_older_pages(row) == ""
     works(world)
     with pytest.raises(ConfigurationError, match="names no older page"):
         asked_for(world, row)
@@ -74,8 +74,8 @@ def test_one_that_goes_on_and_a_source_that_is_not_polled_are_refused(world: Wor
     asked_for(world, row)
     with pytest.raises(ConfigurationError, match="is being backfilled from 2025-02-01"):
         asked_for(world, row)
-    stop(world.place.records, world.row(row.source_id), world.place.clock())
-    change_state(world.place.records, row, "paused", world.place.clock())
+    stop_backfill(world.place.records, world.row(row.source_id), world.place.clock())
+    set_state(world.place.records, row, "paused", world.place.clock())
     with pytest.raises(ConfigurationError, match="once it is resumed"):
         asked_for(world, row)
 
@@ -86,13 +86,13 @@ def test_a_wish_is_written_down_and_the_source_polled_in_its_own_rhythm(world: W
     asked_for(world, row)
     found = world.row(row.source_id)
     assert found.next_poll == world.place.clock()
-    assert polled_next(found) == row.next_poll
-    assert stop(world.place.records, found, world.place.clock())
+    assert find_next_poll(found) == row.next_poll
+    assert stop_backfill(world.place.records, found, world.place.clock())
     found = world.row(row.source_id)
-    assert found.next_poll == polled_next(found) == row.next_poll
-    assert not stop(world.place.records, found, world.place.clock())
+    assert found.next_poll == find_next_poll(found) == row.next_poll
+    assert not stop_backfill(world.place.records, found, world.place.clock())
     assert (stands(world, row).state, stands(world, row).why) == (
-        State.STOPPED,
+        BackfillState.STOPPED,
         "somebody stopped it",
     )
 
@@ -102,21 +102,21 @@ def test_who_stops_it_while_it_reads_has_it_stopped_with_what_entered(
     world: World, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
     """Also where that poll would have been the last."""
-    monkeypatch.setattr(older, "PAGES_A_POLL", pages)
+    monkeypatch.setattr(backfill_poll, "PAGES_A_POLL", pages)
     archived(world)
     row = followed_feed(world)
     asked_for(world, row)
     records, now = world.place.records, world.place.clock()
 
     def stopped() -> None:
-        assert stop(records, world.row(row.source_id), now)
+        assert stop_backfill(records, world.row(row.source_id), now)
         with pytest.raises(ConfigurationError, match="is being stopped"):
             asked_for(world, row)
 
     done = disturbed(world, "/3", stopped).poll(world.row(row.source_id))
     assert done is not None
     found, after = stands(world, row), world.row(row.source_id)
-    assert (found.state, found.entered, after.links) == (State.STOPPED, 6, 9)
+    assert (found.state, found.entered, after.links) == (BackfillState.STOPPED, 6, 9)
     assert (after.polling, after.next_poll) == (False, row.next_poll)
     assert works(world) == []
 
@@ -129,7 +129,7 @@ def test_who_asks_while_it_is_polled_has_it_gone_on_with_after_that(world: World
     assert polling.poll(world.row(row.source_id)) is not None
     found = world.row(row.source_id)
     assert (found.last_polled, found.next_poll) == (world.place.clock(), world.place.clock())
-    assert polled_next(found) is not None
+    assert find_next_poll(found) is not None
     assert [one.new for one in works(world)] == [6]
 
 
@@ -140,9 +140,9 @@ def test_who_wants_it_polled_next_has_it_polled_before_the_backfill_goes_on(worl
     later(world, seconds=1)
     poll_soon(world.place.records, world.row(row.source_id), world.place.clock())
     done = world.poll(row)
-    assert "backfill" not in done.told
-    assert "backfill" in world.poll(row).told
-    assert stands(world, row).state is State.ENDED
+    assert "backfill" not in done.notes
+    assert "backfill" in world.poll(row).notes
+    assert stands(world, row).state is BackfillState.ENDED
 
 
 def test_while_it_is_paused_nothing_is_asked_and_then_it_is_gone_on_with(world: World) -> None:
@@ -150,10 +150,10 @@ def test_while_it_is_paused_nothing_is_asked_and_then_it_is_gone_on_with(world: 
     row = followed_feed(world)
     asked_for(world, row)
     records = world.place.records
-    change_state(records, world.row(row.source_id), "paused", world.place.clock())
+    set_state(records, world.row(row.source_id), "paused", world.place.clock())
     before = asked(world)
     assert works(world) == []
     assert asked(world) == before
-    change_state(records, world.row(row.source_id), "active", world.place.clock())
+    set_state(records, world.row(row.source_id), "active", world.place.clock())
     works(world)
-    assert stands(world, row).state is State.ENDED
+    assert stands(world, row).state is BackfillState.ENDED

@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from filled_home import fill_home
-from fonds.library.tracing.embargoes.hiding import Hiding
 from fonds.model.access import Role
 from fonds.model.rows import EmbargoRow
+from fonds.restrictions.embargo import EmbargoService
 from guarded_home import guarded
 from home_rows import NOW
 from page_reading import PageRead
@@ -18,7 +18,7 @@ def test_what_is_hidden_is_listed_for_curators_alone_by_the_date_it_ends(tmp_pat
     filled = fill_home(tmp_path)
     with guarded(tmp_path) as home:
         files = [filled.pdfs[1], filled.stories[1]]
-        act = Hiding(home.stores, None, lambda: NOW)
+        act = EmbargoService(home.stores, None, lambda: NOW)
         for days, one in enumerate(files, start=1):
             until = NOW + timedelta(days=3 - days)
             act.hide(EmbargoRow(one, "review", f"<b>note {days}</b>", until, "ann", NOW))

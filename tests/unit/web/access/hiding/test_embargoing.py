@@ -10,7 +10,7 @@ import pytest
 from filled_home import Filled, fill_home
 from fonds.model.access import Role
 from fonds.model.rows import EmbargoRow, TakedownRow
-from fonds.runtime.homelock import HomeLock
+from fonds.stores.home_lock import HomeLock
 from guarded_home import OWN, Guarded, guarded
 from home_rows import NOW
 from page_reading import PageRead

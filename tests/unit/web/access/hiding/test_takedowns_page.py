@@ -10,11 +10,11 @@ import pytest
 
 from filled_home import Filled, fill_home
 from fonds.config import load_settings
-from fonds.library.tracing.takedown import TakingDown
-from fonds.library.tracing.traces import traces
 from fonds.model.access import Role
 from fonds.model.rows import ActRow, CdxRow, EmbargoRow, TakedownRow
-from fonds.runtime.homelock import HomeLock
+from fonds.restrictions.takedown import TakedownService
+from fonds.restrictions.traces import find_traces
+from fonds.stores.home_lock import HomeLock
 from guarded_home import OWN, Guarded, guarded
 from home_rows import NOW
 from page_reading import PageRead
@@ -39,20 +39,20 @@ def test_what_would_go_is_told_and_then_goes(home: tuple[Guarded, Filled]) -> No
     assert f"/takedowns?key={one}" in PageRead(admin.get(f"/file/{one}").text).links("//main")
     looked = admin.get(f"/api/takedowns?key={one}").json()
     (candidate,) = looked["candidates"]
-    there = traces(place.stores, None, one)
+    there = find_traces(place.stores, None, one)
     assert candidate["title"] == "On the measurement of water levels"
     assert candidate["traces"]["rows"] == there.rows
     assert candidate["traces"]["blobs"] == list(there.blobs)
     page = PageRead(admin.get(f"/takedowns?key={one}").text)
     assert "1 file would go" in page.words()
     assert f"{sum(there.rows.values())} in " in page.words("//article")
-    assert there.any
+    assert there.has_any
     done = admin.post("/takedowns", data=sent(one), headers=OWN)
     assert (done.status_code, done.headers["location"]) == (303, f"/takedowns#t-{one}")
     (row,) = place.stores.records.get(TakedownRow, [one])
     assert (row.made_by, row.reason_class, row.note) == ("admin", "privacy", "letter <b> of May")
     assert row.finished is not None
-    assert not traces(place.stores, None, one).any
+    assert not find_traces(place.stores, None, one).has_any
     assert reader.get(f"/file/{one}").status_code == 410
     told = admin.get("/api/takedowns").json()
     assert [each["sha1hex"] for each in told["files"]] == [one]
@@ -146,7 +146,7 @@ def test_one_that_was_broken_off_stands_first_and_is_gone_on_with(
     one, other = filled.pdfs[:2]
     admin = place.signed_in(Role.ADMIN)
     with monkeypatch.context() as broken:
-        broken.setattr(TakingDown, "_purge_warcs", lambda self, row: row)
+        broken.setattr(TakedownService, "_purge_warcs", lambda self, row: row)
         admin.post("/takedowns", data=sent(one), headers=OWN)
     place.stores.records.put([TakedownRow(other, "copyright", "", "ann", NOW, {}, NOW)])
     told = admin.get("/api/takedowns").json()

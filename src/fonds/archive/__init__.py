@@ -1,0 +1,1 @@
+"""Web archives: WARC codecs, our own WARC files, CDX, and replay."""

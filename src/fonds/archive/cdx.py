@@ -1,0 +1,248 @@
+"""Lines of CDX and CDXJ indexes: read with a reason for every line refused, written as CDXJ.
+
+Source: the CDX file format of the Internet Archive (letters of the ` CDX` header line); CDXJ as pywb
+writes it (`urlkey timestamp {json}`).
+Bound: linear in a line; sources read lines of at most 64 KiB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from fonds.model.archive import ArchiveEntry
+from fonds.model.capture import REVISIT_MIME, format_datetime14, parse_datetime14
+from fonds.model.keys import encode_sha1_base32, parse_sha1
+from fonds.urls.surt import build_surt
+
+OFFSET_MAX = 1 << 40
+
+_LETTERS_BY_COUNT = {
+    9: "N b a m s k r V g",
+    10: "N b a m s k r M V g",
+    11: "N b a m s k r M S V g",
+}
+_NAMES = {
+    "N": "surt",
+    "b": "timestamp",
+    "a": "url",
+    "m": "mime",
+    "s": "status",
+    "k": "digest",
+    "S": "length",
+    "V": "offset",
+    "v": "offset",
+    "g": "filename",
+}
+_NEEDED = ("timestamp", "url", "offset", "filename")
+_OTHER_HASH = re.compile(r"[A-Za-z0-9-]{2,12}:\S+")
+_NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+_DAYS_REMEMBERED = 4096
+_USUAL_LINE = re.compile(
+    r"(?![#!{]|filedesc:|- )([!-~]+) (([0-9]{8})(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9])"
+    r" (?![{]|- )([!-~]+) ([!-~]+) ([0-9]{3}|-) ([A-Z2-7]{32}|-) [!-~]+ [!-~]+"
+    r" ([0-9]{1,12}|-) ([0-9]{1,12}) (?!-(?: |$))([!-~]+)(?: .*)?"
+)
+"""A line of eleven fields in which nothing is odd: nearly all lines are, and are read in one go."""
+
+
+class CdxLine(NamedTuple):
+    """One capture in an index.
+
+    `datetime14` is a valid time. `status` is the HTTP status, None for revisits, FTP and others
+    without one; `digest` a SHA-1 in base32, None when there is none or in another hash. `size_bytes`
+    is the record's length on disk or None, `offset` where it begins in the WARC `filename`.
+    """
+
+    surt: str
+    datetime14: str
+    url: str
+    mime: str
+    status: int | None
+    digest: str | None
+    size_bytes: int | None
+    offset: int
+    filename: str
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLine:
+    """A line that cannot be understood; `detail` is a sentence for people."""
+
+    detail: str
+
+
+class _FaultError(Exception):
+    """Why a line is refused."""
+
+
+class IndexReader:
+    """Reads the lines of one index in order; its ` CDX` header line decides the order of fields.
+
+    Without header, lines of 9 and 10 fields are read as such, all others as 11 fields; more fields
+    than that are passed over.
+    """
+
+    def __init__(self) -> None:
+        self._letters: list[str] | None = None
+        self._has_usual_fields = True
+
+    def parse(self, text: str) -> CdxLine | RejectedLine | None:
+        """The line's capture, why it is refused, or None for blank lines, comments and headers.
+
+        Lines on an ARC file itself (`filedesc:`) are None too: they are no captures. Never raises.
+        """
+        if self._has_usual_fields and (match := _USUAL_LINE.fullmatch(text)) is not None:
+            key, moment, day, url, mime, status, digest, size, offset, name = match.groups()
+            if _is_day(day):
+                return CdxLine(
+                    key,
+                    moment,
+                    url,
+                    mime,
+                    None if status == "-" else int(status),
+                    None if digest == "-" else digest,
+                    None if size == "-" else int(size),
+                    int(offset),
+                    name,
+                )
+        line = text.strip("\r\n")
+        if line.startswith(" CDX "):
+            self._letters = line.split()[1:]
+            self._has_usual_fields = self._letters == _LETTERS_BY_COUNT[11].split()
+            return None
+        if not line.strip() or line.startswith(("#", "!", "filedesc:", " filedesc:")):
+            return None
+        try:
+            return _build_line(self._parse_fields(line))
+        except _FaultError as fault:
+            return RejectedLine(str(fault))
+
+    def _parse_fields(self, line: str) -> Mapping[str, str]:
+        parts = line.split(None, 2)
+        if line.startswith("{"):
+            return _parse_json_fields(line, {})
+        if len(parts) == 3 and parts[2].startswith("{"):
+            return _parse_json_fields(parts[2], {"surt": parts[0], "timestamp": parts[1]})
+        return self._split_fields(line)
+
+    def _split_fields(self, line: str) -> Mapping[str, str]:
+        values = line.split()
+        letters = self._letters or _LETTERS_BY_COUNT.get(len(values), _LETTERS_BY_COUNT[11]).split()
+        if len(values) < len(letters):
+            raise _FaultError(f"it has {len(values)} fields instead of {len(letters)}")
+        pairs = zip(letters, values, strict=False)
+        return {_NAMES[letter]: value for letter, value in pairs if letter in _NAMES}
+
+
+def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
+    try:
+        loaded = msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _FaultError(f"its JSON cannot be read: {error}") from error
+    if not isinstance(loaded, dict):
+        raise _FaultError("its JSON is not an object")
+    texts = {name: str(value) for name, value in loaded.items() if isinstance(value, str | int)}
+    if "urlkey" in texts:
+        texts.setdefault("surt", texts["urlkey"])
+    return {**texts, **fields}
+
+
+def _build_line(fields: Mapping[str, str]) -> CdxLine:
+    for name in _NEEDED:
+        if fields.get(name, "-") in ("-", ""):
+            raise _FaultError(f"it names no {name}")
+    key = fields.get("surt", "-")
+    return CdxLine(
+        surt=build_surt(fields["url"]) if key == "-" else key,
+        datetime14=_parse_datetime14(fields["timestamp"]),
+        url=fields["url"],
+        mime=fields.get("mime", "-"),
+        status=_parse_number(fields, "status", 999),
+        digest=_parse_digest(fields.get("digest", "-")),
+        size_bytes=_parse_number(fields, "length", OFFSET_MAX),
+        offset=_parse_number(fields, "offset", OFFSET_MAX) or 0,
+        filename=fields["filename"],
+    )
+
+
+@lru_cache(_DAYS_REMEMBERED)
+def _is_day(day: str) -> bool:
+    try:
+        parse_datetime14(day + "000000")
+    except ValueError:
+        return False
+    return True
+
+
+def _parse_datetime14(text: str) -> str:
+    try:
+        parse_datetime14(text)
+    except ValueError as error:
+        raise _FaultError(f"its time {text[:40]!r} is not a date of 14 digits") from error
+    return text
+
+
+def _parse_number(fields: Mapping[str, str], name: str, number_max: int) -> int | None:
+    text = fields.get(name, "-")
+    if text in ("-", ""):
+        return None
+    if not _NUMBER.fullmatch(text) or int(text) > number_max:
+        raise _FaultError(f"its {name} {text[:40]!r} is not a number up to {number_max}")
+    return int(text)
+
+
+def _parse_digest(text: str) -> str | None:
+    if text in ("-", ""):
+        return None
+    raw = parse_sha1(text)
+    if raw is not None:
+        return encode_sha1_base32(raw)
+    if _OTHER_HASH.fullmatch(text) and not text.lower().startswith("sha1:"):
+        return None
+    raise _FaultError(f"its digest {text[:80]!r} is no SHA-1 in base32 or hex")
+
+
+def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
+    """What an index says of the record an entry was written as."""
+    mime = entry.mime or "unk"
+    return CdxLine(
+        surt=build_surt(entry.url),
+        datetime14=format_datetime14(entry.captured_at),
+        url=entry.url,
+        mime=REVISIT_MIME if entry.original else mime,
+        status=entry.http.status or None if entry.http else None,
+        digest=encode_sha1_base32(hashlib.sha1(entry.body).digest()),  # noqa: S324
+        size_bytes=size_bytes,
+        offset=offset,
+        filename=filename,
+    )
+
+
+def format_cdxj_line(line: CdxLine) -> bytes:
+    """One CDXJ line with its line end; what is not known is left out."""
+    fields = {
+        "url": line.url,
+        "mime": line.mime,
+        "status": None if line.status is None else str(line.status),
+        "digest": line.digest,
+        "length": None if line.size_bytes is None else str(line.size_bytes),
+        "offset": str(line.offset),
+        "filename": line.filename,
+    }
+    known = {name: value for name, value in fields.items() if value is not None}
+    key = f"{line.surt} {line.datetime14} ".encode("utf-8", "replace")
+    return key + msgspec.json.encode(known) + b"\n"
+
+
+def sort_cdxj_lines(lines: Iterable[CdxLine]) -> list[bytes]:
+    """CDXJ lines in the order of their bytes, as readers that search by halving need them."""
+    return sorted(format_cdxj_line(line) for line in lines)

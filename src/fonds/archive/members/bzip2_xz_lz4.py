@@ -1,0 +1,116 @@
+"""Members of the packings whose unpackers share one way of working: bzip2, XZ and LZ4 frames.
+
+Source: the formats of bzip2, XZ (tukaani.org/xz/xz-file-format.txt) and LZ4 frames (lz4_Frame_format.md).
+Bound: 16 KiB are unpacked at once, and at most 200 times the input beyond the first MiB; XZ may take 128 MiB
+of memory.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+import lz4.frame
+
+from fonds.archive.members.raw_file import (
+    INPUT_BYTES,
+    MemberError,
+    RawFile,
+    check_ratio,
+)
+from fonds.model.disposition import Reason
+
+XZ_MEMORY_MAX_BYTES = 128 * 1024 * 1024
+PACKED_MAGIC = re.compile(
+    rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)|\xfd7zXZ\x00|\x04\x22\x4d\x18"
+)
+"""What a bzip2 stream with its first block or end, an XZ stream and an LZ4 frame begin with."""
+
+_FAULTS = (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError)
+
+
+class _Unpacker(Protocol):
+    """What the three unpackers have in common."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the member's end was reached."""
+
+    @property
+    def unused_data(self) -> bytes | None:
+        """What of the input lies behind that end."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether nothing more comes of what was given."""
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """At most so many unpacked bytes."""
+
+
+_UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
+    b"BZh": ("bzip2 stream", bz2.BZ2Decompressor),
+    b"\xfd7z": (
+        "XZ stream",
+        lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX_BYTES),
+    ),
+    b"\x04\x22\x4d": ("LZ4 frame", lz4.frame.LZ4FrameDecompressor),
+}
+
+
+class PackedMember:
+    """One bzip2 stream, XZ stream or LZ4 frame; `end` is the offset just past it, None until it was read."""
+
+    def __init__(self, raw: RawFile, offset: int) -> None:
+        self.offset = offset
+        self.end: int | None = None
+        self.damage: MemberError | None = None
+        self._raw = raw
+        self._next = offset
+        self._output_bytes = 0
+        self._name, unpacker = _UNPACKERS[raw.read_at(offset, 3)]
+        self._unpacker = unpacker()
+
+    @property
+    def reach(self) -> int:
+        """The offset just past the input looked at so far."""
+        return self._next if self.end is None else self.end
+
+    def read(self, size_max: int) -> bytes:
+        """The next unpacked bytes; b"" at the end. Raises MemberError."""
+        while self.end is None:
+            piece = self._unpack(size_max)
+            self._output_bytes += len(piece)
+            check_ratio(self._output_bytes, self.reach - self.offset)
+            if piece:
+                return piece
+        return b""
+
+    def _unpack(self, size_max: int) -> bytes:
+        packed = b""
+        if self._unpacker.needs_input:
+            packed = self._raw.read_at(self._next, INPUT_BYTES)
+            self._next += len(packed)
+            if not packed:
+                told = f"the file ends inside the {self._name} at offset {self.offset}"
+                raise MemberError(Reason.TRUNCATED_RECORD, told)
+        try:
+            piece = self._unpacker.decompress(packed, size_max)
+        except _FAULTS as fault:
+            told = f"the {self._name} at offset {self.offset} is damaged: {fault}"
+            raise MemberError(Reason.DAMAGED_RECORD, told) from fault
+        if self._unpacker.eof:
+            self.end = self._next - len(self._unpacker.unused_data or b"")
+        return piece
+
+
+def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
+    """Whether so many bytes could be the beginning of such a member: none of it is plainly wrong."""
+    try:
+        _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)
+    except _FAULTS:
+        return False
+    return True

@@ -1,0 +1,312 @@
+"""The unpacked bytes of a file in order, cut into things: records, and junk between records.
+
+A thing's offset is that of its member on disk. When several things share one member, those after the
+first have their number in it as well (`model/record_offset.py`), so that every thing has an offset of its
+own and can be found again.
+Bound: linear in what the file unpacks to; what damage makes it read twice comes out of an allowance of the
+file's size and 64 MiB, and a member holds at most 4,194,304 things.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from fonds.archive.members.framing import Framing, Member
+from fonds.archive.members.gzip import PlainRange
+from fonds.archive.members.raw_file import MemberError
+from fonds.archive.members.record_line import (
+    LINE_MAX_BYTES,
+    find_record,
+    starts_record,
+)
+from fonds.model.disposition import Reason
+from fonds.model.record_offset import join_offset
+
+_NUMBER_MAX = 1 << 22
+_PIECE_BYTES = 64 * 1024
+_OVERLAP_BYTES = 64 * 1024 * 1024
+_NOT_BLANK = re.compile(rb"[^\r\n]")
+
+
+@dataclass(slots=True)
+class _MemberSegment:
+    """Where a member's bytes begin among the unpacked ones, and how many things began in it."""
+
+    start: int
+    member: Member
+    record_count: int = 0
+
+
+class RecordStream:
+    """Reads a file's things one after the other: `begin`, then `peek`, `read`, `skip`, then `finish`.
+
+    All but `begin`, `peek` and `resync` raise MemberError; after one only `resync` leads on. Memory
+    stays flat: a piece of 64 KiB and what was peeked at. Work is bounded: what damage makes it read
+    twice comes out of an allowance of the file's size and 64 MiB.
+    """
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self._framing = Framing(stream)
+        self.file_bytes = self._framing.raw.size_bytes
+        self._overlap_budget_bytes = self.file_bytes + _OVERLAP_BYTES
+        self._position = 0
+        self._buffer = b""
+        self._buffer_position = 0
+        self._boundary = False
+        self._fault: MemberError | None = None
+        self._segments: list[_MemberSegment] = []
+        self._number = 0
+        self._record_start = 0
+        self._enter(self._framing.open(offset))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the bytes at hand are not packed, so that offsets count them directly."""
+        return isinstance(self._segments[-1].member, PlainRange)
+
+    @property
+    def offset(self) -> int:
+        """The offset by which the present thing is found again."""
+        segment = self._segments[0]
+        if self.is_plain:
+            return segment.member.offset + self._record_start - segment.start
+        return join_offset(segment.member.offset, self._number)
+
+    @property
+    def position(self) -> int:
+        """How many unpacked bytes were passed so far."""
+        return self._position
+
+    def begin(self) -> bool:
+        """Go to the first byte of the next thing, over blank lines; False at the end of the file."""
+        while self._segments:
+            if self._skip_blanks():
+                if not (self.is_plain and self._switch_to_packed()):
+                    self._count_thing()
+                    return True
+            elif self._boundary:
+                self._enter(self._framing.open(self._segments[-1].member.end or self.file_bytes))
+            else:
+                try:
+                    self._fill(joining=False)
+                except MemberError:
+                    self._count_thing()
+                    return True
+        return False
+
+    def peek(self, size_max: int, *, joining: bool = False) -> bytes:
+        """Up to `size_max` bytes that come next, without passing them; fewer before an end or a fault.
+
+        `joining` looks on into following members that begin no record: only for bytes that are known
+        to belong to the present thing.
+        """
+        while len(self._buffer) - self._buffer_position < size_max:
+            try:
+                if not self._fill(joining=joining):
+                    break
+            except MemberError:
+                break
+        return self._buffer[self._buffer_position : self._buffer_position + size_max]
+
+    def read(self, size_max: int) -> bytes:
+        """The next bytes; b"" where the file, or the last member before another record, ends."""
+        if self._buffer_position == len(self._buffer) and not self._fill(joining=True):
+            return b""
+        piece = self._buffer[self._buffer_position : self._buffer_position + size_max]
+        self._advance(len(piece))
+        return piece
+
+    def skip(self, size_bytes: int) -> int:
+        """Pass over bytes; how many there were."""
+        left = size_bytes
+        while left > 0:
+            ready = min(left, len(self._buffer) - self._buffer_position)
+            self._advance(ready)
+            left -= ready
+            member = self._segments[-1].member
+            if left and isinstance(member, PlainRange):
+                passed = member.skip(left)
+                self._position += passed
+                return size_bytes - left + passed
+            if left and not self._fill(joining=True):
+                break
+        return size_bytes - left
+
+    def finish(self) -> int | None:
+        """End the present thing here; its size on disk, None when it shares its member with others."""
+        end = self._position
+        first = self._segments[0]
+        if self.is_plain:
+            return end - self._record_start
+        for segment in self._segments:
+            if segment.start < end:
+                segment.record_count = max(segment.record_count, 1)
+        last_segment = self._segments[-1]
+        if last_segment.start < end and last_segment.member.damage is not None:
+            self._fault = last_segment.member.damage
+            raise self._fault
+        while not self._skip_blanks():
+            if self._fault is not None and self._segments[-1].start >= end:
+                return None
+            if not self._fill(joining=False):
+                last = self._segments[-1].member
+                return (last.end or last.reach) - first.member.offset if self._number == 0 else None
+        return None
+
+    def get_pending_fault(self) -> MemberError | None:
+        """The fault that stands behind the bytes at hand, None when they go on."""
+        return self._fault
+
+    def is_at_junk(self) -> bool:
+        """Whether what comes after blank lines is neither a record nor the end of the file."""
+        while not self._skip_blanks():
+            if not self._fill(joining=False):
+                return False
+        if self.is_plain and self._framing.is_packed(self._get_raw_offset()):
+            return False
+        return not starts_record(self.peek(LINE_MAX_BYTES))
+
+    def step_back(self, position: int) -> bool:
+        """Go to the first record that begins after `position` and before here; plain files only."""
+        segment = self._segments[0]
+        if not self.is_plain:
+            return False
+        base = segment.member.offset - segment.start
+        found = self._framing.find(base + position + 1, base + self._position)
+        if found is None:
+            return False
+        self._enter(self._framing.open(found))
+        return True
+
+    def resync(self) -> None:
+        """Go to the next plausible record after the first byte of the present thing, or to the end."""
+        if not self.is_plain and self._fault is None and self._search_member():
+            return
+        member = self._segments[-1].member
+        if isinstance(member, PlainRange):
+            start = self.offset + 1
+        else:
+            self._overlap_budget_bytes -= member.reach - member.offset
+            start = member.offset + 1 if self._overlap_budget_bytes > 0 else member.reach
+        found = self._framing.find(max(start, member.offset + 1), self.file_bytes)
+        if found is None:
+            self._enter(None)
+        elif not self._advance_in_buffer(found):
+            self._enter(self._framing.open(found))
+
+    def _advance_in_buffer(self, offset: int) -> bool:
+        """Go to an offset of a plain file when its bytes are at hand; nothing is read anew then."""
+        if not self.is_plain or self._framing.is_packed(offset):
+            return False
+        ahead = offset - self._get_raw_offset()
+        if not 0 <= ahead < len(self._buffer) - self._buffer_position:
+            return False
+        self._advance(ahead)
+        return True
+
+    def _search_member(self) -> bool:
+        """Look for a record in the rest of the member; True when found or when the member ended well."""
+        start = self._buffer_position + 1
+        while True:
+            found = find_record(self._buffer, start)
+            if found is not None:
+                self._assign_junk(found)
+                self._advance(found - self._buffer_position)
+                return True
+            self._advance(max(0, len(self._buffer) - self._buffer_position - LINE_MAX_BYTES))
+            try:
+                if not self._fill(joining=False):
+                    self._advance(len(self._buffer) - self._buffer_position)
+                    return True
+            except MemberError:
+                return False
+            start = 1
+
+    def _assign_junk(self, stop: int) -> None:
+        """What comes before `stop` in members that were joined on counts as a thing of theirs: a scan that
+        begins with such a member meets it first."""
+        for segment in self._segments[1:]:
+            start = segment.start - self._position + self._buffer_position
+            if _NOT_BLANK.search(self._buffer, max(start, 0), stop):
+                segment.record_count = max(segment.record_count, 1)
+
+    def _enter(self, member: Member | None) -> None:
+        self._segments = [] if member is None else [_MemberSegment(self._position, member)]
+        self._buffer, self._buffer_position = b"", 0
+        self._boundary, self._fault = False, None
+
+    def _count_thing(self) -> None:
+        while len(self._segments) > 1 and self._segments[1].start <= self._position:
+            del self._segments[0]
+        segment = self._segments[0]
+        self._record_start = self._position
+        self._number = segment.record_count
+        segment.record_count += 1
+        if self._number > _NUMBER_MAX:
+            self._fault = MemberError(
+                Reason.DAMAGED_RECORD,
+                f"the member at offset {segment.member.offset} holds more than {_NUMBER_MAX} records",
+            )
+            self._buffer, self._buffer_position = b"", 0
+
+    def _switch_to_packed(self) -> bool:
+        offset = self._get_raw_offset()
+        if not self._framing.is_packed(offset):
+            return False
+        self._enter(self._framing.open(offset))
+        return True
+
+    def _get_raw_offset(self) -> int:
+        """The offset in the file of the next byte; plain files only."""
+        return self._segments[0].member.offset + self._position - self._segments[0].start
+
+    def _skip_blanks(self) -> bool:
+        """Pass over line ends; True when another byte is at hand."""
+        found = _NOT_BLANK.search(self._buffer, self._buffer_position)
+        self._advance((found.start() if found else len(self._buffer)) - self._buffer_position)
+        return found is not None
+
+    def _advance(self, size_bytes: int) -> None:
+        self._buffer_position += size_bytes
+        self._position += size_bytes
+
+    def _fill(self, *, joining: bool) -> bool:
+        """Get one more piece; False at a boundary. `joining` goes on into members that begin no record."""
+        if self._fault is not None:
+            raise self._fault
+        if self._boundary and not joining:
+            return False
+        try:
+            piece = self._segments[-1].member.read(_PIECE_BYTES)
+        except MemberError as fault:
+            self._fault = fault
+            raise
+        if not piece and joining and not self.is_plain:
+            piece = self._join()
+        if not piece:
+            self._boundary = True
+            return False
+        self._buffer = (
+            self._buffer[self._buffer_position :] + piece
+            if self._buffer_position < len(self._buffer)
+            else piece
+        )
+        self._buffer_position = 0
+        return True
+
+    def _join(self) -> bytes:
+        """The first piece of the next member when it goes on with the present record, else b""."""
+        member = self._framing.open(self._segments[-1].member.end or self.file_bytes)
+        if member is None or isinstance(member, PlainRange):
+            return b""
+        try:
+            piece = member.read(_PIECE_BYTES)
+        except MemberError:
+            return b""
+        if not piece or starts_record(piece):
+            return b""
+        buffer_end = self._position + len(self._buffer) - self._buffer_position
+        self._segments.append(_MemberSegment(buffer_end, member))
+        return piece

@@ -1,0 +1,189 @@
+"""Mementos: the addresses captures are replayed at, and the links between them.
+
+Source: RFC 7089 (Memento: TimeGates, TimeMaps, their headers), RFC 6690 and 8288 (link format); RFC 9110,
+section 5.6.7 (dates).
+Bound: linear in the address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from urllib.parse import quote
+
+from fonds.model.capture import parse_datetime14
+from fonds.model.rows import CdxRow
+
+LINK_FORMAT = "application/link-format"
+ID = "id_"
+
+_MEMENTO = re.compile(r"([0-9]{4,14})(id_)?/(.+)", re.DOTALL)
+_TIMEMAP = re.compile(r"timemap/(link|json)/(?:([0-9]{14})/)?(.+)", re.DOTALL)
+_COLLAPSED_SLASHES = re.compile(r"(https?|ftp):/+", re.IGNORECASE)
+_SAFE = "%/:=&?~+!$,;'@()*[]._-"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """What an address below `/web/` asks for: a capture by time (`timestamp`, with `id_` if `is_raw`), all
+    captures (`timemap` is `link` or `json`, those behind `timestamp` where there is one), or a TimeGate."""
+
+    url: str
+    timestamp: str = ""
+    is_raw: bool = False
+    timemap: str = ""
+
+
+def parse_replay_path(path: str, query: str) -> ReplayRequest | None:
+    """What stands behind `/web/`, escapes as they came, and behind the `?`; None for nothing."""
+    whole = f"{path}?{query}" if query else path
+    if match := _TIMEMAP.fullmatch(whole):
+        return ReplayRequest(_parse_captured_url(match[3]), match[2] or "", timemap=match[1])
+    if match := _MEMENTO.fullmatch(whole):
+        return ReplayRequest(_parse_captured_url(match[3]), match[1], is_raw=bool(match[2]))
+    return ReplayRequest(_parse_captured_url(whole)) if path.strip("/") else None
+
+
+def _parse_captured_url(text: str) -> str:
+    """The captured address: slashes that a proxy made one are two again, a path's `#` is one of its own."""
+    address = _COLLAPSED_SLASHES.sub(lambda match: f"{match[1]}://", text, count=1)
+    return address.replace("%23", "#") if address[:5].lower() == "file:" else address
+
+
+def escape_link_url(url: str) -> str:
+    """An address as it may stand in a header, between brackets, and behind another."""
+    plain = url.strip()
+    if plain[:5].lower() != "file:":
+        # No key has the fragment, and escaped it would be a part of the path.
+        plain = plain.partition("#")[0]
+    return quote(plain, safe=_SAFE, errors="replace")
+
+
+def format_http_date(datetime14: str) -> str:
+    """The time of a capture as headers have it."""
+    return format_datetime(parse_datetime14(datetime14), usegmt=True)
+
+
+def parse_accept_datetime(header: str) -> datetime:
+    """The time an Accept-Datetime asks for. Raises ValueError for what is none."""
+    try:
+        moment = parsedate_to_datetime(header[:100])
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return aware.astimezone(UTC)
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise ValueError(f"Accept-Datetime is no date of HTTP: {header[:100]!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class MementoOrigin:
+    """Where captures are replayed: scheme, host and port."""
+
+    url: str
+
+    def build_memento_url(self, row: CdxRow, *, is_raw: bool = False) -> str:
+        """The address of one capture."""
+        return f"{self.url}/web/{row.datetime}{ID if is_raw else ''}/{escape_link_url(row.url)}"
+
+    def build_timegate_url(self, url: str) -> str:
+        """The address that leads to the capture nearest to a time."""
+        return f"{self.url}/web/{escape_link_url(url)}"
+
+    def build_timemap_url(self, url: str, form: str = "link", after: str = "") -> str:
+        """The address of the list of captures, of those behind a time."""
+        behind = f"{after}/" if after else ""
+        return f"{self.url}/web/timemap/{form}/{behind}{escape_link_url(url)}"
+
+
+def build_link_header(
+    origin: MementoOrigin,
+    url: str,
+    relations: Sequence[tuple[str, CdxRow]],
+    *,
+    has_timegate: bool = True,
+) -> str:
+    """The Link of an answer: the original, TimeGate, TimeMap, and captures by what they are to this one."""
+    links = [
+        f'<{escape_link_url(url)}>; rel="original"',
+        f'<{origin.build_timemap_url(url)}>; rel="timemap"; type="{LINK_FORMAT}"',
+    ]
+    links += [f'<{origin.build_timegate_url(url)}>; rel="timegate"'] if has_timegate else []
+    return ", ".join(
+        [
+            *links,
+            *(_format_memento(origin, row, words) for words, row in _merge_relations(relations)),
+        ]
+    )
+
+
+def _merge_relations(relations: Sequence[tuple[str, CdxRow]]) -> Iterator[tuple[str, CdxRow]]:
+    """Each capture once, with all that it is: the first may be the previous too."""
+    rows: dict[tuple[str, str], tuple[list[str], CdxRow]] = {}
+    for word, row in relations:
+        words, _ = rows.setdefault((row.datetime, row.url), ([], row))
+        words += [word] if word else []
+    for words, row in rows.values():
+        yield " ".join([*words, "memento"]), row
+
+
+def _format_memento(origin: MementoOrigin, row: CdxRow, words: str) -> str:
+    return f'<{origin.build_memento_url(row)}>; rel="{words}"; datetime="{format_http_date(row.datetime)}"'
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMap:
+    """Captures of an address, each second once, oldest first; `after` the time they lie behind, "" for none,
+    `is_last` whether none is behind them."""
+
+    url: str
+    rows: Sequence[CdxRow]
+    first: CdxRow
+    last: CdxRow
+    after: str
+    is_last: bool
+
+    def format_links(self, origin: MementoOrigin) -> str:
+        """In the link format."""
+        since, until = (format_http_date(row.datetime) for row in (self.rows[0], self.rows[-1]))
+        itself = origin.build_timemap_url(self.url, after=self.after)
+        lines = [
+            f'<{escape_link_url(self.url)}>; rel="original"',
+            f'<{itself}>; rel="self"; type="{LINK_FORMAT}"; from="{since}"; until="{until}"',
+            f'<{origin.build_timegate_url(self.url)}>; rel="timegate"',
+        ]
+        if not self.is_last:
+            onward = origin.build_timemap_url(self.url, after=self.rows[-1].datetime)
+            lines.append(f'<{onward}>; rel="timemap"; type="{LINK_FORMAT}"')
+        lines += [_format_memento(origin, row, self._describe_row(row)) for row in self.rows]
+        return ",\n".join(lines) + "\n"
+
+    def _describe_row(self, row: CdxRow) -> str:
+        is_first = row.datetime == self.first.datetime
+        is_last = row.datetime == self.last.datetime
+        return f"{'first ' * is_first}{'last ' * is_last}memento"
+
+    def build_json(self, origin: MementoOrigin) -> dict[str, object]:
+        """As an object, under the names other programs use."""
+
+        def told(row: CdxRow) -> dict[str, str]:
+            at = parse_datetime14(row.datetime).replace(tzinfo=None).isoformat()
+            return {"datetime": f"{at}Z", "uri": origin.build_memento_url(row)}
+
+        onward = origin.build_timemap_url(self.url, "json", self.rows[-1].datetime)
+        return {
+            "original_uri": self.url,
+            "self": origin.build_timemap_url(self.url, "json", self.after),
+            "mementos": {
+                "list": [told(row) for row in self.rows],
+                "first": told(self.first),
+                "last": told(self.last),
+            },
+            "timemap_uri": {
+                "link_format": origin.build_timemap_url(self.url),
+                "json_format": origin.build_timemap_url(self.url, "json"),
+            },
+            "timegate_uri": origin.build_timegate_url(self.url),
+            "next": None if self.is_last else onward,
+        }

@@ -1,0 +1,342 @@
+"""Payloads out of places: on this machine whole files, WARC records and members of ZIP files; elsewhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import sha1
+from pathlib import Path
+from typing import BinaryIO
+
+from fonds.archive.store.fetched_bodies import BodyFileCache
+from fonds.archive.store.options import find_no_paths
+from fonds.archive.store.remote import RemoteBodies
+from fonds.archive.store.zip_members import ZipReader
+from fonds.archive.warc.reader import RecordReader
+from fonds.archive.warc.tombstone import is_tombstone
+from fonds.model.archive import Payload
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import (
+    DamagedInputError,
+    LimitError,
+    PermanentError,
+    StoreUnavailableError,
+    TransientError,
+    cause_of,
+)
+from fonds.model.secrets import redact_secrets
+from fonds.text.coding import decode_body
+
+# Readers left standing in members that many records share, so that the next one need not start anew.
+
+
+_READERS_MAX = 8
+
+_File = tuple[int, int, int, int]
+
+
+class ReaderPool:
+    """At most eight readers; each is used by one thread at a time. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[tuple[_File, RecordReader, BinaryIO]] = []
+
+    def read(self, stream: BinaryIO, offset: int, body_max_bytes: int) -> Payload:
+        """The payload of the record at `offset`; takes the stream over, and closes it in the end."""
+        with self._borrow_reader(stream, offset) as (reader, keep):
+            payload = reader.read(offset, body_max_bytes=body_max_bytes)
+            keep.append(payload.size_bytes is None)
+            return payload
+
+    def close(self) -> None:
+        """Close what stands open; the next read opens anew."""
+        with self._lock:
+            standing, self._idle = self._idle, []
+        for _, _, stream in standing:
+            stream.close()
+
+    @contextmanager
+    def _borrow_reader(
+        self, stream: BinaryIO, offset: int
+    ) -> Iterator[tuple[RecordReader, list[bool]]]:
+        file = _identify_file(stream)
+        reader, own = self._take_reader(file, offset) or (RecordReader(stream), stream)
+        if own is not stream:
+            stream.close()
+        keep: list[bool] = []
+        try:
+            yield reader, keep
+        finally:
+            if any(keep):
+                self._return_reader(file, reader, own)
+            else:
+                own.close()
+
+    def _take_reader(self, file: _File, offset: int) -> tuple[RecordReader, BinaryIO] | None:
+        with self._lock:
+            fitting = [
+                entry
+                for entry in self._idle
+                if entry[0] == file and entry[1].can_continue_to(offset)
+            ]
+            if not fitting:
+                return None
+            nearest = max(fitting, key=lambda entry: entry[1].offset)
+            self._idle.remove(nearest)
+            return nearest[1], nearest[2]
+
+    def _return_reader(self, file: _File, reader: RecordReader, stream: BinaryIO) -> None:
+        with self._lock:
+            self._idle.append((file, reader, stream))
+            dropped = self._idle[:-_READERS_MAX]
+            del self._idle[:-_READERS_MAX]
+        for _, _, old in dropped:
+            old.close()
+
+
+def _identify_file(stream: BinaryIO) -> _File:
+    status = os.fstat(stream.fileno())
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
+_UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+MISSING_NAME = "no WARC of this name is where it was seen before; put it back, or set warc.base"
+ReadUploaded = Callable[[Place, int], Payload]
+"""The payload of a record in a file of ours that lies elsewhere, and of at most so many bytes."""
+
+
+class PlaceReader:
+    """Reads the body at any place. Safe for several threads.
+
+    A bare name is a WARC of ours in `folder`; what is not there is read by `moved`, when there is such.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        elsewhere: RemoteBodies,
+        read_uploaded: ReadUploaded | None = None,
+        *,
+        body_max_bytes: int,
+        list_paths: Callable[[str], Iterable[str]] = find_no_paths,
+    ) -> None:
+        """`list_paths` gives the paths and URLs where a WARC of others may lie, by its name; behind them
+        it may raise PermanentError, which says why there are no others."""
+        self._folder = folder
+        self._read_moved = read_uploaded
+        self._elsewhere = elsewhere
+        self._zips = ZipReader()
+        self._readers = ReaderPool()
+        self._fetched = BodyFileCache()
+        self._body_max_bytes = body_max_bytes
+        self._list_paths = list_paths
+
+    def read(self, place: Place, sha1hex: str | None = None) -> Payload:
+        """As the port Archive says; every message names the place, without a URL's user."""
+        try:
+            return self._read_checked(place, sha1hex)
+        except PermanentError as error:
+            found, fault = self._try_by_name(place, sha1hex, error)
+            if found is not None:
+                return found
+            raise type(fault)(fault.reason, f"{_format_place(place)}: {fault.detail}") from error
+        except StoreUnavailableError:
+            raise
+        except (TransientError, OSError) as fault:
+            raise TransientError(f"{_format_place(place)}: {cause_of(fault)}") from fault
+
+    def _read_checked(self, place: Place, sha1hex: str | None) -> Payload:
+        if sha1hex is not None and (kept := self._fetched.get(place, sha1hex)) is not None:
+            return kept
+        payload = self._read(place)
+        if self._elsewhere.is_remote(place):
+            self._fetched.store(place, payload)
+        if sha1hex is not None:
+            _check_sha1(payload.body, sha1hex)
+        return payload
+
+    def _try_by_name(
+        self, place: Place, sha1hex: str | None, fault: PermanentError
+    ) -> tuple[Payload | None, PermanentError]:
+        """The payload where the WARC is known by its name, else why it cannot be read; `fault` if it has no
+        name."""
+        try:
+            return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
+        except PermanentError as other:
+            is_there = fault.reason is not Reason.MISSING_SOURCE
+            return None, fault if is_there else other
+
+    def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
+        """Read a WARC of others wherever it may lie; None where there is no path, or none is there any more.
+
+        Raises the last error of a file that is there.
+        """
+        fault: PermanentError | TransientError | None = None
+        for path in self._list_paths(place.path):
+            try:
+                return self._read_checked(replace(place, path=path), sha1hex)
+            except (PermanentError, TransientError) as error:
+                missing = isinstance(error, PermanentError) and (
+                    error.reason is Reason.MISSING_SOURCE
+                )
+                fault = fault if missing else error
+        if fault is not None:
+            raise fault
+        if sha1hex is None or is_own(place):
+            return None
+        # A WARC of ours that others name with a folder. Its bytes prove that it is meant.
+        own = replace(place, path=place.path.rpartition("/")[2])
+        with suppress(PermanentError):
+            return self._read_checked(own, sha1hex) if is_own(own) else None
+        return None
+
+    def close(self) -> None:
+        """Close files that were left open to be read on from; the next read opens them anew."""
+        self._readers.close()
+        self._fetched.close()
+
+    def _read(self, place: Place) -> Payload:
+        if self._elsewhere.is_remote(place):
+            payload = self._elsewhere.read(place, self._body_max_bytes)
+        else:
+            payload = self._read_own(place) if is_own(place) else self._read_local(place)
+        if place.kind in (PlaceKind.WARC, PlaceKind.REPLAY):
+            return payload
+        return replace(payload, body=_unpack_body(payload.body, self._body_max_bytes))
+
+    def _read_own(self, place: Place) -> Payload:
+        """It lies here until it lies elsewhere, so it is looked for here first."""
+        try:
+            return _reject_tombstone(self._read_local(place))
+        except PermanentError as error:
+            if self._read_moved is None or error.reason is not Reason.MISSING_SOURCE:
+                raise
+        return _reject_tombstone(self._read_moved(place, self._body_max_bytes))
+
+    def _read_local(self, place: Place) -> Payload:
+        path = self._resolve_path(place)
+        if place.kind is PlaceKind.WARC:
+            return self._readers.read(open_regular(path), place.offset, self._body_max_bytes)
+        with open_regular(path) as stream:
+            if place.kind is PlaceKind.ZIP:
+                return self._zips.read(stream, place.member or "", self._body_max_bytes)
+            return Payload(_read_file(stream, self._body_max_bytes))
+
+    def _resolve_path(self, place: Place) -> Path:
+        path = place.path
+        if is_name(place) and not is_own(place):
+            raise PermanentError(Reason.MISSING_SOURCE, MISSING_NAME)
+        if "\x00" in path or not (path.startswith("/") or is_own(place)):
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                "neither an absolute path nor the name of a WARC of ours, or it holds a NUL",
+            )
+        return self._folder / path
+
+
+def is_name(place: Place) -> bool:
+    """Whether a place gives its WARC by name, which never leads upwards."""
+    if place.kind is not PlaceKind.WARC or "://" in place.path or "\x00" in place.path:
+        return False
+    parts = place.path.split("/")
+    return parts[0] != "" and ".." not in parts
+
+
+def is_own(place: Place) -> bool:
+    """Whether a place is in a WARC of ours, known by its bare name."""
+    named = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
+    return named and place.kind is PlaceKind.WARC
+
+
+def _reject_tombstone(payload: Payload) -> Payload:
+    """A payload of ours, if nothing but a tombstone is left of it. Raises PermanentError."""
+    if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
+        raise PermanentError(Reason.UNREADABLE_SOURCE, "what stood here was taken down")
+    return payload
+
+
+def _check_sha1(body: bytes, sha1hex: str) -> None:
+    if sha1(body).hexdigest() != sha1hex:  # noqa: S324 (a key, not a seal)
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD,
+            f"the bytes here are no longer those of {sha1hex}: they changed since they were looked at."
+            " Ingest the file again",
+        )
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, open for reading. Pipes and devices are refused without being opened.
+
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError.
+    """
+    try:
+        _check_regular(path.stat().st_mode)
+        # Should a pipe take the file's place just now, opening it does not wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _translate_error(error) from error
+    except ValueError as error:
+        raise PermanentError(
+            Reason.MISSING_SOURCE, f"no file can have this name: {error}"
+        ) from error
+    try:
+        _check_regular(os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _format_place(place: Place) -> str:
+    return redact_secrets(str(place))
+
+
+def _check_regular(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise PermanentError(Reason.UNREADABLE_SOURCE, "not a regular file")
+
+
+def _translate_error(error: OSError) -> PermanentError | TransientError:
+    if error.errno in _MISSING:
+        return PermanentError(
+            Reason.MISSING_SOURCE, "the file is not there; put it back, or add its folder anew"
+        )
+    if error.errno in _UNREADABLE:
+        return PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            f"the file cannot be opened ({error.strerror}); check its rights",
+        )
+    return TransientError(f"the file cannot be opened just now ({error.strerror})")
+
+
+def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
+    """What a loose gzip file holds (`page.html.gz`): the body is what was packed, not the packing."""
+    if not body.startswith(_GZIP_MAGIC):
+        return body
+    return decode_body(lambda: iter([body]), ["gzip"], body_max_bytes=body_max_bytes)
+
+
+def _read_file(stream: BinaryIO, body_max_bytes: int) -> bytes:
+    """The whole file; its size is checked before and again after reading, since it may be growing."""
+    size_bytes = os.fstat(stream.fileno()).st_size
+    if size_bytes > body_max_bytes:
+        raise LimitError(
+            Reason.TOO_LARGE, f"the file has {size_bytes} bytes; at most {body_max_bytes} are read"
+        )
+    body = bytearray()
+    while len(body) <= body_max_bytes and (
+        piece := stream.read(min(1 << 20, body_max_bytes + 1 - len(body)))
+    ):
+        body += piece
+    if len(body) > body_max_bytes:
+        raise LimitError(Reason.TOO_LARGE, f"the file grew beyond {body_max_bytes} bytes")
+    return bytes(body)

@@ -1,0 +1,399 @@
+"""Bodies at places on no disk of this machine: behind URLs, in web archives, in petabox items."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import BinaryIO, Protocol, cast
+from urllib.parse import quote, urldefrag, urlsplit
+
+from fonds.archive.warc.reader import read_record
+from fonds.fetching.http_client import HttpClient, HttpResponse, check_status
+from fonds.model.archive import Payload
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import ConfigurationError, DamagedInputError, LimitError, PermanentError
+from fonds.model.exchange import HttpHead
+from fonds.model.secrets import redact_secrets
+from fonds.text.coding import decode_body, list_codings
+from fonds.urls.surt import build_surt
+
+# Files behind http(s) URLs: ranges of them, and whole ones from servers that need not do ranges.
+#
+# Source: RFC 9110, sections 14 (range requests) and 8.4 (content codings).
+
+
+RANGE_S = 120.0
+DOWNLOAD_TIMEOUT_S = 600.0
+"""How long one request may take, redirects and body included."""
+
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.IGNORECASE)
+_LENGTH = re.compile(r"[0-9]{1,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpFiles:
+    """Implements Remote for http and https."""
+
+    web: HttpClient
+
+    def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
+        """As Remote says; a server that does no ranges is UNREADABLE_SOURCE."""
+        wanted = {"Range": f"bytes={start}-{start + size_bytes - 1}"}
+        with self.web.open(url, wanted, total_s=RANGE_S) as answer:
+            _check_partial(answer.status, start)
+            first, total = _parse_content_range(answer.headers.get("content-range", ""))
+            if first != start:
+                raise PermanentError(
+                    Reason.UNREADABLE_SOURCE, f"the server sent bytes from {first}, not {start}"
+                )
+            return answer.read(size_bytes), total
+
+    def read_all(self, url: str, max_bytes: int) -> bytes:
+        """As Remote says; codings undone that a server sends unasked.
+
+        Then DamagedInputError (BAD_ENCODING) and LimitError (BOMB) as well.
+        """
+        with self.web.open(url, {}, total_s=DOWNLOAD_TIMEOUT_S) as answer:
+            check_status(answer.status, 200)
+            return read_full_body(answer, max_bytes)
+
+
+def read_full_body(answer: HttpResponse, max_bytes: int) -> bytes:
+    """The body of an answer, its content codings undone; errors as those of `HttpFiles.whole`."""
+    declared = answer.headers.get("content-length", "").strip()
+    if _LENGTH.fullmatch(declared) and int(declared) > max_bytes:
+        raise _build_too_large_error(max_bytes)
+    body = answer.read(max_bytes + 1)
+    if len(body) > max_bytes:
+        raise _build_too_large_error(max_bytes)
+    coding = ("content-encoding", answer.headers.get("content-encoding", ""))
+    codings = list_codings(HttpHead(answer.status, "", (coding,)))
+    return decode_body(lambda: iter([body]), codings, body_max_bytes=max_bytes)
+
+
+def _build_too_large_error(max_bytes: int) -> LimitError:
+    return LimitError(Reason.TOO_LARGE, f"the server sends more than {max_bytes} bytes")
+
+
+def _check_partial(status: int, start: int) -> None:
+    if status == 416:
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, f"the file behind the URL ends before offset {start}"
+        )
+    if status == 200:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            "the server sends the whole file where a range was asked for; download the file",
+        )
+    check_status(status, 206)
+
+
+def _parse_content_range(header: str) -> tuple[int, int]:
+    match = _CONTENT_RANGE.fullmatch(header.strip())
+    if match is None:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, f"the server's Content-Range is {header[:80]!r}"
+        )
+    return int(match[1]), int(match[3])
+
+
+# Files elsewhere as seekable streams, fetched in blocks: a record is read without the rest of its file.
+
+
+_BLOCK_BYTES = 256 * 1024
+_BLOCK_MAX_BYTES = 4 * 1024 * 1024
+
+
+class RangeReader(Protocol):
+    """Files of which parts are fetched, as `RemoteReader` says."""
+
+    def fetch(self, url: str, start: int, size_bytes: int, /) -> tuple[bytes, int]:
+        """As `Remote.fetch`."""
+
+
+class RemoteReader(Protocol):
+    """Files behind the URLs of one scheme.
+
+    Both methods raise PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError; their
+    messages hold no keys and need not name the URL.
+    """
+
+    def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
+        """The bytes from `start` on, at most `size_bytes` (at least 1), and the whole file's length.
+
+        Raises DamagedInputError (DAMAGED_RECORD) when the file ends before `start`.
+        """
+
+    def read_all(self, url: str, max_bytes: int) -> bytes:
+        """The whole file. Raises LimitError (TOO_LARGE) when it has more than `max_bytes`."""
+
+
+def open_ranges(
+    remote: RangeReader, url: str, offset: int, size_bytes: int | None, *, max_bytes: int
+) -> BinaryIO:
+    """The file as a seekable stream; the first request asks for `size_bytes` from `offset` on.
+
+    Here and while reading: what `Remote.fetch` raises, and LimitError (TOO_LARGE) when more than
+    `max_bytes` had to be fetched.
+    """
+    return cast(BinaryIO, _RangeFile(remote, url, offset, size_bytes, max_bytes))
+
+
+class _RangeFile(io.RawIOBase):
+    """What is asked for is fetched in blocks that grow, the last of which is kept."""
+
+    def __init__(
+        self, remote: RangeReader, url: str, offset: int, size_bytes: int | None, max_bytes: int
+    ) -> None:
+        super().__init__()
+        self._remote = remote
+        self._url = url
+        self._max_bytes = max_bytes
+        self._fetched_bytes = 0
+        self._block_bytes = min(size_bytes or _BLOCK_BYTES, _BLOCK_MAX_BYTES)
+        self._size_bytes = 0
+        self._position = offset
+        self._load(max(1, self._block_bytes))
+
+    def _load(self, size_bytes: int) -> None:
+        self._block_start = self._position
+        self._block, self._size_bytes = self._remote.fetch(self._url, self._position, size_bytes)
+        self._fetched_bytes += len(self._block)
+        if self._fetched_bytes > self._max_bytes:
+            raise LimitError(Reason.TOO_LARGE, f"more than {self._max_bytes} bytes for one record")
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size_bytes}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size_bytes - self._position)
+        if size == 0 or left == 0:
+            return b""
+        within = self._position - self._block_start
+        if not 0 <= within < len(self._block):
+            self._load(min(left, self._block_bytes))
+            self._block_bytes = min(self._block_bytes * 2, _BLOCK_MAX_BYTES)
+            within = 0
+        piece = self._block[within : within + size] if size > 0 else self._block[within:]
+        self._position += len(piece)
+        return piece
+
+
+# Captures as a web archive replays them, and where the files of petabox items are.
+#
+# Source: RFC 7089, section 4.5 (a capture's own status carries Memento-Datetime, the archive's does not).
+
+
+_TIMESTAMP, _URL, _ITEM, _PATH = "{timestamp}", "{url}", "{item}", "{path}"
+_CAPTURE = re.compile(r"([0-9]{14})/(.+)", re.DOTALL)
+_URL_CHARS = "%/:?&=+$,;@!*'()~[]"
+_MEMENTO_HEADER = "memento-datetime"
+_ORIGINAL = "x-archive-orig-"
+
+
+@dataclass(frozen=True, slots=True)
+class WebArchiveReader:
+    """Reads captures by time and URL; `template` holds `{timestamp}` and ends with `{url}`.
+
+    An empty template: there is no web archive to ask, every capture is an UNREADABLE_SOURCE.
+    """
+
+    web: HttpClient
+    template: str
+
+    def read(self, path: str, max_bytes: int) -> Payload:
+        """The capture `YYYYMMDDhhmmss/URL`, or that of another time if the archive redirects there.
+
+        `http` is the head of the capture itself, so far as the archive hands it on; its status need not
+        be 200. `warc_headers` say by `WARC-Date` which time was replayed in the end.
+
+        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError (BAD_ENCODING),
+        LimitError (TOO_LARGE, BOMB) and TransientError.
+        """
+        timestamp, url = _parse_capture(path)
+        if not self.template:
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                "no web archive is known; set elsewhere.replay_url to read captures",
+            )
+
+        def follows(headers: Mapping[str, str], target: str) -> bool:
+            if _MEMENTO_HEADER in headers:
+                return False
+            self._check_same(url, target)
+            return True
+
+        asked = self.template.replace(_TIMESTAMP, timestamp).replace(_URL, _quote_url(url))
+        with self.web.open(asked, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as answer:
+            if _MEMENTO_HEADER not in answer.headers:
+                check_status(answer.status, 200)
+            replayed = self._parse_url(answer.url) or (timestamp, url)
+            body = read_full_body(answer, max_bytes)
+            return Payload(body, _build_head(answer), None, _build_record_fields(url, replayed[0]))
+
+    def _check_same(self, url: str, target: str) -> None:
+        found = self._parse_url(target)
+        if found is None or build_surt(found[1]) != build_surt(url):
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE,
+                f"the archive redirects to {redact_secrets(target)[:200]!r}, which is no replay of this URL",
+            )
+
+    def _parse_url(self, target: str) -> tuple[str, str] | None:
+        """Time and URL of an address the template could have made, on whatever host; else None."""
+        before, _, after = urlsplit(self.template).path.partition(_TIMESTAMP)
+        between = after.removesuffix(_URL)
+        made = rf"https?://[^/?#]+{re.escape(before)}([0-9]{{14}}){re.escape(between)}(.+)"
+        match = re.fullmatch(made, target, re.DOTALL)
+        return (match[1], match[2]) if match else None
+
+
+def build_item_url(template: str, path: str) -> str:
+    """The address of a petabox item's file, `ITEM/PATH`; `template` holds `{item}` and `{path}`.
+
+    Raises PermanentError (UNREADABLE_SOURCE), also for an empty template: there are no items then.
+    """
+    item, _, within = path.partition("/")
+    if not template:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            "no petabox is known; set elsewhere.petabox_url to read its items",
+        )
+    if any(part in ("", ".", "..") for part in (item, *within.split("/"))) or "\x00" in path:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, "not an item and a path within it, as item/folder/a.pdf"
+        )
+    try:
+        return template.replace(_ITEM, quote(item, safe="")).replace(_PATH, quote(within))
+    except UnicodeEncodeError as error:
+        raise PermanentError(Reason.UNREADABLE_SOURCE, "the item's path is not text") from error
+
+
+def _parse_capture(path: str) -> tuple[str, str]:
+    match = _CAPTURE.fullmatch(path)
+    if match is None:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, "not a capture's 14-digit time and URL, as 20200101000000/URL"
+        )
+    return match[1], match[2]
+
+
+def _quote_url(url: str) -> str:
+    """The URL as it can stand in a path; what is escaped already stays so, fragments are never sent."""
+    try:
+        return quote(urldefrag(url).url, safe=_URL_CHARS)
+    except ValueError as error:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, f"the capture's URL cannot be asked for: {error}"
+        ) from error
+
+
+def _build_head(answer: HttpResponse) -> HttpHead:
+    """The head of the capture: the archive hands its headers on under names of their own."""
+    originals = [
+        (name[len(_ORIGINAL) :], value)
+        for name, value in answer.headers.items()
+        if name.lower().startswith(_ORIGINAL)
+    ]
+    declared = answer.headers.get("content-type")
+    if declared is not None and not any(name.lower() == "content-type" for name, _ in originals):
+        originals.append(("Content-Type", declared))
+    known = answer.status in HTTPStatus._value2member_map_
+    phrase = HTTPStatus(answer.status).phrase if known else ""
+    return HttpHead(answer.status, f"HTTP/1.1 {answer.status} {phrase}".rstrip(), originals)
+
+
+def _build_record_fields(url: str, timestamp: str) -> dict[str, str]:
+    day = f"{timestamp[:4]}-{timestamp[4:6]}-{timestamp[6:8]}"
+    time = f"{timestamp[8:10]}:{timestamp[10:12]}:{timestamp[12:]}"
+    return {"WARC-Target-URI": url, "WARC-Date": f"{day}T{time}Z"}
+
+
+RANGE_SLACK_BYTES = 32 * 1024 * 1024
+
+OpenRemote = Callable[[], RemoteReader]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBodies:
+    """Reads by the scheme of a place's URL. `remotes` open what stands behind a scheme, when first needed.
+
+    At most `slack_bytes` more than a body's limit are fetched for one WARC record.
+    """
+
+    remotes: Mapping[str, OpenRemote]
+    replays: WebArchiveReader
+    petabox_url: str = ""
+    slack_bytes: int = RANGE_SLACK_BYTES
+
+    def is_remote(self, place: Place) -> bool:
+        """Whether a place is read here, and not as a path of this machine."""
+        return place.kind in (PlaceKind.REPLAY, PlaceKind.PETABOX) or (
+            _get_scheme(place.path) in self.remotes
+        )
+
+    def read(self, place: Place, body_max_bytes: int) -> Payload:
+        """The body. Errors as the port Archive says; messages need not name the place."""
+        if place.kind is PlaceKind.REPLAY:
+            return self.replays.read(place.path, body_max_bytes)
+        if place.kind is PlaceKind.PETABOX:
+            return self._read_whole(build_item_url(self.petabox_url, place.path), body_max_bytes)
+        if place.kind is PlaceKind.FILE:
+            return self._read_whole(place.path, body_max_bytes)
+        if place.kind is PlaceKind.WARC:
+            return self._read_record(place, body_max_bytes)
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            "members of ZIP files cannot be read from a URL; download it first",
+        )
+
+    def _read_whole(self, url: str, body_max_bytes: int) -> Payload:
+        return Payload(self._get_remote(url).read_all(url, body_max_bytes))
+
+    def _read_record(self, place: Place, body_max_bytes: int) -> Payload:
+        bytes_max = body_max_bytes + self.slack_bytes
+        remote = self._get_remote(place.path)
+        with open_ranges(
+            remote, place.path, place.offset, place.size_bytes, max_bytes=bytes_max
+        ) as stream:
+            return read_record(stream, place.offset, body_max_bytes=body_max_bytes)
+
+    def _get_remote(self, url: str) -> RemoteReader:
+        try:
+            return self.remotes[_get_scheme(url)]()
+        except KeyError:
+            raise PermanentError(
+                Reason.UNREADABLE_SOURCE, f"nothing reads URLs like {redact_secrets(url)[:200]!r}"
+            ) from None
+        except ConfigurationError as error:
+            # One place that needs a library is no reason to stop what all others need.
+            raise PermanentError(Reason.UNREADABLE_SOURCE, str(error)) from error
+
+
+def open_elsewhere(
+    web: HttpClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
+) -> RemoteBodies:
+    """What there is: http and https over `web`, and `openers` by their schemes."""
+    files = HttpFiles(web)
+    remotes: dict[str, OpenRemote] = {"http": lambda: files, "https": lambda: files, **openers}
+    return RemoteBodies(remotes, WebArchiveReader(web, replay_url), petabox_url)
+
+
+def _get_scheme(path: str) -> str:
+    scheme, mark, _ = path.partition("://")
+    return scheme.lower() if mark else ""

@@ -1,0 +1,351 @@
+"""One WARC file of ours while it is open: created, appended to, cut back, finished, recovered.
+
+A marker `NAME.warc.gz.open` lies beside it until its CDXJ index is written; the process that writes
+the file holds a lock on the marker, so that others see whether it still lives.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fonds.archive.cdx import CdxLine, build_line, sort_cdxj_lines
+from fonds.archive.warc.scanner import RecordHead, read_heads
+from fonds.archive.warc.tombstone import is_tombstone
+from fonds.model.archive import ArchivedRecord, ArchiveEntry
+from fonds.model.capture import REVISIT_MIME, Place, PlaceKind, format_datetime14
+from fonds.urls.surt import build_surt
+
+if TYPE_CHECKING:
+    from fonds.archive.warc.media_cloud import MediaCloudWriter
+    from fonds.archive.warc.writer import AppendableFile, RecordWriter
+
+
+# Bytes appended to a file so that a failed write can be taken back to the byte.
+
+
+_PENDING_MAX_BYTES = 256 * 1024
+
+
+class Appender:
+    """The end of an open file. Nothing but `cut` loses bytes; a failed write leaves all of it undecided."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pending = bytearray()
+        self._written_bytes = 0
+
+    def write(self, data: bytes) -> int:
+        """Append; on the disk after `sync` only. Raises OSError."""
+        self._pending += data
+        if len(self._pending) >= _PENDING_MAX_BYTES:
+            self.flush()
+        return len(data)
+
+    def tell(self) -> int:
+        """The length in bytes, what is pending included."""
+        return self._written_bytes + len(self._pending)
+
+    def flush(self) -> None:
+        """Hand everything to the operating system. Raises OSError."""
+        while self._pending:
+            written_bytes = os.write(self._descriptor, self._pending)
+            self._written_bytes += written_bytes
+            del self._pending[:written_bytes]
+
+    def sync(self) -> None:
+        """Everything is on the disk when this returns. Raises OSError."""
+        self.flush()
+        os.fsync(self._descriptor)
+
+    def cut(self, size_bytes: int) -> None:
+        """Go back to an earlier length. Raises OSError."""
+        self._pending.clear()
+        os.ftruncate(self._descriptor, size_bytes)
+        os.lseek(self._descriptor, size_bytes, os.SEEK_SET)
+        self._written_bytes = size_bytes
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Close the file; what is pending is given up."""
+        os.close(self._descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Names made or taken away in a folder are on the disk when this returns. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+SUFFIX = ".warc.gz"
+INDEX_SUFFIX = ".cdxj"
+MARKER_SUFFIX = ".open"
+NAME_ATTEMPTS_MAX = 100
+COMPANIONS_MAX = 2
+"""How many records stand behind that of a body and belong to it: metadata, and the request."""
+COMPANION_TYPES = frozenset({"metadata", "request"})
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+_serials = count()
+_INDEXED = frozenset({"response", "resource", "revisit"})
+
+
+class Volume:
+    """An open WARC file with the lines of its index so far. For one thread at a time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        created_at: datetime,
+        make_writer: Callable[[AppendableFile], RecordWriter | MediaCloudWriter],
+    ) -> None:
+        """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
+        hostname = get_host_name()
+        folder.mkdir(parents=True, exist_ok=True)
+        beginning = f"{prefix}-{format_datetime14(created_at)}"
+        self.path, self._lock, descriptor = _create(folder, beginning, hostname)
+        self._lines: list[CdxLine] = []
+        self._out = Appender(descriptor)
+        try:
+            self._writer = make_writer(self._out)
+            self._writer.write_warcinfo(self.path.name, created_at, hostname)
+            sync_folder(folder)
+        except BaseException:
+            self.discard()
+            raise
+
+    @property
+    def entry_count(self) -> int:
+        """How many entries it holds."""
+        return len(self._lines)
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it is, what is not yet on the disk included."""
+        return self._out.tell()
+
+    def append(self, entry: ArchiveEntry) -> ArchivedRecord:
+        """Write an entry's records; place and id of the first. Raises OSError."""
+        offset, name = self._out.tell(), self.path.name
+        record = self._writer.write_entry(entry)
+        self._lines.append(build_line(entry, offset, record.size_bytes, name))
+        place = Place(PlaceKind.WARC, name, offset, record.size_bytes)
+        return ArchivedRecord(entry.capture_id, place, record.record_id)
+
+    def sync(self) -> None:
+        """Everything written is on the disk when this returns. Raises OSError."""
+        self._out.sync()
+
+    def cut(self, size_bytes: int, stories: int) -> None:
+        """Go back to an earlier length, whatever could not be written since. Raises OSError."""
+        del self._lines[stories:]
+        self._out.cut(size_bytes)
+
+    def discard(self) -> None:
+        """Remove the file as if it had never been."""
+        self.path.unlink(missing_ok=True)
+        marker_path(self.path).unlink(missing_ok=True)
+        self._close()
+
+    def finish(self) -> None:
+        """Write the index beside the file and take the marker away. Raises OSError; then try again."""
+        self.sync()
+        write_index(self.path, self._lines)
+        marker_path(self.path).unlink(missing_ok=True)
+        sync_folder(self.path.parent)
+        self._close()
+
+    def _close(self) -> None:
+        self._out.close()
+        os.close(self._lock)
+
+
+def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
+    """A new file: its path, the descriptor of its locked marker, and its own descriptor."""
+    for _ in range(NAME_ATTEMPTS_MAX):
+        # Another machine of this name may begin a file this very second: what tells them apart is chance.
+        serial, chance = next(_serials) % 100_000, secrets.token_hex(4)
+        path = folder / f"{beginning}-{serial:05d}-{hostname}-{chance}{SUFFIX}"
+        with suppress(FileExistsError):
+            lock = _create_marker(path)
+            try:
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                return path, lock, os.open(path, flags, 0o644)
+            except BaseException:
+                marker_path(path).unlink(missing_ok=True)
+                os.close(lock)
+                raise
+    raise FileExistsError(errno.EEXIST, f"{NAME_ATTEMPTS_MAX} names {beginning}-… are taken")
+
+
+def get_host_name() -> str:
+    """The name of this machine as it stands in those of its files."""
+    return _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
+
+
+def is_written_here(name: str) -> bool:
+    """Whether a file of this name was written on this machine, as far as names tell."""
+    return name.removesuffix(SUFFIX).rpartition("-")[0].endswith(f"-{get_host_name()}")
+
+
+def _create_marker(path: Path) -> int:
+    """Put the marker there, locked from its first moment; the descriptor that holds the lock."""
+    marker = marker_path(path)
+    part = marker.with_name(f".{marker.name}.{os.getpid()}.{threading.get_ident()}.part")
+    lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        marker.hardlink_to(part)
+    except BaseException:
+        os.close(lock)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+    return lock
+
+
+@contextmanager
+def lock_marker(path: Path) -> Iterator[bool]:
+    """Whether nobody else on this machine has a file that lies elsewhere in hand, while the context lasts.
+    What a killed process left marked is anybody's."""
+    try:
+        lock = _create_marker(path)
+    except FileExistsError:
+        lock = os.open(marker_path(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if path.exists() or not _is_marker_acquired(lock):
+            os.close(lock)
+            yield False
+            return
+    try:
+        yield not path.exists()
+    finally:
+        marker_path(path).unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _is_marker_acquired(lock: int) -> bool:
+    """Whether nobody holds the marker, and whoever held it before has not removed it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return os.fstat(lock).st_nlink > 0
+
+
+def part_path(path: Path) -> Path:
+    """Where a file is written until it is whole; a name nothing else looks for, and always the same."""
+    return path.with_name(f".{path.name}.part")
+
+
+def marker_path(path: Path) -> Path:
+    """Where the marker of an open file lies."""
+    return path.with_name(path.name + MARKER_SUFFIX)
+
+
+def index_path(path: Path) -> Path:
+    """Where the CDXJ index of a WARC lies."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
+
+
+def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
+    """Write a WARC's CDXJ index beside it: whole under its name, or not at all. Raises OSError."""
+    index = index_path(path)
+    part = part_path(index)
+    with part.open("wb") as stream:
+        stream.writelines(sort_cdxj_lines(lines))
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.replace(index)
+
+
+def iter_abandoned(folder: Path) -> Iterator[Path]:
+    """The files whose writers are dead, each with its marker locked meanwhile. Raises OSError."""
+    for marker in sorted(folder.glob(f"*{SUFFIX}{MARKER_SUFFIX}")):
+        try:
+            lock = os.open(marker, os.O_WRONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Somebody else has recovered the file meanwhile.
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            if marker.exists():
+                yield marker.with_name(marker.name.removesuffix(MARKER_SUFFIX))
+        finally:
+            os.close(lock)
+
+
+def recover_file(path: Path, known_end: int | None) -> None:
+    """Cut a file to the end of what is referred to and finish it; remove it when nothing is.
+
+    Whole metadata and request records right behind that end belong to the record before them and stay.
+    """
+    if path.exists():
+        if known_end is None:
+            path.unlink()
+            index_path(path).unlink(missing_ok=True)
+        else:
+            _truncate(path, known_end)
+            write_index(path, list(_scan(path)))
+    marker_path(path).unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def rebuild_index(path: Path) -> None:
+    """Make the index of a finished file again from its records; what is damaged in it is left out. Raises
+    OSError."""
+    write_index(path, list(_scan(path)))
+    sync_folder(path.parent)
+
+
+def _truncate(path: Path, known_end: int) -> None:
+    with path.open("r+b") as stream:
+        for following in islice(read_heads(stream, known_end), COMPANIONS_MAX):
+            if not (isinstance(following, RecordHead) and _is_companion(following, known_end)):
+                break
+            known_end += following.size_bytes or 0
+        if known_end < stream.seek(0, os.SEEK_END):
+            stream.truncate(known_end)
+        os.fsync(stream.fileno())
+
+
+def _is_companion(head: RecordHead, position: int) -> bool:
+    whole = head.offset == position and head.size_bytes is not None and not head.is_truncated
+    return whole and head.type in COMPANION_TYPES
+
+
+def _is_capture(head: RecordHead) -> bool:
+    return head.type in _INDEXED and not head.is_truncated and not is_tombstone(head.url)
+
+
+def _scan(path: Path) -> Iterator[CdxLine]:
+    with path.open("rb") as stream:
+        for head in read_heads(stream):
+            if isinstance(head, RecordHead) and _is_capture(head):
+                yield CdxLine(
+                    surt=build_surt(head.url),
+                    datetime14=format_datetime14(head.captured_at),
+                    url=head.url,
+                    mime=REVISIT_MIME if head.type == "revisit" else head.mime or "unk",
+                    status=head.status,
+                    digest=head.digest,
+                    size_bytes=head.size_bytes,
+                    offset=head.offset,
+                    filename=path.name,
+                )

@@ -1,0 +1,180 @@
+"""Members of ZIP files, read by name with limits; the directory of a file is read only once.
+
+Source: PKWARE APPNOTE 6.3, sections 4.3 (structure) and 4.4 (fields).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import zipfile
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from fonds.model.archive import Payload
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError, PermanentError
+
+MEMBERS_MAX = 100_000
+RATIO_MAX = 200
+RATIO_ALLOWANCE_BYTES = 1024 * 1024
+
+_DIRECTORY_MAX_BYTES = 64 * 1024 * 1024
+_CACHED_MAX = 4
+_LOCAL_HEADER = struct.Struct("<4s5H3L2H")
+_LOCAL_MAGIC = b"PK\x03\x04"
+_END_MAGIC = b"PK\x05\x06"
+_ENTRY_MAGIC = b"PK\x01\x02"
+_END_MAX_BYTES = 22 + 65535 + 1024
+_ZIP64_END_BYTES = 76
+_STORED, _DEFLATED = 0, 8
+_ENCRYPTED = 1
+_IN_ZIP64 = 0xFFFFFFFF
+_PIECE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _ZipMember:
+    """Where a member lies in its file, how long it is there and unpacked, and its checksum."""
+
+    offset: int
+    packed_bytes: int
+    size_bytes: int
+    method: int
+    flags: int
+    crc: int
+
+
+Directory = Mapping[str, _ZipMember]
+_Key = tuple[int, int, int, int]
+
+
+class ZipReader:
+    """Reads members; keeps the directories of the last four files, known by inode, size and time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._directories: OrderedDict[_Key, Directory] = OrderedDict()
+
+    def read(self, stream: BinaryIO, name: str, body_max_bytes: int) -> Payload:
+        """The member called `name`. Raises PermanentError and its kinds."""
+        member = self._load_directory(stream).get(name)
+        if member is None:
+            raise PermanentError(Reason.MISSING_SOURCE, "the ZIP file has no member of this name")
+        _check_member(member, body_max_bytes)
+        body = _unpack_member(stream, member)
+        if zlib.crc32(body) != member.crc:
+            raise DamagedInputError(Reason.DAMAGED_RECORD, "the member's checksum is wrong")
+        return Payload(body, size_bytes=member.packed_bytes)
+
+    def _load_directory(self, stream: BinaryIO) -> Directory:
+        status = os.fstat(stream.fileno())
+        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        with self._lock:
+            if key not in self._directories:
+                self._directories[key] = read_directory(stream)
+                while len(self._directories) > _CACHED_MAX:
+                    self._directories.popitem(last=False)
+            self._directories.move_to_end(key)
+            return self._directories[key]
+
+
+def read_directory(stream: BinaryIO) -> Directory:
+    """The members of a ZIP file by name; of several of one name the last counts."""
+    _check_directory_size(stream)
+    try:
+        with zipfile.ZipFile(stream) as packed:
+            members = packed.infolist()
+    except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as fault:
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, f"the ZIP file's directory cannot be read: {fault}"
+        ) from fault
+    return {
+        info.filename: _ZipMember(
+            info.header_offset,
+            info.compress_size,
+            info.file_size,
+            info.compress_type,
+            info.flag_bits,
+            info.CRC,
+        )
+        for info in members
+    }
+
+
+def _check_directory_size(stream: BinaryIO) -> None:
+    """Refuse a directory that would fill the memory, before the library reads it."""
+    size_bytes = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size_bytes - _END_MAX_BYTES))
+    tail = stream.read(_END_MAX_BYTES)
+    end = tail.rfind(_END_MAGIC)
+    if end < 0 or len(tail) - end < 22:
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, "no ZIP directory at the end; the file is cut or no ZIP"
+        )
+    declared = int.from_bytes(tail[end + 12 : end + 16], "little")
+    if declared == _IN_ZIP64:
+        record = tail.rfind(b"PK\x06\x06", 0, end)
+        declared = int.from_bytes(tail[record + 40 : record + 48], "little") if record >= 0 else 0
+    if declared > _DIRECTORY_MAX_BYTES:
+        raise LimitError(Reason.TOO_LARGE, f"the ZIP file's directory has {declared} bytes")
+    stop = size_bytes - len(tail) + end
+    stream.seek(max(0, stop - declared - _ZIP64_END_BYTES))
+    if stream.read(declared + _ZIP64_END_BYTES).count(_ENTRY_MAGIC) > MEMBERS_MAX:
+        raise LimitError(
+            Reason.TOO_LARGE, f"the ZIP file has more members than the {MEMBERS_MAX} that are read"
+        )
+
+
+def _check_member(member: _ZipMember, body_max_bytes: int) -> None:
+    if member.flags & _ENCRYPTED:
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, "the member is encrypted; unpack it with its password first"
+        )
+    if member.method not in (_STORED, _DEFLATED):
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE,
+            f"the member is packed by method {member.method}; pack it anew with deflate",
+        )
+    if member.size_bytes > body_max_bytes:
+        raise LimitError(
+            Reason.TOO_LARGE,
+            f"the member has {member.size_bytes} bytes; at most {body_max_bytes} are read",
+        )
+    if member.size_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * member.packed_bytes:
+        raise LimitError(
+            Reason.BOMB,
+            f"{member.packed_bytes} bytes unpack to {member.size_bytes}, over {RATIO_MAX}:1",
+        )
+
+
+def _unpack_member(stream: BinaryIO, member: _ZipMember) -> bytes:
+    stream.seek(member.offset)
+    header = stream.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_MAGIC):
+        raise DamagedInputError(Reason.DAMAGED_RECORD, "the member's header is damaged")
+    *_, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+    stream.seek(name_bytes + extra_bytes, os.SEEK_CUR)
+    inflate = zlib.decompressobj(-15) if member.method == _DEFLATED else None
+    body = bytearray()
+    left = member.packed_bytes
+    while left > 0 and (packed := stream.read(min(left, _PIECE_BYTES))):
+        left -= len(packed)
+        room = member.size_bytes + 1 - len(body)
+        try:
+            body += inflate.decompress(packed, room) if inflate else packed
+        except zlib.error as fault:
+            raise DamagedInputError(
+                Reason.DAMAGED_RECORD, f"the member cannot be unpacked: {fault}"
+            ) from fault
+        if len(body) > member.size_bytes:
+            break
+    if left > 0 and len(body) < member.size_bytes:
+        raise DamagedInputError(Reason.TRUNCATED_RECORD, "the file ends inside the member")
+    if len(body) != member.size_bytes:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, "the member is not as long as it says")
+    return bytes(body)

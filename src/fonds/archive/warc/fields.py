@@ -1,0 +1,267 @@
+"""The header of a WARC record and the URL-record line of an ARC record, as one kind of value.
+
+Source: WARC/1.0 and 1.1, sections 4 and 5; ARC 1.0, URL-record definitions of version 1 and 2.
+Bound: a WARC header has at most 1 MiB, an ARC line 8 KiB; both are read in linear time.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fonds.archive.members.framing import GZIP_MAGIC
+from fonds.archive.members.record_line import (
+    LINE_MAX_BYTES,
+    WARC_LINE,
+    is_warc_line,
+    split_arc_line,
+    starts_record,
+)
+from fonds.archive.members.record_stream import RecordStream
+from fonds.archive.members.zstd import ZSTD_MAGIC
+from fonds.model.disposition import Reason
+from fonds.model.keys import encode_sha1_base32, parse_sha1
+
+if TYPE_CHECKING:
+    from warcio.statusandheaders import StatusAndHeadersParser
+
+HEADER_MAX_BYTES = 1024 * 1024
+UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of a record whose date cannot be read: plainly wrong, and never newer than a right one."""
+
+_WINDOW_BYTES = 4096
+_LENGTH = re.compile(r"\d{1,15}")
+_HEADER_END = re.compile(rb"\n\r{0,2}\n|\n(?=" + WARC_LINE + rb")")
+"""The blank line behind a WARC header, or another record where the blank line should have come first."""
+_DIGITS = re.compile(r"\d{14}")
+_ISO_DATE = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?)?)?"
+    r"\s*(Z|[+-]\d\d:?\d\d)?"
+)
+_DIGITS_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d{0,9})()")
+_CAPITALS = frozenset({"warc", "uri", "id", "ip"})
+_FOREIGN_SIGNATURES = {
+    b"\x02\x21\x4c\x18": "LZ4 data of the old form: unpack it, or pack it anew with gzip or zstd",
+    b"PK\x03\x04": "a ZIP file (a WACZ holds its WARC files in the folder archive/)",
+    b"7z\xbc\xaf": "a 7-Zip archive: unpack it first",
+    b"Rar!": "a RAR archive: unpack it first",
+}
+
+
+class NotARecordError(Exception):
+    """The bytes at a place begin no record; the message is a sentence about them."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFields:
+    """A record's header: names in canonical spelling, the first of several; `length_bytes` of its block.
+
+    An ARC line is given as the WARC header it would be.
+    """
+
+    fields: Mapping[str, str]
+    length_bytes: int
+    is_arc: bool
+
+    @property
+    def type(self) -> str:
+        """The record's type in lower case, "" when it has none."""
+        return self.fields.get("WARC-Type", "").lower()
+
+    @property
+    def url(self) -> str:
+        """The target URI without the brackets some writers put round it; "" when there is none."""
+        url = self.fields.get("WARC-Target-URI", "")
+        return url[1:-1] if url.startswith("<") and url.endswith(">") else url
+
+    @property
+    def captured_at(self) -> datetime:
+        """The record's date, UNDATED when it cannot be read."""
+        return parse_date(self.fields.get("WARC-Date", "")) or UNDATED
+
+    @property
+    def digest(self) -> str | None:
+        """The declared SHA-1 of the payload in base32, None without one in that hash."""
+        declared = self.fields.get("WARC-Payload-Digest")
+        if declared is None and self.type in ("resource", "conversion"):
+            # A block without HTTP head is its own payload.
+            declared = self.fields.get("WARC-Block-Digest")
+        raw = parse_sha1(declared) if declared else None
+        return encode_sha1_base32(raw) if raw else None
+
+    @property
+    def may_hold_http(self) -> bool:
+        """Whether the block may begin with the head of an HTTP response."""
+        content_type = self.fields.get("Content-Type", "").lower()
+        return self.type in ("response", "revisit") or (
+            content_type.startswith("application/http")
+            and self.type in ("resource", "conversion", "continuation")
+        )
+
+
+def read_fields(records: RecordStream) -> RecordFields:
+    """The header at the records's place, passed over. Raises NotARecordError and MemberError."""
+    window = records.peek(_WINDOW_BYTES)
+    if not starts_record(window):
+        window = records.peek(LINE_MAX_BYTES, joining=True)
+    if not starts_record(window):
+        raise _build_no_record_error(records, window)
+    if not is_warc_line(window):
+        return _read_arc_line(records, window)
+    end = _HEADER_END.search(window)
+    while end is None:
+        if len(window) >= HEADER_MAX_BYTES:
+            raise NotARecordError(Reason.DAMAGED_RECORD, "the record's header has no end")
+        longer = records.peek(len(window) * 4, joining=True)
+        if len(longer) == len(window):
+            raise records.get_pending_fault() or NotARecordError(
+                Reason.TRUNCATED_RECORD, "the file ends inside the record's header"
+            )
+        window = longer
+        end = _HEADER_END.search(window)
+    if len(end.group()) == 1:
+        raise NotARecordError(
+            Reason.DAMAGED_RECORD, "another record begins before the header has ended"
+        )
+    header = parse_warc_header(window[: end.end()])
+    records.skip(end.end())
+    return header
+
+
+def _build_no_record_error(records: RecordStream, window: bytes) -> Exception:
+    fault = records.get_pending_fault()
+    if fault is not None and len(window) < _WINDOW_BYTES:
+        return fault
+    if _is_cut_header(window):
+        return NotARecordError(Reason.TRUNCATED_RECORD, "the file ends inside the record's header")
+    found = _FOREIGN_SIGNATURES.get(window[:4], f"{window[:24]!r}")
+    return NotARecordError(Reason.DAMAGED_RECORD, f"no WARC or ARC record begins here, but {found}")
+
+
+def _is_cut_header(window: bytes) -> bool:
+    """Whether so few bytes are left that they may be the start of a record or of its packing."""
+    starts = (b"WARC/1.1\r\n", b"WARC/1.0\r\n", GZIP_MAGIC, ZSTD_MAGIC)
+    return any(start.startswith(window) for start in starts)
+
+
+@cache
+def _load_parser() -> StatusAndHeadersParser:
+    from warcio.statusandheaders import StatusAndHeadersParser
+
+    return StatusAndHeadersParser(["WARC/"])
+
+
+def parse_warc_header(header: bytes) -> RecordFields:
+    """A WARC header with its blank line. Raises NotARecordError without a usable Content-Length."""
+    # The parser knows no odd versions, and takes a line that ends twice over for the end of the header.
+    lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
+    parsed = _load_parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
+    fields: dict[str, str] = {}
+    for name, value in parsed.headers:
+        fields.setdefault(_canonicalize(name), value.strip())
+    length = fields.get("Content-Length", "")
+    if not _LENGTH.fullmatch(length):
+        raise NotARecordError(
+            Reason.DAMAGED_RECORD, f"the record has no usable Content-Length but {length[:40]!r}"
+        )
+    return RecordFields(fields, int(length), is_arc=False)
+
+
+def _canonicalize(name: str) -> str:
+    known = _SPELLINGS.get(name)
+    if known is None:
+        words = name.strip().lower().split("-")
+        known = "-".join(w.upper() if w in _CAPITALS else w.capitalize() for w in words)
+    return known
+
+
+_SPELLINGS = {
+    name: name
+    for name in (
+        "WARC-Type",
+        "WARC-Record-ID",
+        "WARC-Date",
+        "WARC-Target-URI",
+        "WARC-IP-Address",
+        "WARC-Payload-Digest",
+        "WARC-Block-Digest",
+        "WARC-Concurrent-To",
+        "WARC-Warcinfo-ID",
+        "Content-Type",
+        "Content-Length",
+    )
+}
+
+
+def _read_arc_line(records: RecordStream, window: bytes) -> RecordFields:
+    line = window[: window.index(b"\n") + 1]
+    fields = parse_arc_line(line)
+    records.skip(len(line))
+    return fields
+
+
+def parse_arc_line(line: bytes) -> RecordFields:
+    """An ARC URL-record line, version 1 (5 fields) or 2 (10), also an odd one. Raises NotARecordError."""
+    found = split_arc_line(line)
+    if found is None or not _LENGTH.fullmatch(length := _decode_text(found.length)):
+        raise NotARecordError(
+            Reason.DAMAGED_RECORD, f"the ARC line has no usable length: {_decode_text(line)[:80]!r}"
+        )
+    url, date, middle = (
+        _decode_text(found.url),
+        _decode_text(found.date),
+        [_decode_text(one) for one in found.middle],
+    )
+    fields = {
+        "WARC-Type": "warcinfo" if url.startswith("filedesc:") else "response",
+        "WARC-Target-URI": url,
+        "WARC-IP-Address": _decode_text(found.address),
+        "WARC-Date": date,
+        # Version 2 has result code, checksum, location, offset and file name between type and length.
+        "Content-Type": " ".join(middle[:-5] if len(middle) >= 6 else middle),
+        "Content-Length": length,
+    }
+    digits = _DIGITS.match(date)
+    moment = parse_date(date) or parse_date(digits.group() if digits else "")
+    if moment is not None:
+        fields["WARC-Date"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return RecordFields(fields, int(length), is_arc=True)
+
+
+def _decode_text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def parse_date(text: str) -> datetime | None:
+    """An aware UTC time from ISO 8601 as WARC writes it, whole or shortened, or from 8 to 17 digits.
+
+    Fractions beyond microseconds are cut off. None when the text is no date.
+    """
+    stripped = text.strip()
+    match = _DIGITS_DATE.fullmatch(stripped) or _ISO_DATE.fullmatch(stripped)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    # A leap second is the last one of its minute to datetime.
+    clock = (int(hour or 0), int(minute or 0), min(int(second or 0), 59))
+    microsecond = int((fraction or "")[:6].ljust(6, "0"))
+    offset = "+00:00" if zone in (None, "", "Z") else zone
+    try:
+        local = datetime(int(year), int(month or 1), int(day or 1), *clock, microsecond, tzinfo=UTC)
+        naive = local.replace(tzinfo=None).isoformat()
+        return datetime.fromisoformat(naive + offset).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,105 @@
+"""The head of an HTTP response as archives hold it: read with patience, since nobody can ask again.
+
+Source: RFC 9112, sections 2 to 5; the liberties are those browsers take.
+Bound: a head has at most 256 KiB, and 20 interim answers before it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fonds.model.exchange import HttpHead
+
+HEAD_MAX_BYTES = 256 * 1024
+"""A head without a blank line in so many bytes has no end; what was read of it counts as all of it."""
+
+_INTERIM_MAX = 20
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_STATUS_LINE = re.compile(rb"(?:HTTP|ICY)\b[^\r\n]{0,8000}", re.IGNORECASE)
+_STATUS_CODE = re.compile(r"\S+\s+([1-9]\d\d)(?!\d)")
+_NEXT_ANSWER = re.compile(rb"HTTP/\d")
+_HEADER_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}[ \t]*:")
+_BODY_LINE = re.compile(rb"^(?:<|%PDF-)", re.MULTILINE)
+
+
+def looks_like_http(block: bytes) -> bool:
+    """Whether a record's block begins with a status line."""
+    return _STATUS_LINE.match(block) is not None
+
+
+def find_head_length(window: bytes) -> int | None:
+    """How many bytes the head takes, its blank line included; None when the window holds no end of it."""
+    blank = _BLANK_LINE.search(window)
+    stray = _BODY_LINE.search(window, 1, blank.start() if blank else len(window))
+    if stray and window[stray.start() - 1 : stray.start()] == b"\n":
+        return stray.start()
+    return blank.end() if blank else None
+
+
+def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
+    """The head at the start of a block and its length in bytes; None when no head stands there.
+
+    `window` holds the block's first bytes: all of it, or HEAD_BYTES_MAX of it. A head without its
+    blank line ends where a line begins with `<` or `%PDF-`, else with the window. Interim answers (1xx)
+    before the final one are passed over. Without a readable code `status` is 0. Header lines without
+    status line count as a head when the very first line is one.
+    """
+    if not looks_like_http(window) and not _HEADER_LINE.match(window):
+        return None
+    start = 0
+    for _ in range(_INTERIM_MAX + 1):
+        length = find_head_length(window[start:])
+        end = len(window) if length is None else start + length
+        head = _parse_lines(window[start:end])
+        if not (100 <= head.status < 200 and _NEXT_ANSWER.match(window, end)):
+            break
+        start = end
+    return head, end
+
+
+def _parse_lines(head: bytes) -> HttpHead:
+    lines = [_decode(line.rstrip(b"\r")) for line in head.split(b"\n")]
+    status_line = lines.pop(0).strip() if looks_like_http(head) else ""
+    code = _STATUS_CODE.match(status_line)
+    return HttpHead(
+        status=int(code.group(1)) if code else 0,
+        status_line=status_line,
+        headers=_parse_headers(lines),
+    )
+
+
+def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    headers: list[tuple[str, str]] = []
+    folded: list[str] = []
+    for line in lines:
+        if line[:1] in (" ", "\t") and headers:
+            folded.append(line.strip())
+            continue
+        _unfold(headers, folded)
+        name, colon, value = line.partition(":")
+        if colon and name.strip():
+            headers.append((name.strip(), value.strip()))
+    _unfold(headers, folded)
+    return tuple(headers)
+
+
+def _unfold(headers: list[tuple[str, str]], folded: list[str]) -> None:
+    """Put continuation lines onto the last header; once a header, so that many lines stay cheap."""
+    if folded:
+        name, value = headers[-1]
+        headers[-1] = (name, " ".join([value, *folded]).strip())
+        folded.clear()
+
+
+def _decode(line: bytes) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def parse_media_type(content_type: str | None) -> str | None:
+    """A Content-Type without its parameters, in lower case; None when nothing is left."""
+    if content_type is None:
+        return None
+    return content_type.partition(";")[0].partition(",")[0].strip().lower() or None

@@ -1,0 +1,93 @@
+"""Stories as Media Cloud's archives have them: WARC/1.0, and nothing its readers refuse.
+
+Source: seed 004, "WARC file format" and its metadata fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from fonds.archive.warc.writer import AppendableFile, RecordWriter, WrittenRecord
+from fonds.model.archive import ArchiveEntry
+from fonds.model.exchange import HttpHead
+
+FIELDS = {
+    "rss_entry": (
+        *("link", "title", "domain", "pub_date", "fetch_date", "source_url"),
+        *("source_feed_id", "source_source_id", "via"),
+    ),
+    "http_metadata": ("response_code", "fetch_timestamp", "final_url", "encoding"),
+    "content_metadata": (
+        *("original_url", "url", "normalized_url", "canonical_domain", "publication_date"),
+        *("language", "full_language", "text_extraction_method", "article_title"),
+        *("normalized_article_title", "text_content", "is_homepage", "is_shortened"),
+        *("parsed_date", "canonical_url"),
+    ),
+}
+"""The sub-objects and their fields: its readers stop at any other."""
+
+
+class MediaCloudWriter:
+    """Writes entries as `RecordWriter` does, in that form. Not safe for several threads at once.
+
+    A body without metadata, or without a text, is no story there: it is a `resource` or `revisit`, which its
+    readers pass over; a story without text would be set apart by what imports them.
+    """
+
+    def __init__(self, out: AppendableFile, *, version: str = "WARC/1.0", agent: str = "") -> None:
+        """Whatever `version` is asked for, it is WARC/1.0."""
+        self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="", agent=agent)
+
+    def write_warcinfo(
+        self, filename: str, created_at: datetime, hostname: str | None = None
+    ) -> None:
+        """As `RecordWriter`."""
+        self._writer.write_warcinfo(filename, created_at, hostname)
+
+    def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
+        """As `RecordWriter`."""
+        return self._writer.write_entry(convert_to_media_cloud(entry))
+
+
+def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
+    """The entry as it is written: of the server's answer the status, and the charset under another name."""
+    told = msgspec.json.decode(entry.metadata_json) if entry.metadata_json else {}
+    story = {
+        name: {one: told.get(name, {}).get(one) for one in fields}
+        for name, fields in FIELDS.items()
+    }
+    content = story["content_metadata"]
+    if not content["text_content"]:
+        plain = replace(entry, exchange=None, metadata_json=None)
+        return plain if entry.original else replace(plain, http=None)
+    content["parsed_date"] = _drop_time_zone(content["parsed_date"])
+    return replace(
+        entry,
+        http=_build_head(entry.http, story["http_metadata"]),
+        metadata_json=msgspec.json.format(msgspec.json.encode(story), indent=2),
+        original=None,
+        exchange=None,
+    )
+
+
+def _drop_time_zone(text: str | None) -> str | None:
+    """A time in UTC without saying so, as they write theirs; what is no time stays as it is."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return text
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() if moment.tzinfo else text
+
+
+def _build_head(http: HttpHead | None, http_metadata: dict[str, Any]) -> HttpHead:
+    code = http_metadata["response_code"]
+    if code is None and http is not None:
+        code = http.status
+    encoding = http_metadata["encoding"] or (http.charset if http else None)
+    content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
+    line = "HTTP/1.0 200 OK" if code == 200 else f"HTTP/1.0 {code} HUH?"
+    return HttpHead(code or 0, line, (("Content-Type", content_type),))

@@ -1,0 +1,177 @@
+"""Queue messages as WARC records and back: a dump of a queue is a WARC file like any other.
+
+Each message is a `resource`, from which it is loaded again. Before one that is about a story stand two more
+records, as in Media Cloud's dumps: a `response` with the page, and its metadata with `rabbitmq_headers`.
+Readers of its archives read these and pass over the rest.
+
+Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The fields `Fonds-*`
+are our own.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+from io import BytesIO
+from typing import BinaryIO
+from urllib.parse import quote
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from fonds.archive.warc.media_cloud import FIELDS
+from fonds.archive.warc.writer import METADATA_TYPE
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+from fonds.model.message import Message
+
+BODY_MAX_BYTES = 1024**3
+ADDRESS, ID, KEY, ATTEMPT, HEADERS = (
+    "Fonds-Address",
+    "Fonds-Message-Id",
+    "Fonds-Key",
+    "Fonds-Attempt",
+    "Fonds-Headers",
+)
+
+
+RABBITMQ_HEADERS = "rabbitmq_headers"
+_IN_URL = "%/:?&=+$,;@!*'()~[]|#"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStory:
+    """The story a message is about: its address, page, the time it was fetched or found (aware UTC), and the
+    fields of its sub-objects by their names."""
+
+    url: str
+    page: bytes
+    found_at: datetime | None
+    parts: Mapping[str, Mapping[str, object]]
+
+
+class MessageWriter:
+    """Writes messages to `out` as gzipped records, one member each, behind a `warcinfo`."""
+
+    def __init__(self, out: BinaryIO, filename: str = "") -> None:
+        # Media Cloud's readers know WARC/1.0, whose times have no fractions.
+        self._writer = WARCWriter(out, gzip=True, warc_version="1.0")
+        fields = {
+            "hostname": socket.gethostname(),
+            "software": f"Fonds/{installed_version('fonds')}",
+            "format": "WARC File Format 1.0",
+        }
+        self._writer.write_record(self._writer.create_warcinfo_record(filename, fields))
+
+    def write(self, address: str, message: Message, story: MessageStory | None = None) -> None:
+        """Append one message; ids, keys and headers may hold any text, for they are written in ASCII."""
+        if story is not None:
+            self._write_story(message, story)
+        fields = {
+            ADDRESS: json.dumps(address),
+            ID: json.dumps(message.id),
+            KEY: json.dumps(message.key),
+            ATTEMPT: str(message.attempt),
+            HEADERS: json.dumps(dict(message.headers)),
+        }
+        record = self._writer.create_warc_record(
+            f"urn:fonds:message:{quote(address, safe='')}:{quote(message.id, safe='')}",
+            "resource",
+            payload=BytesIO(message.body),
+            length=len(message.body),
+            warc_content_type="application/octet-stream",
+            warc_headers_dict=fields,
+        )
+        self._writer.write_record(record)
+
+    def _write_story(self, message: Message, story: MessageStory) -> None:
+        """A page and its metadata, as the original's `dump_archives` writes them."""
+        told = {
+            name: {one: story.parts.get(name, {}).get(one) for one in fields}
+            for name, fields in FIELDS.items()
+        }
+        code, encoding = (told["http_metadata"][one] for one in ("response_code", "encoding"))
+        content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
+        head = StatusAndHeaders(
+            "200 OK" if code == 200 else f"{code} HUH?",
+            [
+                ("Content-Type", _encode_ascii(content_type)),
+                ("Content-Length", str(len(story.page))),
+            ],
+            protocol="HTTP/1.0",
+        )
+        url = quote(story.url.encode("utf-8", "replace"), safe=_IN_URL)
+        date = {"WARC-Date": f"{story.found_at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+        response = self._writer.create_warc_record(
+            url,
+            "response",
+            payload=BytesIO(story.page),
+            length=len(story.page),
+            http_headers=head,
+            warc_headers_dict=dict(date),
+        )
+        self._writer.write_record(response)
+        metadata = {**told, RABBITMQ_HEADERS: dict(message.headers)}
+        body = json.dumps(metadata, indent=2, default=str).encode()
+        refers_to = response.rec_headers.get_header("WARC-Record-ID")
+        record = self._writer.create_warc_record(
+            url,
+            "metadata",
+            payload=BytesIO(body),
+            length=len(body),
+            warc_content_type=METADATA_TYPE,
+            warc_headers_dict={**date, "WARC-Refers-To": refers_to},
+        )
+        self._writer.write_record(record)
+
+
+def _encode_ascii(text: str) -> str:
+    return "".join(char if " " <= char <= "~" else "?" for char in text)
+
+
+def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
+    """Each message with the address it was taken from; records of any other kind are passed over.
+
+    Raises DamagedInputError for a file that is no WARC, is cut, or whose fields cannot be read, and
+    LimitError for a body over 1 GiB.
+    """
+    try:
+        for record in ArchiveIterator(stream):
+            fields = record.rec_headers
+            if record.rec_type != "resource" or fields.get_header(ID) is None:
+                continue
+            body = record.content_stream().read(BODY_MAX_BYTES + 1)
+            declared = int(fields.get_header("Content-Length") or 0)
+            yield _parse_message(fields.get_header, body, declared)
+    except ArchiveLoadFailed as error:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no WARC file: {error}") from error
+    except (ValueError, TypeError, AttributeError, EOFError) as error:
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, f"a message cannot be read: {error}"
+        ) from error
+
+
+def _parse_message(
+    get: Callable[[str], str | None], body: bytes, declared_bytes: int
+) -> tuple[str, Message]:
+    if len(body) > BODY_MAX_BYTES:
+        raise LimitError(Reason.TOO_LARGE, f"a body of over {BODY_MAX_BYTES} bytes")
+    if len(body) < declared_bytes:
+        raise DamagedInputError(
+            Reason.TRUNCATED_RECORD, f"a body of {declared_bytes} bytes ends after {len(body)}"
+        )
+    headers = json.loads(get(HEADERS) or "{}")
+    message = Message(
+        id=str(json.loads(get(ID) or "")),
+        body=body,
+        key=str(json.loads(get(KEY) or '""')),
+        attempt=int(get(ATTEMPT) or 0),
+        headers={str(name): str(value) for name, value in headers.items()},
+    )
+    return str(json.loads(get(ADDRESS) or '""')), message

@@ -1,0 +1,216 @@
+"""A scan over all records of a WARC or ARC file: one head or one damage for each, whatever happens.
+
+Source: WARC/1.0 and 1.1, section 4; annex D (compression).
+Bound: linear in what the file unpacks to, as `RecordStream` has it; nothing of a body is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from fonds.archive.members.raw_file import MemberError
+from fonds.archive.members.record_stream import RecordStream
+from fonds.archive.warc.fields import (
+    UNDATED,
+    NotARecordError,
+    RecordFields,
+    read_fields,
+)
+from fonds.archive.warc.http_head import (
+    HEAD_MAX_BYTES,
+    find_head_length,
+    parse_head,
+    parse_media_type,
+)
+from fonds.model.disposition import Reason
+from fonds.model.exchange import HttpHead
+from fonds.model.record_offset import FILE_MAX_BYTES, split_offset
+
+__all__ = ["UNDATED", "Damage", "RecordHead", "read_heads"]
+
+_WINDOW_BYTES = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RecordHead:
+    """One record as a scan finds it.
+
+    `offset` finds it again; `size_bytes` is its length on disk, None when it shares its gzip member or
+    zstd frame with others or is cut. `type` is the WARC type, `warcinfo` or `response` for ARC. `url`
+    is "" where there is none. `captured_at` is aware UTC, UNDATED when unreadable. `status` is the
+    HTTP status or None; `mime` the HTTP Content-Type without parameters, else the record's; `digest`
+    the declared SHA-1 of the payload in base32. `is_truncated` says that the record ends before its
+    declared length. `payload_bytes` is the length of the payload as stored, codings not undone.
+    `record_id` is the WARC-Record-ID without brackets, "" for none.
+    """
+
+    offset: int
+    size_bytes: int | None
+    type: str
+    url: str
+    captured_at: datetime
+    status: int | None
+    mime: str | None
+    digest: str | None
+    is_truncated: bool
+    payload_bytes: int
+    record_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A place of the file that cannot be read as a record.
+
+    `detail` is a sentence for people, `record` what a record said of itself before it turned out
+    damaged, None when not even its header could be read.
+    """
+
+    offset: int
+    detail: str
+    reason: Reason
+    record: RecordHead | None = None
+
+
+class LengthError(Exception):
+    """A record's declared length is wrong; the records already stands at the next record."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead | Damage]:
+    """Every record of a seekable file from `start_offset` on, in the order of the file.
+
+    `start_offset` is 0 or any offset given before; the scan goes on with the record there. Bodies are
+    passed over, not kept. Content never raises; what `stream` raises does.
+    """
+    records = RecordStream(stream, split_offset(start_offset)[0])
+    # What begins in the middle of a member may be found there only by whoever read what is before it.
+    is_found = split_offset(start_offset)[1] == 0
+    while records.begin():
+        thing = scan_record(records)
+        before = thing.offset < start_offset and _is_same_member(thing.offset, start_offset)
+        if not (is_found or before or thing.offset == start_offset):
+            yield _build_damage(start_offset)
+        is_found = is_found or not before
+        if not before:
+            yield thing
+    if not is_found:
+        yield _build_damage(start_offset)
+    if records.file_bytes > FILE_MAX_BYTES:
+        yield Damage(
+            FILE_MAX_BYTES, "what lies beyond 1 TiB of a file is not read", Reason.TOO_LARGE
+        )
+
+
+def _build_damage(offset: int) -> Damage:
+    return Damage(offset, "no record begins here that can be found again", Reason.DAMAGED_RECORD)
+
+
+def _is_same_member(offset: int, other: int) -> bool:
+    return split_offset(offset)[0] == split_offset(other)[0]
+
+
+def scan_record(records: RecordStream) -> RecordHead | Damage:
+    """The thing the records has begun; afterwards the records stands behind it."""
+    offset = records.offset
+    try:
+        fields = read_fields(records)
+    except (NotARecordError, MemberError) as fault:
+        records.resync()
+        return Damage(offset, fault.detail, fault.reason)
+    body_start = records.position
+    http, http_bytes = peek_http(records, fields)
+    size_bytes: int | None = None
+    fault_found: MemberError | LengthError | None = None
+    try:
+        passed = records.skip(fields.length_bytes)
+        size_bytes = close_record(records, fields, body_start, passed)
+    except LengthError as fault:
+        fault_found = fault
+    except MemberError as fault:
+        fault_found = fault
+        records.resync()
+    head = _describe(offset, size_bytes, fields, http, http_bytes, fault_found)
+    if fault_found is None or head.is_truncated:
+        return head
+    return Damage(offset, fault_found.detail, fault_found.reason, head)
+
+
+def _describe(
+    offset: int,
+    size_bytes: int | None,
+    fields: RecordFields,
+    http: HttpHead | None,
+    http_bytes: int,
+    fault: MemberError | LengthError | None,
+) -> RecordHead:
+    content_type = http.get("content-type") if http else fields.fields.get("Content-Type")
+    return RecordHead(
+        offset=offset,
+        size_bytes=size_bytes,
+        type=fields.type,
+        url=fields.url,
+        captured_at=fields.captured_at,
+        status=http.status or None if http else None,
+        mime=parse_media_type(content_type),
+        digest=fields.digest,
+        is_truncated=fault is not None and fault.reason is Reason.TRUNCATED_RECORD,
+        payload_bytes=fields.length_bytes - http_bytes,
+        record_id=fields.fields.get("WARC-Record-ID", "").strip("<>"),
+    )
+
+
+def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
+    """The HTTP head the block begins with and its length in bytes; (None, 0) without one."""
+    if not fields.may_hold_http or fields.length_bytes == 0:
+        return None, 0
+    window = records.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
+    if find_head_length(window) is None or window.startswith((b"HTTP/1.1 1", b"HTTP/1.0 1")):
+        window = records.peek(min(fields.length_bytes, HEAD_MAX_BYTES), joining=True)
+    return parse_head(window) or (None, 0)
+
+
+def close_record(
+    records: RecordStream,
+    fields: RecordFields,
+    body_start: int,
+    passed_bytes: int,
+    *,
+    strict: bool = False,
+) -> int | None:
+    """The record's size on disk after its block was passed.
+
+    Raises LengthError when the block is shorter than declared, and MemberError when the packing turns
+    out damaged behind it. A member that is cut behind the whole block is no fault, unless `strict`.
+    """
+    declared = fields.length_bytes
+    if passed_bytes < declared:
+        if records.step_back(body_start):
+            raise LengthError(
+                Reason.DAMAGED_RECORD,
+                f"the declared length, {declared}, reaches over other records",
+            )
+        raise LengthError(
+            Reason.TRUNCATED_RECORD,
+            f"the record has {passed_bytes} of {declared} declared bytes",
+        )
+    try:
+        size_bytes = records.finish()
+        if strict and (cut := records.get_pending_fault()):
+            raise cut
+    except MemberError as fault:
+        if strict or fault.reason is not Reason.TRUNCATED_RECORD:
+            raise
+        records.resync()
+        return None
+    if records.is_plain and records.is_at_junk() and records.step_back(body_start):
+        raise LengthError(
+            Reason.DAMAGED_RECORD, f"the declared length, {declared}, ends inside another record"
+        )
+    return size_bytes

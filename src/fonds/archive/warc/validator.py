@@ -1,0 +1,185 @@
+"""Every record of a WARC file read to its last byte: its framing, and its digests against its bytes.
+
+Source: WARC/1.1, sections 5.8 and 5.9 (block and payload digests), 6 (record types).
+Bound: linear in what the file unpacks to; a payload is held in memory only where its digest may be that of
+the body without its codings, and then as far as `body_max_bytes`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from fonds.archive.members.raw_file import MemberError
+from fonds.archive.members.record_stream import RecordStream
+from fonds.archive.warc.fields import NotARecordError, RecordFields, read_fields
+from fonds.archive.warc.http_head import HEAD_MAX_BYTES, find_head_length
+from fonds.archive.warc.reader import read_body
+from fonds.archive.warc.scanner import (
+    Damage,
+    LengthError,
+    close_record,
+    peek_http,
+)
+from fonds.model.errors import PermanentError
+from fonds.text.coding import decode_body, list_codings
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from fonds.model.exchange import HttpHead
+
+ALGORITHMS = frozenset({"md5", "sha1", "sha224", "sha256", "sha384", "sha512"})
+BLOCK, PAYLOAD = "WARC-Block-Digest", "WARC-Payload-Digest"
+
+_PIECE_BYTES = 256 * 1024
+_NO_PAYLOAD = frozenset({"revisit", "warcinfo"})
+"""What a revisit declares is the digest of another record's payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRecord:
+    """A record whose bytes were all read.
+
+    `offset` and `size_bytes` are as in RecordHead. `matching_digests` counts the digests that fit,
+    `unknown` has those in a hash that is not computed here, `wrong_digests` says in a sentence each which
+    do not fit."""
+
+    offset: int
+    size_bytes: int | None
+    fields: RecordFields
+    http: HttpHead | None
+    matching_digests: int
+    unknown: tuple[str, ...]
+    wrong_digests: tuple[str, ...]
+
+
+def check_records(stream: BinaryIO, *, body_max_bytes: int) -> Iterator[CheckedRecord | Damage]:
+    """Every record of a seekable file, in its order; content never raises, what `stream` raises does."""
+    records = RecordStream(stream, 0)
+    while records.begin():
+        yield _check(records, stream, body_max_bytes)
+
+
+def _check(records: RecordStream, stream: BinaryIO, body_max_bytes: int) -> CheckedRecord | Damage:
+    offset = records.offset
+    try:
+        fields = read_fields(records)
+    except (NotARecordError, MemberError) as fault:
+        records.resync()
+        return Damage(offset, fault.detail, fault.reason)
+    body_start = records.position
+    http, http_bytes = _find_payload_start(records, fields)
+    digests = _RecordDigests(fields.fields, http_bytes)
+    try:
+        passed = digests.read_block(records, fields.length_bytes)
+        size_bytes = close_record(records, fields, body_start, passed, strict=True)
+    except LengthError as fault:
+        return Damage(offset, fault.detail, fault.reason)
+    except MemberError as fault:
+        records.resync()
+        return Damage(offset, fault.detail, fault.reason)
+    wrong = digests.find_mismatches()
+    if PAYLOAD in wrong and http is not None and list_codings(http):
+        # Where reading jumps to, this walk does not look: it goes on where it stands.
+        here = stream.tell()
+        if _matches_decoded_digest(stream, offset, http, digests.declared[PAYLOAD], body_max_bytes):
+            del wrong[PAYLOAD]
+            digests.right += 1
+        stream.seek(here)
+    told = tuple(f"{name} says {said}, its bytes give {is_}" for name, (said, is_) in wrong.items())
+    return CheckedRecord(
+        offset, size_bytes, fields, http, digests.right, tuple(digests.unknown), told
+    )
+
+
+def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
+    """The HTTP head of a response, and how many bytes of the block come before the payload."""
+    http, http_bytes = peek_http(records, fields)
+    content_type = fields.fields.get("Content-Type", "").lower()
+    if http is None and content_type.startswith("application/http") and fields.length_bytes:
+        window = records.peek(min(fields.length_bytes, HEAD_MAX_BYTES), joining=True)
+        return None, find_head_length(window) or len(window)
+    return http, http_bytes
+
+
+class _RecordDigests:
+    """The digests a record declares, and those its bytes give as they pass."""
+
+    def __init__(self, fields: Mapping[str, str], http_bytes: int) -> None:
+        self.declared: dict[str, tuple[str, str]] = {}
+        self.unknown: list[str] = []
+        self.right = 0
+        self._skipped_bytes = http_bytes
+        self._hashes: dict[str, _Hash] = {}
+        has_payload = fields.get("WARC-Type", "").lower() not in _NO_PAYLOAD
+        for name in (BLOCK, PAYLOAD) if has_payload else (BLOCK,):
+            algorithm, _, value = fields.get(name, "").partition(":")
+            plain = algorithm.strip().lower().replace("-", "")
+            if plain in ALGORITHMS and value.strip():
+                self.declared[name] = plain, value.strip()
+                self._hashes[name] = hashlib.new(plain, usedforsecurity=False)
+            elif name in fields:
+                self.unknown.append(f"{name}: {fields[name][:80]}")
+
+    def read_block(self, records: RecordStream, size_bytes: int) -> int:
+        """Read a block of so many bytes; how many there were. Raises MemberError."""
+        passed = 0
+        while passed < size_bytes and (
+            piece := records.read(min(_PIECE_BYTES, size_bytes - passed))
+        ):
+            if BLOCK in self._hashes:
+                self._hashes[BLOCK].update(piece)
+            if PAYLOAD in self._hashes:
+                self._hashes[PAYLOAD].update(piece[max(0, self._skipped_bytes - passed) :])
+            passed += len(piece)
+        return passed
+
+    def find_mismatches(self) -> dict[str, tuple[str, str]]:
+        """What was declared and what the bytes give, by the field's name; counts those that fit."""
+        found: dict[str, tuple[str, str]] = {}
+        for name, (algorithm, value) in self.declared.items():
+            raw = self._hashes[name].digest()
+            if _matches_digest(raw, value):
+                self.right += 1
+            else:
+                found[name] = f"{algorithm}:{value[:140]}", f"{algorithm}:{_encode_base32(raw)}"
+        return found
+
+
+def _matches_digest(raw: bytes, declared: str) -> bool:
+    """Whether a digest is the declared one, in hex, base32 or base64."""
+    spelled = {raw.hex(), _encode_base32(raw).lower()}
+    if declared.lower().rstrip("=") in spelled:
+        return True
+    encoded = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    return declared.rstrip("=").replace("+", "-").replace("/", "_") == encoded
+
+
+def _encode_base32(raw: bytes) -> str:
+    return base64.b32encode(raw).decode().rstrip("=")
+
+
+def _matches_decoded_digest(
+    stream: BinaryIO,
+    offset: int,
+    http: HttpHead,
+    digest_field: tuple[str, str],
+    body_max_bytes: int,
+) -> bool:
+    """Whether it is the digest of the body without its transfer codings, or without any: makers differ."""
+    algorithm, value = digest_field
+    codings = list_codings(http)
+    outer = [one for one in codings if one == "chunked"]
+    try:
+        stored = read_body(stream, offset, (), body_max_bytes)
+        for undone in (outer, codings):
+            body = decode_body(lambda: iter([stored]), undone, body_max_bytes=body_max_bytes)
+            if _matches_digest(hashlib.new(algorithm, body, usedforsecurity=False).digest(), value):
+                return True
+    except PermanentError:
+        return False
+    return False

@@ -1,0 +1,215 @@
+"""Whether what the ledger says of each entry fits together: how messages ended, and what came of them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from fonds.audit.fault import REPAIR, AuditCheck, AuditFault
+from fonds.derivatives.kinds import iter_kinds_with_rows
+from fonds.model.disposition import COMES_BACK, PENDING, Reason, Verdict, Weight
+from fonds.model.entry import CAPTURE
+from fonds.model.record_offset import offset_id, parse_record_place
+from fonds.model.restrictions import REDACTED
+from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedPageRow, FileMetaRow, InputRow
+from fonds.ports import Records
+from fonds.ports.scan import iter_chunks
+
+# What is on its way while the audit looks: it is left alone.
+
+
+def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
+    """Those entries of which a message is open: what is missing of them may be about to come."""
+    if not entry_ids:
+        return set()
+    rows = records.find(EntryRow, {"entry_id": sorted(entry_ids)})
+    return {row.entry_id for row in rows if row.open_count > 0 or row.outcome == "pending"}
+
+
+def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
+    """Those files about which a message is open."""
+    if not sha1hexes:
+        return set()
+    where = {"about": sorted(sha1hexes), "is_open": True}
+    return {row.about for row in records.find(DispositionRow, where) if row.about}
+
+
+_OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
+_VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
+_TEXTLESS_REASONS = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
+"""The reasons of files that are kept and have no text."""
+_OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
+_REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
+
+
+def check_entries(
+    records: Records, pipelines: Sequence[str], started_at: datetime
+) -> Iterator[AuditFault]:
+    """The faults of all entries of these pipelines, a page at a time."""
+    for page in iter_chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
+        by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
+        ids = sorted({entry.entry_id for entry in page})
+        for row in records.find(DispositionRow, {"entry_id": ids}):
+            by_entry[row.entry_id, row.pipeline].append(row)
+        bare: list[DispositionRow] = []
+        ended = [
+            entry for entry in page if entry.open_count == 0 and entry.entered_at <= started_at
+        ]
+        for entry in ended:
+            rows = by_entry[entry.entry_id, entry.pipeline]
+            yield from find_contradictions(rows)
+            if entry.kind == CAPTURE:
+                yield from _check_handed_on(rows)
+                bare += iter_childless(rows)
+        yield from _check_fruitless(records, bare)
+        yield from _check_own_duplicates(records, by_entry)
+        yield from _check_misplaced(records, [entry for entry in page if entry.kind == CAPTURE])
+
+
+def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
+    """What the dispositions of one entry say against each other."""
+    there = {(row.message_id, row.step) for row in rows}
+    for row in rows:
+        name = f"message {row.message_id} at {row.pipeline}.{row.step}"
+        wanted = (
+            row.verdict in _OPEN,
+            row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN,
+        )
+        if row.is_open is not wanted[0] or not _has_reason(row):
+            told = (
+                f"{name} is {row.verdict} with the reason {row.reason}: that does not go together"
+            )
+            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+        if row.parent_id is not None and (row.parent_id, row.parent_step) not in there:
+            told = f"{name} came of {row.parent_id} at {row.parent_step}, which is not on the books"
+            yield AuditFault(
+                AuditCheck.WAY, row.entry_id, told, row.pipeline, row.parent_step or ""
+            )
+
+
+def _has_reason(row: DispositionRow) -> bool:
+    if row.verdict in _VERDICTS_WITH_REASON:
+        return row.reason in _REASONS
+    if row.verdict == Verdict.DONE:
+        return row.reason is None or row.reason in _TEXTLESS_REASONS
+    return row.verdict in _OPEN
+
+
+def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
+    """What is done and nothing was made of, as far as the ledger says."""
+    parents = {(row.parent_id, row.parent_step) for row in rows}
+    for row in rows:
+        if row.step == REPAIR:
+            continue
+        if row.verdict == Verdict.DONE and (row.message_id, row.step) not in parents:
+            yield row
+
+
+def _check_handed_on(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
+    """What a capture was when it entered is kept or not: one that was not has gone nowhere."""
+    parents = {(row.parent_id, row.parent_step) for row in rows}
+    for row in rows:
+        first = row.parent_id is None and row.message_id == row.entry_id
+        if first and row.verdict in _VERDICTS_WITH_REASON and (row.message_id, row.step) in parents:
+            told = (
+                f"entry {row.entry_id} was {row.verdict} at {row.pipeline}.{row.step}, and went on"
+            )
+            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+
+
+def _check_fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
+    """Of those, what has nothing to show: no file, no derivative, no place."""
+    about = sorted({row.about for row in rows if row.about})
+    known = {row.sha1hex for row in records.get(FileMetaRow, about)}
+    for kind in iter_kinds_with_rows() if about else ():
+        known |= {row.sha1hex for row in records.get(kind.row, about)}
+    left = [row for row in rows if row.about not in known and row.detail != REDACTED]
+    if not left:
+        return
+    ids = sorted({row.entry_id for row in left})
+    placed = {row.capture_id for row in records.find(CdxRow, {"capture_id": ids})}
+    for row in left:
+        if row.entry_id not in placed:
+            told = (
+                f"message {row.message_id} is done at {row.pipeline}.{row.step}"
+                " and nothing came of it"
+            )
+            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+
+
+def _check_own_duplicates(
+    records: Records, by_entry: Mapping[tuple[str, str], Sequence[DispositionRow]]
+) -> Iterator[AuditFault]:
+    """What was dropped as a duplicate of a file it brought itself."""
+    repeats = [
+        row
+        for rows in by_entry.values()
+        for row in rows
+        if row.verdict == Verdict.DROPPED and row.reason == Reason.DUPLICATE and row.about
+    ]
+    about = sorted({row.about for row in repeats if row.about})
+    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, about)}
+    for row in repeats:
+        if owners.get(row.about or "") == row.entry_id:
+            told = f"entry {row.entry_id} was dropped as a duplicate and owns the file {row.about}"
+            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+
+
+def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[AuditFault]:
+    """Entries whose place is not where their input and their own id say."""
+    ids = sorted({entry.input_id for entry in page if entry.input_id})
+    found = records.find(InputRow, {"input_id": ids}) if ids else iter(())
+    inputs = {row.input_id: row for row in found}
+    for entry in page:
+        row = inputs.get(entry.input_id)
+        if row is not None and entry.url != REDACTED and not _is_within_input(entry, row):
+            told = (
+                f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
+                f" it came out of {row.path}"
+            )
+            yield AuditFault(AuditCheck.ENTRY, entry.entry_id, told, entry.pipeline)
+
+
+def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
+    place = entry.place or ""
+    if row.kind == "file":
+        return place == row.path
+    if row.kind == "zip":
+        # A WARC in it that had to be unpacked lies in the home's inbox.
+        return place.startswith(row.path) or "/inbox/" in place
+    if row.kind == "warc" and entry.entry_id.startswith(f"{row.input_id}-"):
+        found = parse_record_place(place)
+        at = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
+        if _OFFSET_ID.fullmatch(at):
+            return found is not None and found[0] == row.path and offset_id(found[1]) == at
+    return True
+
+
+def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]:
+    """Those of these captures that no message leads to: fetched beside links, as a host's robots.txt."""
+    fetched = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
+    entered = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
+    return fetched - {row.entry_id for row in entered}
+
+
+def check_unfounded_captures(records: Records, owners: Mapping[str, str]) -> Iterator[AuditFault]:
+    """Captures that rows refer to and that, as the ledger has it, never came so far. `owners` are captures,
+    each with what refers to it."""
+    ids = sorted(owners)
+    rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}
+    absent = [key for key in ids if key not in rows]
+    for key in sorted(set(absent) - find_fetched_without_entry(records, absent)):
+        told = f"entry {key} is not on the books, and {owners[key]} refers to it"
+        yield AuditFault(AuditCheck.ENTRY, key, told)
+    captures = [key for key, row in rows.items() if row.kind == CAPTURE]
+    if not captures:
+        return
+    where = {"entry_id": captures, "verdict": str(Verdict.DONE)}
+    said = records.find(DispositionRow, where)
+    done = {row.entry_id for row in said if row.step != REPAIR}
+    suspects = [key for key in captures if key not in done]
+    for key in sorted(set(suspects) - find_open_entries(records, suspects)):
+        told = f"entry {key} is done nowhere, and {owners[key]} refers to it"
+        yield AuditFault(AuditCheck.WAY, key, told, rows[key].pipeline)

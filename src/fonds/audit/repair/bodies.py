@@ -1,0 +1,140 @@
+"""Bodies that are gone from their place: taken from wherever else they lie into a WARC of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from fonds.archive.table_places import (
+    build_cdx_row,
+    build_first_cells,
+    build_later_cells,
+    find_end_offset,
+    get_status,
+)
+from fonds.audit.fault import RepairAct
+from fonds.audit.repair.context import RepairContext, build_place
+from fonds.audit.repair.places import build_file_meta
+from fonds.derivatives.kinds import find_warc_metadata
+from fonds.ingest.steps.persist_file import (
+    find_crawler_files,
+    update_capture_counts,
+)
+from fonds.model.archive import ArchiveEntry, OriginalCapture, Payload, WarcFileState
+from fonds.model.capture import REVISIT_MIME, Capture, Place, parse_datetime14
+from fonds.model.record_offset import record_place
+from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.ports.scan import iter_chunks
+from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
+
+BATCH_SIZE = 20
+
+
+def restore_bodies(context: RepairContext) -> None:
+    """Each record that is gone is written again, if its bytes are to be had."""
+    for some in context.plan.iter_items(RepairAct.BODY):
+        for one in some:
+            for row in _iter_broken_rows(context, one.subject):
+                _restore_body(context, row)
+    context.stores.archive.finish()
+
+
+def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
+    """The rows of a file, or of a WARC, that lead nowhere."""
+    records = context.stores.records
+    if len(subject) == 40 and "/" not in subject and "." not in subject:
+        for row in list(records.find(CdxRow, {"sha1hex": subject})):
+            if (
+                row.mimetype != REVISIT_MIME
+                and context.read_if_intact(build_place(row), subject) is None
+            ):
+                yield row
+        return
+    held = context.stores.archive.inspect(subject)
+    beyond = partial(_is_truncated, held)
+    for rows in iter_chunks(records.find(CdxRow, {"warc_path": subject}), BATCH_SIZE):
+        yield from filter(beyond, rows)
+
+
+def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
+    """Whether the file is too short for a record, or gone."""
+    if state is None:
+        return True
+    return state.size_bytes is not None and find_end_offset(row) > state.size_bytes
+
+
+def _restore_body(context: RepairContext, row: CdxRow) -> None:
+    records = context.stores.records
+    there = f"{row.sha1hex} at {record_place(row.warc_path, row.warc_offset)}"
+    others = [
+        one
+        for one in records.find(CdxRow, {"capture_id": row.capture_id})
+        if one != row and one.mimetype == row.mimetype
+    ]
+    if any(context.read_if_intact(build_place(one), one.sha1hex) for one in others):
+        # Written again before, and not yet taken from the books.
+        records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
+        return
+    payload = context.find_body(row.sha1hex, excluded=row)
+    file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
+    if payload is None or file is None:
+        context.give_up(
+            record_place(row.warc_path, row.warc_offset), f"the bytes of {there} lie nowhere else"
+        )
+        return
+    place = _rearchive(context, row, file, payload)
+    context.record_act(
+        RepairAct.BODY, row.capture_id, row.sha1hex, f"{there} was gone: archived again as {place}"
+    )
+
+
+def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: Payload) -> Place:
+    """A record like the one that is gone, and its place on all books before the old one is taken off."""
+    records = context.stores.records
+    owner = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None
+    repeats = owner is not None and owner.capture_id != row.capture_id
+    entry = ArchiveEntry(
+        capture_id=row.capture_id,
+        url=row.url,
+        captured_at=parse_datetime14(row.datetime),
+        mime=file.mimetype,
+        body=payload.body,
+        http=payload.http,
+        metadata_json=None if repeats else find_warc_metadata(context.stores.records, row.sha1hex),
+        original=_find_original(context, owner) if repeats and owner else None,
+    )
+    (archived,) = context.stores.archive.write([entry])
+    place = archived.place
+    capture = Capture(row.capture_id, "", place, row.url, entry.captured_at, "response")
+    fresh = build_cdx_row(capture, build_file_meta(file), place, context.clock())
+    fresh = replace(fresh, status=get_status(payload.http))
+    if row.mimetype == REVISIT_MIME:
+        fresh = replace(fresh, mimetype=REVISIT_MIME)
+    if file.capture_id == row.capture_id:
+        is_crawlers = bool(find_crawler_files(records, [row.sha1hex]))
+        first = build_first_cells(capture, place, archived.record_id)
+        own = build_later_cells(capture, place) if is_crawlers else first
+        cells = (build_row_key(row.sha1hex), own)
+    else:
+        cells = (
+            build_alternate_key(row.sha1hex, row.capture_id),
+            build_later_cells(capture, place),
+        )
+    context.stores.table.put(context.stores.journal, [cells])
+    records.put([fresh])
+    records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
+    update_capture_counts(context.stores.table, records, context.stores.journal, [row.sha1hex])
+    return place
+
+
+def _find_original(context: RepairContext, owner: CdxRow) -> OriginalCapture:
+    """The capture that brought the bytes first, with its record's id where it can be read there."""
+    return OriginalCapture(
+        owner.url, parse_datetime14(owner.datetime), context.find_record_id(owner)
+    )
+
+
+def _find_owner(context: RepairContext, file: FileMetaRow) -> CdxRow | None:
+    rows = context.stores.records.find(CdxRow, {"capture_id": file.capture_id}, count_max=1)
+    return next(rows, None)

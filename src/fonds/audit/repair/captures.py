@@ -1,0 +1,93 @@
+"""Captures with several rows, merged into one: in `cdx`, in the table, and in the count of `f:c`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fonds.archive.table_places import build_later_cells, is_indexed
+from fonds.archive.warc_names import CaptureKey, WarcNames, build_capture_key, rank_name
+from fonds.audit.fault import RepairAct
+from fonds.audit.places import are_doubles, build_cell_key, is_own_warc
+from fonds.audit.repair.context import RepairContext, build_place
+from fonds.ingest.steps.persist_file import (
+    update_capture_counts,
+)
+from fonds.model.capture import Capture, parse_datetime14
+from fonds.model.record_offset import record_place
+from fonds.model.rows import CdxRow, FileMetaRow
+from fonds.stores.journal_table.cells import FILE_CDX
+from fonds.stores.journal_table.keys import build_alternate_key
+
+
+def merge_captures(context: RepairContext) -> None:
+    """Leave one row of each capture that has several."""
+    for some in context.plan.iter_items(RepairAct.MERGE):
+        for sha1hex in sorted({one.subject for one in some}):
+            _merge(context, sha1hex)
+
+
+def _merge(context: RepairContext, sha1hex: str) -> None:
+    records = context.stores.records
+    file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
+    groups: dict[CaptureKey, list[CdxRow]] = {}
+    for row in records.find(CdxRow, {"sha1hex": sha1hex}):
+        groups.setdefault(build_capture_key(row), []).append(row)
+    for rows in groups.values():
+        if are_doubles(rows):
+            _merge_rows(context, rows, file.capture_id if file else "")
+    update_capture_counts(context.stores.table, records, context.stores.journal, [sha1hex])
+
+
+def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> None:
+    """The owner's capture stays, else the one read here first; the best name of the WARC stays.
+
+    The table is written first, then the row that stays, and the others go last: killed in between, the
+    same is done again.
+    """
+    stores = context.stores
+    first = min(rows, key=lambda row: (row.capture_id != owner, *_age_key(row)))
+    kept = replace(first, warc_path=_choose_name(context, rows))
+    place, moment = build_place(kept), parse_datetime14(kept.datetime)
+    cells = build_later_cells(
+        Capture(kept.capture_id, "", place, kept.url, moment, "response"), place
+    )
+    gone = [row for row in rows if row.capture_id != kept.capture_id]
+    key = build_cell_key(kept, {kept.sha1hex: owner})
+    there = stores.table.get(stores.journal, [key], [FILE_CDX])
+    if there:
+        stores.table.put(stores.journal, [(key, cells)])
+    stores.table.delete(
+        stores.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in gone]
+    )
+    for row in rows:
+        WarcNames(stores.records, stores.archive, context.clock).record_path(
+            kept.warc_path, row.warc_path
+        )
+    stores.records.put([kept])
+    places = {(row.warc_path, row.warc_offset) for row in rows}
+    stores.records.delete(CdxRow, sorted(places - {(kept.warc_path, kept.warc_offset)}))
+    at = record_place(kept.warc_path, kept.warc_offset)
+    told = f"{kept.sha1hex} at {at}: {len(rows)} rows were one capture"
+    context.record_act(RepairAct.MERGE, kept.capture_id, kept.sha1hex, told)
+
+
+def _age_key(row: CdxRow) -> tuple[bool, str, str]:
+    return is_indexed(row.capture_id), row.row_created.isoformat(), row.capture_id
+
+
+def _choose_name(context: RepairContext, rows: Sequence[CdxRow]) -> str:
+    """The name that stays: of a record of ours its own, else the best of those given."""
+    ours = [
+        row.warc_path
+        for row in rows
+        if is_own_warc(row.warc_path) and not is_indexed(row.capture_id)
+    ]
+    best = ours[0] if ours else min((row.warc_path for row in rows), key=rank_name)
+    if not best.startswith("/"):
+        return best
+    stores = context.stores
+    row = next(row for row in rows if row.warc_path == best)
+    return (
+        WarcNames(stores.records, stores.archive, context.clock).name_place(build_place(row)).path
+    )

@@ -1,0 +1,180 @@
+"""What was made of files, made again: texts from the index where they are whole there, else by reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fonds.audit.derivatives import ACCOUNTED, load_fixity
+from fonds.audit.fault import RepairAct
+from fonds.audit.places import ARCHIVE_BODY
+from fonds.audit.repair.context import RepairContext
+from fonds.audit.repair.plan import RepairItem
+from fonds.derivatives.documents import build_text_blob, encode_text
+from fonds.derivatives.fixity import (
+    TEXT,
+    build_fixity,
+    build_row_fixity,
+    get_blob_key,
+    has_fixity,
+)
+from fonds.derivatives.index_update import iter_complete_documents
+from fonds.derivatives.kind import DerivativeKind
+from fonds.derivatives.kinds import KINDS, iter_kinds_with_rows
+from fonds.model.disposition import Verdict
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow
+
+Reread = Callable[[DerivativeKind, frozenset[str]], None]
+"""Sends files to be read again for a kind, whatever is known of them."""
+
+
+def rewrite_endings(context: RepairContext) -> None:
+    """Endings that say something else than the stores show: written down as these show it."""
+    for some in context.plan.iter_items(RepairAct.END):
+        for one in some:
+            if one.step == ARCHIVE_BODY:
+                _rewrite_archived_endings(context, one)
+            else:
+                _rewrite_sink_endings(context, one)
+
+
+def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
+    where = {"entry_id": item.subject, "step": ARCHIVE_BODY}
+    rows = list(context.stores.records.find(DispositionRow, where))
+    if not rows:
+        context.plan.add_item(RepairAct.SEND, item.subject, message=item.told)
+    for row in rows:
+        _mark_done(context, row, item.told)
+
+
+def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
+    """A sink is done with what is there; what its row says failed is read once more to see."""
+    records, sha1hex = context.stores.records, item.subject
+    rows = list(records.find(DispositionRow, {"about": sha1hex, "step": item.step}))
+    readings = [
+        kind for kind in iter_kinds_with_rows() if kind.reading and kind.reading.step == item.step
+    ]
+    read = any(
+        made.status not in kind.reading.kept_statuses
+        for kind in readings
+        if kind.reading
+        for made in records.get(kind.row, [sha1hex])
+    )
+    if read or not rows:
+        context.plan.add_item(RepairAct.READ, sha1hex, message=item.told)
+        return
+    last = max(rows, key=lambda row: row.settled_at or row.promised_at)
+    if readings or last.verdict not in ACCOUNTED:
+        _mark_done(context, last, item.told)
+
+
+def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
+    now = context.clock()
+    ended = DispositionRow(
+        message_id=row.message_id,
+        pipeline=row.pipeline,
+        step=row.step,
+        entry_id=row.entry_id,
+        parent_id=row.parent_id,
+        parent_step=row.parent_step,
+        verdict=str(Verdict.DONE),
+        is_open=False,
+        reason=None,
+        detail=f"put right by repair; before: {row.verdict} {row.reason or ''}",
+        about=row.about,
+        attempt=row.attempt,
+        promised_at=row.promised_at,
+        settled_at=now,
+    )
+    context.stores.ledger.write([ended])
+    message = f"{row.message_id} is done at {row.step} again: {text}"
+    context.record_act(RepairAct.END, row.entry_id, row.about, message)
+
+
+def rebuild_derivatives(
+    context: RepairContext, kinds: Sequence[DerivativeKind], reread: Reread
+) -> None:
+    """Texts and pictures, and the rows about them, of the kinds that can be read now."""
+    for some in context.plan.iter_items(RepairAct.READ):
+        left = {one.subject for one in some} - set(_restore_texts_from_index(context, some))
+        files = {row.sha1hex: row for row in context.stores.records.get(FileMetaRow, sorted(left))}
+        wanted = [sha1hex for sha1hex in sorted(left) if _can_be_read(context, sha1hex, files)]
+        for kind in kinds:
+            mine = [key for key in wanted if files[key].mimetype in kind.mimetypes]
+            for sha1hex in mine:
+                _remove_row(context, kind, sha1hex)
+                context.record_file_act(
+                    RepairAct.READ, sha1hex, f"{sha1hex} is read again for {kind.name}"
+                )
+            if mine:
+                reread(kind, frozenset(mine))
+
+
+def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMetaRow]) -> bool:
+    if sha1hex in files and context.find_body(sha1hex) is not None:
+        return True
+    context.give_up(sha1hex, f"{sha1hex} cannot be read again: its bytes are gone")
+    return False
+
+
+def _remove_row(context: RepairContext, kind: DerivativeKind, sha1hex: str) -> None:
+    """A row that is not as it was written is taken away: it may hide what reading says now."""
+    records = context.stores.records
+    fixity = load_fixity(records, [sha1hex])[sha1hex]
+    for row in records.get(kind.row, [sha1hex]):
+        if has_fixity(kind.row) and fixity.get(row.TABLE) != build_row_fixity(row):
+            records.delete(kind.row, [sha1hex])
+            records.delete(FixityRow, [(sha1hex, row.TABLE)])
+
+
+def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem]) -> Iterator[str]:
+    """Those files nothing is wrong with but their text, and whose text the index has as it was noted."""
+    blobs, index = context.stores.blobs, context.stores.index
+    for one in items:
+        sha1hex, key = one.subject, build_text_blob_key(one.subject)
+        others = any(two.subject == sha1hex and f"blob {key}" not in two.told for two in items)
+        fixity = load_fixity(context.stores.records, [sha1hex])[sha1hex].get(TEXT)
+        if others or fixity is None or f"blob {key}" not in one.told or get_blob_key(fixity) != key:
+            continue
+        for kind in iter_kinds_with_rows():
+            for row in context.stores.records.get(kind.row, [sha1hex]) if kind.indexed else ():
+                id_ = kind.indexed.get_id(row) if kind.indexed else ""
+                document = index.get([id_]).get(id_)
+                text = encode_text(document.text_content) if document else b""
+                if document is not None and build_fixity(sha1hex, TEXT, text) == fixity:
+                    blobs.put([build_text_blob(sha1hex, text)])
+                    context.record_file_act(
+                        RepairAct.READ, sha1hex, f"{key} was written again from the index"
+                    )
+                    yield sha1hex
+
+
+def reindex_documents(context: RepairContext) -> bool:
+    """Documents that lack or differ, from rows and texts; whether the whole index is to be made again."""
+    whole = False
+    for some in context.plan.iter_items(RepairAct.INDEX):
+        keys = {one.subject for one in some}
+        whole = whole or "" in keys
+        for kind in KINDS:
+            _index_keys(context, kind, sorted(keys - {""}))
+    return whole
+
+
+def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str]) -> None:
+    """`keys` are ids of documents, or files."""
+    one, stores = kind.indexed, context.stores
+    if one is None or not keys:
+        return
+    files = [key for key in keys if len(key) == 40]
+    ids = {*keys, *(one.get_id(row) for row in stores.records.get(kind.row, files))}
+    current = one.load_current(stores.records, sorted(ids))
+    chosen = [each for _, each in sorted(current.items())]
+    for document in iter_complete_documents(one, stores.records, stores.blobs, chosen):
+        stores.index.put([document])
+        told = f"{kind.title} {document.id} is in the index again"
+        context.record_file_act(RepairAct.INDEX, document.sha1hex, told)
+    there = stores.index.get(sorted(ids - current.keys()))
+    strays = [id_ for id_, document in there.items() if str(document.kind) == kind.name]
+    if strays:
+        stores.index.delete(sorted(strays))
+        context.say(f"{len(strays)} documents that should not be there were taken from the index")

@@ -1,0 +1,197 @@
+"""What files are: rows in the records and cells in the table, from the bytes or from each other."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from fonds.archive.table_places import build_first_cells, build_later_cells, find_recorded_id
+from fonds.audit.fault import RepairAct
+from fonds.audit.files import compare_file_cells
+from fonds.audit.places import build_cell_key, is_own_warc
+from fonds.audit.repair.context import PLACES_MAX, RepairContext, build_place
+from fonds.audit.repair.places import build_file_meta
+from fonds.audit.rights import find_changed_rights
+from fonds.derivatives.index_update import reindex_files
+from fonds.derivatives.visibility import find_takedowns
+from fonds.fetching.robots import decode_robots_text
+from fonds.ingest.steps.persist_file import (
+    find_crawler_files,
+    update_capture_counts,
+)
+from fonds.model.capture import REVISIT_MIME, Capture, parse_datetime14
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError
+from fonds.model.file import FileMeta
+from fonds.model.rows import (
+    CaptureRightsRow,
+    CdxRow,
+    DispositionRow,
+    FileMetaRow,
+    HostCaptureRow,
+    HostTextRow,
+)
+from fonds.ports.scan import iter_chunks
+from fonds.rights.capture_rights import build_capture_rights_row
+from fonds.rights.host_files import TYPES, HostRows, update_rights, write_host_rows
+from fonds.stores.journal_table.cells import (
+    F_C,
+    FILE_META,
+    FILE_MIME,
+    FILE_SIZE,
+    build_file_cells,
+    read_file,
+    read_location,
+)
+from fonds.stores.journal_table.keys import build_row_key
+
+FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
+
+
+def describe_files(context: RepairContext) -> None:
+    """Each file's row and cells, from its bytes; from what is left of the two where those are gone."""
+    for some in context.plan.iter_items(RepairAct.FILE):
+        for one in some:
+            _describe(context, one.subject)
+
+
+def _describe(context: RepairContext, sha1hex: str) -> None:
+    stores = context.stores
+    row = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
+    cells = stores.table.get(stores.journal, [build_row_key(sha1hex)], FILE_COLUMNS)
+    said = _parse_meta_cell(cells.get(build_row_key(sha1hex), {}), sha1hex)
+    if find_takedowns(stores.records, [sha1hex]):
+        context.give_up(sha1hex, f"{sha1hex} was taken down")
+        return
+    payload = context.find_body(sha1hex)
+    if payload is not None:
+        declared = payload.http.get("content-type") if payload.http else None
+        meta = context.describe(payload.body, declared or (row.mimetype if row else None))
+        if row is not None and row.mimetype in TYPES:
+            meta = replace(meta, mime=row.mimetype)
+            text = HostTextRow(sha1hex, decode_robots_text(payload.body))
+            restated = write_host_rows(stores.records, HostRows(texts=[text]), context.clock())
+            reindex_files(stores.records, stores.blobs, stores.index, sorted(restated))
+    elif row is None and said is not None:
+        meta = said
+    elif row is not None and said is None:
+        meta = build_file_meta(row)
+    else:
+        context.give_up(
+            sha1hex, f"the bytes of {sha1hex} lie nowhere, and nothing tells which of two is right"
+        )
+        return
+    owner = row.capture_id if row else _find_owner(context, sha1hex)
+    if owner is None:
+        context.give_up(
+            sha1hex, f"no capture of {sha1hex} is known, so nobody knows who brought it"
+        )
+        return
+    facts = (meta.sha256, meta.md5, meta.size, meta.mime, owner)
+    created = row.row_created if row else context.clock()
+    fresh = FileMetaRow(sha1hex, *facts, created)
+    if fresh != row:
+        stores.records.put([fresh])
+    stores.table.put(stores.journal, [(build_row_key(sha1hex), build_file_cells(meta))])
+    _restate(context, sha1hex)
+    context.record_act(
+        RepairAct.FILE, owner, sha1hex, f"{sha1hex}: file_meta and the table say again what it is"
+    )
+
+
+def _restate(context: RepairContext, sha1hex: str) -> None:
+    """What the responses state that brought a file, where their records can be read."""
+    records, is_changed = context.stores.records, False
+    for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):
+        try:
+            payload = context.stores.archive.read(build_place(cdx))
+        except (PermanentError, TransientError):
+            continue
+        rights = find_changed_rights(records, cdx, payload)
+        if rights is not None:
+            is_changed = True
+            made = build_capture_rights_row(cdx.capture_id, sha1hex, rights, context.clock())
+            if made is None:
+                records.delete(CaptureRightsRow, [cdx.capture_id])
+            else:
+                records.put([made])
+    for some in iter_chunks(records.find(HostCaptureRow, {"sha1hex": sha1hex})):
+        is_changed = bool(update_rights(records, some, context.clock())) or is_changed
+    if is_changed:
+        reindex_files(records, context.stores.blobs, context.stores.index, [sha1hex])
+
+
+def _parse_meta_cell(cells: dict[str, bytes], sha1hex: str) -> FileMeta | None:
+    try:
+        said = read_file(cells)
+    except ValueError:
+        return None
+    return said if said is not None and said.sha1 == sha1hex else None
+
+
+def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
+    """Who brought a file whose row is gone: the capture its cells speak of, else one that is no duplicate."""
+    stores = context.stores
+    cells = stores.table.get(stores.journal, [build_row_key(sha1hex)]).get(
+        build_row_key(sha1hex), {}
+    )
+    try:
+        location = read_location(cells)
+    except ValueError:
+        location = None
+    if location is not None:
+        for row in stores.records.get(CdxRow, [(location.warc, location.offset)]):
+            return row.capture_id
+    said = list(stores.records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX))
+    repeats = {row.entry_id for row in said if row.reason == Reason.DUPLICATE}
+    firsts = sorted({row.entry_id for row in said} - repeats)
+    return firsts[0] if firsts else None
+
+
+def write_cells(context: RepairContext) -> None:
+    """The cells of each file again: what it is, and where each of its captures lies."""
+    for some in context.plan.iter_items(RepairAct.TABLE):
+        for sha1hex in {one.subject for one in some}:
+            _write_cells(context, sha1hex)
+
+
+def _write_cells(context: RepairContext, sha1hex: str) -> None:
+    stores = context.stores
+    file = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
+    if file is None:
+        return
+    key = build_row_key(sha1hex)
+    there = stores.table.get(stores.journal, [key], [*FILE_COLUMNS, F_C]).get(key, {})
+    rows = []
+    if compare_file_cells(file, there):
+        rows.append((key, build_file_cells(_build_meta(context, file))))
+    for cdx in stores.records.find(CdxRow, {"sha1hex": sha1hex}, order=("-row_created",)):
+        if cdx.mimetype == REVISIT_MIME and not is_own_warc(cdx.warc_path):
+            continue
+        place = build_place(cdx)
+        moment = parse_datetime14(cdx.datetime)
+        capture = Capture(cdx.capture_id, "", place, cdx.url, moment, "response")
+        if cdx.capture_id == file.capture_id:
+            known = find_recorded_id(there, cdx.url, place)
+            own = context.find_record_id(cdx) if is_own_warc(cdx.warc_path) else known
+            cells = build_first_cells(capture, place, own)
+            if F_C in there and find_crawler_files(stores.records, [sha1hex]):
+                del cells[F_C]
+        else:
+            cells = build_later_cells(capture, place)
+        rows.append((build_cell_key(cdx, {sha1hex: file.capture_id}), cells))
+    stores.table.put(stores.journal, rows)
+    update_capture_counts(stores.table, stores.records, stores.journal, [sha1hex])
+    context.record_act(
+        RepairAct.TABLE, file.capture_id, sha1hex, f"{sha1hex}: its cells were written again"
+    )
+
+
+def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
+    """With what libmagic says, if the bytes can be read and are those of the row."""
+    payload = context.find_body(file.sha1hex)
+    if payload is not None:
+        declared = payload.http.get("content-type") if payload.http else None
+        found = context.describe(payload.body, declared or file.mimetype)
+        said = {name: value for name, value in asdict(found).items() if name.startswith("magic")}
+        return build_file_meta(file, said)
+    return build_file_meta(file)

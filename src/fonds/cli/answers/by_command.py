@@ -1,0 +1,25 @@
+"""Every command's answers by its words, and those that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from fonds.cli.answers import grouping, keeping, looking, taking_in
+from fonds.cli.answers.answer import AnswerDescription
+
+ANSWERS: Mapping[str, Sequence[AnswerDescription]] = MappingProxyType(
+    {**taking_in.ANSWERS, **looking.ANSWERS, **keeping.ANSWERS, **grouping.ANSWERS}
+)
+OTHERWISE: Mapping[str, str] = MappingProxyType(
+    {
+        "completion": "a script for the shell",
+        "export": "the form --format names; its rows have the columns its manifest names",
+        "run": "log lines in JSON, on standard error",
+        "serve": "log lines; the pages have JSON of their own, described at `/docs`",
+        "sources export": "OPML",
+        "table stats": "counts by subject and value",
+        "work": "log lines in JSON, on standard error",
+    }
+)
+"""What commands write whose answer is no object of fixed fields."""

@@ -1,0 +1,367 @@
+"""`fonds archive`: the WARC files themselves: listed, read through, taken out of, indexed again, sent off."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.archive_extract import extract
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    print_note,
+)
+from fonds.cli.names import CommandGroup
+from fonds.model.encoding import pluralize
+from fonds.model.errors import ConfigurationError
+from fonds.model.record_offset import offset_phrase
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import WarcArchive
+
+if TYPE_CHECKING:
+    from fonds.audit.warcs import WarcReport
+    from fonds.ports import WarcArchive
+
+
+# The WARC files a command means: the archive opened alone, and what was named of it.
+
+
+ENDINGS = (
+    ".warc",
+    ".arc",
+    ".warc.gz",
+    ".arc.gz",
+    ".warc.zst",
+    ".warc.lz4",
+    ".warc.bz2",
+    ".warc.xz",
+)
+
+
+def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
+    """The archive alone: no other store need be there."""
+    from fonds.ports.stores import close
+    from fonds.wiring.stores import open_archive
+
+    if is_required:
+        app.require_home()
+    files = open_archive(app.home, app.load_settings())
+    click.get_current_context().call_on_close(partial(close, files))
+    return files
+
+
+def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
+    """The names given, or all there are. Raises ConfigurationError for a WARC that is not ours."""
+    if not names:
+        yield from files.iter_names()
+        return
+    for word in names:
+        name = word.rpartition("/")[2]
+        if files.inspect(name) is None:
+            raise ConfigurationError(
+                f"{word} is no file here, and {format_unknown_name('WARC of ours', name, files.iter_names())}"
+            )
+        yield name
+
+
+def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
+    """The names of ours and the absolute paths of others that are meant."""
+    if not paths:
+        yield from files.iter_names()
+    for word in paths:
+        path = Path(word)
+        if path.is_dir():
+            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
+            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
+        elif path.exists():
+            yield str(path.absolute())
+        else:
+            yield from iter_named_files(files, [word])
+
+
+REPORT_EVERY_S = 10.0
+FAULTS_MAX = 50
+
+
+@click.group("archive", cls=CommandGroup)
+@click.pass_context
+def archive(ctx: click.Context, /, **flags: Any) -> None:
+    """Look at the WARC files of the library, check them, take captures out, and put their indexes right.
+
+    \b
+    fonds archive list
+    fonds archive verify
+    fonds archive extract https://example.org/page -o page.html
+    fonds archive reindex
+    fonds archive upload
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+archive.params += build_global_options()
+
+
+@command("list")
+@click.argument("names", nargs=-1, metavar="[WARC…]")
+def list_(app: App, names: tuple[str, ...]) -> int:
+    """The WARC files of ours: how long they are, what they hold, and whether they are finished.
+
+    `open` is one that is written to or was left open; `waiting` one that is to be sent to the bucket.
+
+    \b
+    fonds archive list
+    fonds archive list --json | jq -r 'select(.state == "waiting") | .warc'
+    """
+    files = open_files(app)
+    unsent = files.list_unsent()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("WARC", no_wrap=True)
+    for title in ("Bytes", "Captures", "From", "To", "State"):
+        table.add_column(title, justify="right" if title in ("Bytes", "Captures") else "left")
+    count = size_bytes = captures = 0
+    for name in iter_named_files(files, names):
+        one = _describe_file(files, name, name in unsent)
+        count, size_bytes = count + 1, size_bytes + (one["size_bytes"] or 0)
+        captures += one["captures"] or 0
+        if app.is_json:
+            echo_json(one)
+        else:
+            cells = (one["size_bytes"], one["captures"])
+            shown = ("" if cell is None else f"{cell:,}" for cell in cells)
+            table.add_row(name, *shown, one["from"] or "", one["to"] or "", one["state"])
+    if not app.is_json and count:
+        screen = open_console()
+        screen.width = max(screen.width, 160)
+        screen.print(table, crop=False)
+    if not app.is_json:
+        of_ours = f"{pluralize(count, 'WARC file')} of ours, {pluralize(size_bytes, 'byte')}"
+        open_console().print(f"{of_ours}, {pluralize(captures, 'capture')}.")
+    return 0
+
+
+def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str, Any]:
+    held = files.inspect(name)
+    if held is None:
+        # It was moved or removed since it was named.
+        return {
+            "warc_path": name,
+            "size_bytes": None,
+            "captures": None,
+            "from": None,
+            "to": None,
+            "state": "gone",
+        }
+    times = sorted(one.datetime14 for one in held.records or ())
+    state = "open" if held.is_open else "without index" if held.records is None else "finished"
+    return {
+        "warc_path": name,
+        "size_bytes": held.size_bytes,
+        "captures": None if held.records is None else len(held.records),
+        "from": times[0] if times else None,
+        "to": times[-1] if times else None,
+        "state": "waiting" if is_waiting else state,
+    }
+
+
+@command("verify")
+@click.argument("paths", nargs=-1, metavar="[WARC|PATH…]")
+def verify(app: App, paths: tuple[str, ...]) -> int:
+    """Read every record of WARC files to its last byte: framing, lengths, digests of block and payload.
+
+    Of ours also that each metadata stands behind the record it belongs to, and that the CDXJ says what the
+    records say. Without names all of ours; a path may be any WARC or ARC, or a folder of them, and needs no
+    library. Exit code 1 when anything is wrong.
+
+    \b
+    fonds archive verify
+    fonds archive verify crawl.warc.gz other/
+    fonds archive verify --json | jq .faults
+    """
+    from fonds.audit.warcs import verify as read_through
+
+    files = open_files(app, is_required=not paths)
+    chosen = list(iter_chosen_files(files, paths))
+    progress = _ProgressReporter(app, len(chosen))
+    reports = []
+    for number, path in enumerate(chosen):
+        progress.begin(number, path)
+        reports.append(read_through(files, path, progress.tick))
+        if app.is_json:
+            echo_json(_build_json(reports[-1]))
+    if not app.is_json:
+        _print_reports(reports)
+    return 1 if any(one.faults_total for one in reports) else 0
+
+
+def _build_json(report: WarcReport) -> dict[str, Any]:
+    return {
+        "warc_path": report.path,
+        "size_bytes": report.size_bytes,
+        "is_open": report.is_open,
+        "records": dict(report.records),
+        "digests": report.digests,
+        "unchecked": report.unchecked,
+        "faults_total": report.faults_total,
+        "faults": [{"offset": fault.offset, "told": fault.message} for fault in report.faults],
+    }
+
+
+def _print_reports(reports: Sequence[WarcReport]) -> None:
+    screen = open_console()
+    for one in reports:
+        for fault in one.faults[:FAULTS_MAX]:
+            at = _format_offset(fault.offset)
+            screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
+        if (left := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
+            screen.print(f"… and {left:,} more in {escape(one.path)}; --json names a thousand")
+        if one.unchecked:
+            screen.print(f"{escape(one.path)}: {one.unchecked:,} digests in a hash not known here")
+    wrong = sum(one.faults_total for one in reports)
+    records = sum(one.records.total() for one in reports)
+    digests = sum(one.digests for one in reports)
+    verdict = "Nothing is wrong." if not wrong else f"{wrong:,} fault{'s' * (wrong > 1)}."
+    screen.print(
+        f"{pluralize(len(reports), 'WARC file')}, {pluralize(records, 'record')},"
+        f" {pluralize(digests, 'digest')} right. [bold]{verdict}[/bold]"
+    )
+
+
+def _format_offset(offset: int | None) -> str:
+    """Where in a file, as people read it."""
+    return "" if offset is None else f" at {offset_phrase(offset)}"
+
+
+class _ProgressReporter:
+    """A line every ten seconds, wherever it runs."""
+
+    def __init__(self, app: App, count: int) -> None:
+        self._silent = app.is_quiet or app.is_json
+        self._count = count
+        self._reported_s = time.monotonic()
+        self._current = ""
+
+    def begin(self, number: int, path: str) -> None:
+        """The next file."""
+        self._current = f"file {number + 1:,} of {self._count:,}, {path}"
+        self.tick(0)
+
+    def tick(self, read_bytes: int) -> None:
+        """So much of it was read."""
+        if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = time.monotonic()
+            sys.stderr.write(f"{self._current}: {read_bytes / 1e6:,.0f} MB read\n")
+
+
+@command("reindex")
+@click.argument("names", nargs=-1, metavar="[WARC…]")
+def reindex(app: App, names: tuple[str, ...]) -> int:
+    """Make the CDXJ of WARC files of ours again from their records; without names, of all.
+
+    Files that are written to just now are left alone. What lies in a bucket is fetched, and sent again with
+    its index. Exit code 1 when a file could not be indexed. The full-text index is that of `fonds reindex`.
+
+    \b
+    fonds archive reindex
+    fonds archive reindex fonds-20260101000000-00000-host-0a1b2c3d.warc.gz
+    """
+    files = open_files(app)
+    changed = same = failed = 0
+    chosen = list(iter_named_files(files, names))
+    progress = _ProgressReporter(app, len(chosen))
+    for number, name in enumerate(chosen):
+        progress.begin(number, name)
+        told = _reindex_file(files, name)
+        changed, same = changed + (told == "changed"), same + (told == "as it was")
+        failed += told not in ("changed", "as it was", "open")
+        if app.is_json:
+            echo_json({"warc_path": name, "index": told})
+        elif told != "as it was":
+            open_console().print(f"{escape(name)}: {escape(told)}")
+    files.finish()
+    if not app.is_json:
+        left = len(chosen) - changed - same - failed
+        still = f", {left:,} still open and left alone" if left else ""
+        open_console().print(
+            f"{changed:,} indexes changed, {same:,} were right, {failed:,} failed{still}."
+        )
+    return 1 if failed else 0
+
+
+def _reindex_file(files: WarcArchive, name: str) -> str:
+    before = files.inspect(name)
+    if before is None:
+        return "gone"
+    if before.is_open:
+        return "open"
+    after = files.inspect(name, repair=True)
+    if after is None or after.records is None:
+        return "could not be made"
+    return "as it was" if before.records == after.records else "changed"
+
+
+@command("upload")
+def upload(app: App) -> int:
+    """Send the WARC files that are finished to their bucket now, read them back, and remove them here.
+
+    For archives in `s3://…`, where workers do so by themselves when a file is full. What is written to just
+    now stays. Exit code 1 when something could not be sent: it stays here, whole.
+
+    \b
+    fonds archive upload
+    """
+    if not app.load_settings().archive.startswith("s3:"):
+        raise ConfigurationError(
+            "the archive is a folder of this machine, where its files stay; only those of an archive in"
+            " s3:// are sent"
+        )
+    files = open_files(app)
+    waiting = files.list_unsent()
+    with _report_upload(app, lambda: sum(files.list_unsent().values())):
+        files.finish()
+    left = files.list_unsent()
+    sent = {name: size for name, size in waiting.items() if name not in left}
+    if app.is_json:
+        echo_json({"sent": sent, "left": left})
+    else:
+        for name, size_bytes in left.items():
+            print_note(f"{name} waits here as before ({size_bytes:,} bytes)")
+        total = sum(sent.values())
+        open_console().print(
+            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(left):,} left."
+        )
+    return 1 if left else 0
+
+
+@contextmanager
+def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
+    """A line every ten seconds while something is sent."""
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(REPORT_EVERY_S):
+            sys.stderr.write(f"{unsent_bytes() / 1e6:,.0f} MB are still to be sent\n")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    if not (app.is_quiet or app.is_json):
+        teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+for one in (list_, verify, extract, reindex, upload):
+    archive.add_command(one)

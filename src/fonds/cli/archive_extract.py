@@ -1,0 +1,202 @@
+"""`fonds archive extract`: one capture out of the WARC files, its body or its whole record."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from fonds.cli.context import App, command, echo_json, print_note
+from fonds.model.capture import format_datetime14, parse_datetime14
+from fonds.model.errors import ConfigurationError, PermanentError
+from fonds.model.record_offset import parse_record_place, record_place
+
+if TYPE_CHECKING:
+    from fonds.model.archive import Payload
+    from fonds.model.rows import CdxRow
+    from fonds.ports import Stores, WarcArchive
+
+_SEPARATORS = re.compile(r"[-:TZ ]")
+
+
+@command("extract")
+@click.argument("key", metavar="CAPTURE|URL|WARC:OFFSET")
+@click.option(
+    "--at", "at", metavar="TIME", help="Of a URL the capture nearest to this time [the newest]."
+)
+@click.option(
+    "--record", "whole", is_flag=True, help="The whole WARC record as it lies there, unpacked."
+)
+@click.option(
+    "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file."
+)
+def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -> int:
+    """Take one capture out of the WARC files: its body with all codings undone, or its whole record.
+
+    What is meant is a capture's id, a URL, or a place: the name of a WARC of ours or a path, a colon and
+    an offset; for a path no library is needed. A revisit gives the body of the capture it speaks of. With
+    --json the capture is described on standard output, and its body goes to -o only.
+
+    \b
+    fonds archive extract https://example.org/report.pdf -o report.pdf
+    fonds archive extract https://example.org/ --at 20240301
+    fonds archive extract crawl.warc.gz:31337 --record
+    """
+    if out is not None and out.exists():
+        raise click.UsageError(f"{out} is there already; choose another name")
+    place = parse_record_place(key)
+    if place and Path(place[0]).is_file():
+        if at:
+            raise click.UsageError("--at goes with a URL")
+        told, pieces = _read_at_path(
+            app, str(Path(place[0]).absolute()), place[1], whole_record=whole
+        )
+    else:
+        told, pieces = _read_known(app, key, at, whole_record=whole)
+    if app.is_json:
+        echo_json(told)
+    if out is not None:
+        _write_new_file(out, pieces)
+    elif not app.is_json:
+        _copy_pieces(pieces(), sys.stdout.buffer)
+    return 0
+
+
+Pieces = Callable[[], Iterator[bytes]]
+
+
+def _read_at_path(
+    app: App, path: str, offset: int, *, whole_record: bool
+) -> tuple[dict[str, Any], Pieces]:
+    from fonds.model.capture import Place, PlaceKind
+    from fonds.wiring.stores import open_archive
+
+    files = open_archive(app.home, app.load_settings())
+    payload = files.read(Place(PlaceKind.WARC, path, offset))
+    told = {"warc_path": path, "warc_offset": offset, **_build_head(payload)}
+    return told, _read_record(files, path, offset) if whole_record else lambda: iter([payload.body])
+
+
+def _build_head(payload: Payload) -> dict[str, Any]:
+    fields = payload.warc_headers
+    return {
+        "record_type": fields.get("WARC-Type"),
+        "url": fields.get("WARC-Target-URI"),
+        "date": fields.get("WARC-Date"),
+        "status": payload.http.status if payload.http else None,
+        "body_bytes": len(payload.body),
+    }
+
+
+def _read_known(
+    app: App, key: str, time: str | None, *, whole_record: bool
+) -> tuple[dict[str, Any], Pieces]:
+    from fonds.archive.replay.bodies import load_capture_body
+
+    stores = app.open_stores()
+    row = _find_row(stores, key, time)
+    if whole_record:
+        return asdict(row), _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
+    found = load_capture_body(stores.records, stores.archive, row)
+    if found.source is not row:
+        print_note(
+            f"the bytes are those of {record_place(found.source.warc_path, found.source.warc_offset)}"
+        )
+    told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
+    return told, lambda: iter([found.body])
+
+
+def _find_path(stores: Stores, row: CdxRow) -> str:
+    """The name of a capture's WARC, or the path of the one WARC that a bare name of an index means.
+
+    Raises PermanentError where several may be meant.
+    """
+    from fonds.archive.table_places import is_indexed
+    from fonds.archive.warc_names import list_paths
+
+    if "/" in row.warc_path or not is_indexed(row.capture_id):
+        return row.warc_path
+    return next(iter(list_paths(stores.records, row.warc_path)), row.warc_path)
+
+
+def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
+    """The capture that is meant. Raises ConfigurationError when there is none."""
+    from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
+    from fonds.model.rows import CdxRow
+
+    place = parse_record_place(key)
+    by_place = stores.records.get(CdxRow, [place]) if place else []
+    by_id = stores.records.find(CdxRow, {"capture_id": key}, count_max=1)
+    row = next(iter(by_place), None) or next(by_id, None)
+    if row is not None and time:
+        raise click.UsageError("--at goes with a URL")
+    if row is None and time:
+        digits = _parse_time14(time)
+        row = find_nearest(stores.records, key, parse_datetime14(digits), digits)
+        if row is not None and not row.datetime.startswith(_SEPARATORS.sub("", time)):
+            print_note(f"the capture nearest to {time} is of {row.datetime}")
+    elif row is None:
+        row = find_last_before(stores.records, key, MAX_DATETIME14)
+    if row is None:
+        raise ConfigurationError(
+            f"no capture is known by {key!r}: neither an id nor a place nor an address has it;"
+            " `fonds show` says what became of it"
+        )
+    return row
+
+
+def _parse_time14(text: str) -> str:
+    """The digits of a time as people write it, a zone's offset included. Raises click.UsageError."""
+    from fonds.archive.replay.captures import pad_lower14
+    from fonds.archive.warc.fields import parse_date
+
+    try:
+        return pad_lower14(_SEPARATORS.sub("", text))
+    except ValueError as error:
+        moment = parse_date(text)
+        if moment is None:
+            raise click.UsageError(f"--at {text!r}: {error}") from error
+        return format_datetime14(moment)
+
+
+def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
+    """The pieces of a record. Raises ConfigurationError for a WARC that is neither ours nor here."""
+    from fonds.archive.warc.reader import iter_record_bytes
+
+    if "://" in path:
+        raise ConfigurationError(
+            f"{path} lies elsewhere: only bodies are read from there, not records"
+        )
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            with files.open(path) as stream:
+                yield from iter_record_bytes(stream, offset)
+        except PermanentError as error:
+            raise type(error)(error.reason, f"{path}: {error.detail}") from error
+
+    return pieces
+
+
+def _write_new_file(out: Path, pieces: Pieces) -> None:
+    """A new file, whole or not at all."""
+    try:
+        with out.open("xb") as stream:
+            try:
+                _copy_pieces(pieces(), stream)
+            except BaseException:
+                out.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise click.UsageError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _copy_pieces(pieces: Iterator[bytes], out: BinaryIO) -> None:
+    for piece in pieces:
+        out.write(piece)
+    out.flush()

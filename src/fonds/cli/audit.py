@@ -1,0 +1,142 @@
+"""`fonds audit`: the proof from the stores that nothing was lost, and what to do where something was."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.audit import audit as auditing
+from fonds.audit.bodies import DeepAudit
+from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
+from fonds.cli.process import handle_stop_signals
+from fonds.failures.accounting.tallies import count_files_by_type
+from fonds.model.encoding import pluralize
+from fonds.model.rows import DeepAuditRow
+from fonds.ports import Stores
+from fonds.wiring.collections import find_changes
+from fonds.wiring.pipelines import list_used_readers
+
+REPORT_EVERY_S = 10.0
+EXIT_INTERRUPTED = 130
+
+
+@command("audit")
+@pipeline_option
+@click.option(
+    "--deep", is_flag=True, help="Read and hash every body, blob and document before that."
+)
+@click.option(
+    "--share",
+    type=click.IntRange(1),
+    metavar="FILES",
+    help="With --deep: go on with so many files only; the next run goes on behind them.",
+)
+def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
+    """Prove from the stores that everything that came in is accounted for, and that what was kept is there.
+
+    Every fault comes with what to do about it; most of it is `fonds repair`. Rows, sizes and indexes are
+    compared each time; --deep reads everything too, goes on where it was interrupted, and what it finds
+    is shown until it is mended. `fonds run` does a share of it every day.
+    Exit code 0 when everything adds up, 1 when something is missing.
+
+    \b
+    fonds audit
+    fonds audit --deep
+    fonds audit --json | jq .faults
+    """
+    if share and not deep:
+        raise click.UsageError("--share goes with --deep")
+    settings = app.load_settings(**flags)
+    stores = app.open_stores(settings)
+    round_ = None
+    if deep:
+        from fonds.wiring.audit_notes import keep_audit_notes_apart
+
+        aside = keep_audit_notes_apart(stores, app.home, settings)
+        stores = click.get_current_context().with_resource(aside)
+        with stop_on_signals() as stopped:
+            round_ = run_deep_audit(app, stores, share, stopped)
+        if stopped.is_set():
+            _print_round(open_console(stderr=True), round_)
+            return EXIT_INTERRUPTED
+    pipelines = list_used_readers(stores, settings, flags["pipeline"])
+    found = auditing.run_audit(stores, pipelines, changes=find_changes(stores, settings))
+    if app.is_json:
+        told = auditing.build_json(found)
+        echo_json(told | ({"deep": round_} if round_ else {}))
+        return 0 if found.is_balanced else 1
+    screen = open_console()
+    if round_ is not None:
+        _print_round(screen, round_)
+    print_audit(screen, found)
+    return 0 if found.is_balanced else 1
+
+
+def print_audit(screen: Console, found: auditing.AuditResult) -> None:
+    """The steps as a table, the faults with their remedies, the verdict."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("step")
+    for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
+        table.add_column(name, justify="right")
+    for pipeline, steps in found.steps.items():
+        for name, one in steps.items():
+            cells = [*one.build_json().values(), one.missing]
+            shown = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            table.add_row(shown, *(f"{cell:,}" for cell in cells))
+    screen.print(table)
+    before = ""
+    for fault in found.faults:
+        screen.print(f"[red]fault[/red] {escape(fault.message)}")
+        if fault.remedy != before:
+            screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
+        before = fault.remedy
+    if found.missing_count > len(found.faults):
+        screen.print(f"… and {found.missing_count - len(found.faults):,} more")
+    noun = "fault" if found.missing_count == 1 else "faults"
+    verdict = "Everything adds up." if found.is_balanced else f"{found.missing_count:,} {noun}."
+    screen.print(f"[bold]{verdict}[/bold]")
+
+
+def run_deep_audit(
+    app: App, stores: Stores, share: int | None, stop_event: threading.Event
+) -> DeepAuditRow:
+    """A share of the deep audit, with a line of progress every ten seconds wherever it runs."""
+    from fonds.wiring.stores import get_utc_now
+
+    total = sum(count for _, count in count_files_by_type(stores.records))
+    said_s = time.monotonic()
+
+    def tick(state: DeepAuditRow) -> None:
+        nonlocal said_s
+        if app.is_quiet or app.is_json or time.monotonic() - said_s < REPORT_EVERY_S:
+            return
+        said_s = time.monotonic()
+        faults = pluralize(state.found, "fault")
+        sys.stderr.write(f"{state.checked:,} of {pluralize(total, 'file')} read, {faults}\n")
+
+    return DeepAudit(stores, get_utc_now, stop_event.is_set).run(share, tick)
+
+
+def _print_round(screen: Console, state: DeepAuditRow) -> None:
+    goes_on = "" if state.finished else "; the next `fonds audit --deep` goes on behind them"
+    screen.print(
+        f"{pluralize(state.checked, 'file was', 'files were')} read and hashed,"
+        f" {pluralize(state.found, 'fault')}{goes_on}."
+    )
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM stop the round behind the files in hand."""
+    stopped = threading.Event()
+    with handle_stop_signals(lambda number: stopped.set()):
+        yield stopped

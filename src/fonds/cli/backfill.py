@@ -1,0 +1,262 @@
+"""`fonds backfill`: indexes into the table and the records without reading a body, and WARCs read in bulk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from fonds.bulk.tallies import ExampleCounts, build_json, sum_tallies
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    print_note,
+)
+from fonds.cli.inputs import expand_names
+from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.cli.table_options import engine_option, workers_option
+from fonds.config import PORTS, Settings
+from fonds.extract.mime import normalize_mime
+from fonds.ingest.bulk.capture_filter import FILTERS, PDF_MIME, CaptureFilter
+from fonds.ingest.bulk.extraction_manifest import (
+    ExtractionManifest,
+    encode_ending_counts,
+    reserve_folder,
+    sum_manifests,
+    write_manifest,
+)
+from fonds.ingest.bulk.index_job import CAPTURES, FILES, REVISITS
+from fonds.ingest.bulk.index_reader import LINES
+from fonds.model.disposition import Reason
+from fonds.model.encoding import pluralize
+from fonds.model.errors import ConfigurationError
+from fonds.ports import Engine
+from fonds.stores.home_lock import HomeLock
+
+if TYPE_CHECKING:
+    from fonds.wiring.jobs import WarcInputs
+
+
+# `fonds backfill extract`: PDFs and pages of any list of WARCs read in bulk, with books kept.
+
+
+PARQUET = "parquet"
+FORMS = [PARQUET, "stores"]
+UNBALANCED_MAX = 10
+
+
+@command("extract")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--to", type=SuggestingChoice("form", FORMS), required=True, help="Where results go.")
+@click.option("--out", metavar="FOLDER", help="The folder Parquet files are written into.")
+@engine_option
+@workers_option
+def backfill_extract(
+    app: App, paths: tuple[str, ...], to: str, out: str | None, engine: str, workers: int
+) -> int:
+    """Read the PDFs and pages of WARCs again, by the steps of the pipeline, and tell how every record ended.
+
+    PATHs are WARC and ARC files, folders, http(s) URLs, `s3://BUCKET/PREFIX*`, and `@lists` of them. What
+    lies elsewhere is fetched once, to the home's inbox. With `parquet` each body is read once and
+    FOLDER holds `files` (what was read), `captures` (how each ended) and `books.jsonl` (the account of each
+    WARC). With `stores` all goes through the pipeline of the home, what it knows from these WARCs too: that
+    is read again where the extractor is another. Interrupted, start it again with the same words: it goes
+    on. Exit code 0 when all could be read, 1 when something was set apart.
+
+    \b
+    fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt
+    fonds backfill extract --to parquet --out /shared/extracted /shared/warcs --engine spark://master:7077
+    fonds backfill extract --to stores crawl/ "s3://bucket/2026/*"
+    """
+    if (out is None) == (to == PARQUET):
+        raise click.UsageError("--to parquet needs a folder, --to stores none: --out names it")
+    from fonds.wiring.jobs import find_warcs
+
+    began_s = time.monotonic()
+    running = _open_engine(app, to, engine, workers)
+    names = expand_names(paths, app.home)
+    warcs = find_warcs(names, app.home, app.load_settings(), keeps_files=to == PARQUET)
+    for path in warcs.other_paths:
+        print_note(f"{path} is no WARC: passed over")
+    if not warcs.rows:
+        raise click.UsageError("there is no WARC to be read")
+    if out is None:
+        books = _extract_to_stores(app, warcs, running, workers)
+    else:
+        books = _extract_to_parquet(app, warcs, Path(out).absolute(), running)
+    _print_manifest(app, books, time.monotonic() - began_s)
+    return 1 if books.failures or books.unbalanced_warcs else 0
+
+
+def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
+    """Files of this machine are one process's; the threads of that read side by side."""
+    from fonds.wiring.jobs import open_engine
+
+    settings, tell = app.load_settings(), None if app.is_quiet else _report_progress
+    stores = () if to == PARQUET else PORTS
+    count = workers if to == PARQUET else _count_processes(settings, workers)
+    return open_engine(url, app.home, settings, workers=count, stores=stores, report=tell)
+
+
+def _count_processes(settings: Settings, workers: int) -> int:
+    from fonds.wiring.readers import count_cores
+    from fonds.wiring.stores import are_stores_shared
+
+    return (workers or count_cores()) if are_stores_shared(settings) else 1
+
+
+def _extract_to_parquet(
+    app: App, warcs: WarcInputs, folder: Path, engine: Engine
+) -> ExtractionManifest:
+    from fonds.stores.home_lock import create_home
+    from fonds.wiring.jobs import build_parquet_job
+
+    create_home(app.home)
+    job = build_parquet_job(warcs, folder, app.home, app.load_settings())
+    reserve_folder(folder, job.name)
+    books = sum_manifests(engine.run(job))
+    write_manifest(folder, books)
+    return books
+
+
+def _extract_to_stores(
+    app: App, warcs: WarcInputs, engine: Engine, workers: int
+) -> ExtractionManifest:
+    from fonds.audit.repair.cleanup import recover
+    from fonds.stores.home_lock import HomeLock
+    from fonds.wiring.jobs import build_stores_job
+    from fonds.wiring.stores import are_stores_shared, close_stores
+
+    settings = app.load_settings()
+    stores = app.open_stores(settings, create=True)
+    recover(stores)
+    close_stores(stores)
+    with HomeLock(app.home, shared=are_stores_shared(settings)):
+        count = _count_processes(settings, workers)
+        return sum_manifests(engine.run(build_stores_job(warcs, app.home, settings, count)))
+
+
+def _report_progress(noun: str, done: int, total: int) -> None:
+    print_note(f"{noun}: {done:,} of {total:,}")
+
+
+def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> None:
+    count, paths = manifest.records.total(), len(manifest.endings)
+    if app.is_json:
+        told = {"warcs": paths, "records": count, "ended": encode_ending_counts(manifest.total)}
+        echo_json({**told, "wrong": manifest.unbalanced_warcs, "seconds": round(seconds, 3)})
+        return
+    screen = open_console()
+    screen.print(f"{pluralize(count, 'record')} of {pluralize(paths, 'WARC')}; {seconds:,.1f} s.")
+    for (verdict, reason), number in sorted(manifest.total.items(), key=lambda one: -one[1]):
+        why = f" {reason}: {Reason(reason).explanation}" if reason else ""
+        screen.print(f"  {number:>12,}  {escape(verdict + why)}")
+    for path in manifest.unbalanced_warcs[:UNBALANCED_MAX]:
+        off = f"{pluralize(manifest.records[path], 'record')} and {manifest.endings[path].total():,} endings"
+        screen.print(escape(f"{path}: {off}"), style="bold red")
+
+
+@click.group("backfill", cls=CommandGroup)
+@click.pass_context
+def backfill(ctx: click.Context, /, **flags: Any) -> None:
+    """Work in bulk: take in what indexes tell of files, or read the files of many WARCs.
+
+    \b
+    fonds backfill cdx crawl.cdx.gz indexes/
+    fonds backfill extract --to parquet --out extracted/ warcs/
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+backfill.params += build_global_options()
+
+
+@command("cdx")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@engine_option
+@workers_option
+@click.option(
+    "--filter",
+    "filter_",
+    type=SuggestingChoice("filter", FILTERS),
+    help="Only what looks like this.",
+)
+@click.option(
+    "--mime", "mimes", multiple=True, metavar="TYPE", help=f"Types that are taken [{PDF_MIME}]."
+)
+def cdx(
+    app: App,
+    paths: tuple[str, ...],
+    engine: str,
+    workers: int,
+    filter_: str | None,
+    mimes: tuple[str, ...],
+) -> int:
+    """Read CDX and CDXJ files, packed or not, into the table and the rows of `cdx`; no body is fetched.
+
+    An index at an http(s) URL or `s3://BUCKET/PREFIX*` is fetched once, to the home's inbox; with Spark all
+    machines must see the home. Every capture of a file is kept, the best of them in the file's row. The same
+    lines leave the same rows in whatever order they come, and however often. Interrupted, start it again with
+    the same words: it goes on. Told is what became of each line, by reason.
+
+    \b
+    fonds backfill cdx crawl.cdx.gz indexes/ --mime application/pdf --mime text/html
+    fonds backfill cdx https://example.org/crawl.cdx.gz
+    fonds backfill cdx indexes/ --filter papers --engine spark://master:7077
+    """
+    from fonds.wiring.jobs import build_captures_job, find_indexes, open_engine
+    from fonds.wiring.pipelines import fetch_paths
+    from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
+
+    began_s = time.monotonic()
+    settings = app.load_settings()
+    wanted = CaptureFilter(_parse_types(mimes), filter_ or "")
+    running = open_engine(engine, app.home, settings, workers=workers)
+    names = expand_names(paths, app.home)
+    indexes = find_indexes(fetch_paths(names, app.home, settings), app.home)
+    for path in indexes.other_paths:
+        print_note(f"{path} is no index: passed over")
+    if not indexes.paths:
+        raise click.UsageError("there is no index to be read")
+    # Everything is there and of this version before processes open it.
+    close_stores(app.open_stores(settings, create=True))
+    with HomeLock(app.home, shared=are_stores_shared(settings)):
+        job = build_captures_job(indexes, wanted, app.home, settings, workers, get_utc_now())
+        done = sum_tallies(running.run(job))
+    _print_tallies(app, done, time.monotonic() - began_s)
+    return 0
+
+
+def _parse_types(mimes: tuple[str, ...]) -> frozenset[str]:
+    known = {one: normalize_mime(one) for one in mimes or (PDF_MIME,)}
+    wrong = [one for one, mime in known.items() if mime is None]
+    if wrong:
+        raise ConfigurationError(f"{wrong[0]!r} is no type; write it as {PDF_MIME}")
+    return frozenset(mime for mime in known.values() if mime is not None)
+
+
+def _print_tallies(app: App, tallies: ExampleCounts, seconds: float) -> None:
+    if app.is_json:
+        echo_json({**build_json(tallies), "seconds": round(seconds, 3)})
+        return
+    counts, screen = tallies.counts, open_console()
+    screen.print(
+        f"{pluralize(counts[LINES], 'line')}: {pluralize(counts[CAPTURES], 'capture')} of"
+        f" {pluralize(counts[FILES], 'file')} and {pluralize(counts[REVISITS], 'revisit')} kept;"
+        f" {seconds:,.1f} s."
+    )
+    for reason in Reason:
+        if count := counts[reason]:
+            screen.print(f"  {count:>12,}  {reason}: {reason.explanation}")
+            for example in tallies.examples[reason]:
+                screen.print(f"                {escape(example)}", style="dim")
+
+
+for _one in (cdx, backfill_extract):
+    backfill.add_command(_one)

@@ -1,0 +1,257 @@
+"""`fonds catchup KIND`: read what never was, what failed, and what an older extractor read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from fonds.audit.repair.reindex import rebuild_derived_rows
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    pipeline_option,
+)
+from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.cli.pipeline_run import run_and_report
+from fonds.config import Settings
+from fonds.derivatives.kind import DerivativeKind, RereadPlan
+from fonds.derivatives.kinds import KINDS
+from fonds.ingest.catch_up import CatchUpCount, CatchUpSelection
+from fonds.model.encoding import pluralize
+from fonds.model.rows import EntryRow
+from fonds.pipelines.runtime.intake import Intake, IntakeCounts
+from fonds.ports import Stores
+from fonds.stores.home_lock import HomeLock
+
+
+@click.group("catchup", cls=CommandGroup, invoke_without_command=True)
+@click.option(
+    "--list", "listed", is_flag=True, help="Name the kinds of derivatives and how each is made."
+)
+@click.pass_context
+def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
+    """Do for what is here already what is done for new captures: one command for each kind of derivative.
+
+    \b
+    fonds catchup --list
+    fonds catchup pdf
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+    if listed:
+        _list_kinds(ctx.obj)
+        ctx.exit(0)
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("which kind? See `fonds catchup --list`", ctx)
+    return None
+
+
+catchup.params += build_global_options()
+
+
+def _list_kinds(app: App) -> None:
+    for kind in KINDS:
+        told = {
+            "kind": kind.name,
+            "table": kind.row.TABLE,
+            "made_by": kind.step,
+            "read_by": kind.reading.step if kind.reading else None,
+        }
+        if app.is_json:
+            echo_json(told)
+        elif kind.reading:
+            open_console().print(f"{kind.name}: read by {kind.reading.step}, kept by {kind.step}")
+        else:
+            how = "made of texts that are kept" if kind.rebuild else "comes with another"
+            open_console().print(f"{kind.name}: kept by {' and '.join(kind.sinks)}, {how}")
+
+
+def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
+    """The command that catches up one kind."""
+
+    def run(app: App, **arguments: Any) -> int:
+        return _catch_up(app, kind, **arguments)
+
+    title = kind.title[:1].upper() + kind.title[1:]
+    run.__doc__ = f"""{title}: read the files that have none, a failed one, or one by another extractor.
+
+    An extractor is another when a program in it or a limit has changed: `fonds doctor` shows its name. A
+    success is never overwritten by a failure, and what a reading refused is not read again without
+    --reextract. Interrupted, start it again. Exit codes are those of `fonds ingest`.
+
+    \b
+    fonds catchup {kind.name}
+    fonds catchup {kind.name} --dry-run
+    fonds catchup {kind.name} --reextract --status {reading.statuses[0]}
+    fonds catchup {kind.name} --reextract --older-than 365 --enter-only
+    """
+    for option in reversed(_build_options(reading)):
+        run = option(run)
+    return command(kind.name)(run)
+
+
+def _build_derive_command(kind: DerivativeKind) -> click.Command:
+    """The command for a kind that follows from what is kept."""
+
+    def run(app: App) -> int:
+        stores = app.open_stores(app.load_settings())
+        with HomeLock(app.home):
+            made = rebuild_derived_rows(stores.records, stores.blobs, [kind])
+        if app.is_json:
+            echo_json({"remade": made})
+        else:
+            open_console().print(
+                f"{pluralize(made, 'row was', 'rows were')} made of texts that are here: {kind.title}."
+            )
+        return 0
+
+    title = kind.title[:1].upper() + kind.title[1:]
+    run.__doc__ = f"""{title}: make what is missing, or was made otherwise, of the texts that are kept.
+
+    No file is read again and no message is sent. Nothing else may work on the home meanwhile; searching goes
+    on. Interrupted, start it again.
+
+    \b
+    fonds catchup {kind.name}
+    fonds catchup {kind.name} --json
+    """
+    return command(kind.name)(run)
+
+
+def _build_options(reading: RereadPlan) -> list[Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    return [
+        click.option("--reextract", is_flag=True, help="Also what this very extractor has read."),
+        click.option(
+            "--status",
+            "statuses",
+            multiple=True,
+            type=SuggestingChoice("status", reading.statuses),
+            metavar="STATUS",
+            help="With --reextract: only with this status; may be given several times.",
+        ),
+        click.option(
+            "--made-by",
+            default="",
+            metavar="NAME",
+            help="With --reextract: only by an extractor whose name begins so, as fonds-pdf/1.",
+        ),
+        click.option(
+            "--older-than",
+            type=click.FloatRange(0),
+            metavar="DAYS",
+            help="With --reextract: only what was extracted longer ago.",
+        ),
+        pipeline_option,
+        click.option("--enter-only", is_flag=True, help="Send the work and leave it to workers."),
+        click.option("--dry-run", is_flag=True, help="Only count what would be read."),
+    ]
+
+
+def _catch_up(
+    app: App,
+    kind: DerivativeKind,
+    *,
+    reextract: bool,
+    statuses: tuple[str, ...],
+    made_by: str,
+    older_than: float | None,
+    enter_only: bool,
+    dry_run: bool,
+    **flags: Any,
+) -> int:
+    if (statuses or made_by or older_than is not None) and not reextract:
+        raise click.UsageError("--status, --made-by and --older-than go with --reextract")
+    from fonds.wiring.pipelines import send_catchup
+    from fonds.wiring.readers import name_extractors
+    from fonds.wiring.stores import are_stores_shared, get_utc_now
+
+    settings = app.load_settings(**flags)
+    names = name_extractors(settings)
+    wanted = CatchUpSelection(
+        kind=kind,
+        extractor=kind.reading.extractor(names) if kind.reading else "",
+        rereads=reextract,
+        statuses=frozenset(statuses),
+        made_by=made_by,
+        before_time=None if older_than is None else get_utc_now() - timedelta(days=older_than),
+    )
+    stores = app.open_stores(settings)
+    if dry_run:
+        return _print_counts(app, stores, wanted)
+    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+        if enter_only:
+            done = send_catchup(stores, settings, wanted, _ignore_progress, _return_false)
+            return _print_result(app, wanted, done)
+        return _run_catchup(app, settings, stores, lock, wanted)
+
+
+def _run_catchup(
+    app: App, settings: Settings, stores: Stores, lock: HomeLock, selection: CatchUpSelection
+) -> int:
+    """Send in one thread, extract in the others; the account is that of the inputs concerned."""
+    from fonds.wiring.pipelines import send_catchup
+
+    def feed(intake: Intake, entered: IntakeCounts) -> None:
+        def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
+            entered.input_ids |= {row.input_id for row in captures}
+
+        done = send_catchup(stores, settings, selection, note, intake.stopping)
+        if done.sent and not app.is_json:
+            open_console().print(_format_result(selection, done))
+
+    nothing = f"Every {selection.kind.title} was read by this extractor, or failed for good."
+    return run_and_report(app, settings, stores, lock, feed, nothing)
+
+
+def _print_counts(app: App, stores: Stores, selection: CatchUpSelection) -> int:
+    """How many files are wanted, by the status they have now."""
+    counts = selection.count_by_status(stores.records)
+    if app.is_json:
+        echo_json({"wanted": sum(counts.values()), "by_status": counts})
+        return 0
+    screen = open_console()
+    screen.print(f"[bold]{sum(counts.values()):,}[/bold] files would be read.")
+    for status, count in sorted(counts.items()):
+        screen.print(f"  {count:,} {escape(status) or 'never read'}")
+    return 0
+
+
+def _print_result(app: App, selection: CatchUpSelection, counts: CatchUpCount) -> int:
+    if app.is_json:
+        echo_json(counts)
+    else:
+        open_console().print(
+            f"{_format_result(selection, counts)} `{app.format_command('status')}` shows how they fare."
+        )
+    return 0
+
+
+def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
+    sent = pluralize(counts.sent, "file is", "files are")
+    words = f"{sent} to be read for {selection.kind.name}; {counts.examined:,} were looked at."
+    if counts.in_flight:
+        words += f" {counts.in_flight:,} are on their way from before."
+    if counts.lost:
+        words += f" Of {counts.lost:,} nobody knows where their bytes are."
+    return words
+
+
+def _return_false() -> bool:
+    return False
+
+
+def _ignore_progress(counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
+    """The tick of those who show nothing."""
+
+
+for _kind in KINDS:
+    if _kind.reading is not None:
+        catchup.add_command(_build_command(_kind, _kind.reading))
+    elif _kind.rebuild is not None:
+        catchup.add_command(_build_derive_command(_kind))

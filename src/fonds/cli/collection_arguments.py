@@ -1,0 +1,82 @@
+"""The collection, configuration and documents a command names; what is none is told with the nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from fonds.grouping import configuration
+from fonds.grouping.document import Document, validate_document
+from fonds.grouping.names import CollectionName, parse
+from fonds.grouping.views.clusterings import CollectionView, find_collection, iter_collections
+from fonds.model.errors import LimitError
+from fonds.model.suggestions import format_unknown_name
+
+if TYPE_CHECKING:
+    from fonds.grouping.tables import Tables
+
+LINE_MAX_BYTES = 32 * 1024 * 1024
+NAMES_MAX = 10_000
+
+
+@contextmanager
+def convert_usage_errors() -> Iterator[None]:
+    """What is said to be none becomes an error of usage."""
+    try:
+        yield
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def parse_name(text: str) -> CollectionName:
+    """The collection a word names. Raises click.UsageError."""
+    with convert_usage_errors():
+        return parse(text)
+
+
+def require_collection(tables: Tables, text: str) -> CollectionView:
+    """The collection of this name. Raises click.UsageError that names the nearest where there is none."""
+    found = find_collection(tables, parse_name(text))
+    if found is None:
+        names = [
+            str(one.name)
+            for one, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False)
+        ]
+        raise click.UsageError(format_unknown_name("collection", text, names))
+    return found
+
+
+def find_built_configuration(tables: Tables, collection: CollectionView, conf: str) -> str:
+    """The configuration. Raises click.UsageError where there is no clustering by it."""
+    confs = [one.conf for one in collection.served]
+    if conf not in confs:
+        with convert_usage_errors():
+            configuration.get(tables, collection.name.namespace, conf)
+        raise click.UsageError(
+            f"{collection.name} was not grouped by {conf} yet: `fonds group {collection.name} --conf {conf}`"
+        )
+    return conf
+
+
+def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
+    """Documents out of JSON lines, or what is wrong with a line, in words."""
+    import msgspec
+
+    from fonds.model.encoding import prepare_type
+
+    decoder = msgspec.json.Decoder(prepare_type(Document))
+    number = 0
+    while line := stream.readline(LINE_MAX_BYTES + 1):
+        number += 1
+        if len(line) > LINE_MAX_BYTES:
+            yield f"{name}: line {number} has over {LINE_MAX_BYTES:,} bytes; nothing behind it is read"
+            return
+        if not line.strip():
+            continue
+        try:
+            yield validate_document(decoder.decode(line))
+        except (msgspec.DecodeError, ValueError, LimitError) as error:
+            yield f"{name}: line {number}: {error}"

@@ -1,0 +1,154 @@
+"""`fonds configuration`: how collections are grouped, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.acts import record_act
+from fonds.cli.collection_arguments import convert_usage_errors, parse_name
+from fonds.cli.context import App, build_global_options, command, echo_json, open_console
+from fonds.cli.names import CommandGroup
+from fonds.grouping import configuration as configurations
+from fonds.grouping.names import validate_conf
+from fonds.model.suggestions import format_unknown_name
+from fonds.stores.home_lock import create_home
+from fonds.wiring.collections import open_tables
+
+
+@click.group("configuration", cls=CommandGroup)
+@click.pass_context
+def configuration(ctx: click.Context, /, **flags: Any) -> None:
+    """Say how collections are grouped: NAME is NAMESPACE/CONFIGURATION; DEFAULT is there in each.
+
+    \b
+    fonds configuration set news/stories algorithm=stories threshold=0.35
+    fonds configuration set news/DEFAULT clusters=12 granularities=4,50 every_s=86400
+    fonds configuration show news/DEFAULT
+    fonds configuration list news
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+configuration.params += build_global_options()
+
+
+@command("list")
+@click.argument("namespace")
+def list_(app: App, namespace: str) -> int:
+    """Name the configurations of a namespace.
+
+    \b
+    fonds configuration list news
+    """
+    found = configurations.list_configurations(
+        open_tables(app.open_stores(), app.load_settings()), namespace
+    )
+    table = Table("Name", "Algorithm", "Differs", box=None, pad_edge=False)
+    usual = configurations.build_values(configurations.Configuration())
+    for name, one in sorted(found.items()):
+        values = configurations.build_values(one)
+        if app.is_json:
+            echo_json({"name": name, **values})
+            continue
+        other = [f"{key}={value}" for key, value in values.items() if value != usual[key]]
+        table.add_row(escape(name), one.algorithm, escape(", ".join(other)))
+    if not app.is_json:
+        open_console().print(table)
+    return 0
+
+
+@command("show")
+@click.argument("name")
+def show(app: App, name: str) -> int:
+    """Show all parameters of one.
+
+    \b
+    fonds configuration show news/DEFAULT
+    """
+    where = parse_name(name)
+    with convert_usage_errors():
+        tables = open_tables(app.open_stores(), app.load_settings())
+        found = configurations.get(tables, where.namespace, where.key)
+    if app.is_json:
+        echo_json({"name": where.key, **configurations.build_values(found)})
+        return 0
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in configurations.build_values(found).items():
+        table.add_row(
+            key, escape("never" if value is None and key in NEVER else _format_value(value))
+        )
+    open_console().print(table)
+    return 0
+
+
+NEVER = ("growth_max", "outliers_factor", "unknown_max", "every_s")
+
+
+@command("set")
+@click.argument("name")
+@click.argument("values", nargs=-1, required=True, metavar="PARAMETER=VALUE…")
+def set_(app: App, name: str, values: tuple[str, ...]) -> int:
+    """Make a configuration, or change parameters of one. Lists have commas between; none is nothing.
+
+    \b
+    fonds configuration set news/stories algorithm=stories half_life_s=86400
+    fonds configuration set news/DEFAULT languages=en,de clusters=none
+    """
+    where = parse_name(name)
+    create_home(app.home)
+    stores = app.open_stores(create=True)
+    tables = open_tables(stores, app.load_settings())
+    said = f"fonds configuration set {name} {' '.join(values)}"
+    with record_act(stores.records, said), convert_usage_errors():
+        validate_conf(where.key)
+        known = configurations.list_configurations(tables, where.namespace).get(where.key)
+        made = configurations.build_configuration(dict(map(_parse_pair, values)), known)
+        configurations.save_configuration(tables, where.namespace, where.key, made)
+    if app.is_json:
+        echo_json({"name": where.key, **configurations.build_values(made)})
+        return 0
+    open_console().print(f"{escape(name)} is kept; the next rebuild goes by it.")
+    return 0
+
+
+@command("remove")
+@click.argument("name")
+def remove(app: App, name: str) -> int:
+    """Forget a configuration; what was built by it stays, and is rebuilt no more. DEFAULT is as at first.
+
+    \b
+    fonds configuration remove news/stories
+    """
+    where = parse_name(name)
+    stores = app.open_stores()
+    tables = open_tables(stores, app.load_settings())
+    with record_act(stores.records, f"fonds configuration remove {name}"):
+        if not configurations.remove(tables, where.namespace, where.key):
+            names = configurations.list_configurations(tables, where.namespace)
+            raise click.UsageError(format_unknown_name("configuration", where.key, names))
+    if app.is_json:
+        echo_json({"removed": where.key})
+        return 0
+    open_console().print(f"{escape(name)} is forgotten.")
+    return 0
+
+
+for each in (list_, show, set_, remove):
+    configuration.add_command(each)
+
+
+def _parse_pair(word: str) -> tuple[str, object]:
+    name, equals, value = word.partition("=")
+    if not equals:
+        raise ValueError(f"{word!r}: write it as PARAMETER=VALUE")
+    return name, configurations.read_value(name, value)
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

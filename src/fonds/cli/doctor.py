@@ -1,0 +1,172 @@
+"""`fonds doctor`: whether this machine and this home are fit to work, and the settings in force."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, echo_json, open_console
+from fonds.config import SETTINGS_FILE, Settings
+from fonds.model.encoding import pluralize
+from fonds.model.errors import FondsError
+from fonds.model.secrets import has_secret, redact_secrets
+
+if TYPE_CHECKING:
+    from fonds.isolation.confinement import Layer
+
+FREE_MIN_BYTES = 1024**3
+LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQLAlchemy", "warcio")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One thing looked at; a `warning` is fine, and could be better."""
+
+    name: str
+    fine: bool
+    detail: str
+    warning: bool = False
+
+
+@command("doctor")
+def doctor(app: App) -> int:
+    """Look whether everything is fit to work, and list the settings in force.
+
+    Exit code 1 when something is not. What is `weaker` works, and this machine could do it better.
+
+    \b
+    fonds doctor
+    fonds doctor --json
+    fonds doctor --set isolation=required
+    """
+    settings = app.load_settings()
+    findings = list(_run_checks(app, settings))
+    values = {
+        name: redact_secrets(value) if isinstance(value, str) else value
+        for name, value in settings.flatten().items()
+    }
+    if app.is_json:
+        echo_json({"findings": findings, "settings": values, "home": str(app.home)})
+    else:
+        _print(findings, values)
+    return 0 if all(finding.fine for finding in findings) else 1
+
+
+def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
+    yield CheckResult("libraries", True, ", ".join(f"{name} {version(name)}" for name in LIBRARIES))
+    yield _check_pdf_extractor(settings)
+    yield _check_disk_space(app.home)
+    if not app.home.is_dir():
+        yield CheckResult("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
+        return
+    writable = os.access(app.home, os.W_OK)
+    told = str(app.home) if writable else f"{app.home} can only be read: nothing can be taken in"
+    yield CheckResult("home", writable, told)
+    yield from _check_settings_file(app.home / SETTINGS_FILE)
+    yield _check_stores(app, settings)
+    yield from _check_readers(app, settings)
+
+
+def _check_pdf_extractor(settings: Settings) -> CheckResult:
+    from fonds.wiring.readers import name_pdf_extractor
+
+    try:
+        return CheckResult("PDF extractor", True, name_pdf_extractor(settings))
+    except FondsError as error:
+        return CheckResult("PDF extractor", False, str(error))
+
+
+def _check_disk_space(home: Path) -> CheckResult:
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    return CheckResult("disk", free >= FREE_MIN_BYTES, f"{free / 1024**3:.1f} GiB free at {place}")
+
+
+def _check_settings_file(path: Path) -> Iterator[CheckResult]:
+    """Whether passwords in it are its owner's alone to read."""
+    if not path.exists() or not has_secret(path.read_text("utf-8")):
+        return
+    mode = stat.S_IMODE(path.stat().st_mode)
+    told = "holds a user or password; its owner alone may read it"
+    if mode & 0o077:
+        told = f"holds a user or password, and others may read it: chmod 600 {path}"
+    yield CheckResult("settings file", not mode & 0o077, told)
+
+
+def _check_stores(app: App, settings: Settings) -> CheckResult:
+    try:
+        stores = app.open_stores(settings)
+        told = f"open; {pluralize(stores.index.count(), 'document')} in the index"
+        if unsent := sum(stores.archive.list_unsent().values()):
+            told += (
+                f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"
+            )
+        return CheckResult("stores", True, told)
+    except FondsError as error:
+        return CheckResult("stores", False, str(error))
+
+
+def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
+    """Starts an isolated reader, asks what confines it, and lets it read a page."""
+    from fonds.wiring.readers import open_readers
+    from fonds.wiring.stores import get_utc_now
+
+    page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
+    with TemporaryDirectory() as spool:
+        try:
+            # What is required and not there is said layer by layer.
+            readers = open_readers(Path(spool), settings.replace_values(isolation="possible"))
+            try:
+                found = readers.parse(
+                    page, "http://doctor.example/", None, get_utc_now(), True, False
+                )
+                yield CheckResult(
+                    "readers", found.status.reason is None, f"answered {found.status}"
+                )
+                for layer, why_not in readers.pool.get_layers().items():
+                    yield _check_layer(layer, why_not, settings)
+            finally:
+                readers.close()
+        except FondsError as error:
+            yield CheckResult("readers", False, str(error))
+
+
+def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> CheckResult:
+    """Whether one layer of a reader's confinement holds, and what follows."""
+    from fonds.isolation.confinement import (
+        ACTIVE_MESSAGES,
+        INACTIVE_MESSAGES,
+    )
+
+    name = f"readers confined by {layer}"
+    if not inactive_reason:
+        return CheckResult(name, True, f"held: {ACTIVE_MESSAGES[layer]}")
+    told = f"not held: {INACTIVE_MESSAGES[layer]}. Why: {inactive_reason}"
+    if settings.isolation == "required":
+        return CheckResult(name, False, f"{told}. Required by the setting isolation.")
+    return CheckResult(name, True, told, warning=True)
+
+
+def _print(findings: list[CheckResult], values: dict[str, object]) -> None:
+    screen = open_console()
+    for finding in findings:
+        colour, word = ("green", "fine") if finding.fine else ("red", "not fine")
+        if finding.warning:
+            colour, word = "yellow", "weaker"
+        screen.print(f"[{colour}]{word:8}[/{colour}] {finding.name}: {escape(finding.detail)}")
+    table = Table(
+        box=None, show_header=False, pad_edge=False, title="\nSettings", title_justify="left"
+    )
+    for name, value in values.items():
+        table.add_row(name, escape(str(value)))
+    screen.print(table)

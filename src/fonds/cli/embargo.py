@@ -1,0 +1,226 @@
+"""`fonds embargo`: files nobody is shown until a date, and which those are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from fonds.cli.acts import (
+    FILES_MAX,
+    parse_sha1s,
+    record_act,
+    validate_note,
+)
+from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.names import SuggestingChoice
+from fonds.isolation.process_identity import find_login_name
+from fonds.model.document import SearchQuery
+from fonds.model.restrictions import EmbargoReason
+from fonds.model.rows import EmbargoRow, TakedownRow
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
+    from fonds.ports import Stores
+    from fonds.restrictions.embargo import EmbargoService
+
+
+@command("embargo")
+@click.argument("keys", nargs=-1, metavar="[SHA1]…")
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    metavar="DATE",
+    help="When it ends, in UTC: a day, from its beginning on, or a moment.",
+)
+@click.option(
+    "--reason",
+    type=SuggestingChoice("reason", map(str, EmbargoReason)),
+    metavar="CLASS",
+    help=f"Why, which everybody is told: {', '.join(map(str, EmbargoReason))}.",
+)
+@click.option("--note", default="", help="Who asked for it and how; shown by this command alone.")
+@click.option(
+    "--query", "searched", metavar="QUERY", help="All files a search finds, 1,000 at most."
+)
+@click.option("--lift", is_flag=True, help="Show these files again now.")
+@click.option("--dry-run", is_flag=True, help="Say which files, and change nothing.")
+def embargo(
+    app: App,
+    keys: tuple[str, ...],
+    until: datetime | None,
+    reason: str | None,
+    note: str,
+    searched: str | None,
+    lift: bool,
+    dry_run: bool,
+) -> int:
+    """Hide files from readers until a date; without SHA-1s, list what is hidden.
+
+    They are kept and worked on, and are in no search, list, count, theme or feed; their addresses answer with
+    the class of the reason and the date. `fonds run` shows them again when it has come.
+
+    \b
+    fonds embargo 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --until 2027-05-01 --reason publication
+    fonds embargo --query 'site:press.example' --until 2027-05-01 --reason rights --dry-run
+    fonds embargo --lift 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
+    """
+    if not keys and searched is None:
+        if until or reason or note or lift or dry_run:
+            raise click.UsageError("say which files, by their SHA-1s or by --query")
+        return _list_embargoes(app)
+    if lift and (until or reason or note or searched is not None):
+        raise click.UsageError("--lift takes SHA-1s alone")
+    if not (lift or dry_run) and (until is None or reason is None):
+        raise click.UsageError("say until when and why: --until DATE --reason CLASS")
+    validate_note(note)
+    ends = None if until is None else until.replace(tzinfo=UTC)
+    if ends is not None and ends <= datetime.now(UTC):
+        raise click.UsageError(f"--until {ends:%Y-%m-%d} is over already")
+    named = parse_sha1s(keys)
+    settings = app.load_settings()
+    stores = app.open_stores(settings)
+    files = list(dict.fromkeys([*named, *_search_files(stores, searched)]))
+    if dry_run:
+        return _print_hidden(app, stores, settings, files)
+    if lift:
+        return _lift(app, stores, settings, files)
+    who, now = find_login_name(), datetime.now(UTC)
+    wanted = [EmbargoRow(one, reason or "", note, ends or now, who, now) for one in files]
+    return _hide(app, stores, settings, wanted)
+
+
+def _search_files(stores: Stores, searched: str | None) -> list[str]:
+    """The files of what a search finds. Raises click.UsageError for no query, for too many files, and for
+    `version:all`, because a story found by an earlier version has the file of another."""
+    if searched is None:
+        return []
+    from fonds.search.scan import count_matches, iter_documents
+    from fonds.wiring.stores import has_all_versions
+
+    if has_all_versions(searched):
+        raise click.UsageError(
+            "version:all finds stories whose current version may not match: name files by their SHA-1s"
+        )
+
+    try:
+        found = count_matches(stores.index, SearchQuery(searched))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if found.total > FILES_MAX:
+        raise click.UsageError(
+            f"{found.total:,} documents are found; at most {FILES_MAX:,} at once"
+        )
+    return [one.sha1hex for one in iter_documents(stores.index, found.query, FILES_MAX)]
+
+
+def _open_hiding(stores: Stores, settings: Settings) -> EmbargoService:
+    from fonds.restrictions.embargo import EmbargoService
+    from fonds.wiring.collections import find_changes
+    from fonds.wiring.stores import get_utc_now
+
+    return EmbargoService(stores, find_changes(stores, settings), get_utc_now)
+
+
+def _hide(app: App, stores: Stores, settings: Settings, embargoes: Sequence[EmbargoRow]) -> int:
+    from fonds.stores.home_lock import HomeLock
+    from fonds.wiring.stores import are_stores_shared
+
+    gone = {
+        row.sha1hex for row in stores.records.get(TakedownRow, [one.sha1hex for one in embargoes])
+    }
+    with HomeLock(app.home, shared=are_stores_shared(settings)):
+        act = _open_hiding(stores, settings)
+        for one in embargoes:
+            if one.sha1hex in gone:
+                print_note(f"{one.sha1hex} was taken down: nothing is left to be hidden")
+                continue
+            with record_act(stores.records, _describe_embargo_act(one)):
+                row = act.hide(one)
+            if app.is_json:
+                echo_json(_build_json(row))
+            else:
+                open_console().print(
+                    f"{row.sha1hex} is hidden until {row.until:%Y-%m-%d %H:%M} UTC."
+                )
+    return 1 if gone else 0
+
+
+def _describe_embargo_act(row: EmbargoRow) -> str:
+    return f"fonds embargo {row.sha1hex} --until {row.until:%Y-%m-%d} --reason {row.reason_class}"
+
+
+def _lift(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+    from fonds.stores.home_lock import HomeLock
+    from fonds.wiring.stores import are_stores_shared
+
+    code = 0
+    with HomeLock(app.home, shared=are_stores_shared(settings)):
+        act = _open_hiding(stores, settings)
+        for sha1hex in files:
+            with record_act(stores.records, f"fonds embargo --lift {sha1hex}"):
+                is_lifted = act.lift(sha1hex)
+            if not is_lifted:
+                print_note(f"{sha1hex} is under no embargo")
+                code = 1
+            elif app.is_json:
+                echo_json(_build_json(stores.records.get(EmbargoRow, [sha1hex])[0]))
+            else:
+                open_console().print(f"{sha1hex} is shown again.")
+    return code
+
+
+def _print_hidden(app: App, stores: Stores, settings: Settings, files: Sequence[str]) -> int:
+    from fonds.restrictions.traces import find_traces
+    from fonds.wiring.collections import find_tables
+
+    tables = find_tables(stores, settings)
+    for sha1hex in files:
+        one = find_traces(stores, tables, sha1hex)
+        titles = [document.article_title for document in stores.index.get(one.documents).values()]
+        if app.is_json:
+            told = {"sha1hex": sha1hex, "title": next(iter(titles), None), "captures": one.captures}
+            echo_json(told | {"documents": one.documents, "collections": one.collections})
+            continue
+        lines = [
+            f"{sha1hex}  {next(iter(titles), None) or 'no title'}",
+            f"   captures: {one.captures:,}; documents in the index: {len(one.documents):,};"
+            f" collections: {', '.join(one.collections) or 'none'}",
+        ]
+        open_console().print("\n".join(lines), markup=False)
+    if not app.is_json:
+        open_console().print(f"{len(files):,} would be hidden." if files else "Nothing is found.")
+    return 0
+
+
+def _build_json(row: EmbargoRow) -> dict[str, object]:
+    return {
+        "sha1hex": row.sha1hex,
+        "reason_class": row.reason_class,
+        "note": row.note,
+        "until": row.until,
+        "made_by": row.made_by,
+        "row_created": row.row_created,
+        "lifting": row.lifting,
+        "ended": row.ended,
+    }
+
+
+def _list_embargoes(app: App) -> int:
+    from fonds.restrictions.embargo import iter_active_embargoes
+
+    count, now = 0, datetime.now(UTC)
+    for row in iter_active_embargoes(app.open_stores()):
+        count += 1
+        if app.is_json:
+            echo_json(_build_json(row))
+            continue
+        state = "  DUE: fonds run lifts it, or --lift" if row.until <= now else ""
+        state = "  NOT LIFTED TO THE END: say --lift again" if row.lifting else state
+        who = f"until {row.until:%Y-%m-%d %H:%M}  {row.reason_class}  by {row.made_by}"
+        open_console().print(f"{row.sha1hex}  {who}  {row.note}{state}", markup=False)
+    if not count and not app.is_json:
+        open_console().print("Nothing is under embargo.")
+    return 0

@@ -1,0 +1,327 @@
+"""`fonds export`: the library, or what a search finds, as rows or references, with a manifest beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import click
+
+from fonds import __version__
+from fonds.cli.context import App, command, print_note
+from fonds.cli.names import SuggestingChoice
+from fonds.model.document import MatchMode, SearchQuery
+from fonds.model.encoding import pluralize
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.rows import EntryRow
+from fonds.model.suggestions import alternatives, format_unknown_name
+from fonds.ports import Index, Stores
+from fonds.search.earlier_versions import earlier_note
+from fonds.search.export_formats import FORMS, ExportFormat, export_documents
+from fonds.search.export_rows import FIELDS, TABLES, iter_library_rows
+from fonds.search.export_warcs import SUMMARY_URL, MissingDocuments
+from fonds.search.manifest import (
+    SUFFIX,
+    Manifest,
+    ManifestMembers,
+    QueryRecord,
+    build_query_record,
+    write_manifest,
+)
+from fonds.search.scan import (
+    MatchCount,
+    ResultContents,
+    confirm_generation,
+    count_matches,
+    iter_documents,
+)
+
+KINDS = [*map(str, SEARCHED_KINDS), *TABLES]
+
+MISSING_NAMES_MAX = 5
+FILE_ONLY_MESSAGE = "parquet cannot be written to standard output: name a file with --out"
+
+ALONE = "are rows of their own: no QUERY, --collection, --limit or form of references"
+
+
+@dataclass(slots=True)
+class ExportCounts:
+    """What went out: rows of the library are counted here, documents of a result by its contents."""
+
+    contents: ResultContents
+    rows: int = 0
+    query: QueryRecord | None = None
+    members: ManifestMembers | None = None
+    columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
+    missed: MissingDocuments = field(default_factory=MissingDocuments)
+    generation: str | None = None
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.contents.count if self.query else self.rows
+
+
+@command("export")
+@click.argument("query", nargs=-1, metavar="[QUERY]")
+@click.option("--format", "form", type=SuggestingChoice("format", list(FORMS)), default="jsonl")
+@click.option(
+    "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
+)
+@click.option(
+    "--kind", type=SuggestingChoice("kind", KINDS), metavar="KIND", help=f"{alternatives(KINDS)}."
+)
+@click.option("--collection", metavar="NAME")
+@click.option("--limit", type=click.IntRange(1), help="Of a search at most so many documents.")
+@click.option(
+    "--match",
+    type=SuggestingChoice("kind of match", list(MatchMode)),
+    default=MatchMode.EXACT.value,
+    show_default=True,
+    help="exact: documents with all words of QUERY; best: documents with any of them.",
+)
+@click.option("--no-text", is_flag=True, help="Leave the texts out.")
+def export(
+    app: App,
+    query: tuple[str, ...],
+    form: str,
+    out: str | None,
+    kind: str | None,
+    collection: str | None,
+    limit: int | None,
+    match: str,
+    no_text: bool,
+) -> int:
+    """Write one row for each file, or for each document a QUERY finds: hashes, capture, metadata, text.
+
+    Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
+    large, in an order of its own. bibtex and csl are references, warc and wacz the archived captures
+    themselves, all of documents alone. Beside FILE a manifest FILE.manifest.json says query, fields, count,
+    hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites whom,
+    `--kind ledger` all that came in and what became of it, with counts that add up. What is under embargo
+    is left out. Exit code 1 when bytes of a document could not be had.
+
+    \b
+    fonds export > library.jsonl
+    fonds export --format parquet --out library.parquet --kind pdf
+    fonds export 'flood year:2024' --format csv --out floods.csv --no-text
+    fonds export --kind ledger --format csv --out ledger.csv
+    fonds export author:müller --format bibtex
+    fonds export 'flood kind:story' --format wacz --out floods.wacz
+    """
+    if form == "parquet" and out is None:
+        raise click.UsageError(FILE_ONLY_MESSAGE)
+    if kind in TABLES and (query or collection or limit or FORMS[form].rows is None):
+        raise click.UsageError(f"{kind} {ALONE}")
+    stores = app.open_stores().for_readers()
+    text = " ".join(query) or ("" if FORMS[form].rows else "*")
+    if limit is not None and not text:
+        raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
+    found = None
+    done = ExportCounts(
+        ResultContents(), members=ManifestMembers(stores.records) if out is not None else None
+    )
+    if kind is not None and kind in TABLES:
+        pieces = _export_table(stores, FORMS[form], done, kind)
+    elif text:
+        found = _find_result(stores, text, kind, collection, MatchMode(match))
+        if found.total and not app.is_quiet:
+            print_note(_format_limit(found.total, limit))
+        pieces = _export_result(stores, FORMS[form], done, found, limit, with_text=not no_text)
+    else:
+        pieces = _export_library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
+    _write(out, form, done, pieces, stores.index)
+    if not done.count:
+        options = {
+            "format": form, "out": out, "kind": kind, "collection": collection, "limit": limit,
+            "match": match,
+        }  # fmt: skip
+        again = _command(app, options, no_text=no_text)
+        for sentence in _explain_empty(stores, kind, collection, found, again):
+            print_note(sentence)
+    _say_missed(done.missed)
+    if out is not None and not app.is_quiet:
+        print_note(f"{_format_count(done, form)} in {out}, and {out}{SUFFIX} beside it")
+    return 1 if done.missed.count else 0
+
+
+def _format_count(counts: ExportCounts, form: str) -> str:
+    if FORMS[form].rows is not None:
+        return pluralize(counts.count, "row")
+    return pluralize(counts.count - counts.missed.count, "document")
+
+
+def _say_missed(missed: MissingDocuments) -> None:
+    """Say which documents could not be written."""
+    for one in missed.first[:MISSING_NAMES_MAX]:
+        print_note(f"not in it: {one.id}: {one.why}")
+    if missed.count > MISSING_NAMES_MAX:
+        print_note(
+            f"and {missed.count - MISSING_NAMES_MAX:,} more; the last record, {SUMMARY_URL}, names them"
+        )
+
+
+def _write(
+    out: str | None, form: str, counts: ExportCounts, pieces: Iterator[bytes], index: Index
+) -> None:
+    """To standard output, or to a file with its manifest."""
+    if out is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return
+    digest = _write_file(Path(out), pieces)
+    manifest = _build_manifest(Path(out), form, counts, digest)
+    if counts.generation is not None:
+        manifest = replace(manifest, generation=confirm_generation(index, counts.generation))
+    write_manifest(Path(out), manifest)
+
+
+def _find_result(
+    stores: Stores, text: str, kind: str | None, collection: str | None, match: MatchMode
+) -> MatchCount:
+    """What a query finds. Raises click.UsageError for a query that is none."""
+    query = SearchQuery(
+        text,
+        kinds=[Kind(kind)] if kind else [],
+        collections=[collection] if collection else [],
+        match=match,
+    )
+    try:
+        return count_matches(stores.index, query)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _format_limit(total: int, limit: int | None) -> str:
+    if limit is not None and limit < total:
+        return f"{pluralize(total, 'document')} found; the first {limit:,} of them are written"
+    written = "it is written" if total == 1 else "all of them are written"
+    return f"{pluralize(total, 'document')} found; {written}"
+
+
+def _export_result(
+    stores: Stores,
+    form: ExportFormat,
+    counts: ExportCounts,
+    matches: MatchCount,
+    limit: int | None,
+    *,
+    with_text: bool,
+) -> Iterator[bytes]:
+    counts.query, counts.generation = build_query_record(matches, limit), matches.generation
+    # What comes while it is written is written too.
+    documents = counts.contents.collect(
+        iter_documents(stores.index, matches.query, limit or sys.maxsize)
+    )
+    if counts.members is not None:
+        documents = counts.members.collect(documents)
+    return export_documents(form, stores, documents, with_text=with_text, missed=counts.missed)
+
+
+def _export_library(
+    stores: Stores,
+    form: ExportFormat,
+    counts: ExportCounts,
+    kind: str | None,
+    collection: str | None,
+    *,
+    with_text: bool,
+) -> Iterator[bytes]:
+    def counted() -> Iterator[dict[str, object]]:
+        for row in iter_library_rows(stores, with_text=with_text):
+            if kind in (None, row["kind"]) and collection in (None, row["collection"]):
+                counts.rows += 1
+                yield row
+
+    return form.rows(counted(), FIELDS) if form.rows else iter(())
+
+
+def _export_table(
+    stores: Stores, form: ExportFormat, counts: ExportCounts, name: str
+) -> Iterator[bytes]:
+    table = TABLES[name]
+    counts.columns = table.columns
+
+    def counted() -> Iterator[dict[str, object]]:
+        for row in table.rows(stores):
+            counts.rows += 1
+            yield row
+
+    return form.rows(counted(), table.columns) if form.rows else iter(())
+
+
+def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) -> Manifest:
+    from fonds.wiring.stores import get_utc_now
+
+    return Manifest(
+        file=path.name,
+        format=form,
+        rows=counts.count,
+        sha256=digest,
+        fields=list(counts.columns) if FORMS[form].rows is not None else [],
+        written_at=get_utc_now(),
+        fonds=__version__,
+        asked=counts.query,
+        documents_sha256=counts.contents.sha256hex if counts.query else None,
+        extractors=list(counts.members.extractors) if counts.members else (),
+        documents=counts.members.lines if counts.members and counts.query else None,
+    )
+
+
+def _command(app: App, options: Mapping[str, object], *, no_text: bool) -> str:
+    """Return the command line of an export with these options, up to its query."""
+    named = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return app.format_command(
+        shlex.join(["export", *named, *(["--no-text"] if no_text else []), "--"])
+    )
+
+
+def _explain_empty(
+    stores: Stores, kind: str | None, collection: str | None, found: MatchCount | None, command: str
+) -> Iterator[str]:
+    """Return sentences that say why an export has no rows. `command` exports another query."""
+    if kind is not None and kind in TABLES:
+        yield f"0 rows: {TABLES[kind].empty}"
+    elif found is not None:
+        yield from _nothing_found(stores, found.query, command)
+    elif collection is not None and collection not in (known := _collections(stores)):
+        yield f"0 rows: {format_unknown_name('collection', collection, known)}"
+    else:
+        what = f"no file of the kind {kind}" if kind else "no file"
+        where = f"in the collection {collection}" if collection else "here"
+        yield f"0 rows: {what} is {where}"
+
+
+def _collections(stores: Stores) -> list[str]:
+    return sorted(name for (name,) in stores.records.count(EntryRow, ("collection",)))
+
+
+def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:
+    """Return what `fonds search` says of a query that finds nothing."""
+    results = stores.index.search(replace(query, count_max=1, facet_values_max=0))
+    yield "0 documents: nothing found."
+    yield from results.notes
+    if (note := earlier_note(results)) is not None and results.earlier_text is not None:
+        yield f"{note}; to export them: {command} {shlex.quote(results.earlier_text)}"
+
+
+def _write_file(path: Path, pieces: Iterator[bytes]) -> str:
+    """Whole or not at all: under another name until it is complete. The SHA-256 of what was written."""
+    partial = path.with_name(path.name + ".part")
+    digest = hashlib.sha256()
+    try:
+        with partial.open("wb") as stream:
+            for piece in pieces:
+                digest.update(piece)
+                stream.write(piece)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
+    return digest.hexdigest()

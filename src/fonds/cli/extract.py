@@ -1,0 +1,145 @@
+"""`fonds extract`: what would be learned from files, as JSON lines; stores nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from fonds.cli.context import App, command, echo_json
+from fonds.cli.inputs import check_warc_base, expand_names
+from fonds.ingest.bulk.record_reading import (
+    RecordState,
+    StepFunction,
+    StepOutput,
+    identify,
+    read_body,
+)
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Disposition, Verdict
+from fonds.model.entry import Entry
+from fonds.model.errors import FondsError
+from fonds.model.pdf import PdfText
+from fonds.model.story import ParsedPage
+from fonds.papers.article_result import ArticleResult
+from fonds.ports import Archive, Source
+from fonds.queues.messages.envelope import encode_story
+
+
+@command("extract")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
+@click.option(
+    "--follow",
+    "follow_links",
+    is_flag=True,
+    default=None,
+    help="Follow links that lead out of the folders named here, and note each.",
+)
+def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
+    """Say what would be learned from these files, one JSON object a body; stores nothing.
+
+    Each object has `path sha1hex kind status reason detail url`, and `pdf`, `story` or `article` with the
+    whole record. Exit code 1 when something could not be read.
+
+    \b
+    fonds extract paper.pdf
+    fonds extract crawl.warc.gz | jq -r 'select(.kind == "story") | .story.content_metadata.article_title'
+    """
+    from fonds.wiring.pipelines import create_named_source
+    from fonds.wiring.readers import count_cores, open_readers
+    from fonds.wiring.steps import build_reading_steps
+    from fonds.wiring.stores import open_archive
+
+    check_warc_base(flags["warc_base"])
+    settings = app.load_settings(**flags)
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="fonds-extract-") as scratch:
+        home = Path(scratch)
+        source = create_named_source(expand_names(paths, home), home, settings)
+        readers = open_readers(home / "tmp", settings)
+        try:
+            archive = open_archive(home, settings)
+            steps = build_reading_steps(archive, readers, settings)
+            for line in _iter_ordered(
+                source, archive, steps, settings.work.children or count_cores()
+            ):
+                failed = failed or line["status"] == Verdict.QUARANTINED
+                echo_json(line)
+        finally:
+            readers.close()
+    return 1 if failed else 0
+
+
+def _iter_ordered(
+    source: Source, archive: Archive, steps: Mapping[str, StepFunction], workers: int
+) -> Iterator[dict[str, Any]]:
+    """The lines of all captures in the order found, several being read at once, few held in memory."""
+    waiting: deque[Future[dict[str, Any]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for row in source.iter_inputs():
+            for found in source.iter_entries(row):
+                if isinstance(found, Entry) and isinstance(found.item, Capture):
+                    waiting.append(pool.submit(_build_line, found.item, archive, steps))
+                if len(waiting) > 4 * workers:
+                    yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _build_line(
+    capture: Capture, archive: Archive, steps: Mapping[str, StepFunction]
+) -> dict[str, Any]:
+    found = identify(steps, capture)
+    if found.file is None:
+        return _build_report(found, found.ending, {"sha1hex": _hash_body(archive, capture)})
+    if found.ending != DONE:
+        return _build_report(found, found.ending, {})
+    learned = read_body(steps, found, found.file)
+    return _build_report(found, learned.ended, _build_fields(learned.output))
+
+
+def _hash_body(archive: Archive, capture: Capture) -> str | None:
+    """The SHA-1 of a body that is no file to Fonds; None for one without bytes, or that cannot be read."""
+    try:
+        body = archive.read(capture.place).body
+    except FondsError:
+        return None
+    return sha1(body, usedforsecurity=False).hexdigest() if body else None
+
+
+def _build_fields(output: StepOutput | None) -> dict[str, Any]:
+    match output:
+        case PdfText():
+            return {"pdf": msgspec.to_builtins(output)}
+        case ParsedPage():
+            story = encode_story(output.story, html=True)
+            return {"story": story | {"story_id": output.story_id, "extractor": output.extractor}}
+        case ArticleResult():
+            kept = output.reading.reading
+            told = msgspec.json.decode(kept.full_json) if kept.full_json else {"error": kept.error}
+            return {"article": told}
+    return {}
+
+
+def _build_report(
+    record: RecordState, ending: Disposition, fields: dict[str, Any]
+) -> dict[str, Any]:
+    file = record.file
+    return {
+        "path": str(record.capture.place),
+        "sha1hex": file.sha1 if file else None,
+        "kind": file.kind if file else None,
+        "status": ending.verdict,
+        "reason": ending.reason,
+        "detail": ending.detail,
+        "url": record.capture.url,
+        **fields,
+    }

@@ -1,0 +1,461 @@
+"""`fonds failures`: what is in quarantine and why, trying it again, and accepting it as final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from fonds.cli.acts import find_local_user, record_act
+from fonds.cli.context import App, command, echo_json, open_console, pipeline_option, print_note
+from fonds.cli.inputs import resolve_paths
+from fonds.cli.live_view import format_time
+from fonds.cli.names import SuggestingChoice
+from fonds.cli.pipeline_run import run_and_report
+from fonds.config import Settings
+from fonds.failures.decisions import (
+    NOTE_MAX_CHARS,
+    FailureAct,
+    accept,
+    list_pipelines,
+    list_settled_notes,
+    list_unread_inputs,
+    retry,
+    set_note,
+)
+from fonds.failures.entries import FailureList, FailureQuery, list_failed_entries, list_failures
+from fonds.failures.groups import FailureGroup
+from fonds.failures.refusals import count_refused, list_refused_entries
+from fonds.failures.retries import RetryGroup
+from fonds.model.disposition import Reason
+from fonds.model.message import Subscription
+from fonds.model.rows import EntryRow, FailureNoteRow
+from fonds.pipelines.runtime.intake import Intake, IntakeCounts
+from fonds.ports import Records, Stores
+from fonds.stores.home_lock import HomeLock
+
+# `fonds failures note`, and what is told of notes.
+
+
+def set_group_note(
+    app: App, records: Records, query: FailureQuery, note: str | None, owner: str | None
+) -> int:
+    """Note something about the group asked for, or clear it. Raises click.UsageError for what is missing."""
+    from fonds.wiring.stores import get_utc_now
+
+    if not query.group or query.step or query.reason or query.keys:
+        raise click.UsageError("say which group: --group, and --pipeline where several have it")
+    if note is None and owner is None:
+        raise click.UsageError("give --note or --owner; both empty clear the note")
+    pipelines = [query.pipeline] if query.pipeline else list_pipelines(records, query.group)
+    if len(pipelines) != 1:
+        told = f"{', '.join(pipelines)} have it: give --pipeline" if pipelines else "there is none"
+        raise click.UsageError(f"the group {query.group}: {told}")
+    with record_act(records, f"fonds failures note --group {query.group}"):
+        try:
+            row = set_note(
+                records, pipelines[0], query.group,
+                note=note or "", owner=owner or "", columns=find_local_user(), moment=get_utc_now(),
+            )  # fmt: skip
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    if app.is_json:
+        echo_json({"noted": row})
+    else:
+        said = format_note(row) if row else "nothing is noted of it any more"
+        open_console().print(f"group {query.group}: {said}", markup=False)
+    return 0
+
+
+def format_note(row: FailureNoteRow) -> str:
+    """A note in one line."""
+    return "; ".join(_iter_parts(row))
+
+
+def _iter_parts(row: FailureNoteRow) -> Iterator[str]:
+    if row.note:
+        yield row.note
+    if row.owner:
+        yield f"left to {row.owner}"
+    yield f"noted by {row.noted_by}, {row.noted_at:%Y-%m-%d}"
+
+
+LISTED = 50
+DETAIL_CHARS = 200
+NOTE = "note"
+
+
+@command("failures")
+@click.argument(
+    "action", required=False, type=SuggestingChoice("action", [*map(str, FailureAct), NOTE])
+)
+@pipeline_option
+@click.option("--reason", type=SuggestingChoice("reason", map(str, Reason)), metavar="REASON")
+@click.option("--step", metavar="STEP", help="Only what failed at this step.")
+@click.option("--group", metavar="ID", help="Only this group of failures.")
+@click.option("--key", multiple=True, metavar="SHA1|ID", help="Only this file or capture.")
+@click.option(
+    "--list", "listed", is_flag=True, help="One line for each failure, not for each reason."
+)
+@click.option(
+    "--refused",
+    "shows_refused",
+    is_flag=True,
+    help="Show what was refused, by reason and type; with --list each record.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    help="At most so many groups, or lines of --list [50; with --json all].",
+)
+@click.option(
+    "--note",
+    help="With accept: why it is final; with note: what is to be known of the group;"
+    f" {NOTE_MAX_CHARS} characters at most.",
+)
+@click.option("--owner", metavar="NAME", help="With note: whom the group is left to.")
+@click.option("--yes", is_flag=True, help="With accept: do not ask.")
+def failures(
+    app: App,
+    action: str | None,
+    reason: str | None,
+    step: str | None,
+    group: str | None,
+    key: tuple[str, ...],
+    listed: bool,
+    shows_refused: bool,
+    limit: int | None,
+    note: str | None,
+    owner: str | None,
+    yes: bool,
+    **flags: Any,
+) -> int:
+    """Show what failed, in groups of one step, reason, cause and host; `retry` works it off again, `accept`
+    takes it as final, `note` keeps a note on a group, for as long as it is not cleared.
+
+    Nothing that failed is lost: its message waits, whole, until it is tried again or accepted. What could
+    not be read, a file, folder or URL, is read again by `retry`, and by `fonds ingest` of the same path.
+
+    \b
+    fonds failures
+    fonds failures --list --reason broken-pdf
+    fonds failures --refused
+    fonds failures retry --reason missing-source
+    fonds failures accept --group 0123456789abcdef --note "password unknown"
+    fonds failures note --group 0123456789abcdef --note "asked the archive" --owner Ann
+    """
+    asked = FailureQuery(flags["pipeline"], step, reason, key, group)
+    if shows_refused and (action or key or group):
+        raise click.UsageError("--refused goes with --list, --reason, --step, --pipeline, --limit")
+    if action:
+        _check_no_list(action, limit, listed=listed)
+    _check_words(action, note, owner, yes=yes)
+    if action == NOTE:
+        return set_group_note(
+            app, _validate_query(app.open_stores().records, asked), asked, note, owner
+        )
+    if action == FailureAct.RETRY:
+        return _retry(app, app.load_settings(**flags), asked)
+    if action == FailureAct.ACCEPT:
+        return _accept(app, app.load_settings(**flags), asked, note or "", yes=yes)
+    records = _validate_query(app.open_stores().records, asked)
+    if limit is None and not app.is_json:
+        limit = LISTED
+    if shows_refused:
+        _print_refused(app, records, asked, limit, listed=listed)
+    elif listed:
+        _print_list(app, records, asked, limit)
+    else:
+        _print_groups(app, records, asked, limit)
+        _print_settled_notes(app, records)
+    return 0
+
+
+def _check_no_list(action: str, limit: int | None, *, listed: bool) -> None:
+    if listed:
+        raise click.UsageError(f"{action} does something, --list lists: give one of the two")
+    if limit is not None:
+        raise click.UsageError("--limit is for lists")
+
+
+def _check_words(action: str | None, note: str | None, owner: str | None, *, yes: bool) -> None:
+    if yes and action != FailureAct.ACCEPT:
+        raise click.UsageError("--yes goes with accept")
+    if note is not None and action not in (FailureAct.ACCEPT, NOTE):
+        raise click.UsageError("--note goes with accept and with note")
+    if owner is not None and action != NOTE:
+        raise click.UsageError("--owner goes with note")
+
+
+def _validate_query(records: Records, query: FailureQuery) -> Records:
+    """The records, in which such names are known. Raises click.UsageError for others."""
+    from fonds.wiring.pipelines import check_names
+
+    try:
+        check_names(records, pipeline=query.pipeline, step=query.step)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return records
+
+
+def _print_groups(app: App, records: Records, query: FailureQuery, limit: int | None) -> None:
+    found = list_failures(records, query, count_max=limit, with_retries=True)
+    if app.is_json:
+        _echo_groups(found)
+        return
+    screen = open_console()
+    if found.accepted:
+        noun = "failure was" if found.accepted == 1 else "failures were"
+        screen.print(f"{found.accepted:,} {noun} accepted as final.")
+    if not found.total and not found.inputs:
+        if not found.retries:
+            screen.print(_explain_empty(found, query))
+        for retries in found.retries:
+            _print_retries(screen, retries)
+        return
+    _print_found(screen, found)
+    _print_group_total(found)
+    if found.groups:
+        helps = any(one.reason.again for one in found.groups)
+        then = app.format_command(f"failures {'retry' if helps else 'accept'} --group ID")
+        screen.print(f"\nNext: {app.format_command('failures --list')}   or   {then}", markup=False)
+
+
+def _echo_groups(failures: FailureList) -> None:
+    for group in failures.groups:
+        echo_json(group)
+    for name, count in failures.counted.items():
+        echo_json({"reason": name, "count": count, "counted_at": "source"})
+    for row in failures.inputs:
+        echo_json({"input": row})
+    if failures.accepted:
+        echo_json({"reason": str(Reason.ACCEPTED), "count": failures.accepted})
+    for retries in failures.retries:
+        echo_json({"retries": retries})
+    _print_group_total(failures)
+    _print_shown_count(
+        len(failures.inputs), failures.inputs_total, "inputs that were not read to the end"
+    )
+
+
+def _print_settled_notes(app: App, records: Records) -> None:
+    """The notes on what is settled, for as long as nobody clears them."""
+    for row in list_settled_notes(records):
+        if app.is_json:
+            echo_json({"settled": row})
+        else:
+            told = f"{row.failure_group} ({row.reason} at {row.step}): {format_note(row)}"
+            open_console().print(f"Noted, and nothing of it is left: {told}", markup=False)
+
+
+def _explain_empty(failures: FailureList, query: FailureQuery) -> str:
+    if query != FailureQuery():
+        return "Nothing like this has failed."
+    return "Nothing needs someone." if failures.accepted else "Nothing has failed."
+
+
+def _print_found(screen: Console, failures: FailureList) -> None:
+    for group in failures.groups:
+        _print_group(screen, group)
+    for name, count in failures.counted.items():
+        explained = Reason(name).explanation
+        screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explained}")
+        screen.print("   [dim]counted while reading: mend the input, and take it in again[/dim]")
+    for retries in failures.retries:
+        _print_retries(screen, retries)
+    if failures.inputs:
+        noun = "input" if failures.inputs_total == 1 else "inputs"
+        screen.print(f"[bold]{failures.inputs_total:,}[/bold] {noun} could not be read to the end:")
+    for row in failures.inputs:
+        screen.print(f"   {escape(row.path)}: {escape(_shorten_line(row.error or ''))}")
+    _print_shown_count(len(failures.inputs), failures.inputs_total, "of them")
+
+
+def _print_group(screen: Console, group: FailureGroup) -> None:
+    screen.print(
+        f"[bold]{group.count:,}[/bold] [red]{group.reason}[/red] at {escape(group.step)}: "
+        f"{group.reason.explanation}"
+    )
+    if group.cause:
+        screen.print(f"   {escape(group.cause)}")
+    if group.note:
+        screen.print(f"   [yellow]{escape(format_note(group.note))}[/yellow]")
+    if group.sample:
+        screen.print(f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]")
+    days = [f"{at:%Y-%m-%d}" for at in (group.first_at, group.last_at) if at]
+    again = f"try again {group.reason.again}" if group.reason.again else "trying again cannot help"
+    facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
+    screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
+
+
+def _print_retries(screen: Console, group: RetryGroup) -> None:
+    first, known = group.first, Reason(group.reason).explanation if group.reason else ""
+    screen.print(
+        f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at {escape(group.step)}, "
+        f"to be tried again: {known}"
+    )
+    screen.print(
+        f"   [dim]for example {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
+    )
+    facts = [
+        f"attempt {first.attempt} failed",
+        f"next attempt {format_time(first.next_attempt_at)}",
+    ]
+    screen.print(f"   [dim]{' · '.join(facts)}[/dim]")
+
+
+def _print_group_total(failures: FailureList) -> None:
+    total = failures.groups_total
+    _print_shown_count(
+        len(failures.groups), total, f"groups, the largest; --limit {total} shows all"
+    )
+
+
+def _print_refused(
+    app: App, records: Records, query: FailureQuery, limit: int | None, *, listed: bool
+) -> None:
+    found = count_refused(records, query.pipeline, query.step, query.reason)
+    if listed:
+        rows = list_refused_entries(records, query.pipeline, query.step, query.reason, limit)
+        _print_entries(app, rows)
+        _print_shown_count(
+            len(rows), found.total, f"refused records; --limit {found.total} shows all"
+        )
+    else:
+        groups = found.groups[:limit]
+        for group in groups:
+            if app.is_json:
+                echo_json(group)
+            else:
+                kind = f" {group.type}" if group.type else ""
+                open_console().print(
+                    f"{group.count:>9,}  [yellow]{group.reason}[/yellow]{escape(kind)}"
+                    f"  [dim]{group.reason.explanation}[/dim]"
+                )
+        _print_shown_count(len(groups), len(found.groups), "groups; --limit shows more")
+    for name, count in found.counted.items():
+        if app.is_json:
+            echo_json({"reason": name, "count": count, "counted_at": "source"})
+        else:
+            print_note(f"{count:,} {name} more, counted by sources without a row for each")
+    if not (found.groups or found.counted or app.is_json):
+        open_console().print("Nothing was refused.")
+
+
+def _print_entries(app: App, rows: Iterable[EntryRow]) -> None:
+    for row in rows:
+        if app.is_json:
+            echo_json(row)
+        else:
+            open_console().print(
+                f"[yellow]{row.reason}[/yellow] {escape(row.place or row.url)}"
+                f"  [dim]{escape(_shorten_line(row.detail or ''))}[/dim]"
+            )
+
+
+def _print_list(app: App, records: Records, query: FailureQuery, limit: int | None) -> None:
+    rows, total = list_failed_entries(records, query, count_max=limit)
+    screen = open_console()
+    for row in rows:
+        if app.is_json:
+            echo_json(row)
+        else:
+            screen.print(
+                f"[red]{row.reason}[/red] {escape(row.place or row.url)}"
+                f"  [dim]{escape(_shorten_line(row.detail or ''))}[/dim]"
+            )
+    if not rows and not app.is_json:
+        screen.print("Nothing like this waits in quarantine.")
+    _print_shown_count(len(rows), total, f"failures; --limit {total} shows all")
+
+
+def _shorten_line(text: str) -> str:
+    """A text on one line, with an ellipsis where it was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
+
+
+def _print_shown_count(shown_count: int, total: int, action: str) -> None:
+    if shown_count < total:
+        print_note(f"{shown_count:,} of {total:,} {action}")
+
+
+def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
+    from fonds.wiring.pipelines import create_named_source
+    from fonds.wiring.stores import are_stores_shared
+
+    stores, readers, now = _open_stores(app, settings, query)
+    with HomeLock(app.home, shared=are_stores_shared(settings)) as lock:
+        inputs = [
+            row
+            for row in list_unread_inputs(stores.records, query)
+            if row.pipeline == settings.pipeline
+        ]
+        with record_act(stores.records, _build_command("retry", query)):
+            retried = retry(stores, readers, query, now)
+        if not retried.count and not inputs:
+            _print_nothing(app)
+            return 0
+        paths = [row.path for row in inputs]
+        source = create_named_source(paths, app.home, settings)
+        ids = [row.input_id for row in inputs]
+        retried = replace(retried, count=retried.count + len(ids), inputs=ids)
+
+        def feed(intake: Intake, entered: IntakeCounts) -> None:
+            if paths:
+                intake.run(source, entered, resolve_paths(paths))
+
+        return run_and_report(app, settings, stores, lock, feed, retried=retried)
+
+
+def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:
+    """End what fits as accepted, after asking; nothing is worked off."""
+    if query == FailureQuery(query.pipeline):
+        raise click.UsageError("say which: --group, --key, --reason or --step")
+    if len(note) > NOTE_MAX_CHARS:
+        raise click.UsageError(f"--note has at most {NOTE_MAX_CHARS} characters")
+    stores, readers, now = _open_stores(app, settings, query)
+    total = list_failed_entries(stores.records, query, count_max=0)[1]
+    if total and not yes and not app.is_json:
+        click.confirm(f"Accept {total:,} as final? They cannot be tried again", abort=True)
+    with record_act(stores.records, _build_command("accept", query)):
+        count = accept(stores, readers, query, now, note)
+    if app.is_json:
+        echo_json({"accepted": count})
+    elif count:
+        open_console().print(
+            f"{count:,} {'message' if count == 1 else 'messages'} accepted as final."
+        )
+    else:
+        _print_nothing(app)
+    return 0
+
+
+def _build_command(action: str, query: FailureQuery) -> str:
+    """The command, as far as it says which failures; of many keys how many."""
+    flags = {"failure_group": "group"}
+    said = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]
+    keys = [f"--key {query.keys[0]}"] if len(query.keys) == 1 else []
+    keys = [f"of {len(query.keys):,} keys"] if len(query.keys) > 1 else keys
+    return " ".join(["fonds failures", action, *said, *keys])
+
+
+def _open_stores(
+    app: App, settings: Settings, query: FailureQuery
+) -> tuple[Stores, Iterable[Subscription], Callable[[], datetime]]:
+    from fonds.wiring.stores import get_utc_now, list_readers
+
+    stores = app.open_stores(settings)
+    _validate_query(stores.records, query)
+    return stores, list_readers(settings), get_utc_now
+
+
+def _print_nothing(app: App) -> None:
+    if not app.is_json:
+        told = app.format_command("failures")
+        open_console().print(f"Nothing in quarantine fits; `{told}` shows what there is.")

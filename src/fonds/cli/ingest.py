@@ -1,0 +1,221 @@
+"""`fonds ingest`: take in files, archives and indexes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fonds.cli import pipeline_run
+from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
+from fonds.cli.inputs import check_warc_base, expand_names, report_unread, resolve_paths
+from fonds.ingest.sources.link_rows import LinkSample
+from fonds.model.encoding import pluralize
+from fonds.model.entry import Entry
+from fonds.model.rows import InputRow
+from fonds.pipelines.runtime.intake import Intake, IntakeCounts
+from fonds.stores.home_lock import HomeLock, create_home
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
+    from fonds.ingest.sources.link_lists import LimitedSource
+    from fonds.ports import Records
+
+
+# `fonds ingest` for pipelines that begin with links: files that list them, here and elsewhere.
+
+
+URLS_MAX = 5
+NOTHING_NEW_MESSAGE = "Nothing found: no link in these lists that was not taken in before."
+
+
+def ingest_links(
+    app: App,
+    settings: Settings,
+    names: Sequence[str],
+    choice: LinkSample,
+    shuffle: bool,
+    dry_run: bool,
+    enter_only: bool,
+) -> int:
+    """Take in the links of these lists; returns the exit code. Raises click.UsageError for what is none."""
+    from fonds.wiring.links import open_link_lists
+    from fonds.wiring.stores import are_stores_shared
+
+    found = expand_names(names, app.home)
+
+    def source(home: Path, records: Records | None) -> LimitedSource:
+        return open_link_lists(found, home, settings, records, choice, shuffle=shuffle)
+
+    if dry_run:
+        there = app.home.is_dir()
+        with TemporaryDirectory() as passing:
+            records = app.open_stores(settings).records if there else None
+            return _preview_lists(app, source(Path(passing), records), records, settings.pipeline)
+    create_home(app.home)
+    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+        stores = app.open_stores(settings, create=True)
+        lists = source(app.home, stores.records)
+        act = (
+            pipeline_run.run_intake_only
+            if enter_only
+            else partial(pipeline_run.run_and_report, empty_message=NOTHING_NEW_MESSAGE)
+        )
+        feed = _build_feed(lists, resolve_paths(found))
+        return report_unread(lists.problems, act(app, settings, stores, lock, feed))
+
+
+def _build_feed(
+    source: LimitedSource, named_paths: Collection[str]
+) -> Callable[[Intake, IntakeCounts], None]:
+    def feed(intake: Intake, entered: IntakeCounts) -> None:
+        limited = replace(intake, stopping=lambda: intake.stopping() or source.is_done())
+        limited.run(source, entered, named_paths)
+
+    return feed
+
+
+def _preview_lists(app: App, source: LimitedSource, records: Records | None, pipeline: str) -> int:
+    """Read the lists as if they were taken in, and tell what would enter; 1 when one cannot be read."""
+    for found in source.iter_inputs():
+        begun = records.get(InputRow, [(found.input_id, pipeline)]) if records else []
+        if begun and begun[0].finished and found.error is None:
+            _preview_list(app, found, [], Counter(), is_known=True)
+            continue
+        tally: Counter[str] = Counter()
+        urls: list[str] = []
+        for one in source.iter_entries(begun[0] if begun and found.error is None else found):
+            if isinstance(one, Entry):
+                urls.append(one.url)
+            elif not isinstance(one, int):
+                tally.update(one)
+        _preview_list(app, found, urls, tally, is_known=False)
+        if source.is_done():
+            break
+    return report_unread(source.problems, 0)
+
+
+def _preview_list(
+    app: App, row: InputRow, urls: list[str], tally: Counter[str], *, is_known: bool
+) -> None:
+    if app.is_json:
+        told = {"input": row.path, "links": len(urls), "others": tally, "error": row.error}
+        echo_json({**told, "known": is_known, "first": urls[:URLS_MAX]})
+        return
+    others = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
+    told_links = (
+        "it was taken in before"
+        if is_known
+        else f"{pluralize(len(urls), 'link')} would enter{others}"
+    )
+    open_console().print(f"{row.path}: {told_links}", markup=False)
+    for url in urls[:URLS_MAX]:
+        open_console().print(f"  {url}", markup=False)
+
+
+@command("ingest")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option("--warc-base", metavar="DIR|URL", help="Where the WARCs named by a CDX are.")
+@click.option(
+    "--follow",
+    "follow_links",
+    is_flag=True,
+    default=None,
+    help="Follow links that lead out of the folders named here, and note each.",
+)
+@click.option("--collection", metavar="NAME", help="Collection the documents belong to.")
+@pipeline_option
+@click.option(
+    "--copy",
+    "warc_copy_bodies",
+    is_flag=True,
+    default=None,
+    help="Copy bodies out of WARCs into ours.",
+)
+@click.option(
+    "--workers",
+    "work_workers",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Processes to use at most where much is waiting [one a core].",
+)
+@click.option(
+    "--enter-only", is_flag=True, help="Enter the captures and leave the work to workers."
+)
+@click.option(
+    "--max", "count_max", type=click.IntRange(1), metavar="N", help="So many links in this run."
+)
+@click.option(
+    "--sample",
+    type=click.FloatRange(0, 100, min_open=True),
+    metavar="PERCENT",
+    help="A share of links.",
+)
+@click.option("--shuffle", is_flag=True, help="Links in another order than they are listed.")
+@click.option("--dry-run", is_flag=True, help="Tell which links would enter, and enter none.")
+def ingest(
+    app: App,
+    paths: tuple[str, ...],
+    enter_only: bool,
+    count_max: int | None,
+    sample: float | None,
+    shuffle: bool,
+    dry_run: bool,
+    **flags: Any,
+) -> int:
+    """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, folders of them, URLs and s3://BUCKET/PREFIX*.
+
+    Each is recognised by its content. `@list` names a file with one path or URL a line, `-` is standard
+    input. A file from elsewhere is fetched once and kept in the home's inbox.
+    Interrupted at any moment and started again, it goes on; run again on the same files it adds nothing.
+    Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when interrupted.
+
+    A pipeline that begins with links (`csv`, `queue-fetcher`) takes in files that list them: tables of
+    addresses, or whole days of RSS. --max, --sample, --shuffle and
+    --dry-run are for these.
+
+    \b
+    fonds ingest crawl.warc.gz papers/ "old pages.zip"
+    fonds ingest --warc-base /archive/warcs index.cdx
+    fonds ingest @paths.txt --collection elections
+    fonds ingest https://example.org/crawl.warc.gz "s3://bucket/2026/*"
+    fonds ingest --enter-only /archive/2026   # and `fonds work STEP` elsewhere
+    curl -s https://example.org/paper.pdf | fonds ingest -
+    fonds ingest --pipeline csv urls.csv --max 1000
+    fonds ingest --pipeline csv --dry-run s3://bucket/csv/2023-11*
+    """
+    check_warc_base(flags["warc_base"])
+    settings = app.load_settings(**flags)
+    from fonds.wiring.links import takes_links
+
+    if takes_links(settings):
+        wanted = LinkSample(100.0 if sample is None else sample, count_max)
+        return ingest_links(app, settings, paths, wanted, shuffle, dry_run, enter_only)
+    if count_max is not None or sample is not None or shuffle or dry_run:
+        raise click.UsageError(
+            f"--max, --sample, --shuffle and --dry-run are for pipelines that begin with links;"
+            f" {settings.pipeline!r} does not"
+        )
+    found = expand_names(paths, app.home)
+    from fonds.wiring.pipelines import create_named_source
+    from fonds.wiring.stores import are_stores_shared
+
+    create_home(app.home)
+    with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
+        source = create_named_source(found, app.home, settings)
+        stores = app.open_stores(settings, create=True)
+        act = pipeline_run.run_intake_only if enter_only else pipeline_run.run_and_report
+        paths_named = resolve_paths(found)
+        return act(
+            app,
+            settings,
+            stores,
+            lock,
+            lambda intake, entered: intake.run(source, entered, paths_named),
+        )

@@ -1,0 +1,177 @@
+"""`fonds keys`: who may do what over the web, and what they did."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from fonds.access.acts import ActLog
+from fonds.access.keys import AccessKeys
+from fonds.cli.acts import find_local_user, record_act
+from fonds.cli.collection_arguments import convert_usage_errors
+from fonds.cli.context import App, build_global_options, command, echo_json, open_console
+from fonds.cli.names import DAY, CommandGroup, SuggestingChoice
+from fonds.model.access import Role
+from fonds.model.rows import AccessKeyRow
+from fonds.stores.home_lock import create_home
+from fonds.wiring.stores import get_utc_now
+
+ACTS_MAX = 10_000
+
+
+@click.group("keys", cls=CommandGroup)
+@click.pass_context
+def keys(ctx: click.Context, /, **flags: Any) -> None:
+    """Say who may do what over the web: keys with a role, and what was done with them.
+
+    A reader may read, a curator change things, an admin manage keys. Without any key whoever sits at this
+    machine may do everything, and others may read.
+
+    \b
+    fonds keys create anne --role curator
+    fonds keys list
+    fonds keys revoke anne --reason "left the project"
+    fonds keys acts
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+keys.params += build_global_options()
+
+
+@command("create")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=SuggestingChoice("role", map(str, Role)),
+    metavar="ROLE",
+    required=True,
+    help=f"What it may do: {', '.join(map(str, Role))}.",
+)
+@click.option(
+    "--until",
+    type=DAY,
+    metavar="DATE",
+    help="The day it ends, as that begins in UTC [never].",
+)
+def create(app: App, name: str, role: str, until: datetime | None) -> int:
+    """Make a key and show its secret, once: only a hash of it is kept.
+
+    \b
+    fonds keys create anne --role curator --until 2027-12-31
+    """
+    create_home(app.home)
+    records = app.open_stores(create=True).records
+    ends = until.replace(tzinfo=UTC) if until else None
+    who = find_local_user()
+    with record_act(records, f"fonds keys create {name} --role {role}"), convert_usage_errors():
+        made = AccessKeys(records, get_utc_now).create(name, Role(role), who, ends)
+    if app.is_json:
+        echo_json({**_build_json(made.row), "secret": made.secret})
+        return 0
+    open_console().print(f"The key of {name}, who is {role} here. It is shown this once:\n")
+    click.echo(made.secret)
+    return 0
+
+
+@command("list")
+def list_(app: App) -> int:
+    """Show all keys: role, how the secret begins, last use, end; those revoked too.
+
+    \b
+    fonds keys list
+    """
+    found = AccessKeys(app.open_stores().records, get_utc_now).list_all()
+    for row in found:
+        if app.is_json:
+            echo_json(_build_json(row))
+        else:
+            open_console().print(_format_key(row), markup=False)
+    if not found and not app.is_json:
+        open_console().print(
+            "There are no keys: whoever sits at this machine may do everything, others may read."
+        )
+    return 0
+
+
+@command("revoke")
+@click.argument("name")
+@click.option("--reason", required=True, help="Why; shown with the key.")
+def revoke(app: App, name: str, reason: str) -> int:
+    """From now on nobody gets in with this key, nor with a session it began.
+
+    \b
+    fonds keys revoke anne --reason "left the project"
+    """
+    records = app.open_stores().records
+    who = find_local_user()
+    with record_act(records, f"fonds keys revoke {name}"), convert_usage_errors():
+        row = AccessKeys(records, get_utc_now).revoke(name, who, reason)
+    if app.is_json:
+        echo_json(_build_json(row))
+    else:
+        open_console().print(f"{name} is revoked.", markup=False)
+    return 0
+
+
+@command("acts")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, ACTS_MAX),
+    default=50,
+    show_default=True,
+    help="How many, the newest first.",
+)
+def acts(app: App, limit: int) -> int:
+    """Show who changed what and when, over the web and by commands; the newest 100,000 are kept.
+
+    \b
+    fonds keys acts --limit 200
+    """
+    found = ActLog(app.open_stores().records, get_utc_now).list_newest(limit)
+    for row in found:
+        if app.is_json:
+            told = {"at": row.at, "who": row.who, "what": row.what, "outcome": row.outcome}
+            echo_json(told)
+        else:
+            ended = "not finished" if row.outcome is None else row.outcome
+            who = row.who or "this machine"
+            line = f"{row.at:%Y-%m-%d %H:%M:%S}  {who}  {row.what}  {ended}"
+            open_console().print(line, markup=False)
+    if not found and not app.is_json:
+        open_console().print("Nobody changed anything.")
+    return 0
+
+
+def _build_json(row: AccessKeyRow) -> dict[str, object]:
+    """What is told of a key; nothing its secret could be tried against."""
+    return {
+        "name": row.name,
+        "role": row.role,
+        "prefix": row.prefix,
+        "made_by": row.made_by,
+        "row_created": row.row_created,
+        "until": row.until,
+        "last_used": row.last_used,
+        "revoked": row.revoked,
+        "revoked_by": row.revoked_by,
+        "revoked_reason": row.revoked_reason,
+    }
+
+
+def _format_key(row: AccessKeyRow) -> str:
+    used = f"{row.last_used:%Y-%m-%d %H:%M}" if row.last_used else "never"
+    ends = f"  until {row.until:%Y-%m-%d}" if row.until else ""
+    if row.until and row.until <= get_utc_now():
+        ends = f"  EXPIRED {row.until:%Y-%m-%d}"
+    if row.revoked:
+        ends = f"  REVOKED {row.revoked:%Y-%m-%d} by {row.revoked_by}: {row.revoked_reason}"
+    return f"{row.name}  {row.role}  fonds_{row.prefix}_…  last used {used}{ends}"
+
+
+keys.add_command(create)
+keys.add_command(list_)
+keys.add_command(revoke)
+keys.add_command(acts)

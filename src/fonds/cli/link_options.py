@@ -1,0 +1,78 @@
+"""What commands that add sources have in common: options, and what is told of those that were added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from fonds.cli.context import App, echo_json, open_console
+from fonds.cli.names import SuggestingChoice
+from fonds.following.source_edits import SourceOptions
+from fonds.model.entry import TlsCheck
+from fonds.model.rows import SourceRow
+from fonds.pipelines.flavours.registry import list_flavours_from
+from fonds.pipelines.flavours.stages import LINKS
+
+# What commands that take links have in common: their pipeline, and how servers are held to account.
+
+
+tls_option = click.option(
+    "--tls",
+    type=SuggestingChoice("check of TLS", map(str, TlsCheck)),
+    default=str(TlsCheck.FULL),
+    show_default=True,
+    help="How servers are held to account: `old` lets old TLS pass, `none` asks for no certificate.",
+)
+
+
+def build_pipeline_option(default: str, help_text: str) -> Callable[[Any], Any]:
+    """The option of a pipeline that begins with links; `default` is the default."""
+    return click.option(
+        "--pipeline",
+        type=SuggestingChoice("pipeline that begins with links", list_flavours_from(LINKS)),
+        default=default,
+        show_default=True,
+        help=help_text,
+    )
+
+
+_OPTIONS: list[Callable[[Any], Any]] = [
+    click.option("--collection", metavar="NAME", help="Collection its stories belong to."),
+    build_pipeline_option("queue-fetcher", "The pipeline its links go into."),
+    tls_option,
+]
+
+
+def add_source_options(function: Any) -> Any:
+    """The options of commands that add sources."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def build_source_options(
+    app: App, flags: dict[str, Any], kind: str = "feed", title: str = "", folder: str = ""
+) -> SourceOptions:
+    """What a person said of sources to be followed, with the settings where nothing was said."""
+    settings = app.load_settings(collection=flags["collection"])
+    return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])
+
+
+def report_added(
+    app: App, new_rows: list[SourceRow], known_count: int, refused: Mapping[str, str]
+) -> None:
+    """Tell which sources are new, how many were known, and which are none."""
+    if app.is_json:
+        ids = [{"source_id": row.source_id, "url": row.url} for row in new_rows]
+        echo_json({"added": ids, "known": known_count, "refused": refused})
+        return
+    screen = open_console()
+    for row in new_rows:
+        screen.print(f"{row.source_id}  {row.url}", markup=False)
+    for url, why in refused.items():
+        screen.print(f"refused: {url}: {why}", markup=False)
+    known_told = f"; {known_count:,} were followed already" if known_count else ""
+    noun = "source" if len(new_rows) == 1 else "sources"
+    screen.print(f"{len(new_rows):,} {noun} added{known_told}.")

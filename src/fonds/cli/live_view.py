@@ -1,0 +1,261 @@
+"""What goes on in a running pipeline, on a terminal: work by step, refusals by reason, sources, slow hosts.
+
+It asks the stores about once a second, and for no more than a twentieth of the time; what cannot be asked now
+is said to be unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from fonds.fetching.pace import HostLoad
+from fonds.model.disposition import COMES_BACK, Reason, Verdict, Weight
+from fonds.model.errors import FondsError
+from fonds.model.message import Depth, Subscription
+from fonds.model.rows import DispositionRow, SourceRow
+from fonds.ports import Queue, Records
+
+# Times and lengths of time as people read them.
+
+
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def format_time(moment: datetime) -> str:
+    """A time in UTC to the second: `at 2026-11-25 21:04:05 UTC`."""
+    return f"at {moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def format_duration(seconds: float) -> str:
+    """The two largest units a length of time has: `2 d 4 h`, `3 min 5 s`, `0 s`."""
+    left = max(0, round(seconds))
+    told: list[str] = []
+    for size, unit in UNITS:
+        count, left = divmod(left, size)
+        if count or told:
+            told.append(f"{count} {unit}" if count else "")
+        if len(told) == 2:
+            break
+    return " ".join(one for one in told if one) or "0 s"
+
+
+EVERY_S = 1.0
+SHARE_MAX = 0.05
+RATE_OVER_S = 60.0
+REASONS_MAX = 8
+HOSTS_MAX = 8
+COLOURS = {
+    Weight.KEPT: "green",
+    Weight.SET_ASIDE: "blue",
+    Weight.REFUSED: "yellow",
+    Weight.FAILED: "red",
+}
+
+
+class VerdictCounts:
+    """What became of the messages of this process, by step; told by its threads."""
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._ended: dict[str, Counter[str]] = {}
+        self._reasons: Counter[str] = Counter()
+        self._recent: deque[tuple[float, str, int]] = deque()
+        self._begun_s = seconds()
+
+    def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+        """Count a batch that was settled; what comes back has not ended."""
+        ended = Counter(row.verdict for row in rows)
+        reasons = Counter(
+            row.reason for row in rows if row.verdict in _COUNTED_VERDICTS and row.reason
+        )
+        with self._lock:
+            self._ended.setdefault(step, Counter()).update(ended)
+            self._reasons.update(reasons)
+            count = sum(n for verdict, n in ended.items() if verdict not in COMES_BACK)
+            self._recent.append((self._seconds(), step, count))
+            while self._recent and self._recent[0][0] < self._seconds() - RATE_OVER_S:
+                self._recent.popleft()
+
+    def get_verdicts(self, step: str) -> Counter[str]:
+        """How many messages had each verdict at a step."""
+        with self._lock:
+            return Counter(self._ended.get(step, ()))
+
+    def get_reasons(self) -> Counter[str]:
+        """Why messages were dropped or quarantined."""
+        with self._lock:
+            return Counter(self._reasons)
+
+    def compute_rate(self, step: str) -> float:
+        """Messages that ended a second at a step, over the last minute."""
+        with self._lock:
+            now_s = self._seconds()
+            since_s = max(self._begun_s, now_s - RATE_OVER_S)
+            lately = sum(
+                count for at_s, name, count in self._recent if name == step and at_s >= since_s
+            )
+        return lately / max(1.0, now_s - since_s)
+
+
+_COUNTED_VERDICTS = frozenset({Verdict.DROPPED, Verdict.QUARANTINED})
+
+
+@dataclass(slots=True)
+class LiveView:
+    """Shows what goes on while the context lasts. `steps` are those worked here, in order, with what they
+    read; `pipeline` is the one whose sources are told, '' where there are none; `hosts` tells who is slow.
+    """
+
+    screen: Console
+    counts: VerdictCounts
+    queue: Queue
+    records: Records
+    steps: Sequence[tuple[str, Subscription]]
+    pipeline: str
+    hosts: Callable[[], Sequence[HostLoad]]
+    troubles: Callable[[], dict[str, str]]
+    _live: Live = field(init=False)
+    _thread: threading.Thread = field(init=False)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _begun_s: float = field(default_factory=time.monotonic)
+
+    def __enter__(self) -> LiveView:
+        self._live = Live(console=self.screen, auto_refresh=False, redirect_stdout=False)
+        self._live.start()
+        self._thread = threading.Thread(target=self._run, name="view", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join(EVERY_S)
+        self._live.stop()
+
+    def _run(self) -> None:
+        while True:
+            started_s = time.monotonic()
+            self._live.update(self.render(), refresh=True)
+            took_s = time.monotonic() - started_s
+            if self._stop.wait(max(EVERY_S, took_s / SHARE_MAX)):
+                return
+
+    def render(self) -> RenderableType:
+        """All there is to say now."""
+        told: list[RenderableType] = [
+            self._format_head(),
+            _build_work_table(self.counts, [(n, self._get_depth(s)) for n, s in self.steps]),
+        ]
+        if self.pipeline:
+            told.append(self._format_sources())
+        if reasons := self.counts.get_reasons():
+            told.append(_format_refusals(reasons))
+        if hosts := self.hosts():
+            told.append(_build_slowest_table(hosts))
+        told += [Text(f"{name} waits: {why}", style="red") for name, why in self.troubles().items()]
+        return Group(*told)
+
+    def _format_head(self) -> Text:
+        return Text(
+            f"at work for {format_duration(time.monotonic() - self._begun_s)};"
+            " Ctrl-C lets it finish what it has in hand",
+            style="dim",
+        )
+
+    def _get_depth(self, subscription: Subscription) -> Depth | None:
+        try:
+            return self.queue.get_depth(subscription)
+        except FondsError:
+            return None
+
+    def _format_sources(self) -> Text:
+        try:
+            return format_sources(self.records, self.pipeline, datetime.now(UTC))
+        except FondsError:
+            return Text("sources: the records do not answer", style="red")
+
+
+def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
+    """How many sources are followed, due and failing, and when the next is."""
+    where = {"pipeline": pipeline}
+    states = {str(state): n for (state,), n in records.count(SourceRow, ("state",), where).items()}
+    active, others = states.pop("active", 0), "".join(f", {n:,} {s}" for s, n in states.items())
+    due, next_at = 0, None
+    for row in records.find(SourceRow, {**where, "state": "active"}, order=("next_poll",)):
+        if row.next_poll > now:
+            next_at = row.next_poll
+            break
+        due += 1
+    polling = records.count(SourceRow, (), {**where, "polling": True})[()]
+    soon = (
+        f", the next in {format_duration((next_at - now) / timedelta(seconds=1))}"
+        if next_at
+        else ""
+    )
+    return Text(
+        f"sources: {active:,} followed{others}; {polling:,} being polled, {due:,} due{soon}"
+    )
+
+
+def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | None]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("step")
+    for name in ("waiting", "in hand", "delayed", "done", "dropped", "failed", "a second"):
+        table.add_column(name, justify="right")
+    for step, depth in steps:
+        ended = counts.get_verdicts(step)
+        waits = (f"{depth.ready:,}", f"{depth.in_hand:,}", f"{depth.delayed:,}") if depth else "???"
+        ends = (Verdict.DONE, Verdict.DROPPED, Verdict.QUARANTINED)
+        rate = counts.compute_rate(step)
+        table.add_row(
+            step, *waits, *(f"{ended[one]:,}" for one in ends), f"{rate:,.1f}" if rate else ""
+        )
+    return table
+
+
+def _format_refusals(reasons: Counter[str]) -> Text:
+    """The reasons met most often, and how many others there are."""
+    told = Text("ended early: ")
+    for nth, (name, count) in enumerate(reasons.most_common(REASONS_MAX)):
+        told.append(", " if nth else "")
+        told.append(f"{count:,} {name}", style=COLOURS[Reason(name).weight])
+    if len(reasons) > REASONS_MAX:
+        told.append(f", {len(reasons) - REASONS_MAX} more reasons")
+    return told
+
+
+def _build_slowest_table(hosts: Sequence[HostLoad]) -> Table:
+    """Hosts whose links take longest."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("slowest hosts")
+    for name in ("links waiting here", "the next in", "one each", "for"):
+        table.add_column(name, justify="right")
+    longest = sorted(hosts, key=lambda one: -one.duration_s)
+    for one in longest[:HOSTS_MAX]:
+        lasts = format_duration(one.duration_s)
+        table.add_row(
+            Text(one.host),
+            f"{one.waiting:,}",
+            format_duration(one.next_s),
+            f"{one.gap_s:.1f} s",
+            lasts,
+        )
+    if len(hosts) > HOSTS_MAX:
+        table.add_row(Text(f"{len(hosts) - HOSTS_MAX:,} more", style="dim"))
+    return table

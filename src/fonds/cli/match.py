@@ -1,0 +1,167 @@
+"""`fonds match`: papers and references held against the catalogue, in bulk or one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+import msgspec
+from rich.markup import escape
+
+from fonds.bulk.tallies import ExampleCounts, build_json, sum_tallies
+from fonds.cli.catalog import open_catalog
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    print_note,
+)
+from fonds.cli.inputs import open_named_file
+from fonds.cli.names import CommandGroup
+from fonds.cli.table_options import engine_option, workers_option
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.model.rows import CitationRow
+from fonds.papers.bibliography.identifiers import find_doi_in_text
+from fonds.papers.bibliography.reference_parser import parse_reference
+from fonds.papers.bulk_match import PAPERS, REFERENCES
+from fonds.papers.catalog.lookup import find
+from fonds.papers.catalog.match_query import build_citation_query
+from fonds.stores.home_lock import HomeLock
+
+STRING_MAX_CHARS = 4_000
+
+
+@click.group("match", cls=CommandGroup, invoke_without_command=True)
+@engine_option
+@workers_option
+@click.pass_context
+def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int | None:
+    """Hold all references of the papers that are here against the catalogue, then the papers.
+
+    What the step `match` does for papers as they come, for those that are here, in the order of the
+    catalogue; the rows are the same.
+
+    \b
+    fonds match
+    fonds match references --engine spark://master:7077
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+    if ctx.invoked_subcommand is not None:
+        return None
+    # A paper's row says how many citations there are: these first.
+    for what in (REFERENCES, PAPERS):
+        _run(ctx.obj, what, engine, workers)
+    return 0
+
+
+match.params += build_global_options()
+
+
+@command("papers")
+@engine_option
+@workers_option
+def match_papers(app: App, engine: str, workers: int) -> int:
+    """Match every paper whose bibliography is here: the cells of `match0`, and the rows of `matches`.
+
+    \b
+    fonds match papers
+    """
+    return _run(app, PAPERS, engine, workers)
+
+
+@command("references")
+@engine_option
+@workers_option
+def match_references(app: App, engine: str, workers: int) -> int:
+    """Match every reference of every paper: the rows of `citations`.
+
+    \b
+    fonds match references
+    """
+    return _run(app, REFERENCES, engine, workers)
+
+
+@command("strings")
+@click.argument("file", metavar="FILE|URL|-")
+def match_strings(app: App, file: str) -> int:
+    """Match references as they are printed, one a line, and write a JSON line for each.
+
+    \b
+    fonds match strings references.txt > matched.jsonl
+    echo "Brook B. Tides and their banks. J River Res. 1999;7:1-9." | fonds match strings -
+    """
+    kept = open_catalog(app)
+    with open_named_file(file, app) as path:
+        for line in _iter_lines(str(path)):
+            citation = parse_reference(line[:STRING_MAX_CHARS])
+            found = find(kept, build_citation_query(citation))
+            echo_json({"reference": line, **msgspec.to_builtins(found)})
+    return 0
+
+
+@command("citations")
+@click.option("--doi", metavar="DOI", help="Only who cites this.")
+def write_citations(app: App, doi: str | None) -> int:
+    """Write who cites whom, a JSON line for each reference: the citing file, the number of the reference from
+    0, it as printed, the work it was matched with, and how surely.
+
+    \b
+    fonds match citations > citations.jsonl
+    fonds match citations --doi 10.1000/182
+    """
+    bare = find_doi_in_text(doi) if doi else None
+    if doi and bare is None:
+        raise ConfigurationError(f"{doi!r} is no DOI; write it as 10.1000/182")
+    count = 0
+    for row in app.open_stores().records.find(CitationRow, {"doi": bare} if bare else None):
+        echo_json(row)
+        count += 1
+    if not count:
+        print_note("nothing here was found to cite it" if bare else "no reference was matched yet")
+    return 0
+
+
+def _run(app: App, subject: str, engine: str, workers: int) -> int:
+    from fonds.wiring.jobs import build_match_job, open_engine
+    from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
+
+    settings = app.load_settings()
+    running = open_engine(engine, app.home, settings, workers=workers)
+    app.require_home()
+    open_catalog(app)
+    # Everything is there and of this version before processes open it.
+    close_stores(app.open_stores(settings, create=True))
+    with HomeLock(app.home, shared=are_stores_shared(settings)):
+        done = sum_tallies(running.run(build_match_job(subject, app.home, settings, get_utc_now())))
+    _print_result(app, subject, done)
+    return 0
+
+
+def _print_result(app: App, subject: str, tallies: ExampleCounts) -> None:
+    counts: Mapping[str, int] = tallies.counts
+    if app.is_json:
+        echo_json({"what": subject, **build_json(tallies)})
+        return
+    screen = open_console()
+    screen.print(f"{sum(counts.values()):,} {subject} held against the catalogue.")
+    for word, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        screen.print(f"  {count:>12,}  {escape(word)}")
+
+
+def _iter_lines(file: str) -> Iterator[str]:
+    try:
+        stream = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115, PTH123
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
+    with stream:
+        while line := stream.readline(STRING_MAX_CHARS * 4):
+            if text := line.decode("utf-8", "replace").strip():
+                yield text
+
+
+for _one in (match_papers, match_references, match_strings, write_citations):
+    match.add_command(_one)

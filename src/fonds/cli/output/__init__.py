@@ -1,1 +1,0 @@
-"""What is written to standard output and standard error, and in which form."""

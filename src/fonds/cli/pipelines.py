@@ -1,0 +1,77 @@
+"""`fonds pipelines`: which flavours there are, and pictures of them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, echo_json, open_console
+from fonds.model.step import Pipeline
+
+
+@command("pipelines")
+@click.argument("names", nargs=-1, metavar="[PIPELINE]…")
+@click.option("--svg", is_flag=True, help="Write one as SVG to standard output.")
+def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
+    """List the pipelines, or draw some: which topic each stage reads and writes.
+
+    `fonds ingest --pipeline NAME` takes something in by one; the setting `pipeline` chooses one for a
+    home. Public topics, marked with an asterisk, are for others to read and write too.
+
+    \b
+    fonds pipelines
+    fonds pipelines library archive-only
+    fonds pipelines library --svg > library.svg
+    """
+    from fonds.pipelines.diagram import draw_svg, format_tree
+    from fonds.pipelines.flavours.registry import PIPELINES
+    from fonds.wiring.stores import get_pipeline
+
+    settings = app.load_settings()
+    chosen = [get_pipeline(name, settings) for name in names or PIPELINES]
+    if svg:
+        if len(names) != 1:
+            raise click.UsageError("--svg draws one pipeline: name it")
+        sys.stdout.write(draw_svg(chosen[0]))
+    elif app.is_json:
+        for one in chosen:
+            echo_json(_build_json(one, one.name == settings.pipeline))
+    elif names:
+        open_console().print("\n\n".join(format_tree(one) for one in chosen), markup=False)
+    else:
+        _print_list(app, chosen, settings.pipeline)
+    return 0
+
+
+def _build_json(pipeline: Pipeline, is_configured: bool) -> dict[str, object]:
+    return {
+        "name": pipeline.name,
+        "about": pipeline.about,
+        "chosen": is_configured,
+        "entry": pipeline.entry.name,
+        "stages": [
+            {
+                "stage": stage.name,
+                "reads": stage.reads.name,
+                "writes": [topic.name for topic in stage.writes],
+                "omits": [f"{o.payload.__name__} {o.tag or ''}".strip() for o in stage.omits],
+            }
+            for stage in pipeline.stages
+        ],
+    }
+
+
+def _print_list(app: App, pipelines: list[Pipeline], configured_name: str) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("Pipeline", "Stages", "What it is for"):
+        table.add_column(title)
+    for one in pipelines:
+        name = f"{one.name} (this home's)" if one.name == configured_name else one.name
+        table.add_row(escape(name), str(len(one.stages)), escape(one.about))
+    screen = open_console()
+    screen.print(table)
+    ingest = app.format_command("ingest --pipeline NAME PATH…")
+    screen.print(f"\nNext: {app.format_command('pipelines NAME')}   or   {ingest}", markup=False)

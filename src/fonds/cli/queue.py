@@ -1,0 +1,347 @@
+"""`fonds queue` and `fonds topics`: what waits and what people may do to it, what travels where."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    pipeline_option,
+    print_note,
+)
+from fonds.cli.inputs import open_named_file
+from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.model.disposition import Reason
+from fonds.model.encoding import pluralize
+from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.secrets import redact_secrets
+from fonds.model.step import Topic
+from fonds.pipelines.runtime import queue_dump as dumping
+from fonds.pipelines.runtime.quarantine import release as release_quarantine
+from fonds.ports import Queue, Stores
+from fonds.queues.messages.contracts import CONTRACTS
+
+if TYPE_CHECKING:
+    from fonds.config import Settings
+
+EXCERPT_CHARS = 300
+RENEW_MAX = 1000
+TOPICS_WIDTH = 200
+
+
+@click.group("queue", cls=CommandGroup)
+@click.pass_context
+def queue(ctx: click.Context, /, **flags: Any) -> None:
+    """Look at the queue, take messages off it into a file and put them back.
+
+    ADDRESS is a step's name or NAME-in for what waits for it, NAME-quar for what it set apart.
+
+    \b
+    fonds queue list
+    fonds queue peek extract_pdf-quar
+    fonds queue dump extract_pdf-quar stuck.warc.gz
+    fonds queue load stuck.warc.gz --to extract_pdf
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+queue.params += build_global_options()
+
+
+@command("list")
+@pipeline_option
+def list_(app: App, **flags: Any) -> int:
+    """How many messages wait for each step.
+
+    \b
+    fonds queue list
+    fonds queue list --json
+    """
+    waiting, subscriptions = _open(app, flags)
+    depths = [(one, waiting.get_depth(one)) for one in subscriptions]
+    if app.is_json:
+        for one, depth in depths:
+            echo_json({"subscription": one.name, "topic": one.topic, "depth": depth})
+        return 0
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Step")
+    for title in ("Ready", "In hand", "Delayed", "Quarantined"):
+        table.add_column(title, justify="right")
+    for one, depth in depths:
+        counts = (depth.ready, depth.in_hand, depth.delayed, depth.quarantined)
+        table.add_row(one.name, *(f"{count:,}" for count in counts))
+    open_console().print(table)
+    return 0
+
+
+@command("peek")
+@pipeline_option
+@click.argument("address")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
+def peek(app: App, address: str, count: int, **flags: Any) -> int:
+    """Show the first messages that wait, and give them back.
+
+    Each then counts as handed out once more; one that was handed out 20 times and never settled is set
+    apart by its step.
+
+    \b
+    fonds queue peek parse_story
+    fonds queue peek extract_pdf-quar --count 20 --json
+    """
+    waiting, subscriptions = _open(app, flags)
+    place = dumping.resolve_address(address, subscriptions)
+    ready = _count_ready(waiting, place, subscriptions)
+    seen = dumping.peek(waiting, place, count)
+    for delivery in seen:
+        _print_delivery(app, delivery)
+    if not seen and not app.is_json:
+        open_console().print(f"Nothing is ready at {place}.")
+    if len(seen) < ready:
+        print_note(f"{len(seen):,} of about {ready:,} that are ready at {place}")
+    return 0
+
+
+def _open_stories(place: str, stores: Stores, settings: Settings) -> dumping.FindStory:
+    """What makes stories of the messages at an address."""
+    from fonds.ingest.queued_stories import QueuedStories
+    from fonds.wiring.stores import get_configured_pipeline, list_readers
+
+    read_by = zip(list_readers(settings), get_configured_pipeline(settings).stages, strict=True)
+    topic = next(stage.reads for one, stage in read_by if place in (one.incoming, one.quarantine))
+    return QueuedStories(topic, stores.archive)
+
+
+def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]) -> int:
+    """How many messages may be taken at an address, as the queue counts them."""
+    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    depth = queue.get_depth(whose)
+    return depth.quarantined if place == whose.quarantine else depth.ready
+
+
+@command("dump")
+@pipeline_option
+@click.argument("address")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--max", "count_max", type=click.IntRange(1), help="Not more than so many.")
+@click.option("--keep", is_flag=True, help="Leave them on the queue (1,000 at most).")
+def dump(
+    app: App, address: str, file: Path, count_max: int | None, keep: bool, **flags: Any
+) -> int:
+    """Take messages off the queue into a WARC file, each once it is safely on the disk.
+
+    Messages about stories are written as Media Cloud's `dump_archives` writes them, so that its
+    `StoryArchiveReader` reads the file; `fonds queue load` takes every message. Until they are loaded again
+    `fonds audit` misses them.
+
+    \b
+    fonds queue dump extract_pdf-quar stuck.warc.gz
+    fonds queue dump parse_story sample.warc.gz --max 100 --keep
+    """
+    from fonds.wiring.stores import list_readers
+
+    settings = app.load_settings(**flags)
+    stores, subscriptions = app.open_stores(settings), list_readers(settings)
+    waiting = stores.queue
+    place = dumping.resolve_address(address, subscriptions)
+    if keep:
+        count_max = min(count_max or RENEW_MAX, RENEW_MAX)
+    try:
+        with file.open("xb") as out:
+            ready = _count_ready(waiting, place, subscriptions)
+            batches = dumping.dump(
+                waiting,
+                place,
+                out,
+                count_max=count_max,
+                releases=keep,
+                find_story=_open_stories(place, stores, settings),
+                filename=file.name,
+            )
+            count = _report_count(app, batches, f"written to {file}")
+    except FileExistsError:
+        raise click.UsageError(f"{file} is there already; choose another name") from None
+    except OSError as error:
+        raise click.UsageError(f"{file} cannot be written: {error.strerror}") from error
+    if count < ready:
+        print_note(f"{count:,} of about {ready:,} that were ready at {place}")
+    return 0
+
+
+@command("load")
+@pipeline_option
+@click.argument("file", metavar="FILE|URL")
+@click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
+def load(app: App, file: str, to: str | None, **flags: Any) -> int:
+    """Put the messages of a dump back on the queue. Twice does no harm.
+
+    \b
+    fonds queue load stuck.warc.gz --to extract_pdf
+    """
+    with open_named_file(file, app) as path:
+        if not path.is_file():
+            raise click.UsageError(f"{file}: no such file")
+        waiting, subscriptions = _open(app, flags)
+        _report_count(app, dumping.load(waiting, path, subscriptions, to), "put on the queue")
+    return 0
+
+
+@command("purge")
+@pipeline_option
+@click.argument("address")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
+    """Throw away what waits. Each message ends as dropped, with the reason `purged`.
+
+    \b
+    fonds queue purge extract_pdf-quar --yes
+    """
+    from fonds.wiring.stores import get_utc_now, list_readers
+
+    settings = app.load_settings(**flags)
+    stores, subscriptions = app.open_stores(settings), list_readers(settings)
+    place = dumping.resolve_address(address, subscriptions)
+    whose = next(one for one in subscriptions if place in (one.incoming, one.quarantine))
+    if not yes:
+        count = _count_ready(stores.queue, place, subscriptions)
+        click.confirm(f"Throw away about {pluralize(count, 'message')} at {place}?", abort=True)
+    batches = dumping.purge(stores.queue, stores.ledger, place, whose, get_utc_now)
+    _report_count(app, batches, "thrown away")
+    return 0
+
+
+@command("release")
+@pipeline_option
+@click.argument("step")
+@click.option("--reason", type=SuggestingChoice("reason", map(str, Reason)), metavar="REASON")
+def release(app: App, step: str, reason: str | None, **flags: Any) -> int:
+    """Put what a step set apart back to work; workers take it up.
+
+    `fonds failures retry` does the same and works it off itself.
+
+    \b
+    fonds queue release extract_pdf --reason timeout
+    """
+    from fonds.wiring.stores import get_utc_now, list_readers
+
+    settings = app.load_settings(**flags)
+    stores, subscriptions = app.open_stores(settings), list_readers(settings)
+    place = dumping.resolve_address(step.removesuffix("-quar"), subscriptions)
+    whose = next(one for one in subscriptions if one.incoming == place)
+
+    def wanted(message: Message) -> bool:
+        return reason in (None, message.headers.get("reason"))
+
+    count = release_quarantine(stores.queue, stores.ledger, whose, wanted, get_utc_now)
+    _report_count(app, [count], "put back to work")
+    return 0
+
+
+for one in (list_, peek, dump, load, purge, release):
+    queue.add_command(one)
+
+
+@command("topics")
+@pipeline_option
+@click.argument("action", type=SuggestingChoice("action", ["list", "create"]), default="list")
+def topics(app: App, action: str, **flags: Any) -> int:
+    """List the topics, their readers and schemas; `create` makes them all on the queue.
+
+    The schemas are those of `docs/wire.md`; a topic without one is internal, or carries pictures.
+
+    Every command makes what it needs; `create` is for whoever wants the topics there beforehand, or
+    may not make them with the rights of the workers. Again is harmless.
+
+    \b
+    fonds topics
+    fonds topics create --set queue=kafka://broker:9092
+    """
+    from fonds.wiring.stores import get_configured_pipeline, list_readers
+
+    settings = app.load_settings(**flags)
+    subscriptions = list_readers(settings)
+    schemas = [_find_schema(stage.reads) for stage in get_configured_pipeline(settings).stages]
+    if action == "create":
+        app.open_queue(settings)
+    if app.is_json:
+        for one, schema in zip(subscriptions, schemas, strict=True):
+            echo_json({**asdict(one), "schema": schema})
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Kept"):
+        table.add_column(title, no_wrap=True)
+    for one, schema in zip(subscriptions, schemas, strict=True):
+        traits = one.traits
+        kept = "newest by key" if traits.compacted else "all"
+        facts = (str(traits.partitions), traits.compression, kept)
+        table.add_row(one.topic, one.name, schema or "", *facts)
+    screen = open_console()
+    # Names are read by people and scripts: a narrow window wraps them, and nothing is left out.
+    screen.width = max(screen.width, TOPICS_WIDTH)
+    screen.print(table, crop=False)
+    if action == "create":
+        screen.print(f"\nAll are there, on {redact_secrets(settings.queue)}.")
+    return 0
+
+
+def _find_schema(topic: Topic) -> str | None:
+    """The name of the JSON Schema of what a topic carries."""
+    contract = CONTRACTS.get(topic.payload)
+    return contract.schema if contract else None
+
+
+def _open(app: App, flags: dict[str, Any]) -> tuple[Queue, list[Subscription]]:
+    from fonds.wiring.stores import list_readers
+
+    settings = app.load_settings(**flags)
+    return app.open_queue(settings), list_readers(settings)
+
+
+def _report_count(app: App, batches: Iterable[int], action: str) -> int:
+    """How many messages it were, told to whoever asked."""
+    count = sum(batches)
+    if app.is_json:
+        echo_json({"messages": count})
+    else:
+        open_console().print(f"{count:,} {'message' if count == 1 else 'messages'} {action}.")
+    return count
+
+
+def _print_delivery(app: App, delivery: Delivery) -> None:
+    message = delivery.message
+    if app.is_json:
+        try:
+            body = {"body": message.body.decode("utf-8")}
+        except UnicodeDecodeError:
+            body = {"body_base64": base64.b64encode(message.body).decode("ascii")}
+        echo_json(
+            {
+                "id": message.id,
+                "key": message.key,
+                "attempt": message.attempt,
+                "redelivered": delivery.redelivered,
+                "headers": dict(message.headers),
+                **body,
+            }
+        )
+        return
+    screen = open_console()
+    screen.print(
+        f"[bold]{escape(message.id)}[/bold] {escape(message.key)} attempt {message.attempt},"
+        f" {pluralize(len(message.body), 'byte')}"
+    )
+    for name, value in message.headers.items():
+        screen.print(f"  {escape(name)}: {escape(value[:EXCERPT_CHARS])}")
+    text = message.body[: 4 * EXCERPT_CHARS].decode("utf-8", "replace")[:EXCERPT_CHARS]
+    screen.print("  " + escape("".join(c if c.isprintable() else "·" for c in text)))

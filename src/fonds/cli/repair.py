@@ -1,0 +1,253 @@
+"""`fonds repair`: what the audit missed, made again out of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from fonds.audit.audit import AuditResult, build_json, run_audit
+from fonds.audit.fault import AuditCheck, AuditFault, RepairAct
+from fonds.audit.repair.context import RepairContext
+from fonds.audit.repair.derivatives import rebuild_derivatives
+from fonds.audit.repair.entries import resend_entries
+from fonds.audit.repair.plan import RepairPlan
+from fonds.audit.repair.repair import ROUNDS_MAX, RepairRound
+from fonds.cli.audit import print_audit, run_deep_audit, stop_on_signals
+from fonds.cli.context import (
+    SPOOL,
+    App,
+    command,
+    echo_json,
+    open_console,
+    pipeline_option,
+)
+from fonds.cli.pipeline_run import EXIT_INTERRUPTED, exit_immediately, run_to_end
+from fonds.cli.reindex import rebuild_index
+from fonds.config import Settings
+from fonds.derivatives.kind import DerivativeKind
+from fonds.derivatives.kinds import KINDS
+from fonds.ingest.catch_up import CatchUpSelection
+from fonds.model.message import Subscription
+from fonds.pipelines.runtime.binding import parse_subscription_name
+from fonds.pipelines.runtime.intake import Intake, IntakeCounts
+from fonds.ports import Source, Stores
+from fonds.stores.home_lock import HomeLock
+from fonds.wiring.collections import find_changes
+from fonds.wiring.pipelines import list_used_readers
+
+ACT_LABELS = {
+    RepairAct.PLACE: "places written down again",
+    RepairAct.BODY: "bodies archived again from wherever else they lie",
+    RepairAct.FILE: "files described again",
+    RepairAct.ENTRY: "entries put on the books again",
+    RepairAct.INPUT: "inputs counted again",
+    RepairAct.SEND: "entries sent through again",
+    RepairAct.READ: "files read again",
+    RepairAct.END: "endings written down as the stores show them",
+    RepairAct.INDEX: "documents indexed again",
+    RepairAct.TABLE: "rows of the table written again",
+    RepairAct.CDXJ: "indexes of WARCs made again",
+    RepairAct.COUNT: "counts made again",
+    RepairAct.COLLECTION: "faults of collections mended",
+    None: "beyond repair",
+}
+
+
+@command("repair")
+@click.option("--yes", is_flag=True, help="Do it; without, only what would be done is told.")
+@click.option(
+    "--deep", is_flag=True, help="Read and hash everything first, as `fonds audit --deep`."
+)
+@pipeline_option
+def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
+    """Make again what is missing or altered, out of what is left; tells only what it would do, until --yes.
+
+    Bodies come from wherever else they lie, what was made of them by reading them again, rows from the table
+    and the other way round, then index, table, CDXJ and counts. Every act stands in the ledger, at the step
+    `repair`; what is pending is worked off. Nothing else may work on the home meanwhile. Interrupted, start
+    it again.
+    Exit code 0 when everything adds up in the end, 1 when something could not be had again: it is named.
+
+    \b
+    fonds repair
+    fonds repair --yes
+    fonds repair --deep --yes
+    """
+    settings = app.load_settings(**flags)
+    stores = app.open_stores(settings)
+    if not yes:
+        return _plan_repair(app, settings, stores, flags["pipeline"], deep)
+    from fonds.audit.repair.cleanup import refuse_emptied
+    from fonds.wiring.stores import close_stores
+
+    with HomeLock(app.home) as lock:
+        refuse_emptied(stores)
+        if deep:
+            with stop_on_signals() as stopped:
+                run_deep_audit(app, stores, None, stopped)
+            if stopped.is_set():
+                return EXIT_INTERRUPTED
+        bench = _RepairRun(app, settings, stores, lock, flags["pipeline"])
+        found = bench.run()
+        close_stores(bench.stores)
+    if found is None:
+        return EXIT_INTERRUPTED
+    if app.is_json:
+        echo_json({**build_json(found), "acts": bench.done, "lost": sorted(bench.lost.values())})
+        return 0 if found.is_balanced else 1
+    screen = open_console()
+    print_audit(screen, found)
+    screen.print(f"{bench.done:,} acts of repair.")
+    return 0 if found.is_balanced else 1
+
+
+def _plan_repair(
+    app: App, settings: Settings, stores: Stores, pipeline: str | None, deep: bool
+) -> int:
+    """What would be done, by act."""
+    if deep:
+        with stop_on_signals() as stopped:
+            run_deep_audit(app, stores, None, stopped)
+        if stopped.is_set():
+            return EXIT_INTERRUPTED
+    with RepairPlan(app.home / SPOOL) as plan:
+        pipelines = list_used_readers(stores, settings, pipeline)
+        found = run_audit(stores, pipelines, plan.add, find_changes(stores, settings))
+        if app.is_json:
+            acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
+            echo_json({**build_json(found), "would": acts})
+        else:
+            _print_plan(app, open_console(), plan, found)
+    return 0 if found.is_balanced else 1
+
+
+def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult) -> None:
+    if result.is_balanced:
+        screen.print("Everything adds up: there is nothing to repair.")
+        return
+    for act in [*RepairAct, None]:
+        if plan.counts[act]:
+            screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because")
+            for told in plan.samples[act]:
+                screen.print(f"   [dim]{escape(told)}[/dim]")
+            if act is None:
+                screen.print(f"   {escape(AuditCheck.RECORDS_EMPTIED.remedy)}")
+    screen.print(f"\nNothing was done. Next: {app.format_command('repair --yes')}", markup=False)
+
+
+@dataclass(slots=True)
+class _RepairRun:
+    """The rounds of one repair; `stores` may be others in the end: an index made anew is opened anew."""
+
+    app: App
+    settings: Settings
+    stores: Stores
+    lock: HomeLock
+    pipeline: str | None
+    done: int = 0
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> AuditResult | None:
+        """Round after round, until everything adds up or a round mended nothing; None: interrupted."""
+        before: object = None
+        for _ in range(ROUNDS_MAX):
+            with RepairPlan(self.app.home / SPOOL, alone=True) as plan:
+                pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
+                found = self._run_audit(pipelines, plan.add)
+                # Of what is on its way, as a killed repair left it, nothing can be said yet.
+                pending = sum(one.pending for each in found.steps.values() for one in each.values())
+                now = (plan.counts, found.fault_texts, pending)
+                if (found.is_balanced and not pending) or now == before:
+                    return found
+                before = now
+                if not self._run_round(plan, list(pipelines), pending > 0):
+                    return None
+        return self._run_audit(list_used_readers(self.stores, self.settings, self.pipeline))
+
+    def _run_audit(
+        self,
+        pipelines: Mapping[str, Sequence[Subscription]],
+        report_fault: Callable[[AuditFault], None] = lambda fault: None,
+    ) -> AuditResult:
+        return run_audit(
+            self.stores, pipelines, report_fault, find_changes(self.stores, self.settings)
+        )
+
+    def _run_round(self, plan: RepairPlan, pipelines: Sequence[str], has_pending: bool) -> bool:
+        """Whether it came to its end."""
+        from fonds.audit.repair.cleanup import recover
+
+        shop = self._open_context(plan)
+        round_ = RepairRound(shop)
+        try:
+            round_.prepare()
+            # Only now: what `cdx` did not know would have been cut from a WARC that was left open.
+            recover(self.stores)
+            for name in pipelines if has_pending or round_.has_work else ():
+                if not self._run_pipeline(shop, name):
+                    return False
+            if round_.finish():
+                self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
+                shop.say("the index was made again")
+        finally:
+            self.done += shop.done
+            self.lost |= shop.lost
+        return True
+
+    def _open_context(self, plan: RepairPlan) -> RepairContext:
+        from fonds.extract.mime import describe
+        from fonds.wiring.pipelines import create_path_source
+        from fonds.wiring.stores import get_utc_now
+
+        def source_of(path: Path, collection: str) -> Source:
+            named = self.settings.replace_values(collection=collection)
+            return create_path_source([path], self.app.home, named)
+
+        screen = open_console(stderr=True)
+
+        def say(told: str) -> None:
+            if not (self.app.is_json or self.app.is_quiet):
+                screen.print(escape(told))
+
+        changes = find_changes(self.stores, self.settings)
+        return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
+
+    def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
+        """Through one pipeline, and all of it worked off."""
+        from fonds.wiring.stores import list_readers
+
+        settings = self.settings.replace_values(pipeline=pipeline)
+        readers = {parse_subscription_name(one)[1]: one for one in list_readers(settings)}
+
+        def feed(intake: Intake, entered: IntakeCounts) -> None:
+            resend_entries(context, intake, readers)
+            kinds = [one for one in KINDS if one.reading and one.reading.step in readers]
+            rebuild_derivatives(context, kinds, self._create_reader(settings, intake.stopping))
+
+        worked = run_to_end(self.app, settings, self.stores, self.lock, feed)
+        if not worked.is_complete:
+            exit_immediately()
+        return not worked.is_interrupted
+
+    def _create_reader(
+        self, settings: Settings, should_stop: Callable[[], bool]
+    ) -> Callable[[DerivativeKind, frozenset[str]], None]:
+        from fonds.wiring.pipelines import send_catchup
+        from fonds.wiring.readers import name_extractors
+
+        names = name_extractors(settings)
+
+        def read(kind: DerivativeKind, only: frozenset[str]) -> None:
+            if kind.reading is None:
+                return
+            wanted = CatchUpSelection(kind, kind.reading.extractor(names), rereads=True)
+            only_these = replace(wanted, only_files=only)
+            send_catchup(self.stores, settings, only_these, lambda sent, rows: None, should_stop)
+
+        return read

@@ -1,0 +1,496 @@
+"""`fonds search`: find documents by their words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import cache, partial
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+
+from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.names import DAY, SuggestingChoice
+from fonds.grouping.tables import Tables
+from fonds.model.capture import parse_datetime14
+from fonds.model.document import (
+    DateKind,
+    DateOf,
+    Hit,
+    MatchMode,
+    SearchQuery,
+    SearchResults,
+    Snippet,
+    VersionHit,
+)
+from fonds.model.encoding import pluralize
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.search import QueryError
+from fonds.model.suggestions import alternatives
+from fonds.ports import Index, Stores
+from fonds.search.as_of import AsOfContext, AsOfResult, ChangeSortCount
+from fonds.search.best_match import search_with_fallback
+from fonds.search.direct_hits import DirectHit, find_direct_hits, interpretations
+from fonds.search.earlier_versions import earlier_note
+from fonds.search.facets import ThemeCounts, count_themes
+from fonds.search.results import search_uncollapsed
+from fonds.search.unread_files import describe_unread, has_no_text_filter
+from fonds.wiring.stores import has_all_versions
+
+KINDS = [str(kind) for kind in SEARCHED_KINDS]
+DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
+CONTEXT_BEFORE_CHARS, POINTED = 30, 60
+"""So many characters of a query are shown before its bad token, and from it on."""
+EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes something in"
+
+
+@command("search")
+@click.argument("query", nargs=-1, metavar="QUERY")
+@click.option(
+    "--kind",
+    multiple=True,
+    type=SuggestingChoice("kind", KINDS),
+    metavar="KIND",
+    help=f"{alternatives(KINDS)}.",
+)
+@click.option(
+    "--language", multiple=True, metavar="CODE", help="Two letters, such as en; none for without."
+)
+@click.option("--domain", multiple=True, metavar="DOMAIN", help="none for without.")
+@click.option("--collection", multiple=True, metavar="NAME")
+@click.option(
+    "--from", "date_from", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or later."
+)
+@click.option(
+    "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or earlier."
+)
+@click.option("--undated", is_flag=True, help="Only documents without a date.")
+@click.option(
+    "--dates",
+    type=SuggestingChoice("kind of date", list(DateOf)),
+    default=DateOf.PUBLISHED.value,
+    show_default=True,
+    help="The dates meant by --from, --to, --undated and --sort newest and oldest.",
+)
+@click.option(
+    "--sort",
+    type=SuggestingChoice("order", ["score", "newest", "oldest", "added"]),
+    default="score",
+)
+@click.option(
+    "--themes-of",
+    metavar="NAMESPACE/KEY",
+    help="Count the results by the themes of this collection.",
+)
+@click.option(
+    "--as-of",
+    type=DAY,
+    metavar="YYYY-MM-DD",
+    help="Tell what this search found at the end of that day, in UTC, and why it finds others now.",
+)
+@click.option(
+    "--match",
+    type=SuggestingChoice("kind of match", list(MatchMode)),
+    help="exact: documents with all words; best: documents with any of them, ranked. The default is exact,"
+    " and best when exact finds nothing.",
+)
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option("--offset", type=click.IntRange(0, 10_000), default=0)
+def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
+    """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word.
+
+    The date of a story is that of its publication, the date of a PDF that of its creation, as they state
+    it. A URL, SHA-1 (or its first 8 characters), story id, DOI or file name leads to its file first. Exit
+    code 0 also when nothing was found; what of the question no document has is told then. When no
+    document has all words, the results are a best match: documents with any of the words, ranked. With
+    --json one object a line, `direct` for what the words name, `themes` for the counts of
+    --themes-of. How many more there are is told on standard error. With --as-of the sums of what was
+    found then and is found now, and of each sort that is not as it was --limit documents.
+
+    \b
+    fonds search flood defence --kind story --language en
+    fonds search '"high water" -insurance' --from 2024-01-01 --to 2024-06-30
+    fonds search flood --dates added --from 2026-11-01
+    fonds search --undated --json
+    fonds search 'theme:"flood, river"' --themes-of news/2026-11
+    fonds search flood --as-of 2026-10-31
+    """
+    asked = _build_query(query, filters)
+    if filters["as_of"] is not None:
+        return _search_as_of(app, asked, filters)
+    themes_of: str | None = filters["themes_of"]
+    needs_records = (
+        interpretations(asked.text)
+        or themes_of
+        or has_no_text_filter(asked.text)
+        or has_all_versions(asked.text)
+    )
+    stores = app.open_stores() if needs_records else None
+    index = stores.index if stores else app.open_index()
+    named = cache(lambda: find_direct_hits(stores, asked.text) if stores else [])
+    find = partial(search_uncollapsed, index)
+    try:
+        found = (
+            search_with_fallback(find, asked, lambda: bool(named()))
+            if filters["match"] is None
+            else find(asked)
+        )
+        results, things = found.results, named()
+        matched = replace(asked, match=results.match)
+        counts = _count_themes(app, stores, themes_of, matched) if stores and themes_of else None
+    except QueryError as error:
+        raise click.UsageError(_format_query_error(asked.text, error)) from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    text = " ".join(query)
+    exact = _build_command(app, text, filters, ("--match", "exact"))
+    _print_results(app, things, results, asked, exact)
+    if counts is not None:
+        _print_themes(app, counts)
+    in_versions = _build_command(app, results.earlier_text or text, filters)
+    _print_notes(index, results, asked, things, in_versions)
+    if stores and (note := describe_unread(stores.records, asked.text)):
+        print_note(note)
+    return 0
+
+
+def _build_command(
+    app: App, text: str, filters: dict[str, Any], extra_options: Sequence[str] = ()
+) -> str:
+    """Return the command line of a search for this text with the same filters, and these options."""
+    options = [*extra_options]
+    for name in ("kind", "language", "domain", "collection"):
+        options += [part for value in filters[name] for part in (f"--{name}", value)]
+    for name in ("date_from", "date_to"):
+        day = _to_date(filters[name])
+        options += [f"--{name.removeprefix('date_')}", day.isoformat()] if day else []
+    options += ["--undated"] if filters["undated"] else []
+    if filters["dates"] != DateOf.PUBLISHED:
+        options += ["--dates", filters["dates"]]
+    if filters["sort"] != "score":
+        options += ["--sort", filters["sort"]]
+    # A word that begins with a dash excludes; after two dashes it is no option.
+    return app.format_command(shlex.join(["search", *options, "--", text]))
+
+
+def _print_results(
+    app: App,
+    direct_hits: Sequence[DirectHit],
+    results: SearchResults,
+    query: SearchQuery,
+    exact_command: str,
+) -> None:
+    if app.is_json:
+        for thing in direct_hits:
+            echo_json({"direct": thing})
+        if results.earlier_text is not None and not direct_hits:
+            count, text = results.earlier_count, results.earlier_text
+            echo_json({"earlier": {"count": count, "query": text}})
+        for hit in results.hits:
+            echo_json(
+                {**_build_json(hit), "match": results.match, "generation": results.generation}
+            )
+        return
+    _print_direct(app, direct_hits)
+    if results.total or not direct_hits:
+        _print(app, results, query, exact_command)
+
+
+def _search_as_of(app: App, query: SearchQuery, filters: dict[str, Any]) -> int:
+    from fonds.search.as_of import NO_VERSIONS_MESSAGE, validate_day
+
+    if has_all_versions(query.text):
+        raise click.UsageError(NO_VERSIONS_MESSAGE)
+    if filters["themes_of"] or query.offset or query.sort != "score":
+        raise click.UsageError("--as-of goes without --themes-of, --sort and --offset")
+    try:
+        day = validate_day(_to_date(filters["as_of"]), datetime.now(UTC).date())
+        print_as_of(app, query, day)
+    except QueryError as error:
+        raise click.UsageError(_format_query_error(query.text, error)) from error
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return 0
+
+
+def _count_themes(app: App, stores: Stores, themes_of: str, query: SearchQuery) -> ThemeCounts:
+    tables = Tables(stores.table, app.load_settings().collections.prefix)
+    return count_themes(stores.index, tables, themes_of, query)
+
+
+def _print_themes(app: App, counts: ThemeCounts) -> None:
+    if app.is_json:
+        echo_json({"themes": counts})
+    else:
+        screen = open_console()
+        screen.print(f"\n[bold]Themes of {escape(counts.collection)}[/bold]")
+        for label, count in counts.themes:
+            screen.print(f"{count:>9,}  {escape(label)}")
+    print_note(f"{counts.apart:,} in no theme, {counts.outside:,} not in {counts.collection}")
+    if counts.looked_at < counts.total:
+        print_note(
+            f"counted of the first {counts.looked_at:,} of {counts.total:,}, in the order of ids"
+        )
+
+
+def _print_direct(app: App, direct_hits: Sequence[DirectHit]) -> None:
+    screen = open_console()
+    for thing in direct_hits:
+        title = escape(thing.title or thing.url or thing.sha1hex)
+        screen.print(
+            f"[bold]{title}[/bold]\n   [dim]has this {thing.named}:"
+            f" {_format_show_command(app, thing.sha1hex)}[/dim]\n"
+        )
+
+
+def _format_query_error(text: str, error: QueryError) -> str:
+    """What is wrong, and below it the query with the bad token pointed at."""
+    if not error.end or not text.isprintable():
+        return str(error)
+    start = max(0, error.start - CONTEXT_BEFORE_CHARS)
+    marks = " " * (error.start - start) + "^" * min(error.end - error.start, POINTED)
+    return f"{error}\n  {text[start : error.start + POINTED]}\n  {marks}"
+
+
+def _print_notes(
+    index: Index,
+    results: SearchResults,
+    query: SearchQuery,
+    items: Sequence[object],
+    versions_command: str,
+) -> None:
+    """What is said beside the results: that there are more, or nothing that could be found yet."""
+    is_empty = not (results.total or items) and index.count() == 0
+    # Words that name a thing are in no document, as a rule.
+    notes = () if items else [*results.notes, *_describe_earlier(results, versions_command)]
+    for note in [EMPTY_INDEX_MESSAGE] if is_empty else [*notes, *_describe_rest(results, query)]:
+        print_note(note)
+
+
+def _describe_earlier(results: SearchResults, versions_command: str) -> Iterator[str]:
+    if (note := earlier_note(results)) is not None:
+        yield f"{note}; to list them: {versions_command}"
+
+
+def _print(app: App, results: SearchResults, query: SearchQuery, exact_command: str) -> None:
+    screen, first = open_console(), query.offset + 1
+    if results.match is MatchMode.BEST and results.total:
+        screen.print("[bold]Best match[/bold]: documents with any of these words, ranked.")
+        screen.print(f"Only documents with all of them: {escape(exact_command)}")
+    if not results.total:
+        screen.print("Nothing found.")
+    elif results.hits:
+        last = query.offset + len(results.hits)
+        screen.print(f"{results.total:,} found, {first:,} to {last:,}:")
+    for number, hit in enumerate(results.hits, first):
+        _print_hit(app, screen, number, hit)
+
+
+def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
+    """What is told of results that are not shown."""
+    shown, last = len(results.hits), query.offset + len(results.hits)
+    if results.total and not shown:
+        yield f"{results.total:,} found, and none of them stands behind the first {query.offset:,}."
+    elif last < results.total:
+        yield f"{shown:,} of {results.total:,} shown; the next: --offset {last}"
+
+
+def _build_query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:
+    return SearchQuery(
+        text=" ".join(words),
+        kinds=[Kind(kind) for kind in filters["kind"]],
+        languages=filters["language"],
+        domains=filters["domain"],
+        collections=filters["collection"],
+        date_from=_to_date(filters["date_from"]),
+        date_to=_to_date(filters["date_to"]),
+        undated=filters["undated"],
+        dates=DateOf(filters["dates"]),
+        sort=filters["sort"],
+        offset=filters["offset"],
+        count_max=filters["limit"],
+        match=MatchMode(filters["match"] or MatchMode.EXACT),
+    )
+
+
+def _to_date(moment: datetime | None) -> date | None:
+    return moment.date() if moment else None
+
+
+def _build_json(hit: Hit) -> dict[str, Any]:
+    document = hit.document
+    return {
+        "id": document.id,
+        "kind": document.kind,
+        "url": document.url,
+        "title": document.article_title,
+        "score": round(hit.score, 4),
+        "has_thumbnail": document.has_thumbnail,
+        "title_marks": hit.title_marks,
+        "sha1hex": document.sha1hex,
+        "publication_date": document.publication_date,
+        "language": document.language,
+        "canonical_domain": document.canonical_domain,
+        "collection": document.collection,
+        "page_count": document.page_count,
+        "word_count": document.word_count,
+        "date_kind": document.date_kind,
+        "captured": document.captured,
+        "authors": document.authors,
+        "doi": document.doi,
+        "license": document.licenses,
+        "rights_holder": document.holders,
+        "preferences": document.prefers,
+        "indexed_date": document.indexed_date,
+        "snippet": hit.snippet.text,
+        "snippets": hit.snippets,
+        "version": hit.version,
+    }
+
+
+def _print_hit(app: App, screen: Console, number: int, hit: Hit) -> None:
+    document = hit.document
+    title = escape(document.article_title or document.url)
+    day = document.publication_date.isoformat() if document.publication_date else "undated"
+    if document.date_kind:
+        day = f"{DATED[document.date_kind]} {day}"
+    pages = f", {pluralize(document.page_count, 'page')}" if document.page_count else ""
+    screen.print(f"\n[bold]{number}. {title}[/bold]")
+    screen.print(f"   [dim]{document.kind}{pages}, {day}, {document.language or '?'}[/dim]")
+    if hit.version:
+        _print_version(app, screen, hit.version)
+    for one in hit.snippets if not hit.version else ():
+        page = f"[dim]page {one.page}:[/dim] " if one.page else ""
+        _print_wrapped(screen, f"{page}{_format_snippet(one)}")
+    screen.print(f"   [dim]{escape(document.url)}[/dim]")
+    screen.print(f"   [dim]{_format_show_command(app, document.sha1hex)}[/dim]")
+
+
+def _print_version(app: App, screen: Console, version: VersionHit) -> None:
+    if version.sha1hex is None or version.captured is None:
+        screen.print("   only in an earlier version")
+        return
+    captured = f"{parse_datetime14(version.captured):%Y-%m-%d %H:%M}"
+    screen.print(
+        f"   only in the version captured {captured}: [dim]{_format_show_command(app, version.sha1hex)}[/dim]"
+    )
+    if version.title_marks:
+        _print_wrapped(
+            screen,
+            f"headline: {_format_snippet(Snippet(version.title or '', version.title_marks))}",
+        )
+    for one in version.snippets:
+        _print_wrapped(screen, _format_snippet(one))
+
+
+def _format_show_command(app: App, sha1hex: str) -> str:
+    return escape(app.format_command(f"show {sha1hex}"))
+
+
+def _print_wrapped(screen: Console, text: str) -> None:
+    """Lines broken between words on a terminal; elsewhere one, for who reads it cuts it as they like."""
+    if screen.is_terminal:
+        screen.print(Padding(text, (0, 0, 0, 3)), soft_wrap=False)
+    else:
+        screen.print(f"   {text}")
+
+
+def _format_snippet(snippet: Snippet) -> str:
+    """The snippet with its matches in bold; everything else is escaped."""
+    (text, marks), parts, at = snippet.text_with_ellipses, [], 0
+    for start, end in marks:
+        parts += [
+            escape(text[at:start]),
+            "[bold yellow]",
+            escape(text[start:end]),
+            "[/bold yellow]",
+        ]
+        at = end
+    parts.append(escape(text[at:]))
+    return " ".join("".join(parts).split())
+
+
+# What `fonds search --as-of` tells: sums, and the documents of each sort that is not as it was.
+
+
+BOUND = 200_000
+VERSIONS_MAX = 20_000
+
+
+def print_as_of(app: App, query: SearchQuery, day: date) -> None:
+    """Raises ValueError with a sentence for a search that cannot be asked."""
+    from fonds.wiring.stores import match_documents
+
+    stores = app.open_stores()
+    asking = AsOfContext(
+        stores.for_readers(), match_documents, stores.records, BOUND, BOUND, VERSIONS_MAX
+    )
+    found = asking(query, day)
+    if app.is_json:
+        _print_json(found, query.count_max)
+    else:
+        screen = open_console()
+        for line in _iter_lines(found, query.count_max):
+            screen.print(line)
+    for note in _iter_notes(found):
+        print_note(note)
+
+
+def _print_json(result: AsOfResult, count_max: int) -> None:
+    echo_json(
+        {
+            "day": result.day,
+            "then": result.found_then_count,
+            "unknown": result.unknown_count,
+            "now": result.found_now_count,
+            "total": result.total,
+            "is_all_found": result.has_all_found,
+            "is_all_changed": result.is_all_changed,
+            "generation": result.generation,
+            "sorts": {one.name: one.count for one in result.sort_counts},
+        }
+    )
+    for one in result.sort_counts:
+        for told in result.listed.get(one.name, [])[:count_max]:
+            echo_json(told)
+
+
+def _iter_lines(result: AsOfResult, count_max: int) -> Iterator[str]:
+    more = f"; of {result.unknown_count:,} more it is not known" if result.unknown_count else ""
+    yield (
+        f"[bold]{result.found_then_count:,}[/bold] found at the end of {result.day}{more};"
+        f" {result.found_now_count:,} now"
+    )
+    counted = [one for one in result.sort_counts if one.count]
+    for one in counted:
+        yield f"  {one.count:>9,}  {one.words} [dim]({_format_sort(one)})[/dim]"
+    for one in counted:
+        if one.name == "unchanged":
+            continue
+        yield f"\n[bold]{one.words[:1].upper()}{one.words[1:]}[/bold]"
+        for told in result.listed[one.name][:count_max]:
+            yield escape(f"  {told.id} {told.title[:100]} {told.why}".rstrip())
+        if one.count > count_max:
+            yield f"  [dim]the first {count_max:,} of {one.count:,}[/dim]"
+
+
+def _format_sort(sort_count: ChangeSortCount) -> str:
+    then = {True: "found then", False: "not found then", None: "unknown then"}[
+        sort_count.is_found_then
+    ]
+    return f"{then}, {'found now' if sort_count.is_found_now else 'not found now'}"
+
+
+def _iter_notes(result: AsOfResult) -> Iterator[str]:
+    if not result.has_all_found:
+        yield (
+            f"{result.found_now_count:,} of {result.total:,} documents were looked at: the"
+            " first in the order by id"
+        )
+    if not result.is_all_changed:
+        yield f"more was written since than {BOUND:,} rows: more may have been found then"

@@ -1,0 +1,92 @@
+"""`fonds serve`: the library in a browser."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from fonds.cli.context import SPOOL, App, command, open_console
+
+if TYPE_CHECKING:
+    from fonds.web.access.gate import AccessGate
+
+PORT_MAX = 65535
+
+
+@command("serve")
+@click.option(
+    "--host",
+    "web_host",
+    help="Address to listen on; other machines see it only if you say so here.",
+)
+@click.option("--port", "web_port", type=click.IntRange(0, 65535))
+@click.option(
+    "--replay-port",
+    "web_replay_port",
+    type=click.IntRange(0, 65535),
+    help="Port captures are replayed on [the one behind --port].",
+)
+def serve(app: App, **flags: Any) -> int:
+    """Show the library as web pages, with a JSON API beside them, and replay its captures.
+
+    Captures are replayed on a port of their own, where nothing in them runs or reaches the pages.
+
+    \b
+    fonds serve
+    fonds serve --port 9000
+    """
+    # FastAPI and the pages take long to load, and other commands need neither.
+    from fonds.web.access.gate import create_gate
+    from fonds.web.app import create_app
+    from fonds.web.html.rendering import ReplayOrigin
+    from fonds.web.replay import create_replay
+    from fonds.web.serving import server
+    from fonds.wiring.collections import count_rebuild_threads, create_service
+    from fonds.wiring.readers import open_page_views
+
+    settings = app.load_settings(**flags)
+    stores, web = app.open_stores(settings), settings.web
+    port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
+    with server.listen(web.host, web.port) as pages, server.listen(web.host, port) as replay:
+        at = ReplayOrigin(web.replay_url, server.get_port(replay))
+        screen = open_console(stderr=True)
+        screen.print(
+            f"Serving {escape(str(app.home))} at {server.format_listen_url(web.host, pages)}"
+        )
+        screen.print(f"Replaying captures at {server.format_listen_url(web.host, replay)}web/")
+        gate = create_gate(stores.records, web.host, settings)
+        screen.print(_describe_access(gate), markup=False)
+        threads = count_rebuild_threads(settings, is_shared_machine=True)
+        service = create_service(stores, settings.collections.prefix, threads)
+        views = open_page_views(app.home / SPOOL, settings)
+        application = create_app(
+            stores,
+            host=web.host,
+            replay=at,
+            service=service,
+            views=views,
+            settings=settings,
+            gate=gate,
+            home=app.home,
+        )
+        replayed = create_replay(stores, url=web.replay_url, host=web.host, gate=gate)
+        with closing(views), service.runs.at_work():
+            server.serve(
+                (application, pages),
+                (replayed, replay),
+            )
+    return 0
+
+
+def _describe_access(gate: AccessGate) -> str:
+    """What is said at the start of who may do what."""
+    if gate.keys.has_any():
+        reading = "Reading needs a key" if gate.needs_key_to_read else "Anybody may read"
+        return f"{reading}; whoever changes anything shows a curator's key."
+    if gate.is_loopback_only:
+        return "Whoever sits at this machine may do everything; `fonds keys create` makes it ask for keys."
+    reading = "nobody may even read" if gate.needs_key_to_read else "others may only read"
+    return f"Nobody made a key, so {reading}: `fonds keys create NAME --role curator` makes one."

@@ -1,0 +1,226 @@
+"""A process that works until it is told to stop: for services, with JSON logs, metrics and health."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pythonjsonlogger.json import JsonFormatter
+from rich.console import Console
+
+from fonds.cli.context import SPOOL, App, open_console
+from fonds.cli.live_view import LiveView, VerdictCounts
+from fonds.cli.output import hide_secrets, log_above
+from fonds.cli.process import check_limits, handle_stop_signals
+from fonds.config import Settings
+from fonds.fetching.pace import HostLoad
+from fonds.model.disposition import Verdict
+from fonds.model.rows import DispositionRow
+from fonds.pipelines.runtime.loops import Observer
+from fonds.pipelines.runtime.metrics import Metrics, MetricsServer
+from fonds.pipelines.runtime.worker_threads import WorkerThreads
+from fonds.ports import Stores
+from fonds.stores.home_lock import HomeLock, create_home
+
+if TYPE_CHECKING:
+    from fonds.wiring.readers import Readers
+
+logger = logging.getLogger("fonds.worker")
+
+CHECK_EVERY_S = 60.0
+DETAIL_LOGGED_CHARS = 300
+FIELDS = "%(levelname)s %(name)s %(threadName)s %(message)s"
+
+
+def log_as_json() -> None:
+    """From now on log to standard error, one JSON object a line, in UTC, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    names = {"levelname": "level", "name": "logger", "threadName": "thread"}
+    handler.setFormatter(JsonFormatter(FIELDS, rename_fields=names, timestamp="time"))
+    handler.addFilter(hide_secrets)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    logging.getLogger("fonds").setLevel(logging.INFO)
+
+
+def _observe_batch(
+    observers: Sequence[Observer], step: str, rows: Sequence[DispositionRow], seconds: float
+) -> None:
+    """Count a batch, and log each message that did not simply go on."""
+    for observe in observers:
+        observe(step, rows, seconds)
+    for row in rows:
+        usual = row.verdict == Verdict.DONE
+        logger.log(
+            logging.DEBUG if usual else logging.INFO,
+            row.verdict,
+            extra={
+                "message_id": row.message_id,
+                "entry_id": row.entry_id,
+                "step": step,
+                "reason": row.reason,
+                "detail": row.detail[:DETAIL_LOGGED_CHARS],
+                "about": row.about,
+            },
+        )
+
+
+def serve(
+    app: App,
+    settings: Settings,
+    *,
+    stages: Collection[str] | None,
+    threads: int | None,
+    shared: bool,
+) -> int:
+    """Work off a pipeline, or some of its steps, until SIGTERM or SIGINT; returns the exit code.
+
+    Stores that are away or full are waited for. Told to stop, the threads finish what they have in
+    hand; what takes longer than a few seconds is given back.
+    """
+    from fonds.audit.repair.cleanup import recover
+    from fonds.wiring.pipelines import create_threads
+    from fonds.wiring.readers import open_readers
+    from fonds.wiring.stores import close_stores, list_readers
+
+    check_limits()
+    screen = _open_screen(app)
+    create_home(app.home)
+    with HomeLock(app.home, shared=shared):
+        stores = app.open_stores(settings, create=True)
+        recover(stores)
+        readers = open_readers(app.home / SPOOL, settings)
+        metrics, counts = Metrics(), VerdictCounts()
+        metrics.watch(stores.queue, list_readers(settings))
+        working = create_threads(
+            stores,
+            readers,
+            settings,
+            stages=stages,
+            threads=threads,
+            patient=True,
+            observe=partial(_observe_batch, (metrics.observe, counts.observe)),
+        )
+        recurring = _run_recurring(app, settings, stores, readers, stages)
+        view = _open_view(screen, counts, stores, settings, working) if screen else nullcontext()
+        with _serve_metrics(settings, metrics, working), recurring, view:
+            ended = _run(working)
+        if ended:
+            readers.close()
+            stores.archive.finish()
+        close_stores(stores)
+        logger.info("stopped", extra={"finished": ended})
+        _raise_failure(working, ended)
+    return 0
+
+
+def _open_screen(app: App) -> Console | None:
+    """The terminal to show the work on, with warnings above it; None where lines of JSON are logged."""
+    screen = open_console(stderr=True)
+    if screen.is_terminal and not (app.is_json or app.is_quiet):
+        log_above(screen)
+        return screen
+    log_as_json()
+    return None
+
+
+def _open_view(
+    screen: Console,
+    counts: VerdictCounts,
+    stores: Stores,
+    settings: Settings,
+    threads: WorkerThreads,
+) -> LiveView:
+    """What is shown of the work on a terminal."""
+    from fonds.pipelines.flavours.stages import LINKS
+    from fonds.wiring.links import get_fetcher
+    from fonds.wiring.stores import get_configured_pipeline
+
+    def hosts() -> Sequence[HostLoad]:
+        return get_fetcher(stores.records, settings).get_loads()
+
+    takes_links = get_configured_pipeline(settings).entry == LINKS
+    return LiveView(
+        screen,
+        counts,
+        stores.queue,
+        stores.records,
+        [(one.stage.name, one.subscription) for one in threads.stages],
+        settings.pipeline if takes_links else "",
+        hosts if takes_links else tuple,
+        threads.get_troubles,
+    )
+
+
+def _raise_failure(threads: WorkerThreads, has_ended: bool) -> None:
+    """Raises what made the threads end. A reader still at work in one does not keep the process: what it
+    held was given back with the queue."""
+    if (failure := threads.get_failure()) is not None:
+        raise failure
+    if not has_ended:
+        os._exit(0)
+
+
+@contextmanager
+def _run_recurring(
+    app: App,
+    settings: Settings,
+    stores: Stores,
+    readers: Readers,
+    stages: Collection[str] | None,
+) -> Iterator[None]:
+    """Does what recurs meanwhile, in processes that run a whole pipeline; whoever works the stage that takes
+    links in polls the pipeline's sources as well."""
+    from fonds.pipelines.flavours.stages import LINKS
+    from fonds.wiring.stores import get_configured_pipeline
+    from fonds.wiring.timetable import create_runner
+
+    pipeline = get_configured_pipeline(settings)
+    first = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
+    with ExitStack() as doing:
+        if stages is None:
+            from fonds.wiring.collections import run_recurring as collections_recurring
+
+            doing.enter_context(create_runner(stores, app.home / SPOOL, settings.audit.days))
+            doing.enter_context(collections_recurring(stores, settings))
+        if pipeline.entry == LINKS and (stages is None or set(stages) & set(first)):
+            from fonds.wiring.following import poll_sources
+
+            doing.enter_context(poll_sources(stores, readers.pool, settings))
+        yield
+
+
+def _run(threads: WorkerThreads) -> bool:
+    """Work until a signal, or until the threads cannot go on; whether all threads had left off."""
+
+    def stop(number: signal.Signals) -> None:
+        logger.info("told to stop", extra={"signal": number.name})
+        threads.request_stop()
+
+    with handle_stop_signals(stop):
+        threads.start()
+        logger.info("at work", extra={"steps": [one.stage.name for one in threads.stages]})
+        while not threads.wait(CHECK_EVERY_S):
+            pass
+        return threads.stop()
+
+
+@contextmanager
+def _serve_metrics(settings: Settings, metrics: Metrics, threads: WorkerThreads) -> Iterator[None]:
+    """With `/metrics` and `/healthz` when a port is set for them."""
+    if not settings.web.metrics_port:
+        yield
+        return
+    server = MetricsServer(
+        settings.web.host, settings.web.metrics_port, metrics, threads.get_troubles
+    )
+    try:
+        yield
+    finally:
+        server.close()

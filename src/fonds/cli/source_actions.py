@@ -1,0 +1,301 @@
+"""`fonds sources check`: ask a source now, and tell what it lists."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fonds.cli.acts import find_local_user, record_act
+from fonds.cli.context import App, command, echo_json, open_console, print_note
+from fonds.cli.inputs import open_named_file
+from fonds.cli.link_options import add_source_options, build_source_options, report_added
+from fonds.cli.names import DAY, SuggestingChoice
+from fonds.following import backfill_requests, health
+from fonds.following.source_edits import (
+    KINDS,
+    SourceOptions,
+    add,
+    build_outlines,
+    build_source,
+    build_sources,
+    find_source,
+)
+from fonds.model.encoding import pluralize
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    PermanentError,
+    TransientError,
+    cause_of,
+)
+from fonds.model.rows import SourceRow
+from fonds.stores.home_lock import create_home
+
+URLS_MAX = 5
+
+
+@command("check")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE|URL…")
+@click.option("--kind", type=SuggestingChoice("kind", KINDS), default="feed", show_default=True)
+def check(app: App, names: tuple[str, ...], kind: str) -> int:
+    """Ask sources now and tell what they list; nothing is entered or written. Any URL may be tried.
+
+    Exit code 1 when one cannot be read.
+
+    \b
+    fonds sources check https://example.org/feed.xml
+    fonds sources check --kind page https://example.org/politics/
+    """
+    failed = 0
+    with _open_checker(app) as look:
+        for name in names:
+            try:
+                facts = look(name, kind)
+            except (TransientError, PermanentError) as error:
+                facts, failed = {"source": name, "error": str(error)}, failed + 1
+            if app.is_json:
+                echo_json(facts)
+            else:
+                _print_check(facts)
+    return int(bool(failed))
+
+
+@contextmanager
+def _open_checker(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
+    """What looks at one source; it is read in a process with limits, as when it is followed."""
+    from fonds.isolation.pool import ChildPool
+    from fonds.wiring.following import check_source, open_temporary_records
+
+    settings = app.load_settings()
+    rows = app.open_stores(settings).records if app.home.is_dir() else None
+    pool = ChildPool(1, required=settings.isolation == "required")
+
+    def look(name: str, kind: str) -> dict[str, Any]:
+        try:
+            row = find_source(rows, name) if rows is not None else None
+        except ConfigurationError:
+            if "://" not in name:
+                raise
+            row = None
+        row = row or build_source(name, SourceOptions(kind), datetime.now(UTC))
+        return check_source(row, pool, settings, rows or passing)
+
+    with open_temporary_records() as passing:
+        try:
+            yield look
+        finally:
+            pool.close()
+
+
+def _print_check(facts: dict[str, Any]) -> None:
+    screen = open_console()
+    if "error" in facts:
+        screen.print(f"{facts['source']}: {facts['error']}", markup=False)
+        return
+    refused = "".join(f", {count} {why}" for why, count in facts["refused"].items())
+    screen.print(
+        f"{facts['source']}: {facts['kind']}, {pluralize(facts['listed'], 'link')}{refused}",
+        markup=False,
+    )
+    for link in facts["links"][:URLS_MAX]:
+        screen.print(f"  {link['link']}  {link['title'] or ''}".rstrip(), markup=False)
+    if len(facts["links"]) > URLS_MAX:
+        screen.print(f"  and {len(facts['links']) - URLS_MAX:,} more")
+    hints = [f"{name} {value}" for name, value in facts["hints"].items()]
+    told = {
+        "moved to": facts["moved_to"],
+        "problem": facts["problem"],
+        "asks for": ", ".join(hints),
+        "older": _describe_older_pages(facts),
+    }
+    for name, value in told.items():
+        if value:
+            screen.print(f"  {name}: {value}", markup=False)
+
+
+def _describe_older_pages(facts: dict[str, Any]) -> str:
+    """What `fonds sources backfill` would go on with."""
+    if facts["sitemaps"]:
+        return f"the {facts['sitemaps']:,} sitemaps of its index"
+    return facts["older"] or "it names no older page"
+
+
+# `fonds sources backfill`: have what a source listed in days of before read, too.
+
+
+@command("backfill")
+@click.argument("name", metavar="SOURCE")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="The first day, in UTC.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="The last day, in UTC; else today.")
+@click.option("--undated", is_flag=True, help="Take entries that say no day, too.")
+@click.option("--stop", is_flag=True, help="Go on no more with the one that was asked for.")
+def backfill(
+    app: App,
+    name: str,
+    first: datetime | None,
+    last: datetime | None,
+    undated: bool,
+    stop: bool,
+) -> int:
+    """Have what a source published on these days taken in, as far as it offers older pages: the archives or
+    further pages of a feed, the sitemaps of an index. `fonds run` reads them page by page, between its polls;
+    `fonds sources show` tells how far it is.
+
+    \b
+    fonds sources backfill https://example.org/feed.xml --from 2025-01-01 --to 2025-06-30
+    fonds sources backfill https://example.org/feed.xml --stop
+    """
+    if stop is (first is not None) or (stop and (last is not None or undated)):
+        raise click.UsageError("Say from which day on: --from DATE. Or --stop, alone.")
+    records = app.open_stores().records
+    row, now = find_source(records, name), datetime.now(UTC)
+    if first is None:
+        with record_act(records, f"fonds sources backfill --stop {row.url}"):
+            was_on = backfill_requests.stop_backfill(records, row, now)
+        if app.is_json:
+            echo_json({"source": row.url, "stopped": was_on})
+        else:
+            told = "stopped" if was_on else "no backfill was going on"
+            open_console().print(f"{told}: {row.url}", markup=False)
+        return 0
+    try:
+        days = backfill_requests.validate_days(first.date(), last.date() if last else None, now)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from None
+    with record_act(records, f"fonds sources backfill {row.url} {days[0]} to {days[1]}"):
+        backfill_requests.request_backfill(
+            records, row, days, find_local_user(), now, takes_undated=undated
+        )
+    if app.is_json:
+        echo_json({"source": row.url, "first": days[0], "last": days[1], "undated": undated})
+    else:
+        open_console().print(
+            f"to be backfilled from {days[0]} to {days[1]}: {row.url}", markup=False
+        )
+    return 0
+
+
+# `fonds sources import` and `export`: sources as OPML.
+
+
+OPML_MAX_BYTES = 50 * 1024 * 1024
+
+
+@command("import")
+@click.argument("path", metavar="FILE|URL|-")
+@add_source_options
+def import_(app: App, path: str, **flags: Any) -> int:
+    """Follow the feeds of an OPML file, of this machine or at a URL; `-` is standard input.
+
+    Exit code 1 when some of it is no source.
+
+    \b
+    fonds sources import feeds.opml --collection elections
+    """
+    from fonds.following.listings.opml import read_opml
+
+    try:
+        listed = read_opml(_read_body(app, path))
+    except (OSError, FondsError) as error:
+        raise click.UsageError(f"{path} cannot be read as OPML: {cause_of(error)}") from error
+    now = datetime.now(UTC)
+    rows, refused = build_sources(listed, build_source_options(app, flags), now)
+    create_home(app.home)
+    records = app.open_stores(create=True).records
+    with record_act(records, f"fonds sources import {path}: {pluralize(len(rows), 'source')}"):
+        fresh = add(records, rows)
+    report_added(app, fresh, len(rows) - len(fresh), refused)
+    return int(bool(refused))
+
+
+def _read_body(app: App, name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read(OPML_MAX_BYTES + 1)
+    with open_named_file(name, app) as path, path.open("rb") as stream:
+        body = stream.read(OPML_MAX_BYTES + 1)
+    if len(body) > OPML_MAX_BYTES:
+        raise click.UsageError(f"{name}: OPML may have {OPML_MAX_BYTES} bytes at most")
+    return body
+
+
+@command("export")
+@click.argument("path", required=False, metavar="[FILE]")
+def export(app: App, path: str | None) -> int:
+    """Write the feeds that are followed as OPML, to a file or standard output.
+
+    \b
+    fonds sources export feeds.opml
+    """
+    from fonds.following.listings.opml import write_opml
+
+    rows = sorted(app.open_stores().records.find(SourceRow), key=lambda row: (row.folder, row.url))
+    body = write_opml(build_outlines(rows), "Sources", datetime.now(UTC))
+    if path is None or path == "-":
+        sys.stdout.buffer.write(body)
+    else:
+        Path(path).write_bytes(body)
+    left = sum(row.kind != "feed" for row in rows)
+    if left:
+        print_note(f"{pluralize(left, 'source')} left out: OPML names feeds alone")
+    return 0
+
+
+# `fonds sources mute` and `unmute`: that what ails a source needs nobody, and that it does again.
+
+
+@command("mute")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    metavar="DATE",
+    help="When it ends, in UTC: a day, from its beginning on, or a moment; else once it is well again.",
+)
+@click.option("--note", default="", help="Why, for whoever looks at the source.")
+def mute(app: App, names: tuple[str, ...], until: datetime | None, note: str) -> int:
+    """Say that what ails these needs nobody. They are polled as before, stand last in the list with a mark,
+    and are not counted among what needs someone.
+
+    \b
+    fonds sources mute https://example.org/feed.xml --note "they move house"
+    fonds sources mute https://example.org/feed.xml --until 2027-01-31
+    """
+    now = datetime.now(UTC)
+    ends = until.replace(tzinfo=UTC) if until else None
+    records = app.open_stores().records
+    rows = [find_source(records, name) for name in names]
+    for row in rows:
+        with record_act(records, f"fonds sources mute {row.url}"):
+            health.mute(records, row, ends, note, now)
+        if not app.is_json:
+            told = f"until {ends:%Y-%m-%d %H:%M}" if ends else "until it is well again"
+            open_console().print(f"muted {told}: {row.url}", markup=False)
+    if app.is_json:
+        echo_json({"muted": [row.url for row in rows], "until": ends})
+    return 0
+
+
+@command("unmute")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def unmute(app: App, names: tuple[str, ...]) -> int:
+    """Count these again among what needs someone, when something ails them.
+
+    \b
+    fonds sources unmute https://example.org/feed.xml
+    """
+    records = app.open_stores().records
+    rows = [find_source(records, name) for name in names]
+    for row in rows:
+        with record_act(records, f"fonds sources unmute {row.url}"):
+            health.unmute(records, row)
+        if not app.is_json:
+            open_console().print(f"no longer muted: {row.url}", markup=False)
+    if app.is_json:
+        echo_json({"unmuted": [row.url for row in rows]})
+    return 0

@@ -1,0 +1,308 @@
+"""`fonds sources`: what is followed, how it fares, and what is to be followed from now on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from fonds.cli.acts import record_act
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    print_note,
+)
+from fonds.cli.link_options import add_source_options, build_source_options, report_added
+from fonds.cli.names import DAY, CommandGroup, SuggestingChoice
+from fonds.cli.source_actions import backfill, check, export, import_, mute, unmute
+from fonds.cli.source_report import (
+    build_source_facts,
+    build_source_table,
+    poll_facts,
+    print_poll,
+    print_source,
+)
+from fonds.following.funnel import count_link_endings
+from fonds.following.health import SourceHealth, health_filter, health_since_filter
+from fonds.following.source_edits import (
+    KINDS,
+    add,
+    build_source,
+    describe,
+    find_source,
+    poll_soon,
+    set_state,
+)
+from fonds.following.source_list import build_links_filter, count_sources
+from fonds.model.rows import EntryRow, InputRow, SourceRow
+from fonds.pipelines.flavours.registry import PIPELINES
+from fonds.ports import Records
+from fonds.stores.home_lock import create_home
+
+POLLS_MAX = 10
+LIST_WIDTH = 1000
+ENTRIES_MAX = 50
+
+
+@click.group("sources", cls=CommandGroup)
+@click.pass_context
+def sources(ctx: click.Context, /, **flags: Any) -> None:
+    """Say which feeds, sitemaps and pages of links are followed, and see how they fare.
+
+    SOURCE is the URL of one, or its id or the beginning of that. `fonds run` polls those of its pipeline.
+
+    \b
+    fonds sources add https://example.org/feed.xml
+    fonds sources check https://example.org/feed.xml
+    fonds sources list
+    fonds sources import feeds.opml
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+sources.params += build_global_options()
+
+
+@command("add")
+@click.argument("urls", nargs=-1, required=True, metavar="URL…")
+@click.option(
+    "--kind",
+    type=SuggestingChoice("kind", KINDS),
+    default="feed",
+    show_default=True,
+    help="A feed, sitemap or list (told by its content), a page of links, or an rss-fetcher API.",
+)
+@click.option("--title", default="", help="What it is called; else what it calls itself.")
+@click.option("--folder", default="", help="Folder it stands in when exported, as news/europe.")
+@add_source_options
+def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **flags: Any) -> int:
+    """Follow further sources; those that are followed already stay as they are. Nothing is asked yet.
+
+    \b
+    fonds sources add https://example.org/feed.xml https://example.com/sitemap.xml
+    fonds sources add --kind page https://example.org/politics/
+    fonds sources add --kind rss-fetcher https://rss.example.org/api/rss_entries
+    """
+    now = datetime.now(UTC)
+    wanted = build_source_options(app, flags, kind, title, folder)
+    rows = [build_source(url, wanted, now) for url in urls]
+    create_home(app.home)
+    records = app.open_stores(create=True).records
+    with record_act(records, f"fonds sources add {' '.join(row.url for row in rows)}"):
+        fresh = add(records, rows)
+    report_added(app, fresh, len(rows) - len(fresh), {})
+    return 0
+
+
+@command("list")
+@click.option(
+    "--standing",
+    "stands",
+    type=SuggestingChoice("standing", [str(one) for one in SourceHealth]),
+    help="Only those that stand so.",
+)
+@click.option(
+    "--since",
+    type=DAY,
+    metavar="DATE",
+    help="With --standing dead, failing or silent: those so since this day in UTC.",
+)
+def list_(app: App, stands: str | None, since: datetime | None) -> int:
+    """Show what is followed: how each stands, when it was polled last and is next, what it brought.
+
+    \b
+    fonds sources list
+    fonds sources list --standing failing
+    fonds sources list --standing silent --since 2026-11-01
+    fonds sources list --json
+    """
+    now = datetime.now(UTC)
+    records = app.open_stores().records
+    total = count_sources(records, now).total
+    where = _build_condition(stands, since, now)
+    shown = sorted(records.find(SourceRow, where), key=lambda row: (row.folder, row.url))
+    ended = count_link_endings(records, shown, [*PIPELINES])
+    if app.is_json:
+        for row in shown:
+            echo_json(build_source_facts(row, now, ended[row.source_id]))
+        return 0
+    if not total:
+        open_console().print("Nothing is followed yet. `fonds sources add URL` begins.")
+        return 0
+    screen = open_console()
+    screen.width = max(screen.width, LIST_WIDTH)
+    screen.print(build_source_table(shown, ended, now))
+    if len(shown) < total:
+        print_note(f"{len(shown):,} of {total:,} sources")
+    return 0
+
+
+def _build_condition(
+    health: str | None, since: datetime | None, now: datetime
+) -> dict[str, object] | None:
+    """The condition on sources that stand so. Raises click.UsageError for a day where none is known."""
+    if since is None:
+        return health_filter(SourceHealth(health), now) if health else None
+    try:
+        if health is None:
+            raise ValueError("say how they stand, too: dead, failing or silent")
+        return health_since_filter(SourceHealth(health), since.replace(tzinfo=UTC), now)
+    except ValueError as error:
+        raise click.UsageError(f"--since: {error}.") from None
+
+
+@command("show")
+@click.argument("name", metavar="SOURCE|POLL")
+def show(app: App, name: str) -> int:
+    """Show all that is known of a source with its last polls, or of one poll with the links it entered.
+
+    A poll is what a story's `via` names: SOURCE.NUMBER.
+
+    \b
+    fonds sources show https://example.org/feed.xml
+    fonds sources show 0123456789ab.000017
+    """
+    records = app.open_stores().records
+    if "." in name and (polls := list(records.find(InputRow, {"input_id": name}))):
+        entries = list(records.find(EntryRow, {"input_id": name}, count_max=ENTRIES_MAX + 1))
+        if app.is_json:
+            echo_json(
+                {**poll_facts(polls[0]), "links": [_build_entry_facts(one) for one in entries]}
+            )
+            return 0
+        print_poll(open_console(), polls[0], entries, ENTRIES_MAX)
+        return 0
+    return _print_details(app, records, find_source(records, name))
+
+
+def _print_details(app: App, records: Records, row: SourceRow) -> int:
+    """A source and its last polls."""
+    where = build_links_filter(row.source_id)
+    polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_MAX))
+    ended = count_link_endings(records, [row], [*PIPELINES])[row.source_id]
+    now = datetime.now(UTC)
+    if app.is_json:
+        facts = build_source_facts(row, now, ended)
+        echo_json({**facts, "last_polls": [poll_facts(one) for one in polls]})
+        return 0
+    print_source(open_console(), row, ended, polls, now)
+    return 0
+
+
+def _build_entry_facts(row: EntryRow) -> dict[str, object]:
+    return {
+        "entry_id": row.entry_id,
+        "url": row.url,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "step": row.step,
+    }
+
+
+@command("pause")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def pause(app: App, names: tuple[str, ...]) -> int:
+    """Poll these no more until they are resumed.
+
+    \b
+    fonds sources pause https://example.org/feed.xml
+    """
+    return _change_state(app, names, "paused", "paused")
+
+
+@command("resume")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def resume(app: App, names: tuple[str, ...]) -> int:
+    """Follow these again, also what was gone or dead: they are polled at once.
+
+    \b
+    fonds sources resume https://example.org/feed.xml
+    """
+    return _change_state(app, names, "active", "followed again")
+
+
+@command("poll")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def poll(app: App, names: tuple[str, ...]) -> int:
+    """Have these polled next, whenever they would be: by the `fonds run` that is at work, or the next one.
+
+    \b
+    fonds sources poll https://example.org/feed.xml
+    """
+    records = app.open_stores().records
+    rows = [find_source(records, name) for name in names]
+    for row in rows:
+        with record_act(records, f"fonds sources poll {row.url}"):
+            poll_soon(records, row, datetime.now(UTC))
+        if not app.is_json:
+            open_console().print(f"to be polled next: {row.url}", markup=False)
+    if app.is_json:
+        echo_json({"next": [row.url for row in rows]})
+    return 0
+
+
+@command("edit")
+@click.argument("name", metavar="SOURCE")
+@click.option("--title", help="What it is called.")
+@click.option("--folder", help="Folder it stands in when exported, as news/europe; '' for none.")
+@click.option("--collection", metavar="NAME", help="Collection its links come into from now on.")
+def edit(app: App, name: str, **said: str | None) -> int:
+    """Give a source another title, folder or collection; what is left out stays.
+
+    \b
+    fonds sources edit https://example.org/feed.xml --title "The Example" --folder news
+    """
+    records = app.open_stores().records
+    row = find_source(records, name)
+    given = {key: value for key, value in said.items() if value is not None}
+    if not given:
+        raise click.UsageError("Say what is to change: --title, --folder or --collection.")
+    kept = {"title": row.title, "folder": row.folder, "collection": row.collection}
+    with record_act(records, f"fonds sources edit {row.url}"):
+        describe(records, row, **{**kept, **given})
+    return _print_details(app, records, find_source(records, row.source_id))
+
+
+def _change_state(app: App, names: tuple[str, ...], state: str, message: str) -> int:
+    records = app.open_stores().records
+    rows = [find_source(records, name) for name in names]
+    for row in rows:
+        act = "pause" if state == "paused" else "resume"
+        with record_act(records, f"fonds sources {act} {row.url}"):
+            set_state(records, row, state, datetime.now(UTC))
+        if not app.is_json:
+            open_console().print(f"{message}: {row.url}", markup=False)
+    if app.is_json:
+        echo_json({"state": state, "sources": [row.url for row in rows]})
+    return 0
+
+
+@command("remove")
+@click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
+def remove(app: App, names: tuple[str, ...]) -> int:
+    """Follow these no more, and forget what was learned of them. Their stories and polls stay.
+
+    \b
+    fonds sources remove https://example.org/feed.xml
+    """
+    records = app.open_stores().records
+    rows = [find_source(records, name) for name in names]
+    with record_act(records, f"fonds sources remove {' '.join(row.url for row in rows)}"):
+        records.delete(SourceRow, [row.source_id for row in rows])
+    if app.is_json:
+        echo_json({"removed": [row.url for row in rows]})
+    else:
+        for row in rows:
+            open_console().print(f"removed: {row.url}", markup=False)
+    return 0
+
+
+for _made in (
+    *(add_, list_, show, poll, backfill, edit, pause, resume, mute, unmute),
+    *(remove, check, import_, export),
+):
+    sources.add_command(_made)

@@ -1,1 +1,0 @@
-"""What the commands about links and sources have in common."""

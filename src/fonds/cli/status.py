@@ -1,0 +1,99 @@
+"""`fonds status`: what there is, and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from fonds.cli.context import App, command, echo_json, open_console, pipeline_option
+from fonds.cli.progress import build_summary_table
+from fonds.failures.accounting.tallies import (
+    build_account,
+    count_entries,
+    count_files_by_type,
+    find_newest_input,
+)
+from fonds.failures.accounting.workload import (
+    is_overdue,
+    iter_workers,
+)
+from fonds.isolation.process_identity import format_identity
+from fonds.model.encoding import pluralize
+from fonds.model.message import Depth
+from fonds.model.rows import WorkerRow
+from fonds.search.scan import get_generation
+
+
+@command("status")
+@pipeline_option
+def status(app: App, **flags: Any) -> int:
+    """Tell how much there is and what waits.
+
+    \b
+    fonds status
+    fonds status --json
+    """
+    from fonds.wiring.pipelines import list_used_readers
+
+    settings = app.load_settings(**flags)
+    stores = app.open_stores(settings)
+    chosen: str | None = flags["pipeline"]
+    counted, kinds = (
+        count_entries(stores.records, None, chosen),
+        count_files_by_type(stores.records),
+    )
+    depths = {
+        one.name: stores.queue.get_depth(one)
+        for readers in list_used_readers(stores, settings, chosen).values()
+        for one in readers
+    }
+    indexed, generation = stores.index.count(), get_generation(stores.index)
+    working = list(iter_workers(stores.records, chosen))
+    if app.is_json:
+        told = {"home": str(app.home), "pipeline": chosen, **build_account(counted)}
+        told |= {"files": dict(kinds), "searchable": indexed, "generation": generation}
+        told |= {"workers": working}
+        echo_json({**told, "newest_input_at": find_newest_input(stores.records), "queues": depths})
+        return 0
+    screen = open_console()
+    screen.print(f"[bold]{escape(str(app.home))}[/bold]")
+    into = f" into the pipeline {chosen}; what follows the table is of all" if chosen else ""
+    screen.print(f"{pluralize(counted.received, 'record')} came in{into}")
+    screen.print(build_summary_table(counted))
+    screen.print(
+        f"{pluralize(indexed, 'document')} in the index, generation {generation or 'unknown'}"
+    )
+    for mime, count in kinds:
+        screen.print(f"{pluralize(count, 'file')} of type {mime}")
+    _print_waiting(screen, depths)
+    _print_workers(screen, working)
+    return 0
+
+
+def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
+    for name, depth in depths.items():
+        if depth.pending:
+            screen.print(
+                f"{name}: {depth.ready} ready, {depth.in_hand} in hand, {depth.delayed} delayed"
+            )
+
+
+def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
+    """Each process once, with its steps."""
+    by_process: dict[str, list[WorkerRow]] = {}
+    for row in workers:
+        by_process.setdefault(row.worker, []).append(row)
+    now = datetime.now(UTC)
+    for worker, rows in by_process.items():
+        first, steps = rows[0], ", ".join(sorted(row.step for row in rows))
+        state = "silent since" if is_overdue(first, now) else "at work, seen"
+        screen.print(
+            escape(
+                f"{format_identity(worker)}: {state} {first.seen:%Y-%m-%d %H:%M:%S} UTC;"
+                f" {first.pipeline}: {steps}"
+            )
+        )

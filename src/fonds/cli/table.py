@@ -1,0 +1,487 @@
+"""`fonds table`: the wide-row table looked at and written by hand, taken out whole and put in again."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import click
+import msgspec
+from rich.markup import escape
+
+from fonds.cli.context import (
+    App,
+    build_global_options,
+    command,
+    echo_json,
+    open_console,
+    print_note,
+)
+from fonds.cli.inputs import open_named_file
+from fonds.cli.names import CommandGroup, SuggestingChoice
+from fonds.cli.table_options import (
+    base32_option,
+    engine_option,
+    open_table,
+    select_columns,
+    table_option,
+    workers_option,
+)
+from fonds.model.encoding import pluralize
+from fonds.model.errors import ConfigurationError, cause_of
+from fonds.ports import Table
+from fonds.ports.scan import iter_rows
+from fonds.stores.journal_table.dumps import COLUMNS as DUMPED
+from fonds.stores.journal_table.dumps import (
+    build_row_line,
+    dump_line,
+    parse_cell,
+    parse_dump_line,
+    parse_row_line,
+)
+from fonds.stores.journal_table.keys import (
+    SHA1_BYTES,
+    build_old_key,
+    format_key,
+    name_journal_table,
+    parse_key,
+)
+from fonds.stores.journal_table.schema import (
+    Schema,
+    build_create_statement,
+    build_journal_schema,
+    parse_table_options,
+)
+
+# `fonds table stats`: what a table holds, counted by the engine.
+
+
+@command("stats")
+@table_option
+@engine_option
+@workers_option
+@click.option("--large", is_flag=True, help="Read large cells too, to say who lacks them.")
+def count_table(app: App, name: str | None, engine: str, workers: int, large: bool) -> int:
+    """Count a table: rows and files, by type, by status code, without a column, captures of a file.
+
+    \b
+    fonds table stats
+    fonds table stats --json --engine spark://master:7077
+    """
+    from fonds.wiring.jobs import build_table_counting_job, open_engine
+
+    settings = app.load_settings()
+    _, chosen, schema = open_table(app, name)
+    running = open_engine(engine, app.home, settings, workers=workers)
+    job = build_table_counting_job(chosen, schema, app.home, settings, large, uuid.uuid4().hex[:16])
+    found = _group_by_subject(running.run(job))
+    if app.is_json:
+        echo_json(found)
+        return 0
+    screen = open_console()
+    for what, counts in found.items():
+        if list(counts) == [""]:
+            screen.print(f"{counts['']:>14,}  {what}")
+            continue
+        screen.print(f"[bold]{escape(what)}[/bold]")
+        for value, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+            screen.print(f"{count:>14,}  {escape(value)}")
+    return 0
+
+
+def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for one in results:
+        what, value, count = msgspec.json.decode(one)
+        found.setdefault(what, {})[value] = count
+    return found
+
+
+# `fonds table export` and `import`: a whole table into a file and out of one.
+
+
+SCAN_ROWS = 100
+ROW_BATCH = 500
+LINE_MAX_BYTES = 256 * 1024**2
+NAMES_MAX = 5
+FORMS = ["jsonl", "tsv"]
+Row = tuple[bytes, dict[str, bytes]]
+
+form_option = click.option(
+    "--format", "form", type=SuggestingChoice("format", FORMS), default="jsonl"
+)
+
+
+@command("export")
+@click.argument("file", metavar="FILE|-")
+@form_option
+@table_option
+@base32_option
+def export_table(app: App, file: str, form: str, name: str | None, base32: bool) -> int:
+    """Write all rows into FILE in the order of their keys, packed if its name ends in .gz.
+
+    JSON lines hold every cell and come in again as they were. `tsv` is the form older tools of this field
+    dump and read: key, f:c, file:mime and file:cdx of every file that has the three.
+
+    \b
+    fonds table export journal.jsonl.gz
+    fonds table export ungrobided.tsv --format tsv
+    """
+    store, chosen, schema = open_table(app, name)
+    columns = list(DUMPED) if form == "tsv" else None
+    rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
+    counts = {"rows": 0, "left_out": 0}
+    with _write_file(file) as stream:
+        for key, cells in rows:
+            line = (
+                _encode_dump_line(key, cells)
+                if form == "tsv"
+                else _encode_line(key, cells, schema, base32)
+            )
+            counts["rows" if line is not None else "left_out"] += 1
+            if line is not None:
+                stream.write(line + b"\n")
+    if app.is_json and file != "-":
+        echo_json(counts)
+    elif not app.is_quiet:
+        left = f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
+        print_note(f"{pluralize(counts['rows'], 'row')} written{left}.")
+    return 0
+
+
+@command("import")
+@click.argument("file", metavar="FILE|URL|-")
+@form_option
+@table_option
+@click.option("--keep-keys", is_flag=True, help="Keep keys of older tables, `sha1:` and base32.")
+def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bool) -> int:
+    """Read rows out of FILE, packed or not; cells of the same row and column are replaced, others stay.
+
+    What `fonds table export` wrote, and what tools of the HBase era dumped. Keys become the 20 raw bytes.
+    Exit code 1 when a line could not be understood; the others are taken.
+
+    \b
+    fonds table import example_ungrobided.tsv --format tsv
+    fonds table import https://example.org/journal.jsonl.gz
+    """
+    store, chosen, schema = open_table(app, name)
+    read: Callable[[bytes], Row] = (
+        parse_dump_line if form == "tsv" else lambda line: parse_row_line(line, older=keep_keys)
+    )
+    refused: list[str] = []
+    own = name is None
+
+    def understood(lines: Iterable[bytes]) -> Iterator[Row]:
+        for number, line in enumerate(lines, 1):
+            try:
+                key, cells = read(line)
+                for column in cells if own else ():
+                    schema.get_column(column)
+                yield key, cells
+            except (ValueError, ConfigurationError) as error:
+                refused.append(f"line {number}: {error}" if len(refused) < NAMES_MAX else "")
+
+    with open_named_file(file, app) as path, _open_lines(str(path)) as lines:
+        count = _load_rows(store, chosen, understood(lines))
+    for told in filter(None, refused):
+        print_note(f"{file}: {told}")
+    if app.is_json:
+        echo_json({"rows": count, "refused": len(refused)})
+    elif not app.is_quiet:
+        print_note(
+            f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
+        )
+    return 1 if refused else 0
+
+
+def _encode_dump_line(key: bytes, cells: dict[str, bytes]) -> bytes | None:
+    try:
+        return dump_line(key, cells)
+    except ValueError:
+        return None
+
+
+def _encode_line(key: bytes, cells: dict[str, bytes], schema: Schema, base32: bool) -> bytes:
+    return msgspec.json.encode(build_row_line(key, cells, schema, base32=base32))
+
+
+def _load_rows(store: Table, name: str, rows: Iterator[Row]) -> int:
+    count, batch = 0, []
+    for row in rows:
+        batch.append(row)
+        if len(batch) >= ROW_BATCH:
+            store.put(name, batch)
+            count, batch = count + len(batch), []
+    store.put(name, batch)
+    return count + len(batch)
+
+
+@contextmanager
+def _write_file(file: str) -> Iterator[BinaryIO]:
+    """Whole or not at all: under another name until it is complete."""
+    if file == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(file)
+    partial = path.with_name(path.name + ".part")
+    try:
+        packed = file.endswith(".gz")
+        with cast(
+            BinaryIO, gzip.open(partial, "wb", 6) if packed else partial.open("wb")
+        ) as stream:
+            yield stream
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ConfigurationError(f"{path} cannot be written: {cause_of(error)}") from error
+
+
+@contextmanager
+def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
+    """Lines of a file or of standard input, each of at most 256 MiB."""
+    if file == "-":
+        yield _iter_bounded_lines(sys.stdin.buffer)
+        return
+    try:
+        with Path(file).open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+        with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
+            yield _iter_bounded_lines(stream)
+    except (OSError, EOFError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
+
+
+def _iter_bounded_lines(stream: BinaryIO) -> Iterator[bytes]:
+    while line := stream.readline(LINE_MAX_BYTES):
+        if line.strip():
+            yield line.rstrip(b"\r\n")
+
+
+EXCERPT_CHARS = 300
+PAGE_ROWS = 200
+LATER_MAX = 1000
+REGIONS = 16
+
+
+@click.group("table", cls=CommandGroup)
+@click.pass_context
+def table(ctx: click.Context, /, **flags: Any) -> None:
+    """Look at the table: one wide row for each file by its SHA-1, behind it one for each later capture.
+
+    A KEY is a SHA-1 in hex or base32, or what `scan` shows.
+
+    \b
+    fonds table list
+    fonds table get SD75ENMQBDMCFGECDULLEF3YYXBZV3BW
+    fonds table scan --from 90 --limit 20 --column file:cdx
+    fonds table export journal.jsonl
+    """
+    ctx.obj = ctx.obj.with_flags(**flags)
+
+
+table.params += build_global_options()
+
+
+@command("create")
+@table_option
+@click.option("--shell", is_flag=True, help="Show what to tell the HBase shell, and make nothing.")
+@click.option(
+    "--regions",
+    type=click.IntRange(1, 4096),
+    help=f"Regions a table is split into by --shell (default: those of the table's URL, else {REGIONS}).",
+)
+def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
+    """Make the journal table, or one like it; again is harmless. Every command makes what it needs.
+
+    A Thrift server cannot split a new table into regions: --shell shows the statement for the HBase
+    shell that does, with families, versions and compression.
+
+    \b
+    fonds table create
+    fonds table create --shell --regions 64 | hbase shell -n
+    """
+    settings = app.load_settings()
+    schema = build_journal_schema(settings.table_families)
+    chosen = name or name_journal_table(settings.group, settings.table_version, settings.env)
+    if shell:
+        families = {one.name: one.compression for one in schema.families}
+        in_memory, told = parse_table_options(settings.table)
+        count = regions or (told if told > 1 else REGIONS)
+        click.echo(build_create_statement(chosen, families, count, in_memory))
+        return 0
+    store = app.open_table(settings, chosen, create=True)
+    store.declare(chosen, schema.names, compressions=schema.compressions)
+    if app.is_json:
+        echo_json({"table": chosen, "families": schema.names})
+    else:
+        open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
+    return 0
+
+
+@command("list")
+def list_(app: App) -> int:
+    """List the tables of the store, each with its families.
+
+    \b
+    fonds table list --json
+    """
+    store, journal, _ = open_table(app, None)
+    for name, families in sorted(store.list_tables().items()):
+        if app.is_json:
+            echo_json({"table": name, "families": sorted(families), "journal": name == journal})
+        else:
+            mark = " (the journal)" if name == journal else ""
+            open_console().print(f"{escape(name)}{mark}: {escape(', '.join(sorted(families)))}")
+    return 0
+
+
+@command("get")
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@table_option
+@click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
+@base32_option
+def get(
+    app: App, keys: tuple[str, ...], name: str | None, columns: tuple[str, ...], base32: bool
+) -> int:
+    """Show the rows of files, and those of their later captures. Exit code 1 when a key has no row.
+
+    \b
+    fonds table get 90ffd2359008d82298821d16b21778c5c39aec36
+    fonds table get SD75ENMQBDMCFGECDULLEF3YYXBZV3BW --column file:cdx --json
+    """
+    store, chosen, schema = open_table(app, name)
+    picked, lacking = select_columns(schema, columns), 0
+    for text in keys:
+        prefix = _parse_key(text)
+        rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
+        rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
+        for key, cells in rows[:LATER_MAX]:
+            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+        if not rows:
+            print_note(f"no row has the key {text}")
+            lacking += 1
+        elif len(rows) > LATER_MAX:
+            rest = app.format_command(f"table scan --from {text}")
+            print_note(f"{text} has more rows than the {LATER_MAX:,} shown: `{rest}`")
+    return 1 if lacking else 0
+
+
+@command("put")
+@click.argument("key")
+@click.argument("cells", nargs=-1, required=True, metavar="FAMILY:NAME=VALUE...")
+@table_option
+def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
+    """Write cells of one row; the others stay.
+
+    VALUE is checked by the column's type; @FILE stands for a file's bytes.
+
+    \b
+    fonds table put 90ffd2359008d82298821d16b21778c5c39aec36 grobid0:quality=good
+    fonds table put SD75ENMQBDMCFGECDULLEF3YYXBZV3BW grobid0:tei_xml=@paper.tei.xml
+    """
+    store, chosen, schema = open_table(app, name)
+    written = {}
+    for cell in cells:
+        column, equals, value = cell.partition("=")
+        if not equals:
+            raise click.UsageError(f"{cell!r}: write it as FAMILY:NAME=VALUE")
+        written[column] = parse_cell(schema, column, _parse_bytes(value))
+    store.put(chosen, [(_parse_key(key), written)])
+    if app.is_json:
+        echo_json({"key": format_key(_parse_key(key)), "cells": len(written)})
+    elif not app.is_quiet:
+        open_console().print(f"{pluralize(len(written), 'cell')} written.")
+    return 0
+
+
+@command("scan")
+@table_option
+@click.option("--from", "start", metavar="HEX", default="", help="Keys that begin so, in hex.")
+@click.option("--after", metavar="KEY", help="Go on behind this key.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=20, show_default=True)
+@click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
+@base32_option
+def scan(
+    app: App,
+    name: str | None,
+    start: str,
+    after: str | None,
+    limit: int,
+    columns: tuple[str, ...],
+    base32: bool,
+) -> int:
+    """Show rows in the order of their keys.
+
+    \b
+    fonds table scan --limit 100 --json
+    fonds table scan --from 90ff --column file:mime
+    """
+    store, chosen, schema = open_table(app, name)
+    prefix, last = _parse_prefix(start), _parse_key(after) if after else None
+    picked, left = select_columns(schema, columns), limit
+    while left and (
+        rows := store.scan(
+            chosen,
+            prefix,
+            after=last,
+            count_max=min(left, PAGE_ROWS),
+            columns=picked,
+        )
+    ):
+        for key, cells in rows:
+            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+        left, last = left - len(rows), rows[-1][0]
+    if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
+        print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
+    return 0
+
+
+def _parse_key(text: str) -> bytes:
+    try:
+        return parse_key(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _parse_prefix(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text) if len(text) < 32 else parse_key(text)
+    except ValueError as error:
+        raise ConfigurationError(f"--from {text!r} is no beginning of a key in hex") from error
+
+
+def _parse_bytes(value: str) -> bytes:
+    if not value.startswith("@"):
+        return value.encode("utf-8", "surrogateescape")
+    try:
+        return Path(value[1:]).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{value[1:]} cannot be read: {error.strerror}") from error
+
+
+def _build_crawler_keys(key: bytes) -> list[bytes]:
+    """The row `sha1:BASE32` in which crawlers note the same file."""
+    return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
+
+
+def _print_row(app: App, row: dict[str, Any]) -> None:
+    if app.is_json:
+        echo_json(row)
+        return
+    screen = open_console()
+    screen.print(f"[bold]{escape(row['key'])}[/bold]")
+    for name, value in row["cells"].items():
+        text = str(value)
+        cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
+        shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
+        screen.print(f"  {escape(name)}  {escape(shown)}{cut}")
+
+
+for one in (create, list_, get, put, scan, count_table, export_table, import_table):
+    table.add_command(one)

@@ -1,0 +1,49 @@
+"""What the commands about the wide-row table share: which table is meant, how keys are shown, who counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from fonds.cli.context import App
+from fonds.model.errors import ConfigurationError
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import Table
+from fonds.stores.journal_table.keys import name_journal_table
+from fonds.stores.journal_table.schema import Schema, build_journal_schema
+
+table_option = click.option(
+    "--table", "name", metavar="NAME", help="Another table than the home's journal."
+)
+base32_option = click.option("--base32", is_flag=True, help="Show SHA-1s in base32, not in hex.")
+
+engine_option = click.option(
+    "--engine",
+    metavar="URL",
+    default="local",
+    show_default=True,
+    help="This machine, or a Spark master, as spark://host:7077.",
+)
+workers_option = click.option(
+    "--workers", type=click.IntRange(0, 1024), default=0, help="Processes here; 0 means one a core."
+)
+
+
+def open_table(app: App, name: str | None) -> tuple[Table, str, Schema]:
+    """The table store, the name of the table that is meant, and the journal's schema."""
+    settings = app.load_settings()
+    journal = name_journal_table(settings.group, settings.table_version, settings.env)
+    store, schema = app.open_table(settings, name), build_journal_schema(settings.table_families)
+    if name is not None and name != journal and name not in (known := store.list_tables()):
+        raise ConfigurationError(format_unknown_name("table", name, sorted(known)))
+    return store, name or journal, schema
+
+
+def select_columns(schema: Schema, columns: Sequence[str]) -> list[str] | None:
+    """The columns and families (`file:`) somebody named; None for all. Raises ConfigurationError for one
+    there is not."""
+    for name in columns:
+        if name.removesuffix(":") not in schema.names:
+            schema.get_column(name)
+    return [name if ":" in name else f"{name}:" for name in columns] or None

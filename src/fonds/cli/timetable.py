@@ -1,0 +1,64 @@
+"""`fonds timetable`: what recurs, when it ran last and runs next, and how it ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from rich.markup import escape
+from rich.table import Table
+
+from fonds.cli.context import App, command, echo_json, open_console
+from fonds.model.rows import TimetableRow
+
+COLUMNS = ("task", "recurs", "began last", "ended", "due next")
+ERROR_MAX_CHARS = 200
+
+
+@command("timetable")
+def timetable(app: App) -> int:
+    """Tell what recurs: when it ran last and next, and how it ended. Times are UTC.
+
+    `fonds run` does what is due; of several, one.
+
+    \b
+    fonds timetable
+    fonds timetable --json
+    """
+    rows = list(app.open_stores().records.find(TimetableRow))
+    if app.is_json:
+        echo_json({"tasks": rows, "now": datetime.now(UTC)})
+        return 0
+    screen = open_console()
+    if not rows:
+        screen.print("Nothing recurs yet: `fonds run` writes down what does when it starts.")
+        return 0
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for row in rows:
+        name = f"{row.name} ({row.pipeline})" if row.pipeline else row.name
+        times = (_format_time(row.last_started), _format_ending(row), _format_time(row.next_due))
+        table.add_row(escape(name), _format_schedule(row), *map(escape, times))
+    screen.print(table)
+    return 0
+
+
+def _format_schedule(row: TimetableRow) -> str:
+    if row.daily_at:
+        return f"daily at {row.daily_at}"
+    for unit_s, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if row.every_s % unit_s == 0:
+            return f"every {row.every_s // unit_s} {unit}"
+    return f"every {row.every_s} s"
+
+
+def _format_time(moment: datetime | None) -> str:
+    return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _format_ending(row: TimetableRow) -> str:
+    if row.claimed_by is not None:
+        return f"at work: {row.claimed_by}"
+    if row.last_error is not None:
+        failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
+        cut = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""
+        return f"{failed}: {row.last_error[:ERROR_MAX_CHARS]}{cut}"
+    return "never" if row.last_finished is None else f"well, {_format_time(row.last_finished)}"

@@ -1,0 +1,174 @@
+"""Further processes that work a home off beside the one a person started, as long as there is enough to do.
+
+One interpreter feeds a few hundred small pages a second to its readers, however many cores there are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fonds.cli.context import SPOOL
+from fonds.cli.output import log_plainly
+from fonds.config import Settings, build_settings
+from fonds.model.errors import FondsError
+from fonds.pipelines.runtime.worker_threads import WorkerThreads
+from fonds.stores.home_lock import HomeLock
+
+logger = logging.getLogger(__name__)
+
+MODULE = "fonds.cli.worker_processes"
+STOP = b"stop\n"
+CHECK_EVERY_S = 0.5
+STOP_WAIT_S = 20.0
+
+
+@dataclass(slots=True)
+class WorkerProcesses:
+    """Starts up to `count_max` processes for `stages`, each with readers of its own.
+
+    They hold the home's lock as long as they live. They are told everything by their standard input,
+    where no other user can read settings, and end at once when it is closed without a word.
+    """
+
+    home: Path
+    settings: Settings
+    stages: Sequence[str]
+    lock: HomeLock
+    count_max: int
+    started: int = 0
+    _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _checked_at_s: float = 0.0
+
+    def start_if_needed(self, threads: WorkerThreads) -> None:
+        """Start one more for each `work.worker_backlog` messages that wait; cheap to call often."""
+        self._report_ended()
+        now_s = time.monotonic()
+        if self.started >= self.count_max or now_s - self._checked_at_s < CHECK_EVERY_S:
+            return
+        self._checked_at_s = now_s
+        wanted = threads.count_ready(self.stages) // self.settings.work.worker_backlog
+        while self.started < min(wanted, self.count_max):
+            self._start()
+
+    def stop(self) -> None:
+        """Let each finish what it has in hand, some seconds at most; the rest comes back by itself."""
+        for process in self._processes:
+            self._send_line(process, STOP)
+        deadline = time.monotonic() + STOP_WAIT_S
+        for process in self._processes:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+
+    def _start(self) -> None:
+        lock = self.lock.fileno()
+        process = subprocess.Popen(
+            [sys.executable, "-m", MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(lock,),
+        )
+        self.started += 1
+        self._processes.append(process)
+        order = {
+            "home": str(self.home),
+            "settings": self.settings.flatten(),
+            "stages": list(self.stages),
+            "lock": lock,
+        }
+        self._send_line(process, json.dumps(order).encode() + b"\n")
+
+    def _send_line(self, process: subprocess.Popen[bytes], words: bytes) -> None:
+        if process.stdin is None:
+            return
+        try:
+            process.stdin.write(words)
+            process.stdin.flush()
+        except BrokenPipeError:
+            # It has ended; `_miss` says so. What could not be written is written again when it is closed.
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+            process.stdin = None
+
+    def _report_ended(self) -> None:
+        """Tell of those that ended by themselves: the others do what they had in hand."""
+        for process in [one for one in self._processes if one.poll() is not None]:
+            self._processes.remove(process)
+            logger.warning(
+                "worker process %d ended with %d; what it had in hand is worked by the others",
+                process.pid,
+                process.returncode,
+            )
+
+
+# What runs in one of `WorkerProcesses`: some stages of a pipeline, until told to stop or left alone.
+
+
+EXIT_FAILED = 1
+MEMORY_CHECK_S = 60.0
+
+
+def main() -> None:
+    """Read the order from standard input and carry it out; the exit code is 0 when told to stop."""
+    # Ctrl-C reaches every process of the terminal: the first one says when to stop.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log_plainly()
+    order = json.loads(sys.stdin.buffer.readline() or b"null")
+    if order is None:
+        return
+    os.set_inheritable(order["lock"], False)
+    try:
+        _run_order(order)
+    except FondsError as error:
+        logging.getLogger("fonds.worker").error("%s", error)
+        sys.exit(EXIT_FAILED)
+
+
+def _run_order(order: dict[str, Any]) -> None:
+    from fonds.wiring.pipelines import create_threads
+    from fonds.wiring.readers import open_readers
+    from fonds.wiring.stores import close_stores, open_stores
+
+    home, settings = Path(order["home"]), build_settings(order["settings"])
+    stores = open_stores(home, settings)
+    readers = open_readers(home / SPOOL, settings)
+    threads = create_threads(stores, readers, settings, stages=order["stages"])
+    threading.Thread(target=_listen, args=(threads,), name="order", daemon=True).start()
+    threads.start()
+    while not threads.wait(MEMORY_CHECK_S):
+        pass
+    if not threads.stop():
+        # A reader is still at work in a thread; what it holds comes back when the process ends.
+        os._exit(0)
+    readers.close()
+    stores.archive.finish()
+    close_stores(stores)
+    if (failure := threads.get_failure()) is not None:
+        raise failure
+
+
+def _listen(threads: WorkerThreads) -> None:
+    """Stop when told to; end at once when whoever started this is gone: the home may be another's then."""
+    if sys.stdin.buffer.readline() == STOP:
+        threads.request_stop()
+    else:
+        os._exit(EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    main()

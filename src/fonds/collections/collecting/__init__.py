@@ -1,1 +1,0 @@
-"""What is taken in arrives in the collections whose rules it fits."""

@@ -1,1 +1,0 @@
-"""Politeness as pure values: what is asked of whom, when, and what an answer means; time is given."""

@@ -1,0 +1,54 @@
+"""The kind `bibliography`: what a PDF says of itself and cites, read here with its text."""
+
+from __future__ import annotations
+
+from fonds.derivatives.grobid import build_biblio_facts
+from fonds.derivatives.kind import DerivativeKind, Fact
+from fonds.model.document import IndexDocument
+from fonds.model.rows import BibliographyRow
+
+CELLS = ("bib0:bib_metadata", "bib0:bib_quality", "bib0:bib_status", "bib0:bib_json")
+OLD_EXTRACTORS = frozenset({"fonds-bibliography/1", "fonds-bibliography/2"})
+"""Readings that were kept in `grobid0`: their rows promise no cells."""
+SUCCESS, NOTHING_FOUND_STATUS, NOT_READ = "success", "nothing-found", "not-read"
+"""Read; read, and neither title nor reference found; the PDF gave no text."""
+
+
+def _build_facts(row: BibliographyRow) -> list[Fact]:
+    if row.status == NOT_READ:
+        return []
+    told = [Fact("bibliography", row.status), Fact("bibliography quality", row.quality)]
+    return told + [
+        fact
+        for fact in build_biblio_facts(row.metadata)
+        if fact.name in ("journal", "date", "references")
+    ]
+
+
+def _build_values(row: BibliographyRow, document: IndexDocument | None) -> dict[str, object]:
+    return {
+        "doi": row.doi,
+        "arxiv_id": row.arxiv_id,
+        "bibliography_quality": row.quality,
+        "reference_count": row.reference_count,
+    }
+
+
+KIND = DerivativeKind(
+    name="bibliography",
+    title="bibliography",
+    mimetypes=("application/pdf",),
+    row=BibliographyRow,
+    step="persist_bibliography",
+    list_cells=lambda row: (
+        () if row.status == NOT_READ or row.extractor in OLD_EXTRACTORS else CELLS
+    ),
+    columns={
+        "doi": "text",
+        "arxiv_id": "text",
+        "bibliography_quality": "text",
+        "reference_count": "integer",
+    },
+    build_values=_build_values,
+    build_facts=_build_facts,
+)

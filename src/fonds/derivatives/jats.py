@@ -1,0 +1,150 @@
+"""The kind `jats`: text and bibliography of an article in JATS or NLM XML. Its document is the file's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from fonds.derivatives.document_rows import IndexedKind, wrap_unversioned
+from fonds.derivatives.documents import (
+    DocumentOrigin,
+    clean_text,
+    decode_blob_text,
+    parse_authors,
+    parse_doi,
+)
+from fonds.derivatives.grobid import build_biblio_facts, parse_metadata
+from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count
+from fonds.derivatives.visibility import find_active_embargoes
+from fonds.model.capture import Capture
+from fonds.model.document import DateKind, IndexDocument
+from fonds.model.file import FileMeta, Kind
+from fonds.model.keys import build_text_blob_key
+from fonds.model.paper import JATS_VERSION, UnreadArticle
+from fonds.model.partial_date import parse_first_day
+from fonds.model.rows import JatsRow, Row
+from fonds.ports import Records
+from fonds.rights.file_rights import build_file_rights, parse_statements
+
+SUCCESS, UNREADABLE = "success", "unreadable"
+MIMETYPES = ("application/jats+xml",)
+RIGHTS = "rights"
+"""The statements about its use in `metadata`."""
+
+
+def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
+    """The rows documents are made of, by the document's id, which is the file's SHA-1."""
+    rows, hidden = records.get(JatsRow, sha1hexes), find_active_embargoes(records, sha1hexes)
+    return {row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in hidden}
+
+
+def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
+    """The document of an article."""
+    return IndexDocument(
+        id=row.sha1hex,
+        sha1hex=row.sha1hex,
+        kind=Kind.JATS,
+        url=clean_text(origin.url),
+        canonical_domain=clean_text(origin.domain),
+        publication_date=parse_first_day(row.published),
+        language=row.language,
+        article_title=None if row.title is None else clean_text(row.title),
+        text_content=decode_blob_text(blob),
+        indexed_date=row.updated,
+        collection=clean_text(origin.collection),
+        word_count=row.word_count,
+        authors=list_authors(row),
+        doi=parse_doi(row.doi),
+        status=row.status,
+        date_kind=DateKind.PUBLISHED if parse_first_day(row.published) else None,
+        captured=origin.captured,
+    )
+
+
+def list_authors(row: JatsRow) -> tuple[str, ...]:
+    """The names of an article's authors, cleaned, at most 100."""
+    return parse_authors(parse_metadata(row.metadata).get("authors"))
+
+
+def build_rights_rows(row: JatsRow) -> list[Row]:
+    """The row of what the article states about its use, if anything."""
+    return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
+
+
+def _build_facts(row: JatsRow) -> list[Fact]:
+    return [
+        Fact("reading", row.status),
+        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("words", format_count(row.word_count)),
+        Fact("language", row.language),
+        Fact("quality", row.quality),
+        Fact("extractor", row.extractor),
+        *build_biblio_facts(row.metadata),
+    ]
+
+
+def _build_values(row: JatsRow, document: IndexDocument | None) -> dict[str, object]:
+    return {
+        "status": row.status,
+        "title": row.title,
+        "authors": list(list_authors(row)) or None,
+        "publication_date": row.published,
+        "language": row.language,
+        "canonical_domain": document.canonical_domain if document else None,
+        "word_count": row.word_count,
+        "doi": row.doi,
+        "bibliography_quality": row.quality,
+        "reference_count": row.reference_count,
+        "extractor": row.extractor,
+        "metadata": msgspec.json.encode(row.metadata, order="deterministic").decode()
+        if row.metadata
+        else None,
+    }
+
+
+def _build_work(capture: Capture, file: FileMeta, after: datetime | None) -> UnreadArticle:
+    return UnreadArticle(capture, file)
+
+
+KIND = DerivativeKind(
+    name="jats",
+    title="JATS article",
+    mimetypes=MIMETYPES,
+    row=JatsRow,
+    step="import_jats",
+    build_rows=build_rights_rows,
+    list_blobs=lambda row: [build_text_blob_key(row.sha1hex)] if row.word_count else [],
+    indexed=IndexedKind(
+        row_filter={"status": SUCCESS},
+        get_id=lambda row: row.sha1hex,
+        load_current=wrap_unversioned(find_rows),
+        has_text=lambda row: bool(row.word_count),
+        document=build_document,
+    ),
+    columns={
+        "status": "text",
+        "title": "text",
+        "authors": "texts",
+        "publication_date": "date",
+        "language": "text",
+        "canonical_domain": "text",
+        "word_count": "integer",
+        "doi": "text",
+        "bibliography_quality": "text",
+        "reference_count": "integer",
+        "extractor": "text",
+        "metadata": "text",
+    },
+    build_values=_build_values,
+    build_facts=_build_facts,
+    awaited="reading",
+    reading=RereadPlan(
+        step="import_jats",
+        payload=UnreadArticle,
+        work=_build_work,
+        extractor=lambda names: JATS_VERSION,
+        statuses=(SUCCESS, UNREADABLE),
+    ),
+)

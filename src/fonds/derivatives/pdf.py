@@ -1,0 +1,305 @@
+"""The kind `pdf`: text and metadata of a PDF. Its document is the file's.
+
+Source: seed 003, `pdf_meta`; seed 004, "Elasticsearch" mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import msgspec
+
+from fonds.derivatives.document_rows import IndexedKind, wrap_unversioned
+from fonds.derivatives.documents import (
+    DocumentOrigin,
+    clean_text,
+    decode_blob_text,
+    parse_authors,
+    parse_doi,
+)
+from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count, iter_flat_facts
+from fonds.derivatives.visibility import find_active_embargoes
+from fonds.model.capture import Capture
+from fonds.model.disposition import Disposition, Verdict
+from fonds.model.document import DateKind, IndexDocument
+from fonds.model.file import FileMeta, Kind, UnextractedPdf
+from fonds.model.keys import build_text_blob_key
+from fonds.model.partial_date import parse_first_day
+from fonds.model.pdf import FILELESS_STATUSES, PdfStatus, StatusClass, build_ending
+from fonds.model.rows import CrashedPdfRow, DispositionRow, GrobidRow, PdfMetaRow, Row
+from fonds.ports import Records
+from fonds.rights.file_rights import build_file_rights, parse_statements
+from fonds.urls.parts import file_name
+
+TITLE_MAX_CHARS = 300
+RIGHTS = "rights"
+"""The statements about its use in `metadata`."""
+XFA = "XFA"
+INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
+"""The statuses of the PDFs that are in the index."""
+RETRY_CLASSES = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
+MEASURED_KEYS = frozenset(
+    {
+        "encrypted",
+        "fonts_embedded",
+        "form",
+        "javascript",
+        "language",
+        "origin",
+        "page0_rotation",
+        "tagged",
+        "text_truncated",
+        "update_id",
+        "word_count_whitespace",
+    }
+)
+"""What the extractor found out and keeps in `metadata`, beside what the document says of itself."""
+COLUMNS = {
+    "status": "text",
+    "title": "text",
+    "authors": "texts",
+    "publication_date": "date",
+    "language": "text",
+    "canonical_domain": "text",
+    "page_count": "integer",
+    "word_count": "integer",
+    "extractor": "text",
+    "metadata": "text",
+}
+
+
+def is_placeholder(row: PdfMetaRow) -> bool:
+    """Whether what was read may be the sentence that forms in XFA show to readers that do not know XFA."""
+    return (row.metadata or {}).get("form") == XFA
+
+
+def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
+    """The rows documents are made of, by the document's id, which is the file's SHA-1."""
+    rows = records.get(PdfMetaRow, sha1hexes)
+    hidden = find_active_embargoes(records, sha1hexes)
+    return {row.sha1hex: row for row in rows if row.status in INDEXED and row.sha1hex not in hidden}
+
+
+def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
+    """The document of a PDF; `blob` None means it has no text.
+
+    The language is the one chosen when the PDF was read, kept under `language` in `metadata`.
+    """
+    text = decode_blob_text(blob)
+    said = row.metadata or {}
+    day, date_kind = _choose_date(row.pdf_created, said)
+    language = said.get("language")
+    return IndexDocument(
+        id=row.sha1hex,
+        sha1hex=row.sha1hex,
+        kind=Kind.PDF,
+        url=clean_text(origin.url),
+        canonical_domain=clean_text(origin.domain),
+        publication_date=day,
+        language=language if isinstance(language, str) else None,
+        article_title=_choose_title(said.get("title"), text, origin.url),
+        text_content=text,
+        indexed_date=row.updated,
+        collection=clean_text(origin.collection),
+        page_count=row.page_count,
+        word_count=row.word_count,
+        has_thumbnail=row.has_page0_thumbnail,
+        authors=list_authors(row),
+        doi=parse_doi(said.get("doi")),
+        status=row.status,
+        date_kind=date_kind,
+        captured=origin.captured,
+    )
+
+
+def list_authors(row: PdfMetaRow) -> tuple[str, ...]:
+    """The names of a PDF's authors, cleaned, at most 100."""
+    said = row.metadata or {}
+    return parse_authors(said.get("authors") or said.get("author"))
+
+
+def build_rights_rows(row: PdfMetaRow) -> list[Row]:
+    """The row of what the PDF states about its use, if anything."""
+    return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
+
+
+def _choose_date(
+    created: datetime | None, text: Mapping[str, object]
+) -> tuple[date | None, DateKind | None]:
+    """The day the file was made, else the day the paper says it appeared on; and which of them it is."""
+    if created:
+        return created.astimezone(UTC).date(), DateKind.CREATED
+    day = parse_first_day(text.get("published"))
+    return day, DateKind.PUBLISHED if day else None
+
+
+def _choose_title(info_title: object, text: str, url: str) -> str:
+    """The Info title, else the first line of text, else the file's name."""
+    title = clean_text(info_title).strip() if isinstance(info_title, str) else ""
+    if not title:
+        lines = (clean_text(line).strip() for line in text.splitlines())
+        title = next((line for line in lines if line), "")
+    if not title:
+        title = clean_text(file_name(url))
+    return title[:TITLE_MAX_CHARS]
+
+
+def _build_values(row: PdfMetaRow, document: IndexDocument | None) -> dict[str, object]:
+    said: dict[str, object] = {
+        "status": row.status,
+        "authors": list(list_authors(row)) or None,
+        "page_count": row.page_count,
+        "word_count": row.word_count,
+        "extractor": row.extractor,
+        # With its names in order: PostgreSQL keeps none, and exports are to be compared.
+        "metadata": _encode_json(row.metadata) if row.metadata else None,
+    }
+    if document is not None:
+        day = document.publication_date
+        said |= {
+            "title": document.article_title,
+            "publication_date": day.isoformat() if day else None,
+            "language": document.language,
+            "canonical_domain": document.canonical_domain,
+        }
+    return said
+
+
+def _encode_json(value: Mapping[str, object]) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _build_facts(row: PdfMetaRow) -> list[Fact]:
+    width, height = row.page0_width, row.page0_height
+    paper = None if width is None or height is None else f"{width:g} × {height:g} points"
+    said = row.metadata or {}
+    return [
+        Fact("extraction", row.status),
+        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("pages", format_count(row.page_count)),
+        Fact("words", format_count(row.word_count)),
+        Fact("first page", paper),
+        Fact("PDF version", row.pdf_version),
+        Fact("permanent id", row.permanent_id, "none in the file"),
+        Fact("created", row.pdf_created.isoformat() if row.pdf_created else None),
+        *iter_flat_facts({name: value for name, value in said.items() if name in MEASURED_KEYS}),
+        Fact("extractor", row.extractor),
+        *iter_flat_facts(
+            {name: value for name, value in said.items() if name not in {*MEASURED_KEYS, RIGHTS}},
+            is_claim=True,
+        ),
+    ]
+
+
+def _build_work(capture: Capture, file: FileMeta, after: datetime | None) -> UnextractedPdf:
+    return UnextractedPdf(capture, file, after)
+
+
+READING = RereadPlan(
+    step="extract_pdf",
+    payload=UnextractedPdf,
+    work=_build_work,
+    extractor=lambda names: names.pdf,
+    statuses=tuple(str(one) for one in PdfStatus),
+    retry_statuses=frozenset(str(one) for one in PdfStatus if one.status_class in RETRY_CLASSES),
+    kept_statuses=INDEXED,
+)
+"""How PDFs are read again; kinds that are made of what `extract_pdf` writes come with it."""
+KIND = DerivativeKind(
+    name="pdf",
+    title="PDF",
+    mimetypes=("application/pdf",),
+    row=PdfMetaRow,
+    step="persist_pdf_text",
+    build_rows=build_rights_rows,
+    list_blobs=lambda row: [build_text_blob_key(row.sha1hex)] if row.word_count else [],
+    indexed=IndexedKind(
+        row_filter={"status": sorted(INDEXED)},
+        get_id=lambda row: row.sha1hex,
+        load_current=wrap_unversioned(find_rows),
+        has_text=lambda row: bool(row.word_count),
+        document=build_document,
+    ),
+    columns=COLUMNS,
+    build_values=_build_values,
+    build_facts=_build_facts,
+    awaited="extraction",
+    reading=READING,
+)
+
+
+# What is already known of a PDF, asked before its bytes are fetched.
+
+
+STEP = "extract_pdf"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPdfs:
+    """Asks the records by SHA-1 and extractor; `clock` gives aware UTC."""
+
+    records: Records
+    extractor: str
+    clock: Callable[[], datetime]
+
+    def __call__(self, item: UnextractedPdf) -> Disposition | None:
+        """How a PDF ends that needs no reading: as it did before. None when it is to be read.
+
+        Nothing is done twice: not what this extractor has read or found unreadable, nor what stopped it
+        and is not due to be tried again. Only what stands in the ledger as ended is known: what a killed
+        process had begun is done again, so that the books tell of all of it.
+        """
+        sha1hex = item.file.sha1
+        rows = self.records.get(PdfMetaRow, [sha1hex])
+        if not rows or not self._has_ended(sha1hex):
+            # Nothing stops a reader without leaving a row behind.
+            return None
+        known = _parse_status(rows[0].status)
+        same = rows[0].extractor == self.extractor
+        if known is PdfStatus.EMPTY_BLOB and item.file.size:
+            # A task led to no bytes; these are others.
+            return None
+        if same and known and _is_counted(rows[0].updated, item) and not _is_worth_trying(known):
+            return build_ending(known, rows[0].error_msg)
+        for stop in self.records.get(CrashedPdfRow, [(sha1hex, self.extractor)]):
+            known = _parse_status(stop.status)
+            if known and _is_counted(stop.stopped, item) and self.clock() < stop.expires:
+                return build_ending(
+                    known, f"{stop.detail}; not tried again before {stop.expires:%Y-%m-%d}"
+                )
+        return None
+
+    def _has_ended(self, sha1hex: str) -> bool:
+        """Whether any message about the file has ever ended at this step, in whatever pipeline: one that was
+        sent round again is open and has ended before."""
+        where = {"about": sha1hex, "step": STEP, "verdict": [str(one) for one in Verdict]}
+        return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
+
+
+def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str]:
+    """Return those of the SHA-1s whose tasks may have led to no PDF, so that there is no file."""
+    if not sha1hexes:
+        return set()
+    read = records.get(PdfMetaRow, sha1hexes)
+    asked = records.get(GrobidRow, sha1hexes)
+    found = {row.sha1hex for row in read if row.status in FILELESS_STATUSES}
+    return found | {row.sha1hex for row in asked if row.status in FILELESS_STATUSES}
+
+
+def remember_nothing(item: UnextractedPdf) -> Disposition | None:
+    """The memory of those who keep none: everything is read."""
+    return None
+
+
+def _parse_status(status: str) -> PdfStatus | None:
+    return PdfStatus(status) if status in set(PdfStatus) else None
+
+
+def _is_worth_trying(status: PdfStatus) -> bool:
+    return status.status_class not in (StatusClass.OK, StatusClass.CONTENT)
+
+
+def _is_counted(moment: datetime, item: UnextractedPdf) -> bool:
+    return item.after is None or moment >= item.after

@@ -1,0 +1,181 @@
+"""The kind `story`: text and metadata of a news page. Its document is the story's: of several versions, the
+pages of one address with different bytes, it is made of the one captured last.
+
+Source: seed 004, "Elasticsearch" mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+
+import msgspec
+
+from fonds.derivatives.document_rows import IndexedKind
+from fonds.derivatives.documents import (
+    DocumentOrigin,
+    clean_text,
+    decode_blob_text,
+    parse_authors,
+    parse_day14,
+)
+from fonds.derivatives.kind import DerivativeKind, Fact, RereadPlan, format_count, iter_flat_facts
+from fonds.derivatives.story_versions import list_versions_by_story, load_current_versions
+from fonds.model.capture import Capture
+from fonds.model.document import DateKind, IndexDocument
+from fonds.model.file import PAGE_TYPES, FileMeta, Kind, UnparsedPage
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import Row, StoryMetaRow
+from fonds.model.story import Story
+from fonds.queues.messages.envelope import build_story
+from fonds.rights.file_rights import build_file_rights
+
+CLAIMED_PARTS = ("http_metadata", "rss_entry")
+"""The sub-objects that are what the server and the feed say, not what was found in the page."""
+COLUMNS = {
+    "status": "text",
+    "url": "text",
+    "title": "text",
+    "authors": "texts",
+    "publication_date": "date",
+    "language": "text",
+    "canonical_domain": "text",
+    "story_id": "text",
+    "word_count": "integer",
+    "extractor": "text",
+    "metadata": "text",
+}
+
+
+def parse_story(row: StoryMetaRow) -> Story:
+    """Return the typed story of a row. Fields of a wrong type are None; unknown ones are kept aside."""
+    return build_story(row.story)
+
+
+def list_authors(row: StoryMetaRow) -> tuple[str, ...]:
+    """Return the names of a page's authors, cleaned, at most 100."""
+    return parse_authors(parse_story(row).page_metadata.authors)
+
+
+def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
+    """The document of a page but for its earlier versions; all but text and collection stands in its row."""
+    story = parse_story(row)
+    return IndexDocument(
+        id=row.story_id,
+        sha1hex=row.sha1hex,
+        kind=Kind.STORY,
+        url=clean_text(row.url),
+        canonical_domain=clean_text(row.canonical_domain),
+        publication_date=_parse_day(row.publication_date),
+        language=row.language,
+        article_title=None if row.article_title is None else clean_text(row.article_title),
+        text_content=decode_blob_text(blob),
+        indexed_date=_get_parsed_at(story) or row.updated,
+        collection=clean_text(origin.collection),
+        story_id=row.story_id,
+        word_count=row.word_count,
+        authors=list_authors(row),
+        status=row.status,
+        date_kind=DateKind.PUBLISHED if _parse_day(row.publication_date) else None,
+        captured=parse_day14(row.captured),
+    )
+
+
+def _parse_day(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text or "")
+    except ValueError:
+        return None
+
+
+def _get_parsed_at(story: Story) -> datetime | None:
+    """Return when the page was parsed, None when its story does not say so.
+
+    A time without a zone is in UTC: Media Cloud's archives have none, and some of early 2024 have the day
+    alone.
+    """
+    try:
+        moment = datetime.fromisoformat(story.content_metadata.parsed_date or "")
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str, object]:
+    """All from the row: of several versions the index has one."""
+    return {
+        "status": row.status,
+        "url": row.url,
+        "title": row.article_title,
+        "authors": list(list_authors(row)) or None,
+        "publication_date": row.publication_date,
+        "language": row.language,
+        "canonical_domain": row.canonical_domain,
+        "story_id": row.story_id,
+        "word_count": row.word_count,
+        "extractor": row.extractor,
+        "metadata": msgspec.json.encode(row.story, order="deterministic").decode(),
+    }
+
+
+def _build_facts(row: StoryMetaRow) -> list[Fact]:
+    claimed = [row.story.get(part) for part in CLAIMED_PARTS]
+    return [
+        Fact("domain", row.canonical_domain or None),
+        Fact("publication date", row.publication_date),
+        Fact("language", row.language),
+        Fact("authors", ", ".join(list_authors(row)) or None),
+        Fact("words", format_count(row.word_count)),
+        Fact("story id", row.story_id),
+        Fact("extractor", row.extractor),
+        *(
+            fact
+            for part in claimed
+            if isinstance(part, Mapping)
+            for fact in iter_flat_facts(
+                {name: part[name] for name in part if name != "rights"}, is_claim=True
+            )
+        ),
+    ]
+
+
+def build_rights_rows(row: StoryMetaRow) -> list[Row]:
+    """The row of what the page states about its use, if anything."""
+    return build_file_rights(row, parse_story(row).page_metadata.rights)
+
+
+def _build_work(capture: Capture, file: FileMeta, after: datetime | None) -> UnparsedPage:
+    return UnparsedPage(capture, file, again=True)
+
+
+READING = RereadPlan(
+    step="parse_story",
+    payload=UnparsedPage,
+    work=_build_work,
+    extractor=lambda names: names.page,
+    other_statuses=("restore_story",),
+)
+"""How pages are read again; kinds that are made of what `parse_story` writes come with it."""
+INDEXED = IndexedKind(
+    row_filter={},
+    get_id=lambda row: row.story_id,
+    load_current=load_current_versions,
+    has_text=lambda row: True,
+    document=build_document,
+    versions=list_versions_by_story,
+)
+KIND = DerivativeKind(
+    name="story",
+    title="story",
+    mimetypes=PAGE_TYPES,
+    row=StoryMetaRow,
+    step="import_story",
+    build_rows=build_rights_rows,
+    list_blobs=lambda row: [build_text_blob_key(row.sha1hex)],
+    indexed=INDEXED,
+    columns=COLUMNS,
+    build_values=_build_values,
+    build_facts=_build_facts,
+    build_warc_metadata=lambda row: msgspec.json.encode(row.story),
+    reading=READING,
+)

@@ -1,0 +1,28 @@
+"""The kind `thumbnail`: a picture of a PDF's first page. That it is there stands in the row of the PDF."""
+
+from __future__ import annotations
+
+from fonds.derivatives.kind import DerivativeKind
+from fonds.model.keys import build_thumbnail_blob_key
+from fonds.model.rows import PdfMetaRow
+
+
+def _list_blobs(row: PdfMetaRow) -> list[str]:
+    return [build_thumbnail_blob_key(row.sha1hex)] if row.has_page0_thumbnail else []
+
+
+def _is_written(row: PdfMetaRow | None, tag: str) -> bool:
+    """Whoever of two steps is later notes it: without a row the text has not come. Further forms, which
+    have a tag, are not noted."""
+    return row is None or row.has_page0_thumbnail or bool(tag)
+
+
+KIND = DerivativeKind(
+    name="thumbnail",
+    title="thumbnail",
+    mimetypes=("application/pdf",),
+    row=PdfMetaRow,
+    step="persist_thumbnail",
+    is_written=_is_written,
+    list_blobs=_list_blobs,
+)

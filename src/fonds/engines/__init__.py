@@ -1,1 +1,0 @@
-"""Engines that run bulk work: this machine's processes, and Spark."""

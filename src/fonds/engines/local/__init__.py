@@ -1,1 +1,0 @@
-"""The engine that is this machine: processes, and sorting on disk within bounds of memory."""

@@ -1,0 +1,414 @@
+"""When a page was published and when it was changed: what it states, and what is written on it.
+
+Asked are JSON-LD, meta tags, microdata and time elements, the address, what is written near the headline, and
+only where there is nothing better scripts and comments. Of days that differ the one most kinds of places
+agree on is taken. A day is the one on the page's own calendar where it gives an offset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+from lxml.etree import _Element as Element
+
+from fonds.extract.article.blocks import PLACES, Block, Node
+from fonds.extract.article.days import find_days, find_first_day, swap_day_and_month
+from fonds.extract.article.head import PageHead
+from fonds.extract.article.linked_data import LinkedData
+
+# By which names and words pages tell their dates, as data: of meta tags, elements, scripts, addresses.
+
+
+_PUBLISHED_NAMES = """
+    article:published_time article:published og:article:published_time og:published_time bt:pubdate
+    datepublished date_published published published_date published_time published-date publish-date
+    publish_date publishdate publication_date publication-date publicationdate pubdate pub_date pub-date
+    parsely-pub-date sailthru.date dc.date dc.date.issued dc.date.created dc.created dc.issued dcterms.date
+    dcterms.created dcterms.issued dcterms.available dc:date dc:created article.published article.created
+    article:publicationdate article_date_original date date.created cxenseparse:recs:publishtime
+    citation_publication_date citation_date citation_online_date rnews:datepublished
+    originalpublicationdate displaydate lw.publish_date analyticsattributes.articledate
+    dcsext.articlefirstpublished shareaholic:article_published_time gentime news:published
+    vr:published_time ptime article:post_date eprints.date created creation_date datecreated
+    video:release_date ob:publish_date sort_date publishedat published_at mediator_published_time
+    article:create_at dateline release_date content_create_date
+"""
+_MODIFIED_NAMES = """
+    article:modified_time og:updated_time og:article:modified_time article:updated_time article:modified
+    datemodified modified modified_time last-modified lastmodified last_modified dcterms.modified
+    dc.date.modified dc.modified lastmod date.modified date_modified updated_time updated revised lastupdate
+"""
+PUBLISHED_META = frozenset(_PUBLISHED_NAMES.split())
+MODIFIED_META = frozenset(_MODIFIED_NAMES.split())
+
+PUBLISHED_IN_NAMES = re.compile(
+    r"datepublished|\bpublished\b|entry-date|pubdate|post-?date|published_?(?:date|time)|publish[-_]?date|datecreated",
+    re.I,
+)
+MODIFIED_IN_NAMES = re.compile(r"modified|update|aktualis|modific|changed|revision", re.I)
+DATE_IN_NAMES = re.compile(
+    r"date|datum|fecha|publi|posted|time|byline|meta|created|submitted|info|zeit|data\b|pub"
+    r"|(?:post|entry|article)-footer",
+    re.I,
+)
+MODIFIED_WORDS = re.compile(
+    r"updat|modif|aktualisiert|ge[aä]ndert|actualiz|mis à jour|maj\b|aggiorn|edited|обновл|gewijzigd|stand\b",
+    re.I,
+)
+PUBLISHED_WORDS = re.compile(
+    r"publish|posted|ver[öo]ffentlicht|publi[cé]|pubblicat|erschienen|erstellt|written|created|geschrieben"
+    r"|опубл|geplaatst|datum|date|am\b",
+    re.I,
+)
+UNRELATED_NAMES = re.compile(
+    r"comment|related|sidebar|widget|recent|latest|teaser|more|aside|popular|card|promo|recommend"
+    r"|(?<!post-)(?<!entry-)(?<!article-)footer",
+    re.I,
+)
+"""Not so the foot of an article: it says when that was written and by whom."""
+_KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
+SCRIPTED = re.compile(
+    _KEY.format(
+        r"datePublished|publish(?:ed)?_?(?:date|time|at|on)|pub_?date|publication_?date|dateCreated"
+        r"|created_?(?:at|on|time)|post_?date|first_?published(?:_?at)?"
+    ),
+    re.I,
+)
+SCRIPTED_CHANGE = re.compile(
+    _KEY.format(r"dateModified|modif(?:ied)?_?(?:date|time|at|on)|updated_?(?:at|on|time|date)?"),
+    re.I,
+)
+IN_URL = re.compile(
+    r"[/_.-]((?:19[89]|20[0-4])\d)[/_.-]?(0[1-9]|1[0-2])[/_.-]?(0[1-9]|[12]\d|3[01])(?!\d)"
+    r"|[/-]((?:19[89]|20[0-4])\d)/(1[0-2]|[1-9])/(3[01]|[12]\d|[1-9])(?=[/-])"
+)
+
+
+OLDEST = date(1990, 1, 1)
+MARKUP_MAX_CHARS = 600_000
+ELEMENTS_MAX = 200
+LABEL_MAX_CHARS = 25
+"""How much is searched: of the markup for scripts and comments, and of elements that hold times."""
+
+_COMMENT = re.compile(r"<!--([^<>]{6,200})-->")
+_STAMP = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
+_UTC_HOUR = re.compile(r"[T ](\d\d):\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]00:?00)$")
+_NUMBERS = re.compile(r"\d{4}|\d[./-]\d")
+_MONTH_FIRST = frozenset({"en", "en-us", "en-ph", ""})
+_SCORE_MIN = 1.2
+STATED = frozenset({"json-ld", "meta", "microdata"})
+"""Kinds of places in which pages state when they were published, for machines."""
+_UNRELATED_PLACES = sum(1 << PLACES[tag] for tag in ("aside", "nav", "footer"))
+_MODIFIED_WEIGHT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class DateFinding:
+    """A day, the kind of place it was found in, and how far that is to be believed, 0 to 1.
+
+    `source` is `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`. `utc_hour` is
+    None where the moment was not given in UTC.
+    """
+
+    day: date
+    source: str
+    confidence: float
+    utc_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageDates:
+    """When a page was published and changed; None where nothing tells."""
+
+    published: DateFinding | None = None
+    modified: DateFinding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """A page's blocks in order, and which the article's text is made of; empty for trees too large."""
+
+    blocks: Sequence[Block] = ()
+    nodes: Sequence[Node] = ()
+    article_rows: Sequence[int] = ()
+
+
+@dataclass(slots=True)
+class _DateSearch:
+    newest: date
+    is_month_first: bool
+    published: list[DateFinding] = field(default_factory=list)
+    modified: list[DateFinding] = field(default_factory=list)
+    ambiguous_days: dict[date, date] = field(default_factory=dict)
+    """Of days that may be read two ways, as 11/01/2023, the way they were not read."""
+
+    def is_possible(self, day: date) -> bool:
+        return OLDEST <= day <= self.newest
+
+    def parse(self, text: str) -> tuple[date, int | None] | None:
+        text = text.strip()[:200]
+        if _STAMP.fullmatch(text):
+            day: date | None = datetime.fromtimestamp(int(text[:10]), UTC).date()
+        else:
+            day = find_first_day(text, month_first=self.is_month_first)
+        if day is None or not self.is_possible(day):
+            return None
+        if (other := swap_day_and_month(text, day)) is not None and self.is_possible(other):
+            self.ambiguous_days[day] = other
+        hour = _UTC_HOUR.search(text)
+        return day, int(hour[1]) if hour else None
+
+    def add_finding(
+        self, findings: list[DateFinding], text: str | None, source: str, confidence: float
+    ) -> bool:
+        found = self.parse(text) if text else None
+        if found:
+            findings.append(DateFinding(found[0], source, confidence, found[1]))
+        return found is not None
+
+
+def find_dates(
+    tree: Element,
+    marked_elements: Sequence[Element],
+    head: PageHead,
+    linked_data: LinkedData,
+    layout: PageLayout,
+    markup: str,
+    url: str | None,
+    newest: date,
+) -> PageDates:
+    """Search a page for its dates; none after `newest` is taken. Never raises.
+
+    `marked_elements` are the elements with an `itemprop`, in their order.
+    """
+    language = (head.language or "").lower().replace("_", "-")
+    search = _DateSearch(newest, language in _MONTH_FIRST)
+    search.add_finding(search.published, linked_data.published, "json-ld", 0.95)
+    search.add_finding(search.modified, linked_data.modified, "json-ld", 0.95)
+    for name, value in head.meta.items():
+        if name in PUBLISHED_META:
+            search.add_finding(search.published, value, "meta", 0.85 if name == "date" else 0.9)
+        elif name in MODIFIED_META:
+            search.add_finding(search.modified, value, "meta", 0.9)
+    _search_elements(tree, marked_elements, search)
+    if (day := find_url_day(url)) and search.is_possible(day):
+        search.published.append(DateFinding(day, "url", 0.8))
+    _search_text(layout, search)
+    _search_source(markup[:MARKUP_MAX_CHARS], linked_data, search)
+    _resolve_ambiguous(search)
+    return _decide(search)
+
+
+def _resolve_ambiguous(search: _DateSearch) -> None:
+    """Read a day the other way where another place, which can be read in one way only, says that day."""
+    sure = {one.day for one in search.published if one.day not in search.ambiguous_days}
+    for found in (search.published, search.modified):
+        found[:] = [
+            replace(one, day=search.ambiguous_days[one.day])
+            if search.ambiguous_days.get(one.day) in sure and one.day not in sure
+            else one
+            for one in found
+        ]
+
+
+def find_url_day(url: str | None) -> date | None:
+    """The day an address names: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None for none."""
+    if not url:
+        return None
+    found = IN_URL.search(url)
+    if not found:
+        return find_first_day(url.rstrip("/").rpartition("/")[2][:100])
+    try:
+        return date(*(int(part) for part in found.groups() if part))
+    except ValueError:
+        return None
+
+
+def _search_elements(
+    tree: Element, marked_elements: Sequence[Element], search: _DateSearch
+) -> None:
+    said_by = [one for one in tree.iter("time", "abbr") if one.tag == "time" or one.get("title")]
+    said_by += (one for one in marked_elements if one.tag != "time")
+    for element in said_by[:ELEMENTS_MAX]:
+        role = element.get("itemprop") or ("pubdate" if element.get("pubdate") is not None else "")
+        names = f"{role} {element.get('class') or ''} {element.get('id') or ''}"
+        if (
+            element.tag != "time"
+            and "date" not in role.lower()
+            and not _is_dated_abbr(element, names)
+        ):
+            continue
+        said = element.get("content") or element.get("datetime") or element.get("title") or ""
+        if not search.parse(said):
+            said = "".join(element.itertext())[:100]
+        parent = element.getparent()
+        around = (
+            "" if parent is None else f"{parent.get('class') or ''} {(parent.text or '')[:100]}"
+        )
+        if MODIFIED_IN_NAMES.search(names) or (not role and MODIFIED_IN_NAMES.search(around)):
+            search.add_finding(search.modified, said, "time", 0.8)
+        elif PUBLISHED_IN_NAMES.search(names):
+            search.add_finding(search.published, said, "microdata" if role else "time", 0.85)
+        elif element.tag == "time" and not _is_unrelated(element):
+            search.add_finding(search.published, said, "time", 0.6)
+
+
+def _is_dated_abbr(element: Element, names: str) -> bool:
+    return element.tag == "abbr" and any(word in names for word in ("published", "date", "time"))
+
+
+def _is_unrelated(element: Element) -> bool:
+    """Whether an element belongs to something beside the article."""
+    for distance, above in enumerate(element.iterancestors()):
+        if above.tag in ("aside", "footer", "nav"):
+            return True
+        if above.tag in ("main", "body") or distance > 8:
+            return False
+        if UNRELATED_NAMES.search(f"{above.get('class') or ''} {above.get('id') or ''}"):
+            return True
+    return False
+
+
+def _search_text(layout: PageLayout, search: _DateSearch) -> None:
+    """Days written on the page: near the headline, alone on a line, in elements named after dates."""
+    blocks, nodes = layout.blocks, layout.nodes
+    headline = next((row for row, block in enumerate(blocks) if nodes[block.node].tag == "h1"), 0)
+    best: tuple[float, int, date] | None = None
+    for row, block in enumerate(blocks):
+        text = block.text if len(block.text) <= 300 else block.text[:60]
+        if not _NUMBERS.search(text):
+            continue
+        for position, day in find_days(text, month_first=search.is_month_first):
+            if not search.is_possible(day):
+                continue
+            before = text[max(0, position - 40) : position] or _find_label(row, blocks)
+            if MODIFIED_WORDS.search(before):
+                search.modified.append(DateFinding(day, "text", 0.5))
+                continue
+            score = _score_names(block, nodes, _is_near_text(row, layout)) + _score_position(
+                row, headline, layout
+            )
+            score += 1.2 if PUBLISHED_WORDS.search(before) else 0
+            score += 0.8 * (len(text) < 60) + 0.4 * (len(text) < 25)
+            score -= 2 if "©" in text or "copyright" in text.lower() else 0
+            best = max(best or (score, -row, day), (score, -row, day))
+    if best and best[0] >= _SCORE_MIN:
+        search.published.append(DateFinding(best[2], "text", min(0.75, 0.3 + best[0] / 10)))
+
+
+def _find_label(row: int, blocks: Sequence[Block]) -> str:
+    """What stands before a day that begins its block: a short block, as the term of a list of facts."""
+    text = blocks[row - 1].text if row else ""
+    return text if len(text) < LABEL_MAX_CHARS else ""
+
+
+def _is_near_text(row: int, layout: PageLayout) -> bool:
+    """Whether a block stands within the article's text or right before or behind it."""
+    return (
+        bool(layout.article_rows)
+        and layout.article_rows[0] - 2 <= row <= layout.article_rows[-1] + 1
+    )
+
+
+def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> float:
+    """What the names of elements and the links around a day say for its being the page's.
+
+    What encloses the article's text too may be called what it likes.
+    """
+    node = nodes[block.node]
+    around = nodes[max(node.parent, 0)]
+    score = (
+        1.5 if DATE_IN_NAMES.search(node.names) else 0.8 * bool(DATE_IN_NAMES.search(around.names))
+    )
+    if PUBLISHED_IN_NAMES.search(node.names):
+        score += 0.8
+    if UNRELATED_NAMES.search(node.names) or (
+        UNRELATED_NAMES.search(around.names) and not at_the_text
+    ):
+        score -= 1.2
+    if node.places & _UNRELATED_PLACES:
+        score -= 1.5
+    return score - 0.5 * (block.linked_chars * 2 > len(block.text))
+
+
+def _score_position(row: int, headline: int, layout: PageLayout) -> float:
+    """What a day's place says: near the headline and the text's beginning, not inside or far behind it."""
+    score = 1.5 * max(0.0, 1 - abs(row - headline) / 8) if row >= headline - 3 else 0.0
+    first, last = (
+        (layout.article_rows[0], layout.article_rows[-1])
+        if layout.article_rows
+        else (headline, len(layout.blocks))
+    )
+    score += 1.5 * max(0.0, 1 - abs(row - first) / 8)
+    if layout.article_rows and first <= row <= last and len(layout.blocks[row].text) > 60:
+        score -= 0.5
+    return score - (row > last + 6)
+
+
+def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) -> None:
+    """What scripts and comments hold, where the page states nothing in JSON-LD."""
+    is_stated = bool(linked_data.published) or (search.published and "datePublished" not in markup)
+    if not is_stated and (found := SCRIPTED.search(markup)):
+        confidence = 0.85 if "datepublished" in found[0].lower() else 0.6
+        search.add_finding(search.published, found[1], "script", confidence)
+    if not search.modified and (found := SCRIPTED_CHANGE.search(markup)):
+        search.add_finding(search.modified, found[1], "script", 0.6)
+    if not search.published:
+        for comment in _COMMENT.finditer(markup):
+            if search.add_finding(search.published, comment[1], "comment", 0.4):
+                return
+
+
+def _decide(search: _DateSearch) -> PageDates:
+    changed = max(search.modified, key=lambda one: one.confidence, default=None)
+    published = _choose_most_agreed(search)
+    if published is None:
+        # A page that was changed was there before; nothing better is known.
+        return PageDates(
+            replace(changed, confidence=changed.confidence / 2) if changed else None, changed
+        )
+    return PageDates(_localize(published, search), changed)
+
+
+def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
+    """Of the day most kinds of places agree on, the best finding; a day of change is worth less."""
+    if not search.published:
+        return None
+    changes = {one.day for one in search.modified if one.source in ("json-ld", "meta")}
+    is_stated_earlier = any(
+        one.source in ("json-ld", "meta") and one.day < min(changes)
+        for one in search.published
+        if changes
+    )
+    best: dict[tuple[date, str], DateFinding] = {}
+    for one in search.published:
+        known = best.get((one.day, one.source))
+        if known is None or known.confidence < one.confidence:
+            best[one.day, one.source] = one
+    worth: dict[date, float] = {}
+    for (day, source), one in best.items():
+        is_of_change = day in changes and (is_stated_earlier or source in ("text", "time"))
+        worth[day] = worth.get(day, 0) + one.confidence * (_MODIFIED_WEIGHT if is_of_change else 1)
+    chosen = max(worth, key=lambda day: (worth[day], -day.toordinal()))
+    return max((one for one in best.values() if one.day == chosen), key=lambda one: one.confidence)
+
+
+def _localize(finding: DateFinding, search: _DateSearch) -> DateFinding:
+    """The day on the page's own calendar, where the moment is in UTC and the page writes the day beside it.
+
+    Late in Greenwich it is the next day further east; early there it is still the day before in America.
+    A day the page was changed on is written for that.
+    """
+    hour = finding.utc_hour
+    if hour is None or 8 <= hour < 14:
+        return finding
+    beside = finding.day + timedelta(days=1 if hour >= 14 else -1)
+    written = ("url", "text", "time", "microdata")
+    agree = beside not in {one.day for one in search.modified} and any(
+        one.day == beside and one.utc_hour is None and one.source in written
+        for one in search.published
+    )
+    return replace(finding, day=beside) if agree else finding

@@ -1,0 +1,151 @@
+"""Days in text as people and machines write them, in the languages of the world's news.
+
+Source: ISO 8601; RFC 2822; the names of months as CLDR has them.
+Bound: linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+_MONTHS = (
+    """
+    january jan januar januari janvier janv janeiro enero ene gennaio gen ianuarie ian styczeń
+    stycznia sty leden ledna január januára januárja tammikuu tammikuuta ocak января январь янв
+    січня січень януари ιανουαρίου ιανουάριος siječnja јануар jänner jän janvāris sausio jaanuar
+    يناير كانون
+    """,
+    """
+    february feb februar februari février fevrier févr fev fevereiro febrero febbraio februarie luty
+    lutego lut únor února február februára helmikuu helmikuuta şubat февраля февраль фев лютого
+    лютий февруари φεβρουαρίου veljače фебруар feber vasario veebruar فبراير شباط
+    """,
+    """
+    march mar märz maerz mrz mars março marco marzo maart martie marzec marca březen března marec
+    március maaliskuu maaliskuuta mart марта март мар березня березень μαρτίου ožujka maret mac kovo
+    märts مارس آذار
+    """,
+    """
+    april apr avril avr abril abr aprile aprilie kwiecień kwietnia kwi duben dubna apríl apríla
+    április huhtikuu huhtikuuta nisan апреля апрель апр квітня квітень април απριλίου travnja
+    balandžio aprill أبريل نيسان
+    """,
+    """
+    may mai mayo maio maggio mag mei maj maja květen května máj mája május toukokuu toukokuuta mayıs
+    мая май травня травень μαΐου svibnja мај gegužės مايو أيار
+    """,
+    """
+    june jun juni juin junho junio giugno giu iunie iun czerwiec czerwca cze červen června jún júna
+    június kesäkuu kesäkuuta haziran июня июнь июн червня червень юни ιουνίου lipnja јун birželio
+    juuni يونيو حزيران
+    """,
+    """
+    july jul juli juillet juil julho julio luglio lug iulie iul lipiec lipca lip červenec července
+    júl júla július heinäkuu heinäkuuta temmuz июля июль июл липня липень юли ιουλίου srpnja јул
+    liepos juuli يوليو تموز
+    """,
+    """
+    august aug août aout agosto ago augustus augusti sierpień sierpnia sie srpen srpna augusta
+    augusztus elokuu elokuuta ağustos августа август авг серпня серпень αυγούστου kolovoza agustus
+    ogos rugpjūčio أغسطس آب
+    """,
+    """
+    september sep sept septembre setembro set septiembre setiembre settembre septembrie wrzesień
+    września wrz září septembra szeptember syyskuu syyskuuta eylül сентября сентябрь сен вересня
+    вересень септември σεπτεμβρίου rujna септембар rugsėjo سبتمبر أيلول
+    """,
+    """
+    october oct oktober okt octobre outubro out octubre ottobre ott octombrie październik
+    października paź říjen října október októbra lokakuu lokakuuta ekim октября октябрь окт жовтня
+    жовтень октомври οκτωβρίου listopada октобар spalio oktoober أكتوبر
+    """,
+    """
+    november nov novembre novembro noviembre noiembrie listopad listopada lis novembra marraskuu
+    marraskuuta kasım ноября ноябрь ноя листопада листопад ноември νοεμβρίου studenoga новембар
+    lapkričio نوفمبر
+    """,
+    """
+    december dec dezember dez décembre decembre déc dezembro diciembre dic dicembre decembrie
+    grudzień grudnia gru prosinec prosince decembra joulukuu joulukuuta aralık декабря декабрь дек
+    грудня грудень декември δεκεμβρίου prosinca децембар desember des disember gruodžio detsember
+    ديسمبر
+    """,
+)
+_MONTHS_BY_NAME = {
+    name: number
+    for number, names in reversed(list(enumerate(_MONTHS, 1)))
+    for name in names.split()
+}
+_YEAR = r"(?:19[89]\d|20[0-4]\d)"
+_ISO = re.compile(rf"(?<!\d)({_YEAR})([-/.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
+_LOOSE_ISO = re.compile(rf"(?<!\d)({_YEAR})[-/.](1[0-2]|0?[1-9])[-/.](3[01]|[12]\d|0?[1-9])(?!\d)")
+_CJK = re.compile(
+    rf"({_YEAR})\s?[年년]\s?(1[0-2]|0?[1-9])\s?[月월]\s?(3[01]|[12]\d|0?[1-9])\s?[日일号]"
+)
+_NUMBERS = re.compile(
+    rf"(?<![\d/.-])(\d{{1,2}})\s?([./-])\s?(\d{{1,2}})\s?\2\s?({_YEAR}|\d\d)(?![\d/-])"
+)
+_DAY_FIRST = re.compile(
+    rf"(?<!\d)(3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|º|ª|\.)?[\s,/-]+(?:de\s+|d')?"
+    rf"([^\W\d_]{{3,14}})\.?,?[\s/-]+(?:del?\s+)?({_YEAR}|'?\d\d(?=\s|$))"
+)
+_MONTH_FIRST = re.compile(
+    rf"([^\W\d_]{{3,14}})\.?[\s/-]+(3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?,?[\s/-]+(?:at\s+)?({_YEAR})(?!\d)"
+)
+
+
+def find_days(text: str, *, month_first: bool = False) -> Iterator[tuple[int, date]]:
+    """Each day written in a text with where it begins, in order; `month_first` reads 3/4/2020 as 4 March.
+
+    Years from 1980 to 2049; of two digits only where nothing else can be meant.
+    """
+    yield from sorted(set(_iter_days(text, month_first)))
+
+
+def find_first_day(text: str, *, month_first: bool = False) -> date | None:
+    """The first day written in a text, None when there is none."""
+    return next((day for _, day in find_days(text, month_first=month_first)), None)
+
+
+def swap_day_and_month(text: str, day: date) -> date | None:
+    """The other day a text may mean in which `day` was read: 11/1/2023 is 1 November or 11 January."""
+    for found in _NUMBERS.finditer(text):
+        numbers = {int(found[1]), int(found[3])}
+        if found[2] == "/" and numbers == {day.day, day.month} and max(numbers) <= 12:
+            return None if day.day == day.month else date(day.year, day.day, day.month)
+    return None
+
+
+def _iter_days(text: str, month_first: bool) -> Iterator[tuple[int, date]]:
+    for pattern in (_ISO, _LOOSE_ISO, _CJK):
+        for found in pattern.finditer(text):
+            numbers = [int(part) for part in found.groups() if part.isdigit()]
+            yield from _build_day(found.start(), *numbers)
+    for found in _NUMBERS.finditer(text):
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        if len(found[4]) == 2:
+            if found[2] == "-":
+                continue
+            year += 2000 if year < 50 else 1900
+        is_month_first = second > 12 or (month_first and found[2] != "." and first <= 12)
+        day, month = (second, first) if is_month_first else (first, second)
+        yield from _build_day(found.start(), year, month, day)
+    for found in _DAY_FIRST.finditer(text):
+        month = _MONTHS_BY_NAME.get(found[2].lower(), 0)
+        year = int(found[3].lstrip("'"))
+        yield from _build_day(
+            found.start(), year if year > 99 else 2000 + year, month, int(found[1])
+        )
+    for found in _MONTH_FIRST.finditer(text):
+        yield from _build_day(
+            found.start(), int(found[3]), _MONTHS_BY_NAME.get(found[1].lower(), 0), int(found[2])
+        )
+
+
+def _build_day(position: int, year: int, month: int, day: int) -> Iterator[tuple[int, date]]:
+    try:
+        yield position, date(year, month, day)
+    except ValueError:
+        return

@@ -1,0 +1,144 @@
+"""Which of several readings of the same bytes is text of a language, and which is mojibake.
+
+A reading is believed where its language is one that is written in its charset, its words are made of letters,
+and their case is not mixed. What the page and its address say of the language counts for a little.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fonds.text.language import identify_language
+
+_WESTERN = "en de fr es pt it nl sv da no nb nn fi is ca gl eu ga sq id ms tl af sw br oc la lb cy gd fo wa"
+_LANGUAGES = {
+    "windows-1252": _WESTERN,
+    "iso-8859-15": _WESTERN,
+    "macintosh": _WESTERN,
+    "windows-1250": "pl cs sk hu sl hr bs ro sr sq",
+    "iso-8859-2": "pl cs sk hu sl hr bs ro sr sq",
+    "windows-1251": "ru uk bg sr mk be kk ky mn tg",
+    "koi8-r": "ru",
+    "koi8-u": "uk",
+    "iso-8859-5": "ru uk bg sr mk be",
+    "ibm866": "ru be",
+    "windows-1253": "el",
+    "iso-8859-7": "el",
+    "windows-1254": "tr az ku",
+    "windows-1255": "he yi",
+    "iso-8859-8": "he yi",
+    "windows-1256": "ar fa ur ps ug",
+    "iso-8859-6": "ar",
+    "windows-1257": "lt lv et",
+    "iso-8859-13": "lt lv",
+    "iso-8859-4": "lt lv et",
+    "windows-1258": "vi",
+    "windows-874": "th",
+    "gbk": "zh",
+    "gb18030": "zh",
+    "big5": "zh",
+    "shift_jis": "ja",
+    "euc-jp": "ja",
+    "euc-kr": "ko",
+    "iso-2022-jp": "ja",
+    "iso-2022-kr": "ko",
+    "hz-gb-2312": "zh",
+}
+LANGUAGES = {charset: frozenset(codes.split()) for charset, codes in _LANGUAGES.items()}
+"""The languages each charset of one region is used for; the Unicode ones serve all and are not here."""
+
+_UNTRIED_CHARSETS = """
+    gbk iso-8859-15 macintosh iso-2022-jp iso-2022-kr hz-gb-2312 ibm866 iso-8859-5 iso-8859-6 iso-8859-8
+    iso-8859-4
+"""
+CANDIDATES = tuple(charset for charset in LANGUAGES if charset not in _UNTRIED_CHARSETS.split())
+"""What is tried where nothing that is declared gives text, the more usual of two before the other."""
+
+_COUNTRY_LANGUAGES = """
+    pl:pl cz:cs sk:sk hu:hu si:sl hr:hr ba:bs ro:ro md:ro rs:sr ru:ru su:ru by:be ua:uk bg:bg mk:mk
+    kz:ru gr:el cy:el tr:tr az:az il:he sa:ar eg:ar ae:ar iq:ar sy:ar jo:ar lb:ar ma:ar dz:ar tn:ar
+    ir:fa pk:ur lt:lt lv:lv ee:et vn:vi th:th cn:zh tw:zh hk:zh kr:ko jp:ja
+"""
+_LANGUAGE_BY_COUNTRY = dict(pair.split(":") for pair in _COUNTRY_LANGUAGES.split())
+"""Languages that a country's top-level domain makes likely, where they are not written in windows-1252."""
+
+_COMMON_HAN = frozenset(
+    "的一是不了在人有我他这這个個们們中来來上大为為和国國地到以说說时時要就出会會可也你对對生能而子那得于於着著下自之年过過发發后後"
+    "作里裡用道行所然家种種事成方多经經么麼去法学學如都同现現当當没沒动動面起看定天分还還进進好小部其些主样樣理心她本前开開但因"
+    "只从從想实實日月新台北京市公司報报记記者網网社政府民"
+)
+_COMMON_HANGUL = frozenset("이다의는을에가하고지로한도은를서사시기자대과어인나리해일정라수")
+_COMMON_THAI = frozenset("านรอกเงมยลวดท่ส้ตปคบแหะใขไี")
+_THAI = re.compile("[\u0e01-\u0e4e]")
+_HAN = re.compile("[\u3400-\u9fff]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_CAPITALS = "\u0410-\u042f\u00c0-\u00d6\u00d8-\u00de\u0391-\u03a9"
+_MIXED_CASE = re.compile(rf"[^\W\d_](?<![A-Z{_CAPITALS}])(?=[{_CAPITALS}])")
+_SIGNS = (
+    "’‘“”„«»‐-―…·ʼ״׳•†‡™¿¡€£©®°§\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0e31-\u0e4e\u3000-\u303f"
+    "\uff00-\uff65"
+)
+_ODD = re.compile(rf"(?<=[^\W\d_])[^\w\s\x00-\x7f{_SIGNS}]|[^\w\s\x00-\x7f{_SIGNS}](?=[^\W\d_])")
+_NOT_THAI = re.compile(
+    "(?<![\u0e01-\u0e2e\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])"
+)
+_LOST = re.compile("[\ufffd\x80-\x84\x86-\x9f]")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+
+SAMPLE_CHARS = 4000
+SURE = 0.7
+"""A reading with at least this score is text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plausibility:
+    """How much a reading looks like text, 0 to 1, and the language it would be in."""
+
+    score: float
+    language: str | None
+
+
+def guess_languages(declared: str | None, host: str) -> frozenset[str]:
+    """What `<html lang>` and the host's top-level domain make likely."""
+    hints = {declared[:2].lower()} if declared else set()
+    country = _LANGUAGE_BY_COUNTRY.get(host.rpartition(".")[2])
+    return frozenset(hints | ({country} if country else set()))
+
+
+def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibility:
+    """Judge a sample of text as `charset` reads it; its lines hold what is not ASCII."""
+    foreign = len(_FOREIGN.findall(text))
+    languages = LANGUAGES.get(charset)
+    if languages is None or not foreign:
+        return Plausibility(0.0, None)
+    found = identify_language(text[:SAMPLE_CHARS], SAMPLE_CHARS)
+    if found is None:
+        return Plausibility(0.0, None)
+    code, confidence = found
+    if code not in languages:
+        return Plausibility(0.0, code)
+    weights = ((_LOST, 4), (_NOT_THAI, 3), (_MIXED_CASE, 2), (_ODD, 1))
+    damage = sum(weight * len(fault.findall(text)) for fault, weight in weights) / foreign
+    score = confidence * max(0.0, 1 - 3 * damage) * _score_script(text, charset)
+    return Plausibility(min(1.0, score + (0.1 if code in hints and score > 0 else 0)), code)
+
+
+def _score_script(text: str, charset: str) -> float:
+    """How usual the characters of an East Asian reading are: of bytes of another charset hardly any is."""
+    if charset in ("gbk", "gb18030", "big5"):
+        han = _HAN.findall(text)
+        usual = sum(one in _COMMON_HAN for one in han)
+        return min(1.0, 6 * usual / len(han)) if han else 0.0
+    if charset in ("shift_jis", "euc-jp"):
+        return min(1.0, 6 * len(_KANA.findall(text)) / max(len(_FOREIGN.findall(text)), 1))
+    if charset == "euc-kr":
+        hangul = _HANGUL.findall(text)
+        usual = sum(one in _COMMON_HANGUL for one in hangul)
+        return min(1.0, 5 * usual / len(hangul)) if hangul else 0.0
+    if charset == "windows-874":
+        thai = _THAI.findall(text)
+        usual = sum(one in _COMMON_THAI for one in thai)
+        return min(1.0, max(0.0, 4 * usual / len(thai) - 1.4)) if thai else 0.0
+    return 1.0

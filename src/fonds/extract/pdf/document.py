@@ -1,0 +1,149 @@
+"""Opens a PDF with pdfium, after a repair by qpdf when it is refused as it stands."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+
+import pikepdf
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from fonds.extract.pdf.structure import limit_unpacking
+from fonds.extract.pdf.traits import UNREADABLE, read_or_none
+from fonds.model.pdf import PdfStatus
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS = {
+    pdfium.FPDF_ERR_PASSWORD: (PdfStatus.ENCRYPTED, "the PDF opens with its password only"),
+    pdfium.FPDF_ERR_SECURITY: (PdfStatus.ENCRYPTED, "the PDF is encrypted in an unsupported way"),
+}
+_UNREADABLE = (PdfStatus.PARSE_ERROR, "neither pdfium nor a repair by qpdf can open it as a PDF")
+
+_PAGES_MAX, _STREAMS_MAX = 50, 100
+_PAINTING = re.compile(
+    rb"(?:[^(<\[\s]\s{0,9}[\])>]\s{0,9}T[Jj]|['\"]|\bDo|\bsh|\bBI|\b[fFSsBb]\*?)(?:\s|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPdf:
+    """A document with at least one page, or None with the status and the sentence of its refusal.
+
+    pdfium reads from `data` until the document is closed, by whoever opened it. `is_repaired` says that
+    `data` is what qpdf made of the file.
+    """
+
+    document: pypdfium2.PdfDocument | None
+    data: bytes = b""
+    status: PdfStatus = PdfStatus.SUCCESS
+    error_msg: str | None = None
+    is_repaired: bool = False
+
+
+def open_pdf(data: bytes) -> OpenedPdf:
+    """The PDF in `data`, repaired if need be; no error for any bytes."""
+    first = _open(data)
+    if first.document is not None:
+        return first
+    # qpdf also knows ciphers and empty owner passwords that pdfium does not.
+    second = open_repaired(data)
+    return first if second is None else second
+
+
+def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
+    """The PDF in `data` with what its fonts lack (`mapped`), where that opens too."""
+    if mapped is not None:
+        opened = open_pdf(mapped)
+        if opened.document is not None and not opened.is_repaired:
+            return opened
+        if opened.document is not None:
+            opened.document.close()
+    return open_pdf(data)
+
+
+def init_forms(document: pypdfium2.PdfDocument) -> None:
+    """Let a form's fields be drawn. Not for one that nobody could count: pdfium would never finish it."""
+    try:
+        document.init_forms()
+    except pypdfium2.PdfiumError as error:
+        # Pages are then drawn without what people filled in.
+        logger.debug("the form cannot be drawn: %s", error)
+
+
+def open_repaired(data: bytes) -> OpenedPdf | None:
+    """The PDF in `data` as qpdf writes it anew; None when that cannot be done, or opened."""
+    repaired = _repair(data)
+    second = None if repaired is None else _open(repaired)
+    if second is None or second.document is None:
+        return None
+    return replace(second, is_repaired=True)
+
+
+def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Of these pages (from 0) those whose content draws something, whatever pdfium made of it."""
+    limit_unpacking(len(data))
+    try:
+        with pikepdf.open(BytesIO(data)) as pdf:
+            looked_at = numbers[:_PAGES_MAX]
+            return tuple(n for n in looked_at if read_or_none(_has_drawing, pdf.pages[n]))
+    except UNREADABLE:
+        return ()
+
+
+def _has_drawing(page: pikepdf.Page) -> bool:
+    contents = page.obj.get("/Contents")
+    streams = list(contents) if isinstance(contents, pikepdf.Array) else [contents]
+    for stream in streams[:_STREAMS_MAX]:
+        if isinstance(stream, pikepdf.Stream):
+            try:
+                content = stream.read_bytes()
+            except pikepdf.PdfError:
+                return True
+            if _PAINTING.search(content):
+                return True
+        elif stream is not None:
+            return True
+    return False
+
+
+def _open(data: bytes) -> OpenedPdf:
+    # The wrapper's own loader asks for the last error when a PDF without pages opens well, and is
+    # told the error of some file before it.
+    handle = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
+    if not handle:
+        return _build_refusal(pdfium.FPDF_GetLastError())
+    document = pypdfium2.PdfDocument(handle)
+    if len(document) > 0:
+        return OpenedPdf(document, data)
+    document.close()
+    message = "the PDF opens and has no pages"
+    return OpenedPdf(None, status=PdfStatus.EMPTY_PDF, error_msg=message)
+
+
+def _build_refusal(error_code: int) -> OpenedPdf:
+    status, message = _REFUSALS.get(error_code, _UNREADABLE)
+    return OpenedPdf(None, status=status, error_msg=message)
+
+
+def _repair(data: bytes) -> bytes | None:
+    """The PDF as qpdf writes it anew, its cross references found again; None when it cannot."""
+    limit_unpacking(len(data))
+    out = BytesIO()
+    try:
+        with pikepdf.open(BytesIO(data)) as pdf:
+            pdf.save(
+                out,
+                preserve_pdfa=False,
+                fix_metadata_version=False,
+                compress_streams=False,
+                stream_decode_level=pikepdf.StreamDecodeLevel.none,
+                encryption=False,
+            )
+    except UNREADABLE:
+        return None
+    return out.getvalue()

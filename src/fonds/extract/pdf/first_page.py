@@ -1,0 +1,341 @@
+"""What the first page shows of itself: its title by the size of its type, the names below it.
+
+Bound: linear in the first page's characters; the lines of a title and the names below it are limited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fonds.extract.pdf.characters import Box, PageCharacters
+
+TITLE_MAX_CHARS = 300
+_LINES_MAX, _TITLE_LINES_MAX, _AUTHOR_LINES_MAX, _AUTHORS_MAX = 60, 8, 25, 100
+_BEGIN = re.compile(r"[^\W_]")
+_MEASURED_WORDS_MAX = 3
+_CAPITAL_MIN, _CAPITAL = 0.45, 0.7  # of a font's height
+_SIZE_TOLERANCE = 0.07
+_SIZES_MAX, _FIRST_LINES, _NAMES_MIN = 5, 5, 0.7
+_LINE_MAX_CHARS, _PROSE_MIN_CHARS = 400, 60
+_LARGER_MIN = 1.08
+_GAP_MAX = 2.2
+_NAME_GAP = 0.9
+_WORDS = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_NO_TITLE = re.compile(
+    "|".join(
+        (
+            r"arxiv\s*:|(?:https?|ftp)://|www\.|doi\b|microsoft (?:word|powerpoint|excel)\b|untitled\b",
+            r"layout 1$|powerpoint presentation$|slide \d|document\d*$|(?:table of )?contents$|references$",
+            r"abstract\b|introduction$|appendix$|chapter \d+$|part \w+$|page \d|p\.? ?\d+$|draft\b",
+            r"preprint\b",
+            r"vol(?:ume)?\b\.? ?\d|no\. ?\d|issn\b|isbn\b|copyright\b|©|open access$|cite this",
+            r"proceedings of\b|in proc(?:eedings|\.)|ieee [a-z ]*(?:transactions|journal|letters)",
+            r"(?:[\w&]+ ){0,6}(?:journal|transactions|letters|magazine|bulletin) (?:of|on|for)\b",
+            r"(?:the )?[\w&]+ (?:journal|magazine)$|editorial$|letter(?: to the editor)?$",
+            r"supplementary (?:material|information)$",
+            r"(?:(?:original|regular|short|invited|full|conference|workshop) )?"
+            r"(?:research )?(?:paper|article|communication)$",
+            r"(?:case|technical) report(?: \d+)?$|(?:book |mini)?review(?: article)?$|under review",
+            r"published (?:in|as|online|by)\b|accepted (?:for|manuscript)|submitted to|received:?\s",
+            r"available online|contents lists available|downloaded from|see discussions",
+        )
+    ),
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(
+    r"\S+\.(?:docx?|dvi|pdf|tex|p65|qxd|qxp|indd|pptx?|ps|eps|rtf|odt|fm|xlsx?|wpd|txt|html?)",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"\W*(?:abstract\b|(?:summary|r[ée]sum[ée]|zusammenfassung|resumen|resumo|key ?words|index terms"
+    r"|contents|(?:\d+|i)?\.? ?introduction)\s*(?:[:.\u2013\u2014-]|$))",
+    re.IGNORECASE,
+)
+_PLACES = """
+universi institu depart school college facult laborator research center centre hospital academ corporation
+company division google microsoft inria cnrs école e-mail email avenue street germany france china japan
+italy spain canada india switzerland netherlands australia brazil fellow editor review science engineering
+technology statistics mathematics proceedings conference society association press journal systems creative
+license licence attribution consulting abstract
+"""
+_PLACE_STEMS = tuple(_PLACES.split())  # found in any word; the next are words of their own
+_PLACE_WORDS = frozenset(
+    {
+        "lab",
+        "labs",
+        "inc",
+        "ltd",
+        "gmbh",
+        "ibm",
+        "road",
+        "box",
+        "usa",
+        "uk",
+        "member",
+        "group",
+        "team",
+    }
+    | {"tech", "eth", "ut", "ag"}
+)
+_PARTICLES = frozenset(
+    {"van", "von", "der", "den", "de", "del", "della", "di", "da", "dos", "das", "du"}
+    | {"la", "le", "el", "al", "bin", "ibn", "ter", "ten", "zu", "y"}
+)
+_MARKS = re.compile(r"\bID\b|[\d*†‡§¶∗⋆‖#^◦♦♠♣♥$+]+(?:,[\d*†‡§¶∗⋆‖#]+)*|\([a-z]{1,2}\)")
+_FOOTNOTE_MARKS = " *∗⋆†‡§¶"
+_BETWEEN = re.compile(r"\s*(?:[,;·•|&]|\band\b|\bund\b|\bet\b)\s*(?:\band\b\s*)?")
+_AUTHOR_PREFIX = re.compile(r"^(?:by|authors?)\b:?\s+", re.IGNORECASE)
+_DEGREE = re.compile(
+    r"(?:ph\.? ?d|m\.? ?d|m\.? ?sc|b\.? ?sc|jr|sr|prof|dr|i{2,3}|iv)\.?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """None and () where the page does not show them."""
+
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+
+
+EMPTY_FRONT_MATTER = FrontMatter()
+
+
+@dataclass(slots=True)
+class _TextLine:
+    """A line by its place in the page's characters; its text and exact size are had when asked for."""
+
+    begin: int
+    end: int
+    first: int
+    box: Box
+    size: float
+    cached_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _FrontPage:
+    page: PageCharacters
+    plain: Callable[[int, int], str]
+
+    def get_text(self, line: _TextLine) -> str:
+        if line.cached_text is None:
+            line.cached_text = " ".join(self.plain(line.begin, line.end).split())
+        return line.cached_text
+
+
+def read_front(
+    page: PageCharacters, units: Sequence[str], plain: Callable[[int, int], str]
+) -> FrontMatter:
+    """Title and authors of a page whose characters are now `units`.
+
+    `plain` gives the text from one index to another, made plain.
+    """
+    sheet = _FrontPage(page, plain)
+    lines = _split_lines(page, units)
+    at = _find_title(sheet, lines)
+    if at is None:
+        return EMPTY_FRONT_MATTER
+    begin, end = at
+    title = " ".join(plain(lines[begin].begin, lines[end - 1].end).split())
+    title = title.rstrip(_FOOTNOTE_MARKS)[:TITLE_MAX_CHARS]
+    return FrontMatter(title, _find_authors(sheet, lines[end : end + _AUTHOR_LINES_MAX]))
+
+
+def is_title(text: str) -> bool:
+    """Whether it may be a document's title: not a running head, a file's name, a stamp or a label."""
+    stripped = " ".join(text.split())
+    words = _WORD.findall(stripped)
+    letters = sum(map(str.isalpha, stripped))
+    return (
+        bool(words)
+        and (len(words) > 1 or letters >= 4)
+        and 4 <= len(stripped) <= TITLE_MAX_CHARS
+        and 2 * letters > len(stripped)
+        and "@" not in stripped
+        and (" " in stripped or "_" not in stripped)
+        and _NO_TITLE.match(stripped) is None
+        and _FILE_NAME.fullmatch(stripped) is None
+    )
+
+
+def _split_lines(page: PageCharacters, units: Sequence[str]) -> list[_TextLine]:
+    lines = []
+    begin = 0
+    ends = [n.start() for n in re.finditer("\r\n", page.text) if units[n.start()] == "\r"]
+    for end in [*ends[: _LINES_MAX - 1], len(page.text)]:
+        found = _BEGIN.search(page.text, begin, end)
+        if found is not None:
+            box = page.get_cell_box(found.start())
+            lines.append(_TextLine(begin, end, found.start(), box, box.top - box.bottom))
+        begin = end + 2
+    return lines
+
+
+def _measure_type_size(page: PageCharacters, first: int, end: int) -> float:
+    """How high the type of a line is: by what begins its first words, for signs have odd heights."""
+    places = [first]
+    while len(places) < _MEASURED_WORDS_MAX:
+        later = page.text.find(" ", places[-1], end) + 1
+        if not 0 < later < end:
+            break
+        places.append(later)
+    heights = sorted(_measure_height(page, place) for place in places)
+    return heights[(len(heights) - 1) // 2]
+
+
+def _measure_height(page: PageCharacters, place: int) -> float:
+    cell = page.get_cell_box(place)
+    height = cell.top - cell.bottom
+    if page.text[place].isupper():
+        ink = page.get_ink_box(place)
+        # The fonts of signs claim far more than they cover.
+        if ink.top - ink.bottom < _CAPITAL_MIN * height:
+            return (ink.top - ink.bottom) / _CAPITAL
+    return height
+
+
+def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int] | None:
+    """The lines of the largest type that make a title; of a page in one size, its first that may be one."""
+    heights = sorted(line.size for line in lines if line.size > 0)
+    if not heights:
+        return None
+    least = _LARGER_MIN * heights[len(heights) // 2]
+    for line in lines:
+        if line.size >= least:
+            line.size = _measure_type_size(sheet.page, line.first, line.end)
+    tried: list[float] = []
+    for size in sorted({line.size for line in lines if line.size >= least}, reverse=True):
+        if any(abs(size - other) <= _SIZE_TOLERANCE * other for other in tried):
+            continue
+        if len(tried) >= _SIZES_MAX:
+            break
+        tried.append(size)
+        found = _find_title_of_size(sheet, lines, size)
+        if found is not None:
+            return found
+    for number, line in enumerate(lines[:_FIRST_LINES]):
+        if is_title(sheet.get_text(line)) and not _parse_names(sheet.get_text(line)):
+            return number, number + 1
+    return None
+
+
+def _find_title_of_size(
+    sheet: _FrontPage, lines: Sequence[_TextLine], size: float
+) -> tuple[int, int] | None:
+    begin = 0
+    while begin < len(lines):
+        end = begin
+        while (
+            end < len(lines)
+            and end - begin < _TITLE_LINES_MAX
+            and _is_title_continued(sheet, lines, begin, end, size)
+        ):
+            end += 1
+        if end > begin:
+            while begin < end and _NO_TITLE.match(sheet.get_text(lines[begin])):
+                begin += 1
+            text = " ".join(sheet.get_text(line) for line in lines[begin:end])
+            if is_title(text) and (len(_WORD.findall(text)) > 1 or len(lines) < 8):
+                return begin, end
+        begin = max(end, begin + 1)
+    return None
+
+
+def _is_title_continued(
+    sheet: _FrontPage, lines: Sequence[_TextLine], begin: int, end: int, size: float
+) -> bool:
+    line = lines[end]
+    if abs(line.size - size) > _SIZE_TOLERANCE * size or _END.match(sheet.get_text(line)):
+        return False
+    if end == begin:
+        return True
+    apart = lines[end - 1].box.bottom - line.box.bottom
+    return 0 <= apart <= _GAP_MAX * size
+
+
+def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, ...]:
+    """The names in the lines below the title, up to the abstract."""
+    names: list[str] = []
+    number = 0
+    while number < len(lines):
+        line, text = lines[number], sheet.get_text(lines[number])
+        number += 1
+        if _END.match(text) or len(text) > _LINE_MAX_CHARS:
+            break
+        if has_place_word(text):
+            continue
+        pieces = [text] if text.count(",") > 1 else list(_iter_columns(sheet, line))
+        while len(pieces) == 1 and number < len(lines):
+            following = sheet.get_text(lines[number])
+            if not _is_list_continued(pieces[0], following):
+                break
+            pieces = [f"{pieces[0]} {following}"]
+            number += 1
+        found = [name for piece in pieces for name in _parse_names(piece)]
+        if not found and names and len(text) > _PROSE_MIN_CHARS and "@" not in text:
+            break
+        names += found
+    return tuple(dict.fromkeys(names))[:_AUTHORS_MAX]
+
+
+def _is_list_continued(text: str, following: str) -> bool:
+    """Whether a list of names goes on in the next line."""
+    if has_place_word(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
+        return False
+    if text.rstrip().endswith((",", "&", " and")):
+        return True
+    if text.count(",") > 1 and len(_BETWEEN.split(_MARKS.sub(",", text))[-1].split()) == 1:
+        return True
+    return len(text) > _PROSE_MIN_CHARS and text.count(",") > 1 and "," in following
+
+
+def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
+    """The line's text where it is set in columns: parts with wide gaps between them."""
+    page, begin = sheet.page, line.begin
+    for found in re.finditer(" +", page.text[line.begin : line.end]):
+        place, after = line.begin + found.start(), line.begin + found.end()
+        if begin < place and after < line.end:
+            left, right = page.get_cell_box(place - 1), page.get_cell_box(after)
+            if right.left - left.right > _NAME_GAP * line.size:
+                yield sheet.plain(begin, place)
+                begin = after
+    yield sheet.plain(begin, line.end)
+
+
+def _parse_names(text: str) -> list[str]:
+    """The names in a piece of text that is nearly nothing but names; [] for any other."""
+    bare = _AUTHOR_PREFIX.sub("", _MARKS.sub(",", " ".join(text.split())), count=1)
+    parts = [part.strip(" .,;:") for part in _BETWEEN.split(bare)]
+    parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
+    names = [part for part in parts if is_name(part)]
+    return names if len(names) == len(parts) or len(names) > _NAMES_MIN * len(parts) else []
+
+
+def has_place_word(text: str) -> bool:
+    """Whether it has a word of those that stand in addresses, headings and lists of editors."""
+    lower = text.lower()
+    if any(stem in lower for stem in _PLACE_STEMS):
+        return True
+    return not _PLACE_WORDS.isdisjoint(_WORDS.findall(lower))
+
+
+def is_name(text: str) -> bool:
+    """Whether it has the form of a person's name: two to five parts, those of weight with capitals."""
+    parts = text.replace("\N{NO-BREAK SPACE}", " ").split()
+    if not 2 <= len(parts) <= 5 or len(text) > 60:
+        return False
+    weighty = [part for part in parts if part.lower() not in _PARTICLES]
+    return (
+        len(weighty) >= 2
+        and all(
+            part[0].isupper() and not any(c.isdigit() or c in "@/()[]" for c in part)
+            for part in weighty
+        )
+        and any(len(part.rstrip(".")) > 1 for part in weighty)
+        and not (len(weighty[-1]) == 2 and weighty[-1].isupper())
+        and not has_place_word(text)
+    )

@@ -1,0 +1,159 @@
+"""What glyph names mean that TeX's fonts use, those that pdfium does not know and those it does.
+
+Source: the encoding vectors of Computer Modern, Latin Modern and AMSFonts in Type 1; Adobe Glyph List.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_UNKNOWN = """
+epsilon1 ϵ rho1 ϱ lscript ℓ vector ⃗ tie ⁀ star ⋆ flat ♭ natural ♮ sharp ♯ slurbelow ⌣
+slurabove ⌢ harpoonleftup ↼ harpoonleftdown ↽ harpoonrightup ⇀ harpoonrightdown ⇁ triangleright ▷
+triangleleft ◁ diamondmath ⋄ minusplus ∓ circleminus ⊖ circledivide ⊘ circledot ⊙ circlecopyrt ◯
+openbullet ∘ equivasymptotic ≍ precedesequal ⪯ followsequal ⪰ lessmuch ≪ greatermuch ≫ precedes ≺
+follows ≻ arrownortheast ↗ arrowsoutheast ↘ similarequal ≃ arrownorthwest ↖ arrowsouthwest ↙ prime ′
+primesolid ′ owner ∋ triangleinv ▽ negationslash ̸ mapsto ↦ latticetop ⊤ unionmulti ⊎ turnstileleft ⊢
+turnstileright ⊣ floorleft ⌊ floorright ⌋ ceilingleft ⌈ ceilingright ⌉ angbracketleft ⟨ angbracketright ⟩
+bardbl ‖ arrowbothv ↕ arrowdblbothv ⇕ wreathproduct ≀ coproduct ∐ nabla ∇ unionsq ⊔ intersectionsq ⊓
+subsetsqequal ⊑ supersetsqequal ⊒ contintegral ∮ vextendsingle | vextenddouble ‖ parenlefttp ⎛
+parenrighttp ⎞ bracketlefttp ⎡ bracketrighttp ⎤ bracketleftbt ⎣ bracketrightbt ⎦ bracketleftex ⎢
+bracketrightex ⎥ bracelefttp ⎧ bracerighttp ⎫ braceleftbt ⎩ bracerightbt ⎭ braceleftmid ⎨ bracerightmid ⎬
+braceex ⎪ arrowvertex ⏐ parenleftbt ⎝ parenrightbt ⎠ parenleftex ⎜ parenrightex ⎟ radicalbt √
+radicalvertex √ radicaltp √ arrowvertexdbl ‖ arrowtp ↑ arrowbt ↓ arrowdbltp ⇑ arrowdblbt ⇓
+lessorequalslant ⩽ greaterorequalslant ⩾ lessorsimilar ≲ greaterorsimilar ≳ squaredot ⊡ square □
+squaresolid ■ lozengesolid ◆ because ∵ definesdelta ≜ defines ≜ leqslant ⩽ geqslant ⩾ lesssim ≲ gtrsim ≳
+precsim ≾ succsim ≿ preccurlyeq ≼ succcurlyeq ≽ trianglerightequal ⊵ triangleleftequal ⊴ checkmark ✓
+maltese ✠ complement ∁ planckover2pi ℏ planckover2pi1 ℏ nexists ∄ varnothing ∅
+"""
+_KNOWN_GLYPHS = """
+dotlessj ȷ ff ff ffi ffi ffl ffl fi fi fl fl
+omega1 ϖ phi1 ϕ sigma1 ς theta1 ϑ weierstrass ℘ asteriskmath ∗
+plusminus ± circleplus ⊕ circlemultiply ⊗ equivalence ≡ reflexsubset ⊆ reflexsuperset ⊇ lessequal ≤
+greaterequal ≥ similar ∼ approxequal ≈ propersubset ⊂ propersuperset ⊃ arrowleft ← arrowright → arrowup ↑
+arrowdown ↓ arrowboth ↔ arrowdblleft ⇐ arrowdblright ⇒ arrowdblup ⇑ arrowdbldown ⇓ arrowdblboth ⇔
+proportional ∝ infinity ∞ element ∈ triangle △ universal ∀ existential ∃ logicalnot ¬ emptyset ∅
+Rfractur ℜ Ifractur ℑ perpendicular ⊥ aleph ℵ union ∪ intersection ∩ logicaland ∧ logicalor ∨ braceleft {
+braceright } bar | backslash \\ radical √ integral ∫ section § dagger † daggerdbl ‡ paragraph ¶ club ♣
+diamond ♢ heart ♡ spade ♠ minus − multiply × divide ÷ periodcentered · bullet • partialdiff ∂ gradient ∇
+summation ∑ product ∏ slash / parenleft ( parenright ) bracketleft [ bracketright ] hat ˆ tilde ˜
+lozenge ◇ therefore ∴
+Gamma Γ Delta Δ Theta Θ Lambda Λ Xi Ξ Pi Π Sigma Σ Upsilon Υ Phi Φ Psi Ψ Omega Ω alpha α beta β gamma γ
+delta δ epsilon ε zeta ζ eta η theta θ iota ι kappa κ lambda λ mu µ nu ν xi ξ pi π rho ρ sigma σ tau τ
+upsilon υ phi φ chi χ psi ψ omega ω dotlessi ı grave ` acute ´ caron ˇ breve ˘ macron ¯ ring ˚ cedilla ¸
+germandbls ß ae æ oe œ oslash ø AE Æ OE Œ Oslash Ø quotedblright ” quotedblleft “ quoteright ’ quoteleft ‘
+exclamdown ¡ questiondown ¿ circumflex ˆ dotaccent ˙ endash – emdash — hungarumlaut ˝ dieresis ¨
+exclam ! numbersign # dollar $ percent % ampersand & comma , hyphen - period . colon : semicolon ; less <
+equal = greater > question ? at @ plus + asterisk * zero 0 one 1 two 2 three 3 four 4 five 5 six 6 seven 7
+eight 8 nine 9 underscore _ asciicircum ^ asciitilde ~ quotedbl " quotesingle '
+"""
+_SIZED = re.compile(r"(.+?)(?:[bB]igg?|display|text|wide(?:r|st)?)", re.ASCII)
+_LETTER = re.compile(r"[A-Za-z]", re.ASCII)
+
+
+def _read(pairs: str) -> Mapping[str, str]:
+    words = pairs.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+_TEX: Mapping[str, str] = _read(_UNKNOWN)
+_ALL: Mapping[str, str] = {**_read(_KNOWN_GLYPHS), **_TEX}
+_SIZES = ("big", "Big", "bigg", "Bigg", "display", "text", "wide", "wider", "widest")
+TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
+"""The names of TeX's fonts that are not in the Adobe Glyph List."""
+
+
+def find_glyph_text(name: str) -> str | None:
+    """What a glyph of this name shows, large or small; None when nobody here knows."""
+    if _LETTER.fullmatch(name):
+        return name
+    found = _ALL.get(name)
+    if found is None and (sized := _SIZED.fullmatch(name)):
+        found = _ALL.get(sized[1])
+    return found
+
+
+def is_tex_name(name: str) -> bool:
+    """Whether it is a name of TeX's fonts that is not in the Adobe Glyph List, which readers know."""
+    return name in TEX_NAMES
+
+
+# What the codes of TeX's older fonts mean, for fonts that come without names or maps.
+#
+# Source: The TeXbook, appendix F (OT1, OML, OMS, OMX); the Cork encoding (T1), TUGboat 11 (1990); the
+# User's Guide to AMSFonts (MSAM, MSBM). A blank stands for a code without a meaning of its own.
+
+
+_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+_GREEK = "ΓΔΘΛΞΠΣΥΦΨΩ"
+_CAPITALS = "".join(map(chr, range(0x41, 0x5B)))
+_SMALL = "".join(map(chr, range(0x61, 0x7B)))
+
+
+def _build_table(codes: str) -> Mapping[int, str]:
+    return {code: sign for code, sign in enumerate(codes) if sign != " "}
+
+
+_LIGATURES = {0x0B: "ff", 0x0C: "fi", 0x0D: "fl", 0x0E: "ffi", 0x0F: "ffl"}
+OT1: Mapping[int, str] = {
+    **_build_table(
+        f"{_GREEK}     ıȷ`´ˇ˘¯˚¸ßæœøÆŒØ"
+        " !”#$%&’()*+,-./0123456789:;¡=¿?"
+        f"@{_CAPITALS}[“]ˆ˙‘{_SMALL}–—˝˜¨"
+    ),
+    **_LIGATURES,
+}
+"""Text in Computer Modern; the five ligatures are letters here."""
+
+_CORK_HIGH = "ĂĄĆČĎĚĘĞĹĽŁŃŇŊŐŔŘŚŠŞŤŢŰŮŸŹŽŻĲİđ§ăąćčďěęğĺľłńňŋőŕřśšşťţűůÿźžżĳ¡¿£"
+_CORK_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖŒØÙÚÛÜÝÞẞàáâãäåæçèéêëìíîïðñòóôõöœøùúûüýþß"
+T1: Mapping[int, str] = {
+    **_build_table("`´ˆ˜¨˝˚ˇ˘¯˙¸˛‚‹›“”„«»–— ₀ıȷ     ␣"),
+    **_build_table(" " * 0x21 + _ASCII[1:].replace("'", "’").replace("`", "‘") + "-"),
+    **_build_table(" " * 0x80 + _CORK_HIGH + _CORK_LATIN),
+    0x1B: "ff",
+    0x1C: "fi",
+    0x1D: "fl",
+    0x1E: "ffi",
+    0x1F: "ffl",
+}
+"""Text in the EC fonts."""
+
+OML: Mapping[int, str] = _build_table(
+    f"{_GREEK}αβγδϵζηθικλµνξπρστυφχψωεϑϖϱςϕ↼↽⇀⇁  ▷◁0123456789.,</>⋆∂{_CAPITALS}♭♮♯⌣⌢ℓ{_SMALL}ıȷ℘⃗⁀"
+)
+"""Letters of formulas; mu and the two phis as the Adobe Glyph List has their names."""
+
+OMS: Mapping[int, str] = _build_table(
+    "−·×∗÷⋄±∓⊕⊖⊗⊘⊙◯∘∙≍≡⊆⊇≤≥⪯⪰∼≈⊂⊃≪≫≺≻"
+    "←→↑↓↔↗↘≃⇐⇒⇑⇓⇔↖↙∝′∞∈∋△▽\u0338↦∀∃¬∅ℜℑ⊤⊥"
+    f"ℵ{_CAPITALS}∪∩⊎∧∨⊢⊣⌊⌋⌈⌉{{}}⟨⟩|‖↕⇕\\≀√⨿∇∫⊔⊓⊑⊒§†‡¶♣♢♡♠"
+)
+"""Signs of formulas."""
+
+OMX: Mapping[int, str] = _build_table(
+    "()[]⌊⌋⌈⌉{}⟨⟩|‖/\\()()[]⌊⌋⌈⌉{}⟨⟩/\\"
+    "()[]⌊⌋⌈⌉{}⟨⟩/\\/\\⎛⎞⎡⎤⎣⎦⎢⎥⎧⎫⎩⎭⎨⎬⎪⏐"
+    "⎝⎠⎜⎟⟨⟩⊔⊔∮∮⊙⊙⊕⊕⊗⊗∑∏∫⋃⋂⊎⋀⋁∑∏∫⋃⋂⊎⋀⋁"
+    "∐∐ˆˆˆ˜˜˜[]⌊⌋⌈⌉{}√√√√√√√‖↑↓    ⇑⇓"
+)
+"""Large signs of formulas, brackets of several sizes and pieces of still larger ones."""
+
+MSAM: Mapping[int, str] = _build_table(
+    "⊡⊞⊠□■·◇◆↻↺⇌⇋⊟⊩⊪⊨↠↞⇇⇉⇈⇊↾⇂↿⇃↣↢⇆⇄↰↱"
+    "⇝↭↫↬≗≿≳⪆⊸∴∵≑≜≾≲⪅⪕⪖⋞⋟≼≦⩽≶‵ ≓≒≽≧⩾≷"
+    "⊏⊐▷◁⊵⊴★≬▼▶◀→←△▲▽≖⋚⋛⪋⪌¥⇛⇚✓⊻⊼⌆∠∡∢∝"
+    "⌣⌢⋐⋑⋓⋒⋏⋎⋋⋌⫅⫆≏≎⋘⋙⌜⌝®Ⓢ⋔∔∽⋍⌞⌟✠∁⊺⊚⊛⊝"
+)
+"""Further signs of the American Mathematical Society."""
+
+MSBM: Mapping[int, str] = {
+    **dict(zip(range(0x3F, 0x41), "∅∄", strict=True)),
+    **dict(zip(range(0x66, 0x6D), "℧ð≂ℶℷℸ⋖", strict=True)),
+    **dict(zip(range(0x6D, 0x80), "⋗⋉⋊∣∥∖∼≈≊⪸⪷↶↷ϝϰ𝕜ℏℏ϶", strict=True)),
+}
+"""The second half of them but for its letters, which are capitals under their own codes."""
+
+STMARY: Mapping[int, str] = {0x4A: "⟦", 0x4B: "⟧"}
+"""The brackets of the St Mary's Road symbols."""

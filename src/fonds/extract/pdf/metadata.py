@@ -1,0 +1,290 @@
+"""Title, authors, DOI and arXiv id of a PDF out of all that tells them, each with where it was found.
+
+Source: DOI Handbook, 2.2 (syntax); arXiv, "Understanding the arXiv identifier".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from lxml import etree
+
+from fonds.extract.pdf.first_page import FrontMatter, is_name, is_title
+from fonds.extract.pdf.strings import clean_text
+from fonds.model.rights import STATEMENTS_MAX, Statement, StatementSource
+from fonds.papers.bibliography.identifiers import (
+    ARXIV_ID,
+    find_arxiv_id,
+    find_doi_in_text,
+    find_labelled_doi,
+    parse_doi_link,
+)
+from fonds.rights.licenses import (
+    build_holder_statements,
+    build_license_statements,
+    build_rights_statements,
+)
+from fonds.rights.preferences import parse_policy, parse_reservation
+
+# What a PDF's XMP packet says of title, authors, DOI, arXiv id and rights.
+#
+# Source: ISO 16684-1:2019, 8.3 (Dublin Core), 8.5 (rights management); ccREL; TDM Reservation
+# Protocol; the PRISM, pdfx and CrossMark namespaces of publishers.
+# Bound: packets as large as `read_structure` lets through (1 MB), 200 authors.
+
+
+_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_DOI_NAMES = frozenset({"doi", "wps-articledoi"})
+_IDENTIFIER_NAMES = frozenset({"identifier", "url"})
+_XMP_RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
+_TDM = "{http://www.w3.org/ns/tdmrep/}"
+_RIGHTS_WORD = re.compile("rights|license|tdmrep", re.IGNORECASE)
+_RIGHTS: Mapping[str, Callable[[str], list[Statement]]] = MappingProxyType(
+    {
+        "{http://creativecommons.org/ns#}license": partial(
+            build_license_statements, source=StatementSource.XMP, name="cc:license"
+        ),
+        f"{_XMP_RIGHTS}WebStatement": partial(
+            build_license_statements, source=StatementSource.XMP, name="xmpRights:WebStatement"
+        ),
+        f"{_DC}rights": partial(
+            build_rights_statements, source=StatementSource.XMP, name="dc:rights"
+        ),
+        f"{_XMP_RIGHTS}UsageTerms": partial(
+            build_rights_statements, source=StatementSource.XMP, name="xmpRights:UsageTerms"
+        ),
+        f"{_XMP_RIGHTS}Owner": partial(
+            build_holder_statements, source=StatementSource.XMP, name="xmpRights:Owner"
+        ),
+        f"{_TDM}reservation": partial(parse_reservation, source=StatementSource.XMP),
+        f"{_TDM}policy": partial(parse_policy, source=StatementSource.XMP),
+    }
+)
+_XMP_AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class XmpFields:
+    """None and () where the packet does not tell. `doi` is in lower case and begins with `10.`."""
+
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    doi: str | None = None
+    arxiv_id: str | None = None
+    rights: tuple[Statement, ...] = ()
+
+
+def read_xmp(packet: str) -> XmpFields:
+    """The fields of a packet; never an error, and nothing of a packet that declares entities."""
+    if "<!DOCTYPE" in packet or "<!ENTITY" in packet:
+        return XmpFields()
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False
+    )
+    try:
+        root = etree.fromstring(packet.encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return XmpFields()
+    if root is None:
+        return XmpFields()
+    titles = [text for element in root.iter(f"{_DC}title") for text in _list_texts(element)]
+    authors = [text for element in root.iter(f"{_DC}creator") for text in _list_texts(element)]
+    return XmpFields(
+        title=next(iter(titles), None),
+        authors=tuple(dict.fromkeys(authors))[:_XMP_AUTHORS_MAX],
+        doi=find_doi(root) if "10." in packet else None,
+        arxiv_id=find_arxiv_id(packet),
+        rights=_read_rights(root) if _RIGHTS_WORD.search(packet) else (),
+    )
+
+
+def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
+    """What the packet states about the use of the document, be it in elements or attributes."""
+    found: list[Statement] = []
+    for name, state in _RIGHTS.items():
+        for text in islice(_iter_property_values(root, name), STATEMENTS_MAX):
+            found += state(text)
+    return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
+
+
+def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
+    """The values of a property: texts, resources and attributes."""
+    for element in root.iter(name):
+        resource = element.get(f"{_RDF}resource")
+        yield from [resource] if resource else _list_texts(element)
+    for element in root.iter(f"{_RDF}Description"):
+        if value := element.get(name):
+            yield value
+
+
+def find_doi(root: etree._Element) -> str | None:
+    """A property called DOI, else one of the identifiers and addresses that holds one."""
+    said = list(_iter_properties(root))
+    for names in (_DOI_NAMES, _IDENTIFIER_NAMES):
+        for name, text in said:
+            doi = find_doi_in_text(text) if name in names else None
+            if doi:
+                return doi
+    return None
+
+
+def _iter_properties(root: etree._Element) -> Iterator[tuple[str, str]]:
+    """Local name and text of each property, be it an element or an attribute."""
+    for element in root.iter(etree.Element):
+        yield _local_name(element.tag), element.text or ""
+        for name, value in element.attrib.items():
+            yield _local_name(str(name)), str(value)
+
+
+def _local_name(name: str) -> str:
+    return name.rpartition("}")[2].lower()
+
+
+def _list_texts(element: etree._Element) -> list[str]:
+    """The items of a list, that of the default language first, or the element's own text."""
+    items = list(element.iter(f"{_RDF}li")) or [element]
+    items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
+    cleaned = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
+    return [text for text in cleaned if text]
+
+
+_AUTHORS_MAX, _NAME_MAX_CHARS = 200, 200
+_PAGE_SEARCHED_CHARS = 20_000
+_WORD_PREFIX = re.compile(r"(?:microsoft (?:word|powerpoint|excel)) - ", re.IGNORECASE)
+_TRAILING_JOURNAL = re.compile(
+    r" - [^-]{3,120}, (?:IEEE|ACM)(?:/\w+)? (?:Transactions|Journal|Magazine)(?: on)?$"
+)
+_SEPARATOR = re.compile(r"\s*(?:;|\n|\r)\s*")
+_LIST = re.compile(r"\s*(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)")
+_PLACEHOLDER_AUTHOR = re.compile(
+    r"(?:admin\w*|root|user\d*|owner|author|unknown|anonymous|default|guest|none|n/?a|test|me"
+    r"|latex.*|tex|.*\b(?:microsoft|adobe|acrobat|distiller|office|writer|word)\b.*|\W*|\d+)",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(
+    r"^\W{0,3}\d{0,2}\W{0,3}(?:references|bibliography|literature cited)\W{0,3}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ARXIV_STAMP = re.compile(
+    r"arXiv:" + ARXIV_ID + r"\s{1,3}(?:\[[\w.-]{2,20}\]|\d{1,2}\s[A-Z][a-z]{2}\s\d{4})"
+)
+
+
+class MetadataSource(StrEnum):
+    """Where something about a document was found; the first is believed before the next."""
+
+    INFO = "info"
+    XMP = "xmp"
+    LINK = "link"
+    PAGE = "page"
+
+
+def tells_itself(info: Mapping[str, str] | None) -> bool:
+    """Whether title and authors need not be looked for on the page."""
+    by_name = {name.lower(): value for name, value in (info or {}).items()}
+    stated = " ".join(by_name.get("title", "").split())
+    return _validate_title(stated) is not None and bool(split_authors(by_name.get("author", "")))
+
+
+def extract_bibliographic(
+    info: Mapping[str, str] | None,
+    xmp: XmpFields,
+    front: FrontMatter,
+    page: str,
+    links: Sequence[str],
+) -> dict[str, Any]:
+    """`title`, `authors`, `doi`, `arxiv_id`, each with its `…_from`; only what was found.
+
+    `page` is the text of the first page, `links` are the addresses it leads to.
+    """
+    by_name = {name.lower(): value for name, value in (info or {}).items()}
+    shown = page[:_PAGE_SEARCHED_CHARS]
+    found: dict[str, Any] = {}
+    for name, candidates in (
+        ("title", _iter_titles(by_name, xmp, front)),
+        ("authors", _iter_authors(by_name, xmp, front)),
+        ("doi", _iter_dois(by_name, xmp, shown, links)),
+        ("arxiv_id", _iter_arxiv_ids(by_name, xmp, shown, links)),
+    ):
+        for value, where in candidates:
+            if value:
+                found |= {name: value, f"{name}_from": str(where)}
+                break
+    return found
+
+
+def _iter_titles(
+    info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
+) -> Iterable[tuple[str | None, MetadataSource]]:
+    stated = _TRAILING_JOURNAL.sub("", " ".join(info.get("title", "").split()))
+    yield _validate_title(stated), MetadataSource.INFO
+    yield _validate_title(xmp.title), MetadataSource.XMP
+    yield front.title, MetadataSource.PAGE
+    bare = _WORD_PREFIX.sub("", stated)
+    yield bare if bare != stated and is_title(bare) else None, MetadataSource.INFO
+
+
+def _validate_title(title: str | None) -> str | None:
+    return title if title and is_title(title) else None
+
+
+def _iter_authors(
+    info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
+) -> Iterable[tuple[list[str], MetadataSource]]:
+    yield split_authors(info.get("author", "")), MetadataSource.INFO
+    yield [one for said in xmp.authors for one in split_authors(said)], MetadataSource.XMP
+    yield list(front.authors), MetadataSource.PAGE
+
+
+def split_authors(text: str) -> list[str]:
+    """The names in an entry that holds one or many; [] when it names a program or an account.
+
+    A comma parts names, or a family name from a given one: `Doe, Jane` stays as it is.
+    """
+    names = []
+    for part in _SEPARATOR.split(text):
+        pieces = [piece for piece in _LIST.split(part) if piece]
+        if len(pieces) > 1 and sum(map(is_name, pieces)) > len(pieces) / 2:
+            names += pieces
+        else:
+            names.append(part)
+    bare = (" ".join(name.split())[:_NAME_MAX_CHARS] for name in names)
+    return list(dict.fromkeys(n for n in bare if not _PLACEHOLDER_AUTHOR.fullmatch(n)))[
+        :_AUTHORS_MAX
+    ]
+
+
+def _iter_dois(
+    info: Mapping[str, str], xmp: XmpFields, page: str, links: Sequence[str]
+) -> Iterable[tuple[str | None, MetadataSource]]:
+    for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
+        yield find_doi_in_text(info.get(name, "")), MetadataSource.INFO
+    yield xmp.doi, MetadataSource.XMP
+    said = find_labelled_doi(page)
+    if said is not None and _REFERENCES.search(page, 0, said[1]):
+        said = None
+    yield said[0] if said else None, MetadataSource.PAGE
+    linked = {parse_doi_link(link) for link in links} - {None}
+    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
+
+
+def _iter_arxiv_ids(
+    info: Mapping[str, str], xmp: XmpFields, page: str, links: Sequence[str]
+) -> Iterable[tuple[str | None, MetadataSource]]:
+    for name in ("title", "subject", "keywords", "doi", "arxivid"):
+        yield find_arxiv_id(info.get(name, "")), MetadataSource.INFO
+    yield xmp.arxiv_id, MetadataSource.XMP
+    # Others are named as `arXiv:…` too; the stamp of its own says subject and day.
+    stamp = _ARXIV_STAMP.search(page)
+    yield stamp[1] if stamp else None, MetadataSource.PAGE
+    linked = {find_arxiv_id(link) for link in links} - {None}
+    yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK

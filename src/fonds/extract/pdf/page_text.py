@@ -1,0 +1,244 @@
+"""The text of a PDF, page by page in reading order."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from fonds.extract.pdf.annotations import NO_ANNOTATIONS, Annotations, read_annotations
+from fonds.extract.pdf.characters import Box, PageCharacters
+from fonds.extract.pdf.first_page import EMPTY_FRONT_MATTER, FrontMatter, read_front
+from fonds.extract.pdf.hidden_text import (
+    PAGES_JUDGED_MAX,
+    HiddenText,
+    find_hidden_characters,
+    is_picture,
+    iter_hidden_runs,
+    judge,
+)
+from fonds.extract.pdf.page_origin import PageOrigin
+from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
+
+# One page: what stands on it, what is set on it, what it holds and does not show.
+
+
+_EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """`text` ends with the marked lines of what was filled in or set on the page.
+
+    `is_picture` is told of the first pages, `front` and links of the first. `is_blank` says that the
+    page has no objects at all, `is_garbled` that what it holds is text in no language.
+    """
+
+    text: str
+    is_picture: bool
+    is_blank: bool = False
+    is_garbled: bool = False
+    front: FrontMatter = EMPTY_FRONT_MATTER
+    annotations: Annotations = NO_ANNOTATIONS
+    unseen: tuple[HiddenText, ...] = ()
+
+
+def read_page(
+    page: pypdfium2.PdfPage, number: int, *, with_front: bool = False, has_writing: bool = True
+) -> PageText | None:
+    """An opened page; None when its text cannot be read. `with_front` looks for title and authors.
+
+    Without `has_writing` nobody wrote on the page.
+    """
+    is_scan = number < PAGES_JUDGED_MAX and is_picture(page)
+    # Without the wrapper's object, which costs more than the call.
+    text_page = pdfium.FPDFText_LoadPage(page)
+    if not text_page:
+        return None
+    try:
+        characters = PageCharacters(text_page, page)
+        text, front, unseen = _read_visible(page, characters, number, with_front=with_front)
+    except pypdfium2.PdfiumError:
+        return None
+    finally:
+        pdfium.FPDFText_ClosePage(text_page)
+    garbled = is_garbled(text)
+    annotations = NO_ANNOTATIONS
+    with_links = number == 0 and not _tells_id(text.lower())
+    if has_writing or with_links:
+        annotations = read_annotations(page, with_links=with_links)
+    if annotations.lines:
+        text = "\n".join(filter(None, (text, *annotations.lines)))
+    is_blank = not text and pdfium.FPDFPage_CountObjects(page) <= 0
+    return PageText(text, is_scan, is_blank, garbled, front, annotations, unseen)
+
+
+def _tells_id(text: str) -> bool:
+    """Whether links need not be asked for what the document is called."""
+    return "doi" in text or "arxiv" in text
+
+
+def _read_visible(
+    page: pypdfium2.PdfPage, characters: PageCharacters, number: int, *, with_front: bool
+) -> tuple[str, FrontMatter, tuple[HiddenText, ...]]:
+    left, bottom, right, top = page.get_bbox()
+    places = find_hidden_characters(
+        characters, Box(left, bottom, right, top), lambda: is_picture(page)
+    )
+    units = join_lines(characters, compose_accents(characters))
+    unseen: tuple[HiddenText, ...] = ()
+    if places:
+        units = list(characters.text) if units is None else units
+        unseen = tuple(
+            HiddenText(number, why, clean_page_text(text))
+            for why, text in iter_hidden_runs(units, places)
+        )
+        for place in places:
+            units[place] = ""
+    shown = characters.text if units is None else units
+    text = clean_page_text(shown)
+    if places:
+        text = _EMPTY_LINES.sub("\n", text)
+    front = EMPTY_FRONT_MATTER
+    if with_front and text:
+        front = read_front(characters, shown, lambda begin, end: clean_page_text(shown[begin:end]))
+    return text, front, unseen
+
+
+PAGE_SEPARATOR = "\f"
+_UNSEEN_MAX_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class PagesText:
+    """The pages joined with form feeds, an unreadable page being empty; None when no page has a word.
+
+    `unreadable` lists pages (from 0) that could not be read, `cut` says in words which limit ended
+    the text early, None when it is whole. `origin` judges by the first pages how they came to be;
+    `front` is what the first shows of itself, `links` where it leads. `written_on` counts fields and
+    notes in the text, `blank` are pages without any object, `garbled` those in no language. `unseen`
+    is what is not in the text because the pages do not show it, 20,000 characters of it at most.
+    `read_count` is the number of pages that could be read.
+    """
+
+    text: str | None
+    unreadable: tuple[int, ...]
+    cut: str | None
+    origin: PageOrigin | None = None
+    front: FrontMatter = EMPTY_FRONT_MATTER
+    links: tuple[str, ...] = ()
+    written_on: int = 0
+    blank: tuple[int, ...] = ()
+    garbled: tuple[int, ...] = ()
+    unseen: tuple[HiddenText, ...] = ()
+    read_count: int = 0
+
+
+NO_PAGES = PagesText(None, (), None)
+
+
+def read_pages(
+    document: pypdfium2.PdfDocument,
+    page0: pypdfium2.PdfPage | None,
+    *,
+    pages_max: int,
+    max_chars: int,
+    time_max_s: float,
+    with_front: bool = True,
+    has_writing: bool = True,
+) -> PagesText:
+    """The text of at most `pages_max` pages and `max_chars` characters.
+
+    `page0` is the first page, which stays open, None when it cannot be opened. No page is begun later
+    than `time_max_s` seconds after the first. A page that cannot be read costs itself only.
+    `with_front` looks for title and authors, without `has_writing` nobody wrote on the pages. Raises
+    MemoryError when a page takes more memory than there is.
+    """
+    page_count = len(document)
+    ends_at = time.monotonic() + time_max_s
+    pages: list[str] = []
+    gathered = _PageTotals()
+    read_other = partial(_read_page, document, has_writing)
+    room = max_chars + 1
+    cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
+    for number in range(min(page_count, pages_max)):
+        if time.monotonic() > ends_at:
+            cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
+            break
+        page = _read_first(page0, with_front) if number == 0 else read_other(number)
+        gathered.add_page(number, page)
+        pages.append(page.text if page else "")
+        room -= len(pages[-1]) + 1
+        if room < 0:
+            cut = f"the text was cut at {max_chars} characters, on page {number + 1}"
+            break
+    text = PAGE_SEPARATOR.join(pages)[:max_chars]
+    return gathered.build_pages_text(text if text.strip() else None, cut)
+
+
+@dataclass(slots=True)
+class _PageTotals:
+    """What pages tell beside their text."""
+
+    unreadable: list[int] = field(default_factory=list)
+    blank: list[int] = field(default_factory=list)
+    garbled: list[int] = field(default_factory=list)
+    page_flags: list[tuple[bool, int]] = field(default_factory=list)
+    unseen: list[HiddenText] = field(default_factory=list)
+    first: PageText | None = None
+    written_on: int = 0
+    unseen_room: int = _UNSEEN_MAX_CHARS
+    read_count: int = 0
+
+    def add_page(self, number: int, page: PageText | None) -> None:
+        if page is None:
+            self.unreadable.append(number)
+            return
+        self.read_count += 1
+        if number == 0:
+            self.first = page
+        if number < PAGES_JUDGED_MAX:
+            self.page_flags.append((page.is_picture, len(page.text)))
+        if page.is_blank:
+            self.blank.append(number)
+        if page.is_garbled:
+            self.garbled.append(number)
+        self.written_on += len(page.annotations.lines)
+        for one in page.unseen:
+            if self.unseen_room > 0:
+                self.unseen.append(replace(one, text=one.text[: self.unseen_room]))
+                self.unseen_room -= len(one.text)
+
+    def build_pages_text(self, text: str | None, cut_reason: str | None) -> PagesText:
+        return PagesText(
+            text=text,
+            unreadable=tuple(self.unreadable),
+            cut=cut_reason,
+            origin=judge(self.page_flags),
+            front=self.first.front if self.first else EMPTY_FRONT_MATTER,
+            links=self.first.annotations.links if self.first else (),
+            written_on=self.written_on,
+            blank=tuple(self.blank),
+            garbled=tuple(self.garbled),
+            unseen=tuple(self.unseen),
+            read_count=self.read_count,
+        )
+
+
+def _read_page(document: pypdfium2.PdfDocument, has_writing: bool, number: int) -> PageText | None:
+    try:
+        page = document[number]
+    except pypdfium2.PdfiumError:
+        return None
+    try:
+        return read_page(page, number, has_writing=has_writing)
+    finally:
+        page.close()
+
+
+def _read_first(page: pypdfium2.PdfPage | None, with_front: bool) -> PageText | None:
+    return None if page is None else read_page(page, 0, with_front=with_front)

@@ -1,0 +1,219 @@
+"""One page of a PDF as it is read on a screen; to be made in a child process, as everything of PDFs is."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from io import BytesIO
+
+import PIL
+import pypdfium2
+import pypdfium2.raw as pdfium
+from PIL import Image
+
+from fonds.extract.pdf.characters import LINE_END_HYPHEN, Box, PageCharacters
+from fonds.extract.pdf.document import find_drawing_pages, init_forms, open_mapped, open_repaired
+from fonds.extract.pdf.rendering import render
+from fonds.extract.pdf.structure import PdfStructure, read_structure
+from fonds.extract.pdf.trailer import strip_leading_junk
+from fonds.model.archive import OpenBody
+from fonds.model.errors import cause_of
+from fonds.model.pdf import PageView, PlacedWord, ViewLimits
+from fonds.text.words import is_spaceless
+
+# Where on the picture of a page its words stand, as far as the text layer says.
+#
+# Bound: linear in the page's characters, of which 300,000 are looked at; words beyond those asked for are
+# left out.
+
+
+MAX_CHARS = 300_000
+
+
+def extract_word_boxes(
+    page: pypdfium2.PdfPage, width: int, height: int, *, count_max: int
+) -> tuple[PlacedWord, ...]:
+    """The words of a page drawn as `width` x `height` pixels; none where its text cannot be read."""
+    text_page = pdfium.FPDFText_LoadPage(page)
+    if not text_page:
+        return ()
+    try:
+        characters = PageCharacters(text_page, page)
+        picture = _PagePixels(page, width, height)
+        placed: list[PlacedWord] = []
+        for numbers, is_joined in _iter_word_runs(characters.text[:MAX_CHARS]):
+            if len(placed) == count_max:
+                break
+            box = picture.convert_box(
+                _bounding_box([characters.get_cell_box(number) for number in numbers])
+            )
+            text = _join_surrogates("".join(characters.text[number] for number in numbers))
+            if box is not None:
+                placed.append(PlacedWord(text, is_joined and bool(placed), *box))
+        return tuple(placed)
+    finally:
+        pdfium.FPDFText_ClosePage(text_page)
+
+
+def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
+    """The numbers of the characters of each word, and whether it goes on from the one before."""
+    begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
+    for number, unit in enumerate(f"{text} "):
+        stands_alone = is_spaceless(unit)
+        if not stands_alone and not _is_word_end(unit):
+            continue
+        if number > begin:
+            yield range(begin, number), is_joined
+            goes_on, is_hyphenated = True, False
+        if stands_alone:
+            yield range(number, number + 1), goes_on
+        is_hyphenated = unit == LINE_END_HYPHEN or (is_hyphenated and unit in "\r\n")
+        goes_on = stands_alone or is_hyphenated
+        begin, is_joined = number + 1, goes_on
+
+
+def _is_word_end(unit: str) -> bool:
+    """Blanks, line ends and controls do; half a character does not."""
+    return unit.isspace() or not (unit.isprintable() or "\ud800" <= unit <= "\udfff")
+
+
+def _join_surrogates(units: str) -> str:
+    """Halves of a character put together; a lone one is shown as unreadable."""
+    if units.isascii():
+        return units
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _bounding_box(boxes: list[Box]) -> Box:
+    return Box(
+        min(box.left for box in boxes),
+        min(box.bottom for box in boxes),
+        max(box.right for box in boxes),
+        max(box.top for box in boxes),
+    )
+
+
+class _PagePixels:
+    """The pixels a page is drawn on, its rotation and crop box taken into account."""
+
+    def __init__(self, page: pypdfium2.PdfPage, width: int, height: int) -> None:
+        self._page, self._width, self._height = page, width, height
+        self._x, self._y = ctypes.c_int(), ctypes.c_int()
+
+    def convert_box(self, box: Box) -> tuple[int, int, int, int] | None:
+        """Left, top, right and bottom of what of a box is on the picture; None for what is not."""
+        corners = [
+            self._convert_point(box.left, box.bottom),
+            self._convert_point(box.right, box.top),
+        ]
+        left, right = sorted(min(max(x, 0), self._width) for x, _ in corners)
+        top, bottom = sorted(min(max(y, 0), self._height) for _, y in corners)
+        return (left, top, right, bottom) if left < right and top < bottom else None
+
+    def _convert_point(self, x: float, y: float) -> tuple[int, int]:
+        pdfium.FPDF_PageToDevice(
+            self._page, 0, 0, self._width, self._height, 0, x, y,
+            ctypes.byref(self._x), ctypes.byref(self._y),
+        )  # fmt: skip
+        return self._x.value, self._y.value
+
+
+PROGRAM = f"view/1 pdfium {pypdfium2.PDFIUM_INFO.build} Pillow {PIL.__version__}"
+_QUALITY, _METHOD = 80, 2
+_XMP_NONE = 0
+
+
+def name_renderer(limits: ViewLimits) -> str:
+    """Program, versions and size: two pictures of a page with one name are the same."""
+    return f"{PROGRAM} {limits.width_max}x{limits.height_max}-webp"
+
+
+def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
+    """Page `number` (from 1) of a PDF. Raises TransientError when the body cannot be read, MemoryError when
+    the page takes more memory than there is."""
+    if body.size_bytes > limits.size_max_bytes:
+        told = f"the PDF has {body.size_bytes:,} bytes, the limit is {limits.size_max_bytes:,}"
+        return PageView(None, why=told)
+    return draw_page_view_from_bytes(body.read_all("the PDF"), number, limits)
+
+
+def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> PageView:
+    """As `draw_page_view`, of bytes in hand."""
+    data = strip_leading_junk(data)
+    structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
+    opened = open_mapped(data, structure.mapped)
+    if opened.document is None:
+        return PageView(None, why=opened.error_msg or "it cannot be opened as a PDF")
+    try:
+        view, is_blank = _draw_checked(opened.document, number, structure, limits)
+    finally:
+        opened.document.close()
+    # pdfium draws nothing of objects it does not find, and says nothing of them.
+    return _draw_repaired(data, number, structure, limits) or view if is_blank else view
+
+
+def _draw_repaired(
+    data: bytes, number: int, structure: PdfStructure, limits: ViewLimits
+) -> PageView | None:
+    """A page that pdfium finds blank, of the file as qpdf writes it anew; None where it is blank indeed."""
+    opened = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
+    if opened is None or opened.document is None:
+        return None
+    try:
+        return _draw_checked(opened.document, number, structure, limits)[0]
+    finally:
+        opened.document.close()
+
+
+def _draw_checked(
+    document: pypdfium2.PdfDocument, number: int, structure: PdfStructure, limits: ViewLimits
+) -> tuple[PageView, bool]:
+    """The page, and whether it has no objects at all."""
+    count = len(document)
+    if not 1 <= number <= count:
+        told = f"the PDF has {count:,} pages, and none with the number {number:,}"
+        return PageView(None, page_count=count, why=told), False
+    if structure.extra.get("form_field_count") is not None:
+        init_forms(document)
+    try:
+        page = document[number - 1]
+    except pypdfium2.PdfiumError:
+        return PageView(None, page_count=count, why="the page cannot be opened"), False
+    try:
+        return _draw_page(page, count, limits), pdfium.FPDFPage_CountObjects(page) <= 0
+    except (pypdfium2.PdfiumError, OSError) as error:
+        told = f"the page cannot be drawn: {cause_of(error)}"
+        return PageView(None, page_count=count, why=told), False
+    finally:
+        page.close()
+
+
+def _draw_page(page: pypdfium2.PdfPage, count: int, limits: ViewLimits) -> PageView:
+    width, height = page.get_size()
+    size = fit_view_size(width, height, limits)
+    if size is None:
+        return PageView(None, page_count=count, why="the page has no area")
+    if size[0] * size[1] > limits.pixels_max:
+        told = f"the page takes more than {limits.pixels_max:,} pixels"
+        return PageView(None, page_count=count, why=told)
+    words = extract_word_boxes(page, *size, count_max=limits.words_max)
+    image = _encode_webp(render(page, *size))
+    return PageView(image, *size, words=words, page_count=count)
+
+
+def fit_view_size(width: float, height: float, limits: ViewLimits) -> tuple[int, int] | None:
+    """Pixels of a page of `width` x `height` points: as large as the box and the scale allow, at least 1x1.
+
+    None for a page without area.
+    """
+    if not (math.isfinite(width) and math.isfinite(height)) or min(width, height) <= 0:
+        return None
+    scale = min(limits.width_max / width, limits.height_max / height, limits.scale_max)
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _encode_webp(image: Image.Image) -> bytes:
+    out = BytesIO()
+    image.save(out, "WEBP", quality=_QUALITY, method=_METHOD)
+    return out.getvalue()

@@ -1,1 +1,0 @@
-"""Pages of a PDF as pictures, and where on them the words stand."""

@@ -1,0 +1,129 @@
+"""What a table holds, counted: files, captures, types, statuses, and the columns that are missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import msgspec
+
+from fonds.ports import Job, Table
+from fonds.ports.scan import iter_rows
+from fonds.ports.stores import close
+from fonds.stores.journal_table.cells import (
+    FILE_MIME,
+    GROBID_STATUS_CODE,
+    decode_integer,
+)
+from fonds.stores.journal_table.keys import split_key
+from fonds.stores.journal_table.schema import Schema
+
+VALUES_MAX = 1000
+OTHER_LABEL = "(others)"
+UNREADABLE = "(unreadable)"
+CAPTURE_STEPS = (1, 2, 5, 10, 100, 1000)
+"""Files are counted by their captures: up to each of these, and above the last."""
+
+ROWS, FILES, CAPTURES = "rows", "files", "captures"
+MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captures per file"
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounter:
+    """The `read` of the job: a part is the byte its keys begin with. `columns` are those that are looked
+    at."""
+
+    open_table: Callable[[], Table]
+    table: str
+    columns: tuple[str, ...]
+
+    def __call__(self, part: int) -> Iterator[bytes]:
+        """A record for each count of this part."""
+        table = self.open_table()
+        counts: Counter[tuple[str, str]] = Counter()
+        try:
+            for _, rows in groupby(self._iter_rows(table, bytes([part])), key=lambda row: row[0]):
+                _count(counts, [(other, cells) for _, other, cells in rows], self.columns)
+        finally:
+            close(table)
+        for named, count in sorted(counts.items()):
+            yield msgspec.json.encode(named) + b" %d" % count
+
+    def _iter_rows(
+        self, table: Table, prefix: bytes
+    ) -> Iterator[tuple[str, str | None, dict[str, bytes]]]:
+        for key, cells in iter_rows(table, self.table, prefix, columns=self.columns):
+            try:
+                sha1hex, other = split_key(key)
+            except ValueError:
+                sha1hex, other = key.hex(), None
+            yield sha1hex, other, cells
+
+
+def build_counting_job(
+    open_table: Callable[[], Table], table: str, schema: Schema, *, large: bool, fingerprint: str
+) -> Job:
+    """Counts a table. Of columns that may be large it is counted who lacks them only with `large`: their
+    cells are read for it."""
+    columns = tuple(name for name, one in schema.columns.items() if large or not one.is_large)
+    return Job(
+        name=f"stats-{fingerprint}",
+        parts=tuple(range(256)),
+        read=RowCounter(open_table, table, columns),
+        ranges=(),
+        write=add_up,
+    )
+
+
+def add_up(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+    """One result for each thing counted: `[what, value, count]`."""
+    for named, some in groupby(records, key=lambda one: one.rpartition(b" ")[0]):
+        total = sum(int(one.rpartition(b" ")[2]) for one in some)
+        what, value = msgspec.json.decode(named)
+        yield msgspec.json.encode([what, value, total])
+
+
+def _count(
+    counts: Counter[tuple[str, str]],
+    rows: Sequence[tuple[str | None, dict[str, bytes]]],
+    columns: Sequence[str],
+) -> None:
+    """Count the rows of one file: its own, and those of captures beside the best."""
+    own = next((cells for other, cells in rows if other is None), None)
+    counts[ROWS, ""] += len(rows)
+    counts[CAPTURES, ""] += len(rows)
+    counts[PER_FILE, _bucket_count(len(rows))] += 1
+    if own is None:
+        return
+    counts[FILES, ""] += 1
+    if FILE_MIME in own:
+        _count_value(counts, MIME, own[FILE_MIME].decode("utf-8", "replace"))
+    if GROBID_STATUS_CODE in own:
+        _count_value(counts, STATUS_CODE, _decode_number(own[GROBID_STATUS_CODE]))
+    for name in columns:
+        if name not in own:
+            counts[MISSING, name] += 1
+
+
+def _count_value(counts: Counter[tuple[str, str]], counter_name: str, value: str) -> None:
+    """Values of others are not of bounded number."""
+    known = (counter_name, value) in counts or len(counts) < VALUES_MAX
+    counts[counter_name, value if known else OTHER_LABEL] += 1
+
+
+def _decode_number(cell: bytes) -> str:
+    try:
+        return str(decode_integer(cell))
+    except ValueError:
+        return UNREADABLE
+
+
+def _bucket_count(captures: int) -> str:
+    below = 0
+    for most in CAPTURE_STEPS:
+        if captures <= most:
+            return str(most) if most - below == 1 else f"{below + 1} to {most}"
+        below = most
+    return f"over {below}"

@@ -1,0 +1,379 @@
+"""What became of everything that entered: read from the ledger's counts, never counted anew."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from fonds.derivatives.kind import DerivativeKind
+from fonds.derivatives.kinds import iter_kinds_with_rows
+from fonds.model.disposition import Reason, Verdict, Weight
+from fonds.model.rows import (
+    DispositionRow,
+    EntryRow,
+    FileMetaRow,
+    InputRow,
+    TallyRow,
+)
+from fonds.model.rows.row import Prefix
+from fonds.model.tallies import COUNTED_AS
+from fonds.ports import Records
+
+INPUTS_A_QUERY = 500
+INPUTS_MAX = 50
+_ENTRY_COLUMNS = {"step": "third", "reason": "second", "pipeline": "pipeline"}
+_COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipeline": "pipeline"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeTally:
+    """Everything that entered, by what became of it; `received` is always the sum of the rest.
+
+    `dropped` and `quarantined` map a reason's value to a count. `without_text` counts those of `done` that
+    have no text, by reason.
+    """
+
+    received: int = 0
+    done: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    pending: int = 0
+    without_text: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def searchable_count(self) -> int:
+        """How many were kept with text."""
+        return self.done - sum(self.without_text.values())
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every record that entered has exactly one outcome."""
+        ended = self.done + sum(self.dropped.values()) + sum(self.quarantined.values())
+        return self.received == ended + self.pending
+
+    def filter_reasons(self, weight: Weight) -> dict[str, int]:
+        """The reasons of one weight with their counts, the largest first."""
+        both = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
+        return {name: n for name, n in both.most_common() if Reason(name).weight is weight}
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailures:
+    """Entries of a pipeline quarantined at one step for one reason; `sample` is one of them."""
+
+    pipeline: str
+    step: str
+    reason: Reason
+    count: int
+    sample: EntryRow | None
+
+
+def count_entries(
+    records: Records, input_ids: Sequence[str] | None = None, pipeline: str | None = None
+) -> OutcomeTally:
+    """The tally of everything, or of some inputs, in one pipeline or (None) in all.
+
+    What sources counted and did not emit is `dropped`.
+    """
+    of = _build_pipeline_filter(pipeline)
+    return build_tally(
+        *(_count_all(records, of) if input_ids is None else _count_inputs(records, input_ids, of))
+    )
+
+
+def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
+    """The tally of these entries, by id and pipeline, and of nothing else."""
+    ended: Counter[tuple[str, str]] = Counter()
+    for start in range(0, len(keys), INPUTS_A_QUERY):
+        for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
+            ended[row.outcome, row.reason or ""] += 1
+    return build_tally(ended, Counter())
+
+
+def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
+    """Return the tally of two sets of entries that share none."""
+    return OutcomeTally(
+        tally.received + other.received,
+        tally.done + other.done,
+        dict(Counter(tally.dropped) + Counter(other.dropped)),
+        dict(Counter(tally.quarantined) + Counter(other.quarantined)),
+        tally.pending + other.pending,
+        dict(Counter(tally.without_text) + Counter(other.without_text)),
+    )
+
+
+def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) -> OutcomeTally:
+    """The tally of entries by outcome and reason, and of what sources counted by reason."""
+    dropped = counts + Counter(
+        {
+            reason: n
+            for (outcome, reason), n in outcome_counts.items()
+            if outcome == "dropped" and reason
+        }
+    )
+    quarantined = Counter(
+        {
+            reason: n
+            for (outcome, reason), n in outcome_counts.items()
+            if outcome == "quarantined" and reason
+        }
+    )
+    without_text = Counter(
+        {
+            reason: n
+            for (outcome, reason), n in outcome_counts.items()
+            if outcome == "done" and reason
+        }
+    )
+    return OutcomeTally(
+        received=outcome_counts.total() + counts.total(),
+        done=sum(n for (outcome, _), n in outcome_counts.items() if outcome == "done"),
+        dropped=dict(sorted((+dropped).items())),
+        quarantined=dict(sorted((+quarantined).items())),
+        pending=sum(n for (outcome, _), n in outcome_counts.items() if outcome == "pending"),
+        without_text=dict(sorted((+without_text).items())),
+    )
+
+
+def _count_all(
+    records: Records, pipeline_filter: Mapping[str, object]
+) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    ended: Counter[tuple[str, str]] = Counter()
+    counted: Counter[str] = Counter()
+    for row in _iter_tallies(records, EntryRow, **pipeline_filter):
+        ended[row.first, row.second] += row.count
+    for row in _iter_tallies(records, InputRow, **pipeline_filter):
+        counted[row.first] += row.count
+    return ended, counted
+
+
+def _iter_tallies(records: Records, kind: type[Any], **where: object) -> Iterator[TallyRow]:
+    return records.find(TallyRow, {"counted": kind.TABLE, **where})
+
+
+def _count_inputs(
+    records: Records, input_ids: Sequence[str], pipeline_filter: Mapping[str, object]
+) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    ended: Counter[tuple[str, str]] = Counter()
+    counted: Counter[str] = Counter()
+    for start in range(0, len(input_ids), INPUTS_A_QUERY):
+        where = {"input_id": list(input_ids[start : start + INPUTS_A_QUERY]), **pipeline_filter}
+        for (outcome, reason), count in records.count(
+            EntryRow, ("outcome", "reason"), where
+        ).items():
+            ended[outcome, reason or ""] += count
+        for row in records.find(InputRow, where):
+            counted.update(row.tally)
+    return ended, counted
+
+
+def count_files_by_type(records: Records) -> list[tuple[str, int]]:
+    """How many distinct files were kept of each type, the most frequent first."""
+    counts = [(row.first, row.count) for row in _iter_tallies(records, FileMetaRow) if row.count]
+    return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+
+
+def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
+    """How many files have a derivative of each kind, by its status; of kinds that share a table the first."""
+    counted = [kind.row.TABLE for kind in iter_kinds_with_rows()]
+    by_table: dict[str, list[TallyRow]] = {}
+    for row in records.find(TallyRow, {"counted": counted}):
+        by_table.setdefault(row.counted, []).append(row)
+    found = []
+    for kind in iter_kinds_with_rows():
+        rows = by_table.get(kind.row.TABLE, [])
+        rows.sort(key=lambda row: (-row.count, row.first))
+        found.append((kind, {row.first: row.count for row in rows if row.count}))
+    return found
+
+
+def count_step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:
+    """The quarantined entries by pipeline, step and reason, the most first."""
+    rows = [
+        row
+        for row in _iter_tallies(
+            records, EntryRow, first="quarantined", **_build_pipeline_filter(pipeline)
+        )
+        if row.count
+    ]
+    rows.sort(key=lambda row: (-row.count, row.pipeline, row.third, row.second))
+    wheres = [
+        {"pipeline": row.pipeline, "outcome": row.first, "reason": row.second, "step": row.third}
+        for row in rows
+    ]
+    samples = records.first_of_each(EntryRow, wheres, NEWEST)
+    return [
+        StepFailures(row.pipeline, row.third, Reason(row.second), row.count, sample)
+        for row, sample in zip(rows, samples, strict=True)
+    ]
+
+
+def _build_pipeline_filter(pipeline: str | None) -> dict[str, object]:
+    return {} if pipeline is None else {"pipeline": pipeline}
+
+
+_TALLIED = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
+"""The columns entries are counted by, and where their values stand in a tally."""
+_GROUPED = frozenset({"failure_group", "step", "reason", "pipeline"})
+
+
+def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
+    """How many entries have these values of `outcome`, `reason`, `step` and `pipeline`, by the counts.
+
+    What is pending has no reason and no step yet. What belongs to a `failure_group` is in quarantine.
+    Other columns are counted row by row.
+    """
+    if "failure_group" in where and where.keys() <= _GROUPED:
+        return count_failures(records, where)
+    if not where.keys() <= _TALLIED.keys():
+        return records.count(EntryRow, (), where)[()]
+    return sum(row.count for row in _iter_counts(records, where))
+
+
+def _iter_counts(records: Records, where: Mapping[str, object]) -> Iterator[TallyRow]:
+    return _iter_tallies(
+        records, EntryRow, **{_TALLIED[name]: value for name, value in where.items()}
+    )
+
+
+def list_outcomes(
+    records: Records,
+    where: Mapping[str, object],
+    *,
+    after: Mapping[str, object] | None = None,
+    count_max: int = 50,
+) -> list[EntryRow]:
+    """One page of the entries with these columns, newest first: the rows behind any number shown.
+
+    `after` has the columns `NEWEST` names, and the key, of the row behind which the page begins.
+    """
+    groups = _list_groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
+    return list_outcomes_of_any(records, groups, after=after, count_max=count_max)
+
+
+def list_outcomes_of_any(
+    records: Records,
+    filters: Sequence[Mapping[str, object]],
+    *,
+    after: Mapping[str, object] | None = None,
+    count_max: int = 50,
+) -> list[EntryRow]:
+    """One page of the entries that fit any of these conditions, no two of which fit one entry; as
+    `list_outcomes`."""
+    # In one group the index gives the rows in their order; over several everything would be sorted.
+    some = [
+        records.find(EntryRow, one, order=NEWEST, after=after, count_max=count_max)
+        for one in filters
+    ]
+    return sorted(chain.from_iterable(some), key=_newest_key)[:count_max]
+
+
+def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The groups of entries that have these values, each by columns that are an index."""
+    by_reason = not where.keys().isdisjoint({"reason", "step"})
+    groups: dict[tuple[str, ...], Mapping[str, object]] = {}
+    for row in _iter_counts(records, where):
+        group: dict[str, object] = {"pipeline": row.pipeline, "outcome": row.first}
+        if by_reason:
+            group |= {"reason": row.second or None, "step": row.third or None}
+        if row.count:
+            groups[tuple(map(str, group.values()))] = group
+    return list(groups.values())
+
+
+NEWEST = ("-settled_at", "entry_id")
+"""The order entries are shown in."""
+
+
+def _newest_key(row: EntryRow) -> tuple[float, str, str]:
+    """The order of `NEWEST`; what was never settled comes last."""
+    at = row.settled_at
+    return (-at.timestamp() if at else math.inf, row.entry_id, row.pipeline)
+
+
+def list_broken_inputs(
+    records: Records, count_max: int = INPUTS_MAX, pipeline: str | None = None
+) -> list[InputRow]:
+    """Inputs whose reading ended early, in order of their ids, `count_max` of them at most."""
+    where = {"error": Prefix(""), **_build_pipeline_filter(pipeline)}
+    return list(records.find(InputRow, where, count_max=count_max))
+
+
+def count_broken_inputs(records: Records, pipeline: str | None = None) -> int:
+    """How many there are of them."""
+    return records.count(InputRow, (), {"error": Prefix(""), **_build_pipeline_filter(pipeline)})[
+        ()
+    ]
+
+
+def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
+    """For each step of a pipeline how many messages ended in which verdict, the open ones included."""
+    table: dict[str, dict[str, int]] = {}
+    for row in _iter_tallies(records, DispositionRow, pipeline=pipeline):
+        if row.count:
+            table.setdefault(row.first, {})[row.second] = row.count
+    return table
+
+
+def list_used_steps(records: Records) -> list[str]:
+    """The steps at which anything ever ended, or is on its way, by name."""
+    return sorted({row.first for row in _iter_tallies(records, DispositionRow) if row.first})
+
+
+def list_used_pipelines(records: Records) -> list[str]:
+    """The pipelines anything ever entered, by name."""
+    return sorted({row.pipeline for row in _iter_tallies(records, EntryRow)})
+
+
+def build_account(tally: OutcomeTally) -> dict[str, Any]:
+    """The tally as `--json` tells it: in = done + dropped + quarantined + pending."""
+    return {
+        "in": tally.received,
+        "done": tally.done,
+        "dropped": dict(tally.dropped),
+        "quarantined": dict(tally.quarantined),
+        "pending": tally.pending,
+        "without_text": dict(tally.without_text),
+    }
+
+
+def build_summary(
+    tally: OutcomeTally, seconds: float, known_count: int, processes: int
+) -> dict[str, Any]:
+    """The object `fonds ingest --json` ends with; `known_count` counts what earlier runs had settled."""
+    told = {"seconds": round(seconds, 3), "known": known_count, "processes": processes}
+    return build_account(tally) | told
+
+
+def find_oldest_input(records: Records) -> datetime | None:
+    """When the input that was read longest ago was read; None when nothing ever was."""
+    row = next(records.find(InputRow, order=("updated",), count_max=1), None)
+    return row.updated if row else None
+
+
+def find_newest_input(records: Records) -> datetime | None:
+    """When something last entered; None when nothing ever did."""
+    row = next(records.find(InputRow, order=("-updated",), count_max=1), None)
+    return row.updated if row else None
+
+
+def count_failures(records: Records, where: Mapping[str, object]) -> int:
+    """How many failures these groups have. What is in quarantine is in a group: where none is named, the
+    entries' own counts tell, which are as few however many groups there are."""
+    if "failure_group" not in where:
+        of = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
+        rows = records.find(
+            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **of}
+        )
+        return sum(row.count for row in rows)
+    return sum(row.count for row in records.find(TallyRow, tally_conditions(where)))
+
+
+def tally_conditions(where: Mapping[str, object]) -> dict[str, object]:
+    """Return the conditions on tallies that select these groups of failures."""
+    return {"counted": COUNTED_AS, **{_COLUMNS[name]: value for name, value in where.items()}}

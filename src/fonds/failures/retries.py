@@ -1,0 +1,128 @@
+"""Messages that failed and wait for their next attempt, which nobody has to ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fonds.model.disposition import Verdict
+from fonds.model.entry import LINK
+from fonds.model.rows import DispositionRow, EntryRow
+from fonds.model.rows.row import TimeRange
+from fonds.ports import Records
+
+KEYS_A_QUERY = 500
+EVER = TimeRange(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The next attempt for one message of an entry, and why the last one failed.
+
+    `attempt` counts the attempts so far, from 1.
+    """
+
+    url: str
+    entry_id: str
+    pipeline: str
+    step: str
+    reason: str
+    detail: str
+    attempt: int
+    next_attempt_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RetryGroup:
+    """Retries of one pipeline, step and reason; `first` is the one that is due first."""
+
+    pipeline: str
+    step: str
+    reason: str
+    count: int
+    first: Retry
+
+
+def retry_groups(
+    records: Records,
+    *,
+    pipeline: str | None = None,
+    step: str | None = None,
+    reason: str | None = None,
+) -> list[RetryGroup]:
+    """What waits for its next attempt, the largest groups first."""
+    named = {"pipeline": pipeline, "step": step, "reason": reason}
+    where = {name: value for name, value in named.items() if value} | _build_retry_filter(
+        [Verdict.RETRIED]
+    )
+    counts = records.count(DispositionRow, ("pipeline", "step", "reason"), where)
+    groups = []
+    for (its_pipeline, its_step, its_reason), count in counts.items():
+        of = {"pipeline": its_pipeline, "step": its_step, "reason": its_reason}
+        order = ("next_attempt_at",)
+        rows = records.find(DispositionRow, {**where, **of}, order=order, count_max=1)
+        groups += [
+            RetryGroup(its_pipeline, its_step, its_reason or "", count, first)
+            for first in _build_retries(records, list(rows))
+        ]
+    return sorted(groups, key=lambda one: (-one.count, one.pipeline, one.step, one.reason))
+
+
+def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[Retry]:
+    """What is due next in a pipeline, that which was only put off included."""
+    where = {"pipeline": pipeline} | _build_retry_filter([Verdict.RETRIED, Verdict.DEFERRED])
+    order = ("next_attempt_at",)
+    return _build_retries(
+        records, list(records.find(DispositionRow, where, order=order, count_max=count_max))
+    )
+
+
+def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
+    """The next attempts for these addresses, in their order."""
+    entries = list_pending_links(records, pipeline, urls)
+    rows: list[DispositionRow] = []
+    for start in range(0, len(entries), KEYS_A_QUERY):
+        ids = [row.entry_id for row in entries[start : start + KEYS_A_QUERY]]
+        where = {"pipeline": pipeline, "entry_id": ids}
+        rows += records.find(
+            DispositionRow, where | _build_retry_filter([Verdict.RETRIED, Verdict.DEFERRED])
+        )
+    place = {url: nth for nth, url in enumerate(urls)}
+    return sorted(_build_retries(records, rows), key=lambda one: place.get(one.url, len(place)))
+
+
+def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> list[EntryRow]:
+    """Entries of these addresses that have not ended in a pipeline."""
+    found: list[EntryRow] = []
+    for start in range(0, len(urls), KEYS_A_QUERY):
+        where = {"url": list(dict.fromkeys(urls[start : start + KEYS_A_QUERY]))}
+        pending = {"pipeline": pipeline, "kind": LINK, "outcome": "pending"}
+        found += records.find(EntryRow, {**where, **pending})
+    return found
+
+
+def _build_retry_filter(verdicts: Sequence[Verdict]) -> dict[str, object]:
+    """The columns of messages that come back at a time that is known."""
+    return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": EVER}
+
+
+def _build_retries(records: Records, rows: Sequence[DispositionRow]) -> list[Retry]:
+    entries = {
+        (one.entry_id, one.pipeline): one.url
+        for one in records.get(EntryRow, [(row.entry_id, row.pipeline) for row in rows])
+    }
+    return [
+        Retry(
+            entries.get((row.entry_id, row.pipeline), ""),
+            row.entry_id,
+            row.pipeline,
+            row.step,
+            row.reason or "",
+            row.detail,
+            row.attempt + 1,
+            row.next_attempt_at,
+        )
+        for row in rows
+        if row.next_attempt_at is not None
+    ]

@@ -1,0 +1,190 @@
+"""The addresses of a host, each judged before anybody connects to one: all of them may be asked, or none."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, TransientError, cause_of
+
+# Addresses that are no host of the public internet, as data: none of them is ever asked.
+#
+# Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), with the RFC of
+# each block, up to RFC 9780. Blocks the registries call globally reachable stand here too: they are
+# anycast services of networks, and hold no files.
+
+
+REGISTRY_DATE = "2025-05"
+"""When the newest block here came into the registries."""
+
+IPV4: Mapping[str, str] = {
+    "0.0.0.0/8": "this network, RFC 791",
+    "10.0.0.0/8": "private use, RFC 1918",
+    "100.64.0.0/10": "shared address space, RFC 6598",
+    "127.0.0.0/8": "loopback, RFC 1122",
+    "169.254.0.0/16": "link local, RFC 3927",
+    "172.16.0.0/12": "private use, RFC 1918",
+    "192.0.0.0/24": "IETF protocol assignments, RFC 6890; in it RFC 7335, 7600, 7723, 8155, 7050",
+    "192.0.2.0/24": "documentation, RFC 5737",
+    "192.31.196.0/24": "AS112-v4, RFC 7535",
+    "192.52.193.0/24": "AMT, RFC 7450",
+    "192.88.99.0/24": "6to4 relay anycast, withdrawn, RFC 7526",
+    "192.168.0.0/16": "private use, RFC 1918",
+    "192.175.48.0/24": "direct delegation AS112 service, RFC 7534",
+    "198.18.0.0/15": "benchmarking, RFC 2544",
+    "198.51.100.0/24": "documentation, RFC 5737",
+    "203.0.113.0/24": "documentation, RFC 5737",
+    "224.0.0.0/4": "multicast, RFC 5771",
+    "240.0.0.0/4": "reserved, RFC 1112; in it the limited broadcast, RFC 8190",
+}
+IPV6: Mapping[str, str] = {
+    "2001::/23": "IETF protocol assignments, RFC 2928; in it Teredo, benchmarking, AMT, ORCHID, DRIP",
+    "2001:db8::/32": "documentation, RFC 3849",
+    "2002::/16": "6to4, RFC 3056",
+    "2620:4f:8000::/48": "direct delegation AS112 service, RFC 7534",
+    "3fff::/20": "documentation, RFC 9637",
+}
+"""Within the global unicast addresses; all others of IPv6 are none, whatever they were made for."""
+
+GLOBAL_UNICAST = "2000::/3"
+"""What of IPv6 is given out at all (RFC 4291, RFC 3587). Outside lie `::/128`, `::1/128`, `::/96`,
+`::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`, `100::/64`, `100:0:0:1::/64`,
+`5f00::/16`, `fc00::/7`, `fe80::/10`, `fec0::/10`, `ff00::/8`."""
+
+PLATFORMS: Mapping[str, str] = {
+    "168.63.129.16/32": "answered by the host of a virtual machine in Azure",
+}
+"""Public addresses behind which a machine's own platform answers."""
+
+CARRYING: Mapping[str, str] = {
+    "::ffff:0:0/96": "IPv4-mapped, RFC 4291",
+    "64:ff9b::/96": "IPv4/IPv6 translation, RFC 6052",
+}
+"""IPv6 addresses whose last 32 bits are the IPv4 address that is asked in the end: it is judged instead."""
+
+ADDRESS_CACHE_SIZE = 65_536
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@lru_cache(ADDRESS_CACHE_SIZE)
+def is_public(address: str) -> bool:
+    """Whether an IP address is that of a host on the public internet, also behind IPv6 that carries IPv4.
+
+    Raises ValueError for a text that is no IP address; a zone behind `%` is passed over.
+    """
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if ip.version == 6 and _is_within(ip, "carrying"):
+        return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+    if ip.version == 6 and ip not in ipaddress.IPv6Network(GLOBAL_UNICAST):
+        return False
+    return not _is_within(ip, "special")
+
+
+def _is_within(ip: ipaddress.IPv4Address | ipaddress.IPv6Address, table: str) -> bool:
+    return any(
+        ip in network for network in _load_networks()[table] if network.version == ip.version
+    )
+
+
+@cache
+def _load_networks() -> Mapping[str, tuple[_Network, ...]]:
+    tables = {"special": (IPV4, IPV6, PLATFORMS), "carrying": (CARRYING,)}
+    return {
+        name: tuple(ipaddress.ip_network(block) for blocks in some for block in blocks)
+        for name, some in tables.items()
+    }
+
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""The IP addresses of a host and port. Raises OSError."""
+
+CACHE_S = 300.0
+FAILURE_CACHE_S = 30.0
+COUNT_MAX = 20_000
+ADDRESSES_MAX = 8
+THREADS = 16
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """As the system resolves it. Raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def resolve_allowed_addresses(
+    host: str,
+    port: int,
+    resolve: Resolve = resolve,
+    is_allowed: Callable[[str], bool] = is_public,
+) -> Sequence[str]:
+    """The addresses of a host, at least one and at most 8.
+
+    Raises TransientError when it has none, and PermanentError (PRIVATE_ADDRESS) when not all of them may
+    be asked: whoever answers for a name decides anew each time which of them it gives.
+    """
+    try:
+        addresses = resolve(host, port)
+    except (OSError, UnicodeError) as error:
+        raise TransientError(f"the name {host} cannot be resolved: {cause_of(error)}") from error
+    if not addresses:
+        raise TransientError(f"the name {host} has no address")
+    if not all(is_allowed(address) for address in addresses):
+        told = f"{host} is in a private or reserved network; elsewhere.private_addresses=true allows it"
+        raise PermanentError(Reason.PRIVATE_ADDRESS, told)
+    return addresses[:ADDRESSES_MAX]
+
+
+class Resolver:
+    """Resolves in threads of its own, so that a slow name keeps nobody waiting, and keeps what it learned for
+    five minutes. `done` is told from whatever thread it happens in, and must not wait.
+    """
+
+    def __init__(
+        self, resolve: Resolve = resolve, is_allowed: Callable[[str], bool] = is_public
+    ) -> None:
+        self._resolve = resolve
+        self._is_allowed = is_allowed
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="resolver")
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[tuple[str, int], tuple[float, Sequence[str] | Exception]] = (
+            OrderedDict()
+        )
+
+    def resolve(
+        self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
+    ) -> None:
+        """Tell `callback` the addresses, or what `resolve_allowed_addresses` raises; at once where they
+        are known."""
+        with self._lock:
+            known = self._cache.get((host, port))
+        if known is not None and known[0] > time.monotonic():
+            callback(known[1])
+            return
+        self._pool.submit(self._look_up, host, port, callback)
+
+    def close(self) -> None:
+        """Resolve nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _look_up(
+        self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
+    ) -> None:
+        found: Sequence[str] | Exception
+        try:
+            found = resolve_allowed_addresses(host, port, self._resolve, self._is_allowed)
+        except Exception as error:  # noqa: BLE001 (whoever asked is told)
+            found = error
+        kept_s = FAILURE_CACHE_S if isinstance(found, Exception) else CACHE_S
+        with self._lock:
+            self._cache[host, port] = (time.monotonic() + kept_s, found)
+            self._cache.move_to_end((host, port))
+            while len(self._cache) > COUNT_MAX:
+                self._cache.popitem(last=False)
+        callback(found)

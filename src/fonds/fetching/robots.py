@@ -1,0 +1,204 @@
+"""What a host's robots.txt allows us, and for how long its answer holds.
+
+`rights/robots_txt.py` chooses our group, Protego matches its rules.
+A 429 is no answer of a robots.txt but a refusal to give one, and counts as unreachable; so does a body whose
+content coding cannot be undone.
+
+Source: RFC 9309.
+Bound: the first 500 KiB of the decoded text.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from protego import Protego
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError
+from fonds.model.exchange import Hop, HttpHead
+from fonds.model.rights import Rights, RobotsInForce
+from fonds.rights.robots_txt import DISALLOW, NO_RULES, RobotsRules, parse_robots_rules
+from fonds.text.coding import (
+    decode_start,
+    is_packed,
+    list_codings,
+    list_unknown_codings,
+)
+from fonds.urls.request_url import RequestUrl
+
+MAX_BYTES = 500 * 1024
+REDIRECTS_MAX = 5
+CACHE_S = 24 * 3600.0
+UNREACHABLE_CACHE_S = 1800.0
+CACHE_COUNT_MAX = 50_000
+CACHE_MAX_BYTES = 64 * 2**20
+_ALWAYS = "/robots.txt"
+_ANY_AGENT = "*"
+_PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """Rules of one host for us, until `expires_s`.
+
+    `rules` None: everything is allowed, or nothing when it is `unreachable`; `reason` says what kind of
+    reason that is. `group` is what was said to us; `hops` and `body` are how it was said, the body with its
+    content codings: that of a file that was cut is not kept.
+    """
+
+    expires_s: float
+    rules: Protego | None = None
+    unreachable: str = ""
+    reason: Reason = Reason.ROBOTS_UNREACHABLE
+    size_bytes: int = 0
+    group: RobotsRules = NO_RULES
+    hops: tuple[Hop, ...] = ()
+    body: bytes = b""
+
+    @property
+    def url(self) -> str:
+        """The address of the robots.txt, before redirects; "" where it was not asked for."""
+        return self.hops[0].url if self.hops else ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a file to be kept."""
+        return bool(self.body) and 200 <= self.hops[-1].status < 300
+
+    def build_rights(self, url: RequestUrl, capture_id: str | None) -> Rights | None:
+        """What it states of an address; None where it was not asked for. `capture_id` is its own."""
+        if not self.hops:
+            return None
+        rule = self.group.find_rule(url.target)
+        # Protego decides; where it reads a pattern otherwise no line is named.
+        rule = "" if rule.startswith(DISALLOW) == self.allows(url) else rule
+        robots = RobotsInForce(self.url, str(self.hops[-1].status), capture_id, rule)
+        return Rights(robots, self.group.find_statements(url.target))
+
+    def allows(self, url: RequestUrl) -> bool:
+        """Whether an address may be fetched."""
+        if url.target == _ALWAYS:
+            return True
+        if self.rules is None:
+            return not self.unreachable
+        return bool(self.rules.can_fetch(url.url, _ANY_AGENT))
+
+    @property
+    def delay_s(self) -> float:
+        """The Crawl-delay, 0.0 without one."""
+        return float((self.rules and self.rules.crawl_delay(_ANY_AGENT)) or 0.0)
+
+
+def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float) -> Robots:
+    """What a response to the request for robots.txt means for a product token.
+
+    `body` has its content codings; one byte more than `MAX_BYTES` means that it was cut. Any redirect that
+    reaches here was one too many, and means what a 404 does.
+    """
+    status = http.status
+    if status >= 500 or status == 429:
+        return build_unreachable(f"its robots.txt answers {status}", now_s)
+    if not 200 <= status < 300:
+        return Robots(now_s + CACHE_S)
+    try:
+        text = _decode_body(http, body)
+    except (PermanentError, UnicodeDecodeError) as error:
+        return build_unreachable(f"its robots.txt cannot be decoded: {error}", now_s)
+    group = parse_robots_rules(text, token)
+    return Robots(now_s + CACHE_S, Protego.parse(group.text), size_bytes=len(text), group=group)
+
+
+def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robots:
+    """What is known of a host with how it was said; a body that was cut is left out."""
+    kept = body if len(body) <= MAX_BYTES else b""
+    return replace(robots, hops=hops, body=kept, size_bytes=robots.size_bytes + len(kept))
+
+
+def _decode_body(http: HttpHead, body: bytes) -> str:
+    """The text of a robots.txt, without a line that was cut. Raises PermanentError, UnicodeDecodeError."""
+    is_cut = len(body) > MAX_BYTES
+    codings = list_codings(http)
+    start = decode_start(body, codings, size_max=MAX_BYTES + 1, is_cut=is_cut)
+    if is_packed(start):
+        raise PermanentError(Reason.BAD_ENCODING, "it is packed in a way its headers do not name")
+    if unknown := list_unknown_codings(http):
+        # Servers name things that are no codings; what they send with it is text all the same.
+        try:
+            start[:MAX_BYTES].decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            told = f"its coding {unknown[0][:50]!r} is unknown"
+            raise PermanentError(Reason.BAD_ENCODING, told) from error
+    if is_cut and codings:
+        start = _keep_whole_lines(start)
+    return decode_robots_text(start)
+
+
+def decode_robots_text(body: bytes) -> str:
+    """The text of a decoded robots.txt, `MAX_BYTES` of it at most, without a line that was cut."""
+    start = body[: MAX_BYTES + 1]
+    if len(start) > MAX_BYTES:
+        start = _keep_whole_lines(start)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return start.decode("utf-16", "replace")
+    return start.decode("utf-8-sig", "replace")
+
+
+def _keep_whole_lines(start: bytes) -> bytes:
+    """The lines of a cut text that are whole, and a rule whose comment alone was cut."""
+    within = start[:MAX_BYTES]
+    if start[MAX_BYTES : MAX_BYTES + 1] in (b"\r", b"\n"):
+        return within
+    line_at = max(within.rfind(b"\n"), within.rfind(b"\r")) + 1
+    return within if b"#" in within[line_at:] else within[:line_at]
+
+
+def build_unreachable(
+    cause: str,
+    now_s: float,
+    reason: Reason = Reason.ROBOTS_UNREACHABLE,
+    cache_s: float = UNREACHABLE_CACHE_S,
+) -> Robots:
+    """Nothing is allowed: nobody knows what the host would allow; for `cache_s`."""
+    return Robots(now_s + cache_s, unreachable=cause, reason=reason)
+
+
+def parse_product_token(agent: str) -> str:
+    """The name of a User-Agent as robots.txt files know it: letters, hyphens and underscores."""
+    name = agent.split("/")[0].strip()
+    return "".join(char for char in name if char in _PRODUCT_CHARS)
+
+
+class RobotsCache:
+    """What is known of hosts, the least recently asked forgotten first."""
+
+    def __init__(self, count_max: int = CACHE_COUNT_MAX, max_bytes: int = CACHE_MAX_BYTES) -> None:
+        self._count_max = count_max
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[str, Robots] = OrderedDict()
+
+    def get(self, origin: str, now_s: float) -> Robots | None:
+        """What holds now; None when it has to be asked for."""
+        found = self._entries.get(origin)
+        if found is None or found.expires_s <= now_s:
+            return None
+        self._entries.move_to_end(origin)
+        return found
+
+    def put(self, origin: str, robots: Robots) -> None:
+        """Keep an answer."""
+        self._drop(origin)
+        self._entries[origin] = robots
+        self._bytes += robots.size_bytes
+        while len(self._entries) > self._count_max or self._bytes > self._max_bytes:
+            self._drop(next(iter(self._entries)))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _drop(self, origin: str) -> None:
+        known = self._entries.pop(origin, None)
+        if known is not None:
+            self._bytes -= known.size_bytes

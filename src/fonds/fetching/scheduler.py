@@ -1,0 +1,386 @@
+"""Chains of requests, many at once: each host at its pace, as its robots.txt allows, each redirect judged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import ELSEWHERE_S, AddressShares, DomainLeases
+from fonds.fetching.frontier import Frontier
+from fonds.fetching.outcomes import RETRY_S, compute_retry_delay, resolve_redirect
+from fonds.fetching.pace import HostLoad
+from fonds.fetching.redirect_chain import (
+    FetchOutcome,
+    FetchRequest,
+    FetchResponse,
+    RedirectChain,
+    build_pace_outcome,
+)
+from fonds.fetching.request import HttpResponse, RequestFailure
+from fonds.fetching.robots import (
+    UNREACHABLE_CACHE_S,
+    Robots,
+    RobotsCache,
+    attach_response,
+    build_unreachable,
+    parse_robots_response,
+)
+from fonds.fetching.transfers import Transfers
+from fonds.model.disposition import (
+    Disposition,
+    Reason,
+    defer,
+    drop,
+    retry,
+)
+from fonds.model.errors import (
+    PermanentError,
+    StoreUnavailableError,
+    TransientError,
+)
+from fonds.urls.request_url import RequestUrl
+
+RETRIED = frozenset({Reason.UNREACHABLE})
+AWAY_S = 60.0
+HANDOVER_S = 60.0
+"""So long a chain waits for the domain a redirect leads to."""
+HANDOVER_CHECK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSchedulerRules:
+    """`agent` is our one identity, `token` the name robots.txt files know us by; what failed is tried
+    again after about `retry_s`.
+    """
+
+    agent: str
+    token: str
+    concurrency_max: int = 64
+    retry_s: float = RETRY_S
+
+
+class FetchScheduler:
+    """What is wanted goes in, ends come out. For one thread, but for `wake`.
+
+    `seconds` is a clock that never goes back, in Unix seconds.
+    """
+
+    def __init__(
+        self,
+        rules: FetchSchedulerRules,
+        web: Transfers,
+        resolver: Resolver,
+        frontier: Frontier,
+        leases: DomainLeases,
+        shares: AddressShares,
+        seconds: Callable[[], float],
+    ) -> None:
+        self._rules = rules
+        self._transfers = web
+        self._resolver = resolver
+        self._frontier = frontier
+        self._leases = leases
+        self._shares = shares
+        self._seconds = seconds
+        self._robots = RobotsCache()
+        self._keys = count()
+        self._unsaved_count = 0
+        self._chains: dict[int, RedirectChain] = {}
+        self._new: list[RedirectChain] = []
+        self._waiting_for_robots: dict[str, list[RedirectChain]] = {}
+        self._resolved: deque[tuple[RedirectChain, Sequence[str] | Exception]] = deque()
+        self._parked: list[tuple[float, float, RedirectChain]] = []
+        self._finished: list[tuple[str, FetchOutcome]] = []
+
+    def begin(self, requests: Iterable[FetchRequest]) -> None:
+        """Set out for these."""
+        for wanted in requests:
+            chain = RedirectChain(next(self._keys), wanted, wanted.url)
+            self._chains[chain.key] = chain
+            self._new.append(chain)
+
+    def collect_finished(
+        self, wait_s: float, unsaved_count: int = 0
+    ) -> list[tuple[str, FetchOutcome]]:
+        """What has ended, waiting at most `wait_s` seconds for the first; by the keys of what was wanted.
+
+        As many answers as may be under way may wait to be kept (`unsaved_count`) beside these, no more.
+        Raises TransientError while the stores are away: what is in hand stays so.
+        """
+        self._unsaved_count = unsaved_count
+        self._start_new()
+        self._retry_parked()
+        self._advance()
+        wake_s = self._frontier.get_wake_at_s()
+        if wake_s is not None and self._count_free() > 0:
+            wait_s = min(wait_s, max(0.0, wake_s - self._seconds()))
+        for key, end in self._transfers.collect_finished(0.0 if self._finished else wait_s):
+            chain = self._chains[int(str(key))]
+            self._run_guarded(chain, partial(self._handle_response, chain, end))
+        self._advance()
+        self._leases.renew(self._seconds())
+        self._share(self._shares.renew(self._seconds()))
+        told, self._finished = self._finished, []
+        return told
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Nobody wants these any more; what is under way goes on and is not told of."""
+        unwanted = set(keys)
+        for chain in self._chains.values():
+            if not chain.is_robots and chain.request.key in unwanted:
+                chain.is_forgotten = True
+                self._frontier.withdraw(chain.key)
+
+    def list_loads(self) -> list[HostLoad]:
+        """What waits here, by host."""
+        return self._frontier.list_loads(self._seconds())
+
+    def wake(self) -> None:
+        """Let whoever waits in `ended` return; from any thread."""
+        self._transfers.wake()
+
+    def close(self) -> None:
+        """Give up what is under way; the domains are anybody's again."""
+        with suppress(TransientError):
+            self._leases.release_all(self._seconds())
+            self._shares.leave_all()
+        self._resolver.close()
+        self._transfers.close()
+
+    def _start_new(self) -> None:
+        """What was begun sets out, once the stores say whose its domain is."""
+        begun = [chain for chain in self._new if not chain.is_forgotten]
+        if begun:
+            urgent = {chain.url.domain for chain in begun if chain.request.is_urgent}
+            domains = {chain.url.domain for chain in begun}
+            waits = self._leases.acquire(domains, self._seconds(), urgent)
+            for chain in begun:
+                self._look_up(chain, waits[chain.url.domain])
+        self._new = []
+
+    def _advance(self) -> None:
+        """All that can go on does."""
+        for chain, found in self._take_resolved():
+            self._run_guarded(chain, partial(self._apply_resolved, chain, found))
+            self._leases.count_lookups(chain.url.domain, -1)
+        now_s = self._seconds()
+        for turn, after_s in self._frontier.take_late(now_s):
+            self._postpone(self._chains[int(str(turn.key))], after_s)
+        for turn in self._frontier.start(now_s, self._count_free()):
+            chain = self._chains[int(str(turn.key))]
+            self._transfers.begin(chain.key, chain.build_request(self._rules.agent))
+
+    def _count_free(self) -> int:
+        """How many more requests may be begun."""
+        at_once, under_way = self._rules.concurrency_max, self._transfers.count
+        unkept = self._unsaved_count + len(self._finished)
+        return min(at_once - under_way, 2 * at_once - under_way - unkept)
+
+    def _take_resolved(self) -> list[tuple[RedirectChain, Sequence[str] | Exception]]:
+        """What was resolved; it is said which addresses are asked from now on, before they are."""
+        some = [self._resolved.popleft() for _ in range(len(self._resolved))]
+        found = {one[0] for _, one in some if not isinstance(one, Exception)}
+        try:
+            if found:
+                self._share(self._shares.join(found, self._seconds()))
+        except TransientError:
+            self._resolved.extendleft(reversed(some))
+            raise
+        return some
+
+    def _share(self, process_counts: Mapping[str, int]) -> None:
+        for address, sharing in process_counts.items():
+            self._frontier.set_share(address, sharing, self._seconds())
+
+    def _run_guarded(self, chain: RedirectChain, act: Callable[[], None]) -> None:
+        """A fault met with one address is that one's, not everybody's."""
+        try:
+            act()
+        except StoreUnavailableError:
+            self._postpone(chain, AWAY_S)
+        except Exception as error:  # noqa: BLE001 (told as what it is to whoever wanted it)
+            if chain.is_robots:
+                self._apply_robots(chain, self._build_unreachable(repr(error)))
+            else:
+                self._finish(chain, error)
+
+    def _follow(self, chain: RedirectChain, url: RequestUrl, began_s: float) -> None:
+        """On to another address. A domain that another process asks is waited for here until it is given
+        away: who began anew would not come any nearer."""
+        chain.url, now_s = url, self._seconds()
+        after_s = self._leases.acquire([url.domain], now_s, {url.domain})[url.domain]
+        if after_s and now_s - began_s < HANDOVER_S:
+            self._parked.append((now_s + HANDOVER_CHECK_S, began_s, chain))
+        else:
+            self._look_up(chain, after_s)
+
+    def _retry_parked(self) -> None:
+        """Look again whether domains were given away."""
+        now_s = self._seconds()
+        parked, self._parked = self._parked, []
+        self._parked = [one for one in parked if one[0] > now_s]
+        for _, began_s, chain in (one for one in parked if one[0] <= now_s):
+            if chain.key in self._chains:
+                self._run_guarded(chain, partial(self._follow, chain, chain.url, began_s))
+
+    def _look_up(self, chain: RedirectChain, after_s: float) -> None:
+        """Its host has to be found, if its domain is ours."""
+        if after_s:
+            self._postpone(chain, after_s)
+            return
+        self._leases.count_lookups(chain.url.domain, 1)
+        self._resolver.resolve(chain.url.host, chain.url.port, partial(self._add_resolved, chain))
+
+    def _add_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
+        self._resolved.append((chain, resolved))
+        self._transfers.wake()
+
+    def _apply_resolved(self, chain: RedirectChain, resolved: Sequence[str] | Exception) -> None:
+        if isinstance(resolved, Exception):
+            if chain.is_robots:
+                self._apply_robots(chain, self._build_unreachable(str(resolved)))
+            elif isinstance(resolved, TransientError):
+                self._finish(chain, self._build_retry(chain, Reason.NO_SUCH_HOST, str(resolved)))
+            else:
+                self._finish(chain, resolved)
+            return
+        chain.addresses = resolved
+        if chain.is_robots:
+            self._offer(chain)
+        else:
+            self._check_robots(chain)
+
+    def _check_robots(self, chain: RedirectChain) -> None:
+        """Ask robots.txt, which is fetched first where it is not known, once for all who wait for it."""
+        now_s, url = self._seconds(), chain.url
+        # Whoever is held to account otherwise may have another answer.
+        origin = f"{chain.request.tls} {url.origin}"
+        robots = self._robots.get(origin, now_s)
+        if robots is None:
+            waiting = self._waiting_for_robots.setdefault(origin, [])
+            waiting.append(chain)
+            if len(waiting) == 1:
+                self._fetch_robots(origin, chain)
+            return
+        self._frontier.set_floor(url.host, url.domain, robots.delay_s, now_s)
+        if robots.reason is Reason.BAD_CERTIFICATE:
+            self._finish(chain, drop(robots.reason, robots.unreachable))
+        elif robots.unreachable:
+            self._finish(chain, self._build_retry(chain, robots.reason, robots.unreachable))
+        elif not robots.allows(url):
+            told = f"{url.origin}/robots.txt does not allow {url.target[:500]}"
+            self._finish(chain, drop(Reason.ROBOTS_DENIED, told))
+        else:
+            chain.robots = robots
+            self._offer(chain)
+
+    def _fetch_robots(self, origin: str, first: RedirectChain) -> None:
+        chain = first.build_robots_chain(next(self._keys), origin)
+        self._chains[chain.key] = chain
+        self._offer(chain)
+
+    def _offer(self, chain: RedirectChain) -> None:
+        """Let it wait for its turn; it comes again if its domain was taken for abandoned meanwhile."""
+        if not self._leases.is_held(chain.url.domain):
+            self._postpone(chain, ELSEWHERE_S)
+            return
+        goes_on = bool(chain.hops) or chain.is_robots or chain.request.is_urgent
+        after_s = self._frontier.offer(chain.queued_request, self._seconds(), urgent=goes_on)
+        if after_s:
+            self._postpone(chain, after_s)
+
+    def _postpone(self, chain: RedirectChain, after_s: float) -> None:
+        """What is not asked soon is to come again, and with it all who wait for what it asks."""
+        told = f"{chain.url.origin} is asked again in {after_s:.0f} s"
+        waiting = self._waiting_for_robots.pop(chain.origin, []) if chain.is_robots else []
+        for place, one in enumerate(waiting):
+            self._finish(one, defer(Reason.NOT_YET, told, after_s + place))
+        self._finish(chain, defer(Reason.NOT_YET, told, after_s))
+
+    def _handle_response(self, chain: RedirectChain, end: HttpResponse | RequestFailure) -> None:
+        answer = build_pace_outcome(end)
+        self._frontier.finish(chain.key, answer, self._seconds())
+        if answer.is_refused or answer.is_unreachable:
+            self._leases.schedule_write(chain.url.domain)
+        if isinstance(end, RequestFailure):
+            self._handle_failure(chain, end)
+            return
+        chain.hops.append(end.hop)
+        chain.cookies = end.cookies
+        try:
+            target = resolve_redirect(chain.url, end.hop.status, end.hop.get("location"))
+        except PermanentError:
+            if not chain.is_robots:
+                raise
+            target = None
+        if target is None and chain.is_robots:
+            known = self._build_robots(chain, end.body)
+            self._apply_robots(
+                chain, self._build_unreachable(known.unreachable) if known.unreachable else known
+            )
+        elif not chain.is_robots and target and (refusal := chain.request.refusal(target.url)):
+            reason, why = refusal
+            self._finish(chain, drop(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
+        elif target is None:
+            arrived = FetchResponse(
+                tuple(chain.hops), end.body, answer.retry_after_s, chain.url, chain.robots
+            )
+            self._finish(chain, arrived)
+        elif chain.is_loop(target):
+            self._refuse_redirect(
+                chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
+            )
+        elif len(chain.hops) <= chain.request.redirects_max:
+            self._follow(chain, target, self._seconds())
+        else:
+            most = f"more than {chain.request.redirects_max} redirects"
+            self._refuse_redirect(chain, f"{most}, the last from {chain.url.url}")
+
+    def _refuse_redirect(self, chain: RedirectChain, reason: str) -> None:
+        """Follow no further: a link is refused, a robots.txt means what one that is not there does."""
+        if chain.is_robots:
+            self._apply_robots(chain, self._build_robots(chain, b""))
+        else:
+            self._finish(chain, drop(Reason.BAD_REDIRECT, reason))
+
+    def _handle_failure(self, chain: RedirectChain, end: RequestFailure) -> None:
+        if chain.is_robots:
+            bad = end.reason is Reason.BAD_CERTIFICATE
+            reason = end.reason if bad else Reason.ROBOTS_UNREACHABLE
+            self._apply_robots(chain, self._build_unreachable(end.detail, reason))
+        elif end.reason in RETRIED:
+            self._finish(chain, self._build_retry(chain, end.reason, end.detail))
+        else:
+            self._finish(chain, drop(end.reason, end.detail))
+
+    def _build_robots(self, chain: RedirectChain, body: bytes) -> Robots:
+        """What the last answer of a chain means; the body of a redirect is no robots.txt."""
+        hops = tuple(chain.hops)
+        known = parse_robots_response(hops[-1].http, body, self._rules.token, self._seconds())
+        return attach_response(known, hops, body)
+
+    def _build_unreachable(self, cause: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
+        """Nothing is allowed until what waits for it comes again, half an hour at most."""
+        kept_s = min(UNREACHABLE_CACHE_S, self._rules.retry_s / 2)
+        return build_unreachable(cause, self._seconds(), reason, kept_s)
+
+    def _apply_robots(self, chain: RedirectChain, robots: Robots) -> None:
+        """All who waited for a robots.txt go on."""
+        self._robots.put(chain.origin, robots)
+        self._chains.pop(chain.key, None)
+        for one in self._waiting_for_robots.pop(chain.origin, []):
+            self._run_guarded(one, partial(self._check_robots, one))
+
+    def _build_retry(self, chain: RedirectChain, reason: Reason, message: str) -> Disposition:
+        return retry(reason, message, compute_retry_delay(chain.request.key, self._rules.retry_s))
+
+    def _finish(self, chain: RedirectChain, end: FetchOutcome) -> None:
+        """A chain is over, once."""
+        is_on = self._chains.pop(chain.key, None) is not None
+        if is_on and not chain.is_robots and not chain.is_forgotten:
+            self._finished.append((chain.request.key, end))

@@ -1,0 +1,200 @@
+"""Rows of CSV files that name what is to be fetched: addresses, or ids of the old system's downloads.
+
+Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`).
+Bound: linear in a line, which its reader limits; a line has 200 fields at most.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from fonds.following.listings.dates import format_rfc2822, read_moment
+from fonds.following.listings.listing import clean_title, clean_url
+from fonds.model.capture import RssEntry
+
+FIELDS_MAX = 200
+NEED_CANONICAL_URL = "http://mediacloud.org/need_canonical_url"
+"""What stands for the address of a page that is to be learned from the page itself."""
+
+_URL_NAMES = ("url", "link", "address", "story_url")
+_DATE_NAMES = ("pub_date", "published", "publish_date", "publication_date", "date")
+_DAY = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,20}://", re.IGNORECASE)
+_ID = re.compile(r"[0-9]{1,18}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The columns of a table by name, in lower case; `is_explicit` tells whether the first line is theirs."""
+
+    columns: Mapping[str, int]
+    is_explicit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoricalRow:
+    """One download of the old system: where its bytes are (`downloads_id`), and what was noted of it.
+
+    `fetch_timestamp` is Unix seconds, None where the table has no `collect_date` for it; `url` is
+    NEED_CANONICAL_URL where it has no address.
+    """
+
+    downloads_id: int
+    url: str
+    fetch_timestamp: float | None
+    language: str | None
+    entry: RssEntry
+
+
+def split_fields(line: str) -> list[str]:
+    """The fields of one line. Raises ValueError with a sentence for a line that is none."""
+    try:
+        rows = list(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise ValueError(f"not a line of CSV: {error}") from error
+    fields = rows[0] if rows else []
+    if len(fields) > FIELDS_MAX:
+        raise ValueError(f"a line of more than {FIELDS_MAX} fields")
+    return [field.strip() for field in fields]
+
+
+def detect_header(fields: Sequence[str]) -> Header:
+    """The columns by a first line: by the names on it, else by which of its fields is an address or id."""
+    names = [field.lower().lstrip("\ufeff") for field in fields]
+    if "downloads_id" in names or any(name in names for name in _URL_NAMES):
+        return Header({name: at for at, name in reversed(list(enumerate(names)))}, True)
+    for at, field in enumerate(fields):
+        if _ADDRESS.match(field):
+            return Header({"url": at}, False)
+    return Header({"url": 0}, False)
+
+
+def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | None) -> RssEntry:
+    """A row of a table of addresses; `day` is that of the file's name. Without an address it has no link."""
+    address = next(
+        (told for name in _URL_NAMES if (told := _get_field(header, fields, name))), None
+    )
+    published = next(
+        (told for name in _DATE_NAMES if (told := _get_field(header, fields, name))), None
+    )
+    return RssEntry(
+        link=clean_url(address),
+        title=clean_title(_get_field(header, fields, "title")),
+        pub_date=format_rfc2822(published),
+        fetch_date=day,
+        source_url=clean_url(_get_field(header, fields, "source_url")),
+        source_feed_id=_parse_id(_get_field(header, fields, "feed_id")),
+        source_source_id=_parse_id(_get_field(header, fields, "source_id")),
+        via=via,
+    )
+
+
+def parse_historical_row(
+    header: Header, fields: Sequence[str], via: str, day: str | None
+) -> HistoricalRow:
+    """A row of the old system's tables. Raises ValueError for one without the id of a download."""
+    number = _parse_id(_get_field(header, fields, "downloads_id"))
+    if number is None:
+        raise ValueError("no downloads_id")
+    moment, _ = read_moment(_get_field(header, fields, "collect_date"))
+    language = _get_field(header, fields, "language")
+    entry = RssEntry(
+        link=str(number),
+        fetch_date=day,
+        source_feed_id=_parse_id(_get_field(header, fields, "feeds_id")),
+        source_source_id=_parse_id(_get_field(header, fields, "media_id")),
+        via=via,
+    )
+    return HistoricalRow(
+        downloads_id=number,
+        url=clean_url(_get_field(header, fields, "url")) or NEED_CANONICAL_URL,
+        fetch_timestamp=moment.timestamp() if moment else None,
+        language=language if language and _LANGUAGE.fullmatch(language) else None,
+        entry=entry,
+    )
+
+
+def find_day_in_name(name: str) -> str | None:
+    """The day in the name of a file, wherever the file lies: YYYY-MM-DD, None for none."""
+    found = _DAY.search(PurePosixPath(name).name)
+    return "-".join(found.groups()) if found else None
+
+
+def _get_field(header: Header, fields: Sequence[str], name: str) -> str | None:
+    at = header.columns.get(name)
+    return fields[at] or None if at is not None and at < len(fields) else None
+
+
+def _parse_id(text: str | None) -> int | None:
+    return int(text) if text and _ID.fullmatch(text) else None
+
+
+# Which version of an object is the download that is meant, where two epochs of the old system's database
+# gave out the same ids.
+#
+# Source: seed 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher: the range and the days.
+
+
+FIRST_ID, LAST_IDS = 3_211_617_605, 3_257_240_456
+"""Ids that exist in both epochs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Days in which downloads were kept under ids of the range, both included."""
+
+    name: str
+    begin: datetime
+    end: datetime
+
+    def contains(self, moment: datetime) -> bool:
+        """Whether an aware time lies in it."""
+        return self.begin <= moment < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectVersion:
+    """One version of an object: the store's id for it, and when it was written, aware."""
+
+    id: str
+    modified: datetime
+
+
+EPOCHS = (
+    Epoch("B", datetime(2021, 9, 15, tzinfo=UTC), datetime(2021, 11, 12, tzinfo=UTC)),
+    Epoch("D", datetime(2021, 12, 26, tzinfo=UTC), datetime(2022, 1, 26, tzinfo=UTC)),
+)
+
+
+def is_ambiguous(downloads_id: int) -> bool:
+    """Whether an id was given out twice."""
+    return FIRST_ID <= downloads_id <= LAST_IDS
+
+
+def find_epoch(moment: datetime) -> Epoch | None:
+    """The epoch an aware time lies in, None for neither."""
+    return next((epoch for epoch in EPOCHS if epoch.contains(moment)), None)
+
+
+def choose(
+    downloads_id: int, collected: datetime | None, versions: Sequence[ObjectVersion]
+) -> ObjectVersion | None:
+    """The version that is the download collected then; None where none can be told to be it.
+
+    Outside the range it is the newest. Within, it is the newest written in the epoch it was collected in; a
+    download that says no time is meant only where there is one version.
+    """
+    newest_first = sorted(versions, key=lambda one: (one.modified, one.id), reverse=True)
+    if not is_ambiguous(downloads_id):
+        return newest_first[0] if newest_first else None
+    if collected is None:
+        return newest_first[0] if len(newest_first) == 1 else None
+    epoch = find_epoch(collected)
+    fitting = [one for one in newest_first if epoch is not None and epoch.contains(one.modified)]
+    return fitting[0] if fitting else None

@@ -1,0 +1,75 @@
+"""Moments as feeds and sitemaps write them, as the RFC 2822 text a story's `pub_date` is.
+
+Source: RFC 2822, sections 3.3 and 4.3; RFC 3339; W3C "Date and Time Formats".
+Bound: linear in the first 100 characters.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime, parsedate_tz
+
+MAX_CHARS = 100
+
+_ISO = re.compile(
+    r"(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?"
+    r"(?:[T ]\s?(\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|UTC|GMT|[+-]\d\d:?(?:\d\d)?)?)?",
+    re.IGNORECASE,
+)
+_FROM_GMT = re.compile(r"(?:GMT|UTC)([+-])(\d{1,2})(?::?(\d\d))?$", re.IGNORECASE)
+_ZONED = re.compile(r"[+-]\d{4}\b|\b(?:Z|UT|UTC|GMT|[ECMP][SD]T)\s*$", re.IGNORECASE)
+
+
+def format_rfc2822(text: str | None) -> str | None:
+    """The moment a text names, in UTC; `-0000` where it names no zone. None for what is no moment."""
+    moment, zoned = read_moment(text)
+    if moment is None:
+        return None
+    return format_datetime(moment if zoned else moment.replace(tzinfo=None))
+
+
+def read_moment(text: str | None) -> tuple[datetime | None, bool]:
+    """The moment (aware UTC; one without a zone is taken for UTC), and whether it named its zone."""
+    bare = (text or "").strip()[:MAX_CHARS]
+    if not bare or not bare.isascii():
+        return None, False
+    try:
+        found = _ISO.fullmatch(bare)
+        return _parse_iso(found) if found else _parse_mail_date(bare)
+    except (ValueError, OverflowError):
+        return None, False
+
+
+def _parse_iso(match: re.Match[str]) -> tuple[datetime | None, bool]:
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    moment = datetime(
+        int(year),
+        int(month or 1),
+        int(day or 1),
+        int(hour or 0) % 24,
+        int(minute or 0),
+        min(int(second or 0), 59),
+        int((fraction or "0")[:6].ljust(6, "0")),
+        tzinfo=_parse_zone(zone),
+    )
+    late = timedelta(days=1) if hour == "24" else timedelta()
+    return moment.astimezone(UTC) + late, zone is not None
+
+
+def _parse_zone(text: str | None) -> timezone:
+    if not text or text[0] not in "+-":
+        return UTC
+    digits = text[1:].replace(":", "").ljust(4, "0")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]))
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+def _parse_mail_date(text: str) -> tuple[datetime | None, bool]:
+    plain = _FROM_GMT.sub(lambda at: f"{at[1]}{int(at[2]):02d}{at[3] or '00'}", text)
+    parts = parsedate_tz(plain)
+    if parts is None:
+        return None, False
+    moment = datetime(*parts[:5], min(parts[5], 59), tzinfo=UTC)
+    zoned = _ZONED.search(plain) is not None
+    return moment - timedelta(seconds=parts[9] or 0), zoned

@@ -1,0 +1,49 @@
+"""What a feed and its entries state about the use of what they list.
+
+Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the modules
+creativeCommons and `cc` of RSS; Dublin Core.
+Bound: `STATED_MAX` statements of a feed, and as many of an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from lxml import etree
+
+from fonds.model.rights import Statement, StatementSource
+from fonds.rights.licenses import build_license_statements, build_rights_statements
+from fonds.text.xml import get_local_name, get_text
+
+STATED_MAX = 10
+_RESOURCE = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}resource"
+_LINES, _LICENSES = frozenset({"copyright", "rights"}), "license"
+
+
+def read_element_rights(
+    parts: Iterable[etree._Element], source: StatementSource, base: str
+) -> tuple[Statement, ...]:
+    """Return what these elements of a feed or of an entry state."""
+    found: list[Statement] = []
+    for one in parts:
+        name = get_local_name(one)
+        if name in _LINES:
+            found += build_rights_statements(get_text(one), source, name, base)
+        elif name == _LICENSES:
+            found += build_license_statements(
+                one.get(_RESOURCE) or get_text(one), source, name, base
+            )
+        elif name == "link" and _LICENSES in (one.get("rel") or "").lower().split():
+            found += build_license_statements(one.get("href") or "", source, name, base)
+    return tuple(islice(dict.fromkeys(found), STATED_MAX))
+
+
+def read_line_rights(
+    rights: str, licenses: Iterable[str], source: StatementSource
+) -> tuple[Statement, ...]:
+    """Return what a line about rights and links to licences state."""
+    found = build_rights_statements(rights, source, "rights") if rights else []
+    for one in islice(licenses, STATED_MAX):
+        found += build_license_statements(one, source, _LICENSES)
+    return tuple(islice(dict.fromkeys(found), STATED_MAX))

@@ -1,0 +1,161 @@
+"""What the rss-fetcher API answers: rows of stories it found in feeds.
+
+Source: seed 004, Appendix A (`queue-fetcher`); mediacloud/rss-fetcher, `/api/rss_entries`.
+Bound: linear in the document; 50,000 rows of it are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fonds.following.listings.dates import format_rfc2822
+from fonds.following.listings.listing import (
+    ENTRIES_MAX,
+    HUBS_MAX,
+    Listing,
+    PollHints,
+    build_listing,
+    clean_title,
+    clean_url,
+)
+from fonds.model.capture import RssEntry
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+
+# JSON Feed.
+#
+# Source: JSON Feed 1.1 (jsonfeed.org), "Top-level", "Items".
+# Bound: linear in the document; nesting is the decoder's.
+
+
+_DECODER = msgspec.json.Decoder()
+
+
+def decode_json(body: bytes) -> Any:
+    """A JSON document, with or without a byte order mark. Raises DamagedInputError."""
+    try:
+        return _DECODER.decode(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not JSON: {error}") from error
+
+
+def read_json_feed(body: bytes, url: str) -> Listing:
+    """A JSON Feed at `url`. Raises DamagedInputError for what is no JSON, or no JSON Feed."""
+    found = decode_json(body)
+    items = found.get("items") if isinstance(found, dict) else None
+    if not isinstance(items, list):
+        raise DamagedInputError(Reason.BAD_LISTING, "JSON without `items`: no JSON Feed")
+    version = _get_json_feed_text(found.get("version"))
+    problem = "" if "jsonfeed.org/version/" in version else "it names no version of JSON Feed"
+    hubs = found.get("hubs")
+    told = (
+        [one.get("url") for one in hubs if isinstance(one, dict)] if isinstance(hubs, list) else []
+    )
+    addresses = [address for one in told if (address := clean_url(_get_json_feed_text(one), url))]
+    following = clean_url(_get_json_feed_text(found.get("next_url")), url)
+    return build_listing(
+        "json-feed",
+        [_build_json_feed_entry(one, url) for one in items if isinstance(one, dict)],
+        title=_get_json_feed_text(found.get("title")),
+        further=[following] if following else [],
+        older=following or "",
+        hints=PollHints(
+            hubs=tuple(addresses)[:HUBS_MAX],
+            self_url=clean_url(_get_json_feed_text(found.get("feed_url")), url) or "",
+        ),
+        problem=problem,
+    )
+
+
+def _build_json_feed_entry(item: Mapping[str, Any], url: str) -> RssEntry:
+    """An item's `id` is its address where it has no other and that is one."""
+    named = _get_json_feed_text(item.get("id"))
+    link = _get_json_feed_text(item.get("url")) or _get_json_feed_text(item.get("external_url"))
+    if not link and named.lower().startswith(("http://", "https://")):
+        link = named
+    return RssEntry(
+        link=clean_url(link, url),
+        title=clean_title(_get_json_feed_text(item.get("title"))),
+        pub_date=format_rfc2822(
+            _get_json_feed_text(item.get("date_published"))
+            or _get_json_feed_text(item.get("date_modified"))
+        ),
+        source_url=url or None,
+    )
+
+
+def _get_json_feed_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+ROW_FIELDS = ("id", "url")
+
+
+def is_rss_fetcher(body: bytes) -> bool:
+    """Whether JSON looks like an answer of that API."""
+    return b'"results"' in body[:4096] and b'"items"' not in body[:4096]
+
+
+def read_rss_fetcher(body: bytes, url: str) -> Listing:
+    """The stories of one answer of the API at `url`, in the order of their ids.
+
+    `via` is `ID@SERVER`; the id of the last row is what the next page begins behind (`find_last_id`). A row
+    without a number for an id is counted as one without an address. Raises DamagedInputError.
+    """
+    rows = decode_rows(body)
+    server = url.partition("//")[2].partition("/")[0].rpartition("@")[2]
+    problem = f"{sum(get_row_id(row) is None for row in rows)} rows without an id"
+    return build_listing(
+        "rss-fetcher",
+        [_build_entry(row, server) for row in rows],
+        problem="" if problem.startswith("0 ") else problem,
+    )
+
+
+def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
+    """The rows of an answer that is well. Raises DamagedInputError."""
+    found = decode_json(body)
+    rows = found.get("results") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or found.get("status") != "OK":
+        status = str(found.get("status"))[:100] if isinstance(found, dict) else "none"
+        told = f"no answer of the rss-fetcher API that is well; its status is {status}"
+        raise DamagedInputError(Reason.BAD_LISTING, told)
+    return [row for row in rows if isinstance(row, dict)][:ENTRIES_MAX]
+
+
+def get_row_id(row: Mapping[str, Any]) -> int | None:
+    """A row's number; None for what is none."""
+    number = row.get("id")
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def find_last_id(body: bytes) -> int | None:
+    """The highest id of an answer, None for one without rows. Raises DamagedInputError."""
+    ids = [number for row in decode_rows(body) if (number := get_row_id(row)) is not None]
+    return max(ids, default=None)
+
+
+def _build_entry(row: Mapping[str, Any], server: str) -> RssEntry:
+    number = get_row_id(row)
+    return RssEntry(
+        link=clean_url(_get_text(row.get("url"))) if number is not None else None,
+        title=clean_title(_get_text(row.get("title"))),
+        domain=_get_text(row.get("domain")) or None,
+        pub_date=format_rfc2822(_get_text(row.get("published_at"))),
+        fetch_date=_get_text(row.get("fetched_at")) or None,
+        source_url=clean_url(_get_text(row.get("feed_url"))),
+        source_feed_id=_get_int(row.get("feed_id")),
+        source_source_id=_get_int(row.get("sources_id")),
+        via=f"{number}@{server}" if number is not None else None,
+    )
+
+
+def _get_text(value: object) -> str:
+    return value[:10_000] if isinstance(value, str) else ""
+
+
+def _get_int(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,80 @@
+"""A page of links: what a front page or a section leads to, and the feeds it names.
+
+Source: HTML, sections 4.6 (links) and 4.2.3 (`base`); RSS autodiscovery.
+Bound: linear in the page; 5,000 links and 50 feeds of it are kept.
+"""
+
+from __future__ import annotations
+
+import lxml.html
+from lxml import etree
+
+from fonds.following.listings.listing import (
+    Listing,
+    build_listing,
+    clean_title,
+    clean_url,
+)
+from fonds.model.capture import RssEntry
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.text.xml import get_text
+
+LINKS_MAX = 5_000
+FEEDS_MAX = 50
+FEED_TYPES = frozenset(
+    {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
+)
+_ELSEWHERE = ("javascript:", "mailto:", "tel:", "data:", "#")
+
+
+def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
+    """The links of a page at `url`, each once, in its order; `further` are the feeds it names.
+
+    Fragments are left out, and links to the page itself. Raises DamagedInputError for no page.
+    """
+    tree = _parse(body, charset)
+    base = _find_base(tree, url)
+    entries: dict[str, RssEntry] = {url.partition("#")[0]: RssEntry()}
+    own = len(entries)
+    for anchor in tree.iter("a", "area"):
+        href = anchor.get("href", "").strip()
+        if not href or href.lower().startswith(_ELSEWHERE) or len(entries) >= LINKS_MAX + own:
+            continue
+        link = (clean_url(href, base) or "").partition("#")[0]
+        entry = RssEntry(link=link, title=clean_title(get_text(anchor)), source_url=url or None)
+        if link and (link not in entries or not entries[link].title):
+            entries.setdefault(link, entry)
+    return build_listing(
+        "page",
+        list(entries.values())[own:],
+        title=tree.findtext(".//title"),
+        further=_find_feeds(tree, base),
+    )
+
+
+def _parse(body: bytes, charset: str | None) -> lxml.html.HtmlElement:
+    try:
+        parser = lxml.html.HTMLParser(encoding=charset, no_network=True, huge_tree=False)
+    except LookupError:
+        parser = lxml.html.HTMLParser(no_network=True, huge_tree=False)
+    try:
+        tree = lxml.html.document_fromstring(body, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError) as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not a page: {error}") from error
+    return tree
+
+
+def _find_base(tree: lxml.html.HtmlElement, url: str) -> str:
+    said = next((one.get("href") for one in tree.iter("base") if one.get("href")), None)
+    return clean_url(said, url) or url
+
+
+def _find_feeds(tree: lxml.html.HtmlElement, base: str) -> list[str]:
+    found = [
+        clean_url(one.get("href"), base)
+        for one in tree.iter("link")
+        if (one.get("type") or "").partition(";")[0].strip().lower() in FEED_TYPES
+        and "alternate" in (one.get("rel") or "").lower().split()
+    ]
+    return list(dict.fromkeys(href for href in found if href))[:FEEDS_MAX]

@@ -1,0 +1,66 @@
+"""A listing of any kind, told by its content: feed, sitemap, list of addresses, page.
+
+Bound: each reader's own; a body over 50 MiB is refused unread.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fonds.following.listings.json_feeds import (
+    is_rss_fetcher,
+    read_json_feed,
+    read_rss_fetcher,
+)
+from fonds.following.listings.link_page import read_page
+from fonds.following.listings.listing import Listing
+from fonds.following.listings.sitemap import (
+    BODY_MAX_BYTES,
+    read_sitemap,
+    read_text,
+    unpack_gzip,
+)
+from fonds.following.listings.xml_feeds import read_strictly
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+from fonds.text.xml import find_root_name
+
+SITEMAP_ROOTS = frozenset({"urlset", "sitemapindex"})
+_EMBEDDED_FEED = re.compile(rb"<(?:rss\s|rdf:RDF\s|feed\s[^>]{0,500}xmlns)", re.IGNORECASE)
+"""What a feed begins with that was wrapped into a page."""
+
+
+def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
+    """What a source at `url` answered with. `charset` is what its server said, None for nothing.
+
+    Raises DamagedInputError (`bad-listing`) for what lists nothing, LimitError for too much.
+    """
+    if len(body) > BODY_MAX_BYTES:
+        raise LimitError(Reason.TOO_LARGE, f"over {BODY_MAX_BYTES} bytes")
+    body = unpack_gzip(body)
+    start = body[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if not start:
+        raise DamagedInputError(Reason.BAD_LISTING, "an empty body")
+    if start == b"{":
+        return read_rss_fetcher(body, url) if is_rss_fetcher(body) else read_json_feed(body, url)
+    name = find_root_name(body)
+    if name in SITEMAP_ROOTS:
+        return read_sitemap(body, url)
+    if name == "html" and not _EMBEDDED_FEED.search(body[:4096]):
+        return read_page(body, url, charset)
+    if not name and b"<" not in body[:4096]:
+        return read_text(body, url)
+    return read_feed(body, url, charset)
+
+
+def read_feed(body: bytes, url: str, charset: str | None = None) -> Listing:
+    """A feed, strictly if it lets itself be read so, else leniently. Raises DamagedInputError."""
+    try:
+        return read_strictly(body, url, charset)
+    except DamagedInputError as error:
+        # Loaded for those who need it: it takes long to load.
+        from fonds.following.listings.xml_feeds import (
+            read_leniently,
+        )
+
+        return read_leniently(body, url, charset, error.detail)

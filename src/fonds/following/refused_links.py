@@ -1,0 +1,28 @@
+"""Links that sources listed and that were refused: kept for those who ask what became of an address."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+
+from fonds.following.link_rules import normalize_requested_url
+from fonds.model.rows import RefusedLinkRow
+from fonds.ports import Records
+from fonds.urls.request_url import URL_MAX_CHARS
+
+ROWS_A_POLL = 1_000
+URL_CHARS = 2_000
+DETAIL_CHARS = 500
+LISTED_MAX = 20
+
+
+def list_refused_links(records: Records, url: str) -> list[RefusedLinkRow]:
+    """The refusals of an address, one for each source that listed it, the latest first; 20 at most."""
+    where = {"url_sha1": hash_url(url)}
+    order = ("-refused_at", "source_id")
+    return list(records.find(RefusedLinkRow, where, order=order, count_max=LISTED_MAX))
+
+
+def hash_url(url: str) -> str:
+    """The SHA-1 in hex of an address as it is fetched; listings cut one that is too long."""
+    text = normalize_requested_url(url)[: URL_MAX_CHARS + 1]
+    return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324 (a key, not a seal)

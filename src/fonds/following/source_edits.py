@@ -1,0 +1,190 @@
+"""Sources as a person adds, pauses and removes them, one by one or as OPML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha1
+
+from fonds.following.backfill import build_immediate_columns
+from fonds.following.health import WORD_MAX_CHARS, health_after_poll
+from fonds.following.link_rules import LinkRules
+from fonds.following.listings.listing import FeedOutline
+from fonds.following.source_list import build_links_filter
+from fonds.model.errors import ConfigurationError
+from fonds.model.rows import InputRow, SourceRow
+from fonds.model.secrets import has_secret, redact_secrets
+from fonds.model.suggestions import find_nearest_name
+from fonds.ports import Records
+
+KINDS = ("feed", "page", "rss-fetcher")
+ID_CHARS = 12
+_ANY = LinkRules(non_news=frozenset(), allows_private_addresses=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a person says of sources to be followed."""
+
+    kind: str = "feed"
+    title: str = ""
+    folder: str = ""
+    collection: str = "default"
+    pipeline: str = "queue-fetcher"
+    tls: str = "full"
+
+
+def compute_source_id(url: str) -> str:
+    """The id of the source at a URL, the same whenever it is added."""
+    return sha1(url.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]  # noqa: S324 (a key, not a seal)
+
+
+def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
+    """A source to be polled at once. Raises ConfigurationError for no URL, or one with a password."""
+    url = url.strip()
+    if has_secret(url):
+        raise ConfigurationError(
+            f"{redact_secrets(url)}: a user and password stand in the setting sources.logins, not in the URL"
+        )
+    refusal = _ANY.find_refusal(url)
+    if refusal is not None:
+        raise ConfigurationError(f"not a source: {refusal[1]}")
+    return SourceRow(
+        source_id=compute_source_id(url),
+        url=url,
+        kind=options.kind,
+        state="active",
+        title=options.title,
+        folder=options.folder,
+        collection=options.collection,
+        pipeline=options.pipeline,
+        tls=options.tls,
+        added_at=now,
+        next_poll=now,
+    )
+
+
+def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
+    """Write down sources that are new; those that were there before stay as they are. The new ones.
+
+    One that was removed goes on with the numbers of its polls: what these entered is on the books under them.
+    """
+    ids = [row.source_id for row in rows]
+    there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
+    taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
+    fresh = {
+        row.source_id: replace(row, polls=_find_last_poll(records, row.source_id))
+        for row in rows
+        if row.source_id not in there and row.url not in taken
+    }
+    records.put(list(fresh.values()), replace=False)
+    return list(fresh.values())
+
+
+def _find_last_poll(records: Records, source_id: str) -> int:
+    """The number of the last poll on the books of a source of this id, 0 for none."""
+    last = next(
+        iter(
+            records.find(InputRow, build_links_filter(source_id), order=("-input_id",), count_max=1)
+        ),
+        None,
+    )
+    return 0 if last is None else int(last.input_id.rpartition(".")[2])
+
+
+def find_source(records: Records, name: str) -> SourceRow:
+    """The source by its id, the beginning of it, or its URL. Raises ConfigurationError with the nearest."""
+    by_url = next(iter(records.find(SourceRow, {"url": name}, count_max=1)), None)
+    if by_url is not None:
+        return by_url
+    rows = list(records.find(SourceRow))
+    fitting = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise ConfigurationError(f"{name} is the beginning of {len(fitting)} sources' ids")
+    moved = next((row for row in rows if row.moved_from == name), None)
+    if moved is not None:
+        return moved
+    near = find_nearest_name(name, [known for row in rows for known in (row.url, row.source_id)])
+    hint = f" Did you mean {near}?" if near else " `fonds sources list` shows them."
+    raise ConfigurationError(f"there is no source {redact_secrets(name)!r}.{hint}")
+
+
+def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
+    """Pause a source, or follow it again: then it is polled at once, and its failures are forgotten. A poll
+    that is under way is left its time."""
+    values: dict[str, object] = {"state": state}
+    if state == "active":
+        stands = health_after_poll(replace(row, failures=0), now)
+        values |= {"failures": 0, "failing_since": None, "standing": str(stands)}
+        if _set_due(records, row, values, now):
+            return
+    records.change(SourceRow, [row.source_id], values)
+
+
+def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
+    """Have a source polled next. Raises ConfigurationError for one that is paused or gone, or that is being
+    polled: then nothing is changed."""
+    if row.state != "active":
+        raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
+    if not _set_due(records, row, {}, now):
+        raise ConfigurationError(f"{row.url} is being polled now, or was broken off a moment ago")
+
+
+def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
+    """Set these columns and have the source polled next, unless a poll is under way: the time of the next is
+    how long that one has it to itself. Whether it was done."""
+    if row.polling and row.next_poll > now:
+        return False
+    still = {
+        "claims": row.claims,
+        "polling": row.polling,
+        "backfill_changes": row.backfill_changes,
+    }
+    due = {**values, **build_immediate_columns(row), "next_poll": now}
+    return bool(records.change(SourceRow, [row.source_id], due, still))
+
+
+def describe(
+    records: Records,
+    row: SourceRow,
+    *,
+    title: str | None = None,
+    folder: str | None = None,
+    collection: str | None = None,
+) -> None:
+    """Give a source another title, folder or collection; what is None stays, and so do links that came in
+    before. Raises ConfigurationError for words that are too long, and for no collection."""
+    told = {"title": title, "folder": folder, "collection": collection}
+    values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
+    for name, said in values.items():
+        if len(said) > WORD_MAX_CHARS:
+            raise ConfigurationError(f"a {name} has at most {WORD_MAX_CHARS} characters")
+    if values.get("collection") == "":
+        raise ConfigurationError("the links of a source come into some collection: name it")
+    if values:
+        records.change(SourceRow, [row.source_id], values)
+
+
+def build_outlines(rows: Iterable[SourceRow]) -> list[FeedOutline]:
+    """Sources as OPML has them: the feeds among them."""
+    return [FeedOutline(row.url, row.title, row.folder) for row in rows if row.kind == "feed"]
+
+
+def build_sources(
+    outlines: Iterable[FeedOutline], options: SourceOptions, now: datetime
+) -> tuple[list[SourceRow], Mapping[str, str]]:
+    """Sources of an OPML list, and by URL why some of it are none."""
+    rows: list[SourceRow] = []
+    refused: dict[str, str] = {}
+    for one in outlines:
+        told = SourceOptions(
+            "feed", one.title, one.folder, options.collection, options.pipeline, options.tls
+        )
+        try:
+            rows.append(build_source(one.url, told, now))
+        except ConfigurationError as error:
+            refused[redact_secrets(one.url)] = str(error)
+    return rows, refused

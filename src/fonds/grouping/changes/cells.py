@@ -1,0 +1,181 @@
+"""What is to be written when documents come into a clustering, change their place in it, or leave it.
+
+All sizes are read and written by whoever holds the collection's claim, or builds the clustering.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from fonds.grouping.clustering import Placement, StoredClustering
+from fonds.grouping.names import CollectionName, build_unclustered_conf
+from fonds.grouping.redo_log import PendingWrites
+from fonds.grouping.stored.keys import build_cluster_row
+from fonds.grouping.tables import (
+    ASSIGNMENTS,
+    CLUSTERS,
+    DISTINCT,
+    MEMBERS,
+    SIZE,
+    Tables,
+    build_assignment_row,
+    build_member_row,
+    decode_int,
+    decode_text,
+    encode_utf8,
+)
+
+ORIGINAL = "main:original"
+COPY = "main:copy:"
+"""In the first level's assignment of a document there is a column for each near-duplicate of it."""
+
+_LABEL, _SCORE = "main:label", "main:score"
+_PLACEMENT_COLUMNS = (_LABEL, _SCORE, ORIGINAL)
+
+
+def load_placements(
+    tables: Tables, clustering: StoredClustering, ids: Sequence[str]
+) -> dict[str, list[Placement]]:
+    """Where documents are in a clustering now, on every level; absent where they are not in it."""
+    found: dict[str, list[Placement]] = {}
+    for conf in clustering.iter_level_confs():
+        rows = {
+            build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_
+            for id_ in ids
+        }
+        for row, cells in tables.get_rows(ASSIGNMENTS, list(rows), _PLACEMENT_COLUMNS).items():
+            if _LABEL not in cells:
+                continue
+            original = decode_text(cells, ORIGINAL)
+            placement = Placement(
+                conf, decode_text(cells, _LABEL), cells.get(_SCORE, b"0"), original
+            )
+            found.setdefault(rows[row], []).append(placement)
+    return found
+
+
+def add_moves(
+    tables: Tables,
+    clustering: StoredClustering,
+    previous: Mapping[str, Sequence[Placement]],
+    after: Mapping[str, Sequence[Placement]],
+    writes: PendingWrites,
+) -> Counter[str]:
+    """Add to `writes` what brings the documents from where they were to where they are to be.
+
+    Sizes come out right for whatever clusters are touched. How many came less how many left, by label, of
+    those apart.
+    """
+    sizes: Counter[tuple[str, str]] = Counter()
+    distinct: Counter[tuple[str, str]] = Counter()
+    for id_ in {**previous, **after}:
+        left, joined = set(previous.get(id_, ())), set(after.get(id_, ()))
+        for placement in left - joined:
+            _remove_from_cluster(clustering, id_, placement, writes)
+            sizes[placement.conf, placement.label] -= 1
+            distinct[placement.conf, placement.label] -= not placement.original
+        for placement in joined - left:
+            _join(clustering, id_, placement, writes)
+            sizes[placement.conf, placement.label] += 1
+            distinct[placement.conf, placement.label] += not placement.original
+        _remove_assignments(clustering, id_, left, joined, writes)
+    apart = build_unclustered_conf(clustering.conf)
+    _update_size(tables, clustering, SIZE, sizes, writes)
+    grouped = Counter({key: count for key, count in distinct.items() if key[0] != apart})
+    _update_size(tables, clustering, DISTINCT, grouped, writes)
+    return Counter({label: count for (conf, label), count in sizes.items() if conf == apart})
+
+
+def join_cells(
+    clustering: StoredClustering, id_: str, placement: Placement
+) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
+    """The cells a document has in a cluster: table, row, cells."""
+    name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
+    label, score = placement.label, placement.score
+    row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
+    yield CLUSTERS, row, {build_document_column(id_): score}
+    at = build_assignment_row(name, conf, timestamp, id_)
+    cells = {_LABEL: encode_utf8(label), _SCORE: score}
+    if placement.original:
+        cells[ORIGINAL] = encode_utf8(placement.original)
+        if conf == clustering.conf:
+            yield _build_copy_row(clustering, id_, placement)
+    yield ASSIGNMENTS, at, cells
+    rank = build_member_row(name, conf, timestamp, label, score, id_)
+    yield MEMBERS, rank, {"main:id": encode_utf8(id_), _SCORE: score}
+
+
+def _build_copy_row(
+    clustering: StoredClustering, id_: str, placement: Placement
+) -> tuple[str, bytes, dict[str, bytes]]:
+    """What an original's assignment says of a near-duplicate."""
+    row = build_assignment_row(
+        clustering.name, clustering.conf, clustering.timestamp, placement.original
+    )
+    return ASSIGNMENTS, row, {f"{COPY}{id_}": b"1"}
+
+
+def build_document_column(id_: str) -> str:
+    """The column of a document in its cluster's row."""
+    return f"documents:{id_}"
+
+
+def build_cluster_key(name: CollectionName, conf: str, timestamp: int, label: str) -> bytes:
+    """f2 of a named collection."""
+    return build_cluster_row(name.namespace, name.key, conf, timestamp, label)
+
+
+def _join(
+    clustering: StoredClustering, id_: str, placement: Placement, writes: PendingWrites
+) -> None:
+    for table, row, cells in join_cells(clustering, id_, placement):
+        writes.put(table, row, cells)
+
+
+def _remove_from_cluster(
+    clustering: StoredClustering, id_: str, placement: Placement, writes: PendingWrites
+) -> None:
+    name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
+    row = build_cluster_key(name, conf, timestamp, placement.label)
+    writes.remove_cell(CLUSTERS, row, build_document_column(id_))
+    rank = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
+    writes.remove(MEMBERS, rank)
+    if placement.original:
+        writes.remove_cell(ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), ORIGINAL)
+        if conf == clustering.conf:
+            _, at, cells = _build_copy_row(clustering, id_, placement)
+            for column in cells:
+                writes.remove_cell(ASSIGNMENTS, at, column)
+
+
+def _remove_assignments(
+    clustering: StoredClustering,
+    id_: str,
+    removed: set[Placement],
+    added: set[Placement],
+    writes: PendingWrites,
+) -> None:
+    """A document that is on a level no longer has no row of assignment there."""
+    for conf in {gone.conf for gone in removed} - {come.conf for come in added}:
+        writes.remove(
+            ASSIGNMENTS, build_assignment_row(clustering.name, conf, clustering.timestamp, id_)
+        )
+
+
+def _update_size(
+    tables: Tables,
+    clustering: StoredClustering,
+    column: str,
+    sizes: Counter[tuple[str, str]],
+    writes: PendingWrites,
+) -> None:
+    changed = {
+        build_cluster_key(clustering.name, conf, clustering.timestamp, label): count
+        for (conf, label), count in sizes.items()
+        if count
+    }
+    found = tables.get_rows(CLUSTERS, list(changed), [column])
+    for row, count in changed.items():
+        size = decode_int(found.get(row), column) + count
+        writes.put(CLUSTERS, row, {column: encode_utf8(max(size, 0))})

@@ -1,0 +1,441 @@
+"""Documents taken out of a theme by people, and put back.
+
+Who is excluded leaves the theme at once, and goes to the nearest other theme within whose reach it is, or
+into none for the reason `excluded`; a rebuild asks of every theme by its id, once ids are known.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fonds.grouping.changes.cells import add_moves, build_cluster_key, load_placements
+from fonds.grouping.changes.duplicate_links import PlacementsById, relink_duplicates
+from fonds.grouping.changes.writer import DOCUMENT_BATCH, CollectionWriter, LeasedCollection
+from fonds.grouping.clustering import (
+    EXCLUDED,
+    Placement,
+    StoredClustering,
+    is_served,
+    list_stored_clusterings,
+    processed_column,
+)
+from fonds.grouping.document import (
+    COLUMNS,
+    build_member_column,
+    collect_encoded_cells,
+    parse_document,
+)
+from fonds.grouping.names import CollectionName, build_unclustered_conf
+from fonds.grouping.redo_log import PendingWrites, perform
+from fonds.grouping.stored.keys import build_theme_row
+from fonds.grouping.tables import (
+    CLUSTERS,
+    COLLECTIONS,
+    DOCUMENTS,
+    EXCLUSIONS,
+    THEMES,
+    decode_int,
+    encode_json,
+    encode_utf8,
+)
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.curation import (
+    CURATED_MAX,
+    FROM,
+    CuratedTheme,
+    Exclusion,
+    find_labels_by_id,
+    list_curated_themes,
+    load_exclusions,
+)
+from fonds.model.suggestions import format_unknown_name
+
+# Themes named and pinned by people, by the ids that stay over rebuilds; the machine's labels stay.
+
+
+NAME_MAX_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeRef:
+    """A theme as it is meant: by its id, with the label it has, or had when it was decided about."""
+
+    id: str
+    label: str
+
+
+def rename(
+    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, new_name: str
+) -> CuratedTheme:
+    """Give a theme a name, '' to take it back; done twice it is as done once. What is decided about the theme
+    then.
+
+    `theme`: id, label or name. Raises ValueError with a sentence: for a theme there is not, a name of over
+    200 characters or of none that can be seen, and where 1,000 themes are named or pinned.
+    """
+    said = validate_name(new_name)
+    with changes.lease(name) as held:
+        now, one = changes.clock(), _find_curation(changes, held, conf, theme)
+        named = now if said else None
+        if said == one.name:
+            return one
+        return _write_curation(changes, held, conf, replace(one, name=said, named=named))
+
+
+def pin(
+    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
+) -> CuratedTheme:
+    """Have a theme stand before the others, or no longer; done twice it is as done once. Raises ValueError as
+    `rename`."""
+    with changes.lease(name) as held:
+        one = _find_curation(changes, held, conf, theme)
+        if pinned is (one.pinned is not None):
+            return one
+        return _write_curation(
+            changes, held, conf, replace(one, pinned=changes.clock() if pinned else None)
+        )
+
+
+def validate_name(new_name: str) -> str:
+    """A name on one line, without blanks around it. Raises ValueError."""
+    said = " ".join(new_name.split())
+    if len(said) > NAME_MAX_CHARS:
+        raise ValueError(f"a theme's name has at most {NAME_MAX_CHARS} characters")
+    unseen = [one for one in said if unicodedata.category(one) in ("Cc", "Cs")]
+    if unseen or (said and not any(one.isalnum() for one in said)):
+        raise ValueError("a theme's name has letters or digits and no control characters")
+    return said
+
+
+def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
+    """The theme of the first level of what is served, by id, label or name, or one that is gone and was
+    decided about, by id. Raises ValueError that names the nearest."""
+    served = load_clusters(changes.tables, name, conf, top=0)
+    there = served.clusters if served else ()
+    for said in ("id", "label", "name"):
+        found = [one for one in there if theme and getattr(one, said) == theme]
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} themes have the name {theme!r}: name one by its id")
+        if found:
+            return ThemeRef(found[0].id, found[0].label)
+    gone = list_curated_themes(changes.tables, name, conf).get(theme)
+    if gone is None:
+        raise ValueError(format_unknown_name("theme", theme[:200], [one.label for one in there]))
+    return ThemeRef(gone.id, gone.label)
+
+
+def _find_curation(
+    changes: CollectionWriter, collection: LeasedCollection, conf: str, theme: str
+) -> CuratedTheme:
+    found = find_theme(changes, collection.name, conf, theme)
+    known = list_curated_themes(changes.tables, collection.name, conf).get(found.id)
+    if known is None:
+        return CuratedTheme(found.id, found.label, "", None, None)
+    return replace(known, label=found.label)
+
+
+def _write_curation(
+    changes: CollectionWriter, collection: LeasedCollection, conf: str, curated_theme: CuratedTheme
+) -> CuratedTheme:
+    name = collection.name
+    row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
+    known = list_curated_themes(changes.tables, name, conf)
+    if curated_theme.id not in known and len(known) >= CURATED_MAX:
+        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} may be named or pinned")
+    writes = PendingWrites()
+    if curated_theme.name or curated_theme.pinned is not None:
+        cells = {
+            "main:id": encode_utf8(curated_theme.id),
+            "main:label": encode_utf8(curated_theme.label),
+            "main:name": encode_utf8(curated_theme.name),
+            "main:named": b"" if curated_theme.named is None else encode_utf8(curated_theme.named),
+            "main:pinned": b""
+            if curated_theme.pinned is None
+            else encode_utf8(curated_theme.pinned),
+        }
+        writes.put(THEMES, row, cells)
+    else:
+        writes.remove(THEMES, row)
+    perform(changes.tables, name, collection.cells, [], writes, changes.leases, collection.lease)
+    return curated_theme
+
+
+THEMES_MAX = 50
+"""From so many themes of all configurations one document may be excluded."""
+
+_SEQUENCE = "main:sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusionResult:
+    """What came of it: the theme's id and label, and how many documents were taken out or put back."""
+
+    id: str
+    label: str
+    documents: int
+
+
+def exclude(
+    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
+) -> ExclusionResult:
+    """Take documents out of a theme, each whole; done twice it is as done once.
+
+    `theme`: id, label or name. Raises ValueError with a sentence: for a theme or document there is not, one
+    that is not in the theme, over 500 documents, and over 50 themes of one document.
+    """
+    wanted = _validate_ids(ids)
+    _read_model(changes, name, conf)
+    with changes.lease(name) as held:
+        one, rows = _find_served(changes, held, conf), _load_rows(changes, name, wanted)
+        found = find_theme(changes, name, conf, theme)
+        told = load_exclusions(changes.tables, name, wanted)
+        new = [id_ for id_ in wanted if (conf, found.id) not in told.get(id_, {})]
+        before = load_placements(changes.tables, one, new)
+        label = find_labels_by_id(changes.tables, one, {found.id}).get(found.id)
+        for id_ in new:
+            if label is None or label not in _list_labels(one, before.get(id_, ())):
+                raise ValueError(f"the document {id_[:200]!r} is not in the theme {found.label!r}")
+            if len(told.get(id_, ())) >= THEMES_MAX:
+                raise ValueError(f"{id_[:200]!r} is excluded from {THEMES_MAX} themes already")
+        if not new:
+            return ExclusionResult(found.id, found.label, 0)
+        writes, now = PendingWrites(), changes.clock()
+        barred = {
+            id_: _find_excluded_labels(changes, one, told.get(id_, {}), {found.id}) for id_ in new
+        }
+        for id_ in new:
+            said = Exclusion(
+                now, found.label, one.timestamp,
+                decode_int(rows[name.build_document_row(id_)], _SEQUENCE), _list_paths(before[id_]),
+            )  # fmt: skip
+            cells = {"main:id": encode_utf8(id_), f"{FROM}{conf}:{found.id}": encode_json(said)}
+            writes.put(EXCLUSIONS, name.build_document_row(id_), cells)
+        move_excluded(changes, one, new, barred, writes)
+        _perform(changes, held, one, new, writes)
+    return ExclusionResult(found.id, found.label, len(new))
+
+
+def include(
+    changes: CollectionWriter, name: CollectionName, conf: str, theme: str, ids: Sequence[str]
+) -> ExclusionResult:
+    """Take back that documents are excluded from a theme, which may be gone; done twice it is as done once.
+
+    A document goes back to where it was, if it and the clustering are as they were; else to where the model
+    puts it. `theme`: id, label or name, of one that is gone its id. Raises ValueError as `exclude`.
+    """
+    wanted = _validate_ids(ids)
+    _read_model(changes, name, conf)
+    with changes.lease(name) as held:
+        one = _find_served(changes, held, conf)
+        rows = _load_rows(changes, name, wanted)
+        told = load_exclusions(changes.tables, name, wanted)
+        theme_id = _find_excluded_themes(changes, name, conf, theme, told)
+        out = [id_ for id_ in wanted if (conf, theme_id) in told.get(id_, {})]
+        label = next((told[id_][conf, theme_id].label for id_ in out), "")
+        if not out:
+            return ExclusionResult(theme_id, label, 0)
+        writes, barred, kept = PendingWrites(), {}, {}
+        for id_ in out:
+            rest = {key: said for key, said in told[id_].items() if key != (conf, theme_id)}
+            _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not rest)
+            barred[id_] = _find_excluded_labels(changes, one, rest, set())
+            kept[id_] = told[id_][conf, theme_id]
+        if theme_id in find_labels_by_id(changes.tables, one, {theme_id}):
+            back = _restore_placements(changes, one, rows, kept, barred)
+            move_excluded(changes, one, out, barred, writes, back)
+        _perform(changes, held, one, out, writes)
+    return ExclusionResult(theme_id, label, len(out))
+
+
+def move_excluded(
+    changes: CollectionWriter,
+    clustering: StoredClustering,
+    ids: Sequence[str],
+    excluded: Mapping[str, Collection[str]],
+    writes: PendingWrites,
+    previous: PlacementsById | None = None,
+) -> None:
+    """Add to `writes` what brings documents to where they may be: to `previous` those it has, the others
+    to where the model puts them. For who holds the collection's claim."""
+    from fonds.grouping.changes.placement_rules import place_documents
+
+    tables, own = changes.tables, dict(previous or {})
+    left = [id_ for id_ in ids if id_ not in own]
+    served = changes.models.get(tables, clustering) if left else None
+    if served is not None:
+        rows = tables.get_rows(
+            DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in left], COLUMNS
+        )
+        documents = [parse_document(cells).document for cells in rows.values()]
+        placed = place_documents(served, documents, collect_encoded_cells(rows), excluded)
+        for document, places in zip(documents, placed.placements, strict=True):
+            own[document.id] = places
+        for id_, cells in placed.encoded.items():
+            writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
+    before, after = relink_duplicates(tables, clustering, list(own), own, {}, excluded)
+    add_moves(tables, clustering, before, after, writes)
+    for id_, places in own.items():
+        label = next((at.label for at in places if at.conf == clustering.conf), "")
+        writes.put(
+            DOCUMENTS,
+            clustering.name.build_document_row(id_),
+            {build_member_column(clustering.conf): encode_utf8(label)},
+        )
+    writes.put(CLUSTERS, *_build_reason_row(clustering))
+
+
+def _build_reason_row(clustering: StoredClustering) -> tuple[bytes, dict[str, bytes]]:
+    """What the row of those apart for this reason says of itself: a clustering of before it was thought of
+    has none."""
+    cells = {
+        "main:namespace": encode_utf8(clustering.name.namespace),
+        "main:collection_key": encode_utf8(clustering.name.key),
+        "main:conf": encode_utf8(clustering.conf),
+        "main:timestamp": encode_utf8(clustering.timestamp),
+        "main:label": encode_utf8(EXCLUDED),
+    }
+    return build_cluster_key(
+        clustering.name, build_unclustered_conf(clustering.conf), clustering.timestamp, EXCLUDED
+    ), cells
+
+
+def _restore_placements(
+    changes: CollectionWriter,
+    clustering: StoredClustering,
+    rows: Mapping[bytes, Mapping[str, bytes]],
+    exclusions: Mapping[str, Exclusion],
+    excluded: Mapping[str, Collection[str]],
+) -> PlacementsById:
+    """Where documents were when they were excluded, of those that and whose clustering are as they were, and
+    that may be there."""
+    found: PlacementsById = {}
+    for id_, said in exclusions.items():
+        same = decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE) == said.sequence
+        same = same and said.timestamp == clustering.timestamp
+        places = [
+            Placement(conf, label, score.encode(), of) for conf, label, score, of in said.places
+        ]
+        if same and not set(_list_labels(clustering, places)) & set(excluded[id_]):
+            found[id_] = places
+    originals = sorted({at.original for some in found.values() for at in some if at.original})
+    there = load_placements(changes.tables, clustering, originals)
+    return {id_: _link_duplicates(some, there) for id_, some in found.items()}
+
+
+def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
+    """The same places: of a near-duplicate only where its original is beside it on each, and is none
+    itself."""
+    beside = {
+        (of, one.conf, one.label)
+        for of, some in placements.items()
+        for one in some
+        if not one.original
+    }
+    if all((at.original, at.conf, at.label) in beside for at in places if at.original):
+        return places
+    return [replace(at, original="") for at in places]
+
+
+def _find_excluded_themes(
+    changes: CollectionWriter,
+    name: CollectionName,
+    conf: str,
+    theme: str,
+    reference: Mapping[str, Mapping[tuple[str, str], Exclusion]],
+) -> str:
+    if any((conf, theme) in some for some in reference.values()):
+        return theme
+    return find_theme(changes, name, conf, theme).id
+
+
+def _remove_exclusion(
+    name: CollectionName,
+    id_: str,
+    conf: str,
+    theme_id: str,
+    writes: PendingWrites,
+    *,
+    is_last: bool,
+) -> None:
+    row = name.build_document_row(id_)
+    if is_last:
+        writes.remove(EXCLUSIONS, row)
+    else:
+        writes.remove_cell(EXCLUSIONS, row, f"{FROM}{conf}:{theme_id}")
+
+
+def _find_excluded_labels(
+    changes: CollectionWriter,
+    clustering: StoredClustering,
+    reference: Mapping[tuple[str, str], Exclusion],
+    extra_labels: set[str],
+) -> set[str]:
+    """The labels of the themes of a clustering a document may not be in."""
+    ids = {theme_id for conf, theme_id in reference if conf == clustering.conf} | extra_labels
+    return set(find_labels_by_id(changes.tables, clustering, ids).values()) if ids else set()
+
+
+def _list_labels(clustering: StoredClustering, places: Sequence[Placement]) -> list[str]:
+    return [at.label for at in places if at.conf == clustering.conf]
+
+
+def _list_paths(places: Sequence[Placement]) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((at.conf, at.label, at.score.decode(), at.original) for at in places)
+
+
+def _validate_ids(ids: Sequence[str]) -> list[str]:
+    wanted = list(dict.fromkeys(ids))
+    if not 0 < len(wanted) <= DOCUMENT_BATCH:
+        raise ValueError(f"name 1 to {DOCUMENT_BATCH} documents at once, not {len(wanted):,}")
+    return wanted
+
+
+def _load_rows(
+    changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
+) -> dict[bytes, dict[str, bytes]]:
+    rows = changes.tables.get_rows(
+        DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id", _SEQUENCE]
+    )
+    for id_ in ids:
+        if "main:id" not in rows.get(name.build_document_row(id_), {}):
+            raise ValueError(f"{name} has no document of the id {id_[:200]!r}")
+    return rows
+
+
+def _find_served(
+    changes: CollectionWriter, collection: LeasedCollection, conf: str
+) -> StoredClustering:
+    for one in list_stored_clusterings(changes.tables, collection.name):
+        if one.conf == conf and is_served(one, collection.cells):
+            return one
+    raise ValueError(f"{collection.name} was not grouped by {conf} yet")
+
+
+def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
+    """Read what takes a while to read before others have to wait for it."""
+    cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+    for one in list_stored_clusterings(changes.tables, name):
+        if one.conf == conf and is_served(one, cells):
+            changes.models.get(changes.tables, one)
+
+
+def _perform(
+    changes: CollectionWriter,
+    collection: LeasedCollection,
+    clustering: StoredClustering,
+    ids: Sequence[str],
+    writes: PendingWrites,
+) -> None:
+    moment = {processed_column(clustering.conf): encode_utf8(changes.clock())}
+    writes.put(COLLECTIONS, collection.name.row, moment)
+    perform(
+        changes.tables,
+        collection.name,
+        collection.cells,
+        ids,
+        writes,
+        changes.leases,
+        collection.lease,
+    )

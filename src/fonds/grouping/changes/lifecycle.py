@@ -1,0 +1,175 @@
+"""Collections made, given a rule, and removed with all they hold."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass, replace
+from datetime import date
+
+from fonds.grouping.changes.writer import CollectionWriter, clear_collection
+from fonds.grouping.names import CollectionName, validate_name
+from fonds.grouping.stored.keys import parse_collection_row
+from fonds.grouping.tables import (
+    COLLECTION_SIZE,
+    COLLECTIONS,
+    REMOVED,
+    encode_utf8,
+    is_collection_row,
+)
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import Index
+
+QUERY = "main:query"
+TEMPLATE = "main:template"
+QUERY_MAX_CHARS = 4000
+
+
+def create(
+    changes: CollectionWriter, name: CollectionName, query: str = "", template: str = ""
+) -> bool:
+    """Make a collection, or give one that is there another rule; whether it was not there before.
+
+    `query`: the search whose documents it takes in, '' where others put them. `template`: the field whose
+    values have a collection each instead, '' for one collection. Raises ValueError for a name that is none
+    or a query of over 4,000 characters.
+    """
+    validate_name(name)
+    if len(query) > QUERY_MAX_CHARS:
+        raise ValueError(f"a query has at most {QUERY_MAX_CHARS:,} characters")
+    with changes.lease(name, long=True) as held:
+        is_new = not is_collection_row(held.cells)
+        if is_new:
+            clear_collection(changes.tables, name)
+        cells = {
+            "main:namespace": encode_utf8(name.namespace),
+            "main:collection_key": encode_utf8(name.key),
+            QUERY: encode_utf8(query),
+            TEMPLATE: encode_utf8(template),
+        }
+        if is_new:
+            cells[COLLECTION_SIZE] = b"0"
+        changes.leases.check(held.lease)
+        changes.tables.put(COLLECTIONS, [(name.row, cells)])
+    return is_new
+
+
+def remove(changes: CollectionWriter, name: CollectionName) -> bool:
+    """Remove a collection with its documents and clusterings; whether it was there.
+
+    From the first write on nobody sees it; who dies meanwhile has it finished by the sweep.
+    """
+    with changes.lease(name, long=True) as held:
+        if not held.cells:
+            return False
+        changes.tables.put(COLLECTIONS, [(name.row, {REMOVED: b"1"})])
+        clear_collection(changes.tables, name)
+    return True
+
+
+def finish_removals(changes: CollectionWriter) -> int:
+    """Remove what is left of collections whose removal was begun; how many."""
+    marked = [
+        CollectionName(*parse_collection_row(row))
+        for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [REMOVED])
+    ]
+    for name in marked:
+        remove(changes, name)
+    return len(marked)
+
+
+# The rule of a collection: a search, and for a template the value that stands in each document's key.
+#
+#     kind:story flood published:2026-11          any search; `published:` takes a year, month or day
+#     news/{month}                                a key with {month}, {year}, {language} or {kind}: one
+#                                                 collection for each value
+#
+# A document without a value goes where the value is `none`.
+
+
+FIELDS = ("language", "month", "year", "kind")
+NONE = "none"
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_PUBLISHED = re.compile(r"(?<!\S)published:(\S*)")
+_DAY = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRule:
+    """What fills a collection, or the collections of a template; `name` has the template's own key."""
+
+    name: CollectionName
+    query: str
+
+    @property
+    def is_template(self) -> bool:
+        """Whether there is one collection for each value."""
+        return is_template(self.name.key)
+
+    def build_target(self, document: IndexDocument) -> CollectionName:
+        """The collection a document that matches goes to."""
+        return replace(
+            self.name,
+            key=_FIELD.sub(lambda field: _get_field_value(field.group(1), document), self.name.key),
+        )
+
+
+def is_template(key: str) -> bool:
+    """Whether a key has a field that stands for values."""
+    return _FIELD.search(key) is not None
+
+
+def build_search(query: str) -> SearchQuery:
+    """The search a rule asks. Raises ValueError with a sentence for a date that is none, or dates that
+    exclude each other."""
+    first: date | None = None
+    last: date | None = None
+    for said in _PUBLISHED.findall(query):
+        begin, end = _parse_days(said)
+        first = begin if first is None else max(first, begin)
+        last = end if last is None else min(last, end)
+    if first and last and first > last:
+        raise ValueError("the dates of the rule exclude each other")
+    text = " ".join(_PUBLISHED.sub(" ", query).split())
+    return SearchQuery(text, date_from=first, date_to=last)
+
+
+def validate_rule(rule: CollectionRule, index: Index) -> int:
+    """How many documents match it now. Raises ValueError with a sentence for a search or template that is
+    none."""
+    for field in _FIELD.findall(rule.name.key):
+        if field not in FIELDS:
+            raise ValueError(format_unknown_name("field of a template", field, FIELDS))
+    if rule.is_template and not rule.query:
+        raise ValueError("a template needs a query; '*' takes in everything")
+    return index.search(replace(build_search(rule.query), count_max=0)).total
+
+
+def _get_field_value(field: str, document: IndexDocument) -> str:
+    day = document.publication_date
+    if field == "language":
+        return document.language or NONE
+    if field == "kind":
+        return str(document.kind)
+    if day is None:
+        return NONE
+    return f"{day.year:04d}-{day.month:02d}" if field == "month" else f"{day.year:04d}"
+
+
+def _parse_days(text: str) -> tuple[date, date]:
+    found = _DAY.fullmatch(text)
+    try:
+        if found is None:
+            raise ValueError
+        year, month, day = (int(part) if part else None for part in found.groups())
+        year = year or 0
+        if month is None:
+            return date(year, 1, 1), date(year, 12, 31)
+        if day is None:
+            return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+        return date(year, month, day), date(year, month, day)
+    except ValueError:
+        raise ValueError(
+            f"published:{text} names no year, month or day: write 2026, 2026-11 or 2026-11-22"
+        ) from None

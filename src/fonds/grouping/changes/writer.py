@@ -1,0 +1,318 @@
+"""Documents put into a collection and taken out of it, each change whole, in every clustering there is.
+
+    changes = Changes(tables, claims, now)
+    changes.put(Name("news", "2026-11"), [Document("a", "…")])
+    changes.delete(name, ["a"])
+
+A document put is placed in every clustering that is served before `put` returns, by the model it was built
+with. One deleted is in none any more, served or kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from fonds.grouping.changes.batcher import PutBatcher, PutOutcome
+from fonds.grouping.changes.cells import add_moves
+from fonds.grouping.changes.duplicate_finders import DuplicateFinders
+from fonds.grouping.changes.duplicate_links import relink_duplicates
+from fonds.grouping.clustering import (
+    ModelCache,
+    StoredClustering,
+    filter_ready,
+    is_served,
+    list_served_configurations,
+    list_stored_clusterings,
+    processed_column,
+)
+from fonds.grouping.document import (
+    ENCODED,
+    VECTOR,
+    Document,
+    EncodedCells,
+    build_cells,
+    build_member_column,
+    build_outdated_cells,
+    collect_encoded_cells,
+    is_same,
+    validate_document,
+)
+from fonds.grouping.names import CollectionName, name_collection_lease, validate_name
+from fonds.grouping.redo_log import SEQUENCE, PendingWrites, perform, recover
+from fonds.grouping.tables import (
+    ASSIGNMENTS,
+    CHANGES,
+    CLUSTERINGS,
+    CLUSTERS,
+    COLLECTION_SIZE,
+    COLLECTIONS,
+    DOCUMENTS,
+    EXCLUSIONS,
+    MEMBERS,
+    MODIFIED,
+    READINGS,
+    REMOVED,
+    THEMES,
+    Cells,
+    Tables,
+    decode_int,
+    encode_utf8,
+)
+from fonds.grouping.views.curation import find_excluded_labels, load_exclusions
+from fonds.model.errors import TransientError
+from fonds.pipelines.runtime.leases import Lease, Leases
+
+DOCUMENT_BATCH = 500
+CHANGE_MAX_BYTES = 3 * 1024 * 1024
+WAIT_S = 120.0
+"""So long one waits for others who change the same collection."""
+
+
+def clear_collection(tables: Tables, name: CollectionName) -> None:
+    """Remove all rows of a collection, its own last: of one that is removed, or was once."""
+    for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS):
+        tables.delete_prefix(table, name.row)
+    for table in (EXCLUSIONS, THEMES, DOCUMENTS):
+        tables.delete_prefix(table, name.row)
+    tables.delete_prefix(COLLECTIONS, name.row)
+
+
+@dataclass(slots=True)
+class PutCounts:
+    """How many documents were new, replaced another text, or were there already as they are."""
+
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedCollection:
+    """A collection whose claim this process has; `cells` are those of its row, of the family `main`."""
+
+    name: CollectionName
+    cells: Mapping[str, bytes]
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionWriter:
+    """Changes collections. `clock` gives seconds since 1970. Safe for several threads."""
+
+    tables: Tables
+    leases: Leases
+    clock: Callable[[], int]
+    models: ModelCache = field(default_factory=lambda: ModelCache())
+    finders: DuplicateFinders = field(default_factory=DuplicateFinders)
+    batcher: PutBatcher = field(
+        default_factory=lambda: PutBatcher(DOCUMENT_BATCH, CHANGE_MAX_BYTES)
+    )
+
+    def put(self, name: CollectionName, documents: Sequence[Document]) -> PutCounts:
+        """Put documents, in batches that are whole each; the last of several with one id wins. What several
+        threads put at once goes into one change.
+
+        The collection is made when it is not there. Raises ValueError for a name, id or time that is none,
+        LimitError for a text of over 4 MiB, TakenError when others change it for two minutes on end.
+        """
+        validate_name(name)
+        wanted = {one.id: validate_document(one) for one in documents}
+        counts: Counter[PutOutcome] = Counter()
+        for batch in _iter_batches(list(wanted.values())):
+            size = sum(_measure_document(one) for one in batch)
+            counts.update(self.batcher.put(name, batch, size, self._put_batch).values())
+        return PutCounts(
+            counts[PutOutcome.ADDED], counts[PutOutcome.REPLACED], counts[PutOutcome.UNCHANGED]
+        )
+
+    def delete(self, name: CollectionName, ids: Sequence[str]) -> int:
+        """Take documents out everywhere; how many there were. Those that are not there are no error."""
+        count = 0
+        distinct = list(dict.fromkeys(ids))
+        for at in range(0, len(distinct), DOCUMENT_BATCH):
+            with self.lease(name) as held:
+                count += self._delete_leased(held, distinct[at : at + DOCUMENT_BATCH])
+        return count
+
+    def _read_models(self, name: CollectionName) -> None:
+        """Read what takes a while to read before others have to wait for it."""
+        cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
+        if cells and list_served_configurations(cells):
+            for one in list_stored_clusterings(self.tables, name):
+                if is_served(one, cells):
+                    self.models.get(self.tables, one)
+            self.finders.get(name).refresh(self.tables, cells)
+
+    @contextmanager
+    def lease(self, name: CollectionName, *, long: bool = False) -> Iterator[LeasedCollection]:
+        """The collection for this process alone, what another left half done being done first; `long` for
+        what may take longer than a lease."""
+        claims = self.leases.acquire_renewed if long else self.leases.acquire
+        with claims(name_collection_lease(name), WAIT_S) as claim:
+            cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, claim):
+                cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
+            yield LeasedCollection(name, cells, claim)
+
+    def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
+        self._read_models(name)
+        with self.lease(name) as held:
+            return self._put_leased(held, batch)
+
+    def _put_leased(
+        self, collection: LeasedCollection, batch: Sequence[Document]
+    ) -> dict[str, PutOutcome]:
+        if REMOVED in collection.cells:
+            raise TransientError(
+                f"{collection.name} is being removed; try again when that has ended"
+            )
+        name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
+        if "main:namespace" not in collection.cells:
+            clear_collection(self.tables, name)
+        rows = {name.build_document_row(one.id): one for one in batch}
+        there = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        encoded = collect_encoded_cells(there)
+        writes, changed = PendingWrites(), []
+        outcomes = {}
+        for row, one in rows.items():
+            wanted = build_cells(name, one, sequence)
+            if row in there and is_same(
+                there[row] | {"processing:id": encode_utf8(one.id)}, wanted
+            ):
+                outcomes[one.id] = PutOutcome.UNCHANGED
+                continue
+            outcomes[one.id] = PutOutcome.REPLACED if row in there else PutOutcome.ADDED
+            writes.put(DOCUMENTS, row, wanted | build_outdated_cells(there.get(row, {}), wanted))
+            changed.append(one)
+        new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
+        if not changed and collection.cells:
+            return outcomes
+        clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
+        served = [each for each in clusterings if is_served(each, collection.cells)]
+        finder = self.finders.get(name) if served else None
+        alike = finder.find(self.tables, collection.cells, changed) if finder else {}
+        for clustering in served:
+            self._assign(clustering, changed, new, alike, encoded, writes)
+        moment = encode_utf8(self.clock())
+        cells = {MODIFIED: moment} | {processed_column(each.conf): moment for each in served}
+        ids = [one.id for one in changed]
+        self._apply(
+            collection, ids, decode_int(collection.cells, COLLECTION_SIZE) + len(new), cells, writes
+        )
+        if finder:
+            finder.mark_written(sequence)
+        return outcomes
+
+    def _assign(
+        self,
+        clustering: StoredClustering,
+        documents: Sequence[Document],
+        new: set[str],
+        duplicates: Mapping[str, Sequence[str]],
+        encoded: EncodedCells,
+        writes: PendingWrites,
+    ) -> None:
+        from fonds.grouping.changes.placement_rules import place_documents
+
+        served = self.models.get(self.tables, clustering)
+        if served is None or not documents:
+            return
+        ids = [document.id for document in documents]
+        barred = find_excluded_labels(self.tables, clustering, ids)
+        placed = place_documents(served, documents, encoded, barred)
+        own = dict(zip(ids, placed.placements, strict=True))
+        old = [id_ for id_ in ids if id_ not in new]
+        before, after = relink_duplicates(self.tables, clustering, old, own, duplicates, barred)
+        apart = add_moves(self.tables, clustering, before, after, writes)
+        for id_, cells in placed.encoded.items():
+            encoded.setdefault(id_, {}).update(cells)
+            writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
+        for id_, vectors in zip(ids, placed.vectors, strict=True):
+            row = clustering.name.build_document_row(id_)
+            label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
+            writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
+            writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
+        added = {
+            "later": len(new),
+            "later_outliers": max(apart["outlier"], 0),
+            "later_terms": placed.terms,
+            "later_unknown": placed.unknown,
+        }
+        writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, added))
+
+    def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
+        name = collection.name
+        there = self.tables.get_rows(
+            DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
+        )
+        gone = [id_ for id_ in ids if name.build_document_row(id_) in there]
+        if not gone:
+            return 0
+        writes = PendingWrites()
+        for id_ in gone:
+            writes.remove(DOCUMENTS, name.build_document_row(id_))
+        for id_ in load_exclusions(self.tables, name, gone):
+            writes.remove(EXCLUSIONS, name.build_document_row(id_))
+        clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
+        for one in clusterings:
+            add_moves(self.tables, one, *relink_duplicates(self.tables, one, gone, {}, {}), writes)
+        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(gone), 0)
+        self._apply(collection, gone, size, {}, writes)
+        return len(gone)
+
+    def _apply(
+        self,
+        collection: LeasedCollection,
+        ids: Sequence[str],
+        size: int,
+        extra_cells: Cells,
+        writes: PendingWrites,
+    ) -> None:
+        name = collection.name
+        cells = {
+            "main:namespace": encode_utf8(name.namespace),
+            "main:collection_key": encode_utf8(name.key),
+            COLLECTION_SIZE: encode_utf8(size),
+            **extra_cells,
+        }
+        writes.put(COLLECTIONS, name.row, cells)
+        perform(self.tables, name, collection.cells, ids, writes, self.leases, collection.lease)
+
+
+def _build_vector_cells(vectors: tuple[bytes, bytes] | None) -> Cells:
+    """The vectors' cells; empty ones where a document has none, so that none of a text before stays."""
+    idf, tfidf = vectors or (b"", b"")
+    return {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
+
+
+def _add_counts(cells: Cells, added: Mapping[str, int]) -> Cells:
+    return {
+        f"main:{name}": encode_utf8(decode_int(cells, f"main:{name}") + count)
+        for name, count in added.items()
+    }
+
+
+def _measure_document(document: Document) -> int:
+    """How many bytes text and vector have at most."""
+    numbers = 4 * len(document.vector)
+    if len(document.text) < 1000:
+        return 4 * len(document.text) + numbers
+    return len(document.text.encode("utf-8", "replace")) + numbers
+
+
+def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
+    """Documents in runs that fit one change."""
+    batch: list[Document] = []
+    size = 0
+    for one in documents:
+        own = _measure_document(one)
+        if batch and (len(batch) >= DOCUMENT_BATCH or size + own > CHANGE_MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += own
+    if batch:
+        yield batch

@@ -1,1 +1,0 @@
-"""Vectors to clusters: topics, stories, factors and density, behind one signature."""

@@ -1,1 +1,0 @@
-"""Clusters to words: what sets each apart, as its documents spell it."""

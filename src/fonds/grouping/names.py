@@ -1,0 +1,109 @@
+"""Names of collections, configurations and clusters, and how a person writes them: `NAMESPACE/KEY`.
+
+A slash in a namespace is written `%2F`, a percent sign `%25`; a key is written as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fonds.grouping.stored.keys import build_collection_row, build_document_row
+
+DEFAULT = "DEFAULT"
+PART_MAX_CHARS = 250
+ID_MAX_CHARS = 1000
+DOT_SEGMENTS = frozenset({".", ".."})
+"""Parts of a path that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
+UNCLUSTERED = "apart"
+_LEVEL = "@"
+_ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
+_CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CollectionName:
+    """A collection by its namespace and key."""
+
+    namespace: str
+    key: str
+
+    def __str__(self) -> str:
+        namespace = self.namespace.replace("%", "%25").replace("/", "%2F")
+        return f"{namespace}/{self.key}"
+
+    @property
+    def row(self) -> bytes:
+        """f3: its row, and the prefix of all its documents and clusters."""
+        return build_collection_row(self.namespace, self.key)
+
+    def build_document_row(self, document_id: str) -> bytes:
+        """f1: the row of one of its documents."""
+        return build_document_row(self.namespace, self.key, document_id)
+
+
+def parse(text: str) -> CollectionName:
+    """The collection a person names. Raises ValueError with a sentence."""
+    if "/" not in text:
+        raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
+    return validate_name(split(text))
+
+
+def split(text: str) -> CollectionName:
+    """The parts of `NAMESPACE/KEY`, not checked."""
+    namespace, _, key = text.partition("/")
+    return CollectionName(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), namespace), key)
+
+
+def validate_name(name: CollectionName) -> CollectionName:
+    """The name itself. Raises ValueError for an empty or long part, what UTF-8 cannot hold, `.` and `..`."""
+    for what, part in (("namespace", name.namespace), ("key", name.key)):
+        _check(f"the {what} of a collection", part, PART_MAX_CHARS)
+    return name
+
+
+def validate_conf(conf: str) -> str:
+    """The name of a configuration. Raises ValueError for other than letters, digits, `.`, `_` and `-`."""
+    if not _CONF.fullmatch(conf):
+        raise ValueError(
+            f"a configuration's name has up to 100 letters, digits, dots, dashes: {conf!r}"
+        )
+    return conf
+
+
+def validate_id(document_id: str) -> str:
+    """The id of a document. Raises ValueError for an empty one, a long one, `.` and `..`."""
+    return _check("the id of a document", document_id, ID_MAX_CHARS)
+
+
+def build_level_conf(conf: str, level: int) -> str:
+    """What stands for the configuration in the rows of a level: its name for the first, `NAME@1` for the
+    second; each level is a clustering of its own by its keys."""
+    return conf if level == 0 else f"{conf}{_LEVEL}{level}"
+
+
+def build_unclustered_conf(conf: str) -> str:
+    """What stands for the configuration in the rows of documents that are in no cluster."""
+    return f"{conf}{_LEVEL}{UNCLUSTERED}"
+
+
+def _check(noun: str, text: str, count_max: int) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{noun} is no text UTF-8 can hold: {text!r}") from error
+    if not 0 < len(text) <= count_max:
+        raise ValueError(f"{noun} has 1 to {count_max:,} characters, not {len(text):,}")
+    if text in DOT_SEGMENTS:
+        raise ValueError(f"{noun} cannot be {text!r}: no address can hold it")
+    return text
+
+
+def name_collection_lease(name: CollectionName) -> str:
+    """What the claim of a change of a collection is called."""
+    return f"collection {name}"
+
+
+def name_rebuild_lease(name: CollectionName, conf: str) -> str:
+    """What the claim of a rebuild is called."""
+    return f"rebuild {name} {conf}"

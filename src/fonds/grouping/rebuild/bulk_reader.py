@@ -1,0 +1,147 @@
+"""The job that reads a collection: every text once, by several processes, into term counts and document
+frequencies.
+
+The pages of documents go into rows of the table `readings` (f2' of the clustering that is built, and the
+page's number), which are removed when they were gathered; the document frequencies are the job's results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from fonds.grouping.algorithms.corpus import TermReader, TermSlice
+from fonds.grouping.algorithms.term_counts import count_documents
+from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.clustering_model import write_chunks
+from fonds.grouping.configuration import Configuration
+from fonds.grouping.rebuild.bulk_slices import (
+    MARK,
+    KeyRange,
+    build_page_key,
+    decode_record,
+    encode_page,
+    encode_record,
+    iter_rows,
+)
+from fonds.grouping.rebuild.reader import read_page
+from fonds.grouping.stored.chunks import split
+from fonds.grouping.tables import READINGS, Tables
+from fonds.ports import Job
+from fonds.ports.stores import close
+
+SLICE = "main:slice"
+TERM = b"t"
+_TERM_ENDS = b"\x00"
+_TERM_RANGES = (b"t", b"tc", b"te", b"ti", b"tm", b"tp", b"ts", b"tu")
+SLICE_RANGES = 8
+
+OpenTables = Callable[[], Tables]
+"""Opens the tables where the work is done; what it opens is closed by `close`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentReader:
+    """The `read` of the job: of each page a record with all that is counted, where pages are kept, and of
+    each term one with the number of documents it stands in.
+
+    `last_change`: the number of the last change of documents that are read; `usual_language`: the
+    language of texts that say none."""
+
+    open_tables: OpenTables
+    clustering: StoredClustering
+    last_change: int
+    configuration: Configuration
+    usual_language: str
+    keeps_pages: bool
+
+    def __call__(self, part: KeyRange) -> Iterator[bytes]:
+        """The records of one stretch."""
+        tables, reader = self.open_tables(), TermReader()
+        counts: Counter[int] = Counter()
+        documents = 0
+        try:
+            for number, rows in enumerate(iter_rows(tables, self.clustering.name, part)):
+                page = read_page(
+                    rows, self.last_change, self.configuration, self.usual_language, reader
+                )
+                documents += len(page.ids)
+                _count(counts, page.terms)
+                if self.keeps_pages:
+                    value = encode_page(page, reader.vocabulary)
+                    yield encode_record(part.number, number, value)
+        finally:
+            close(tables.store)
+        yield _encode_count("", documents)
+        for number, term in enumerate(reader.vocabulary.numbers):
+            yield _encode_count(term, counts[number])
+
+
+@dataclass(frozen=True, slots=True)
+class PageWriter:
+    """The `write` of the job: pages into their rows, document frequencies summed up."""
+
+    open_tables: OpenTables
+    clustering: StoredClustering
+
+    def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
+        """A result for each term: the term, a NUL, in how many documents it stands; of the empty term, how
+        many documents there are."""
+        tables = self.open_tables()
+        try:
+            for term, some in groupby(records, key=_decode_term):
+                if term is not None:
+                    yield term + _TERM_ENDS + b"%d" % sum(map(_decode_record_count, some))
+                    continue
+                for record in some:
+                    key, value = decode_record(record)
+                    write_chunks(tables, READINGS, self.clustering.row + key, SLICE, split(value))
+        finally:
+            close(tables.store)
+
+
+def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerprint: str) -> Job:
+    """Reads a collection; `fingerprint` is new each time, for collections change."""
+    step = max(1, -(-len(parts) // SLICE_RANGES))
+    pages = tuple(build_page_key(number, 0) for number in range(step, len(parts), step))
+    return Job(
+        name=f"group-{fingerprint}",
+        parts=parts,
+        read=read,
+        ranges=(*pages, *_TERM_RANGES),
+        write=PageWriter(read.open_tables, read.clustering),
+    )
+
+
+def collect_frequencies(results: Iterator[bytes]) -> tuple[int, Iterator[tuple[str, int]]]:
+    """How many documents there are, and of each term, in order, in how many it stands."""
+    first = next(results, _TERM_ENDS + b"0")
+    return int(first.partition(_TERM_ENDS)[2]), map(_decode_count, results)
+
+
+def _count(counts: Counter[int], page: TermSlice) -> None:
+    of_page = count_documents(page.frequencies)
+    met = np.flatnonzero(of_page)
+    counts.update(dict(zip(met.tolist(), of_page[met].tolist(), strict=True)))
+
+
+def _encode_count(term: str, documents: int) -> bytes:
+    return TERM + term.encode("utf-8", "replace") + _TERM_ENDS + b"%d" % documents
+
+
+def _decode_term(record: bytes) -> bytes | None:
+    """The term a record counts; None for a page."""
+    return None if record.startswith(MARK) else record[len(TERM) :].rpartition(_TERM_ENDS)[0]
+
+
+def _decode_record_count(record: bytes) -> int:
+    return int(record.rpartition(_TERM_ENDS)[2])
+
+
+def _decode_count(result: bytes) -> tuple[str, int]:
+    term, _, count = result.rpartition(_TERM_ENDS)
+    return term.decode("utf-8", "replace"), int(count)

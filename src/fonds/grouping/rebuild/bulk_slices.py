@@ -1,0 +1,173 @@
+"""What was read of some documents as one record, and again in the numbering of who gathers it.
+
+A record is `s`, the part and the page in ten digits each, a space, and base64 of zlib of MessagePack: no line
+ends, and in the order of ids. Terms stand in it as text, numbered within the record.
+
+Bound: 64 MiB unpacked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from fonds.grouping.algorithms.corpus import TermSlice
+from fonds.grouping.algorithms.duplicates import BANDS
+from fonds.grouping.algorithms.term_counts import count_terms
+from fonds.grouping.algorithms.terms import BREAK, Vocabulary
+from fonds.grouping.document import COLUMNS, EncodedCells
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.reader import CorpusPage
+from fonds.grouping.tables import DOCUMENTS, Cells, Tables
+from fonds.model.disposition import Reason
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import DamagedInputError
+
+MARK = b"s"
+UNPACKED_MAX_BYTES = 64 * 1024 * 1024
+_LEVEL = 1
+
+
+class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
+    """A page of documents: as in `CorpusPage`, its slice with terms of its own. Numbers are little-endian:
+    int32, int64, uint64 and binary16."""
+
+    ids: list[str]
+    languages: list[str]
+    times: list[float]
+    apart: list[tuple[str, str]]
+    spoken: list[str]
+    terms: list[str]
+    numbers: bytes
+    starts: bytes
+    contents: bytes
+    bands: bytes
+    dense: bytes | None
+    numbers_a_vector: int
+    encoded: EncodedCells
+
+
+def build_page_key(part: int, page: int) -> bytes:
+    """What the record of a page begins with."""
+    return MARK + b"%010d%010d" % (part, page)
+
+
+def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
+    """A page, read by this vocabulary, as a cell keeps it."""
+    numbers = page.terms.numbers
+    used = np.unique(numbers[numbers >= 0])
+    names = list(vocabulary.numbers)
+    places = np.where(numbers >= 0, np.searchsorted(used, numbers), BREAK)
+    packed = _PackedPage(
+        page.ids,
+        page.languages,
+        page.times,
+        page.unclustered,
+        list(page.terms.languages),
+        [names[number] for number in used.tolist()],
+        places.astype("<i4").tobytes(),
+        page.terms.starts.astype("<i8").tobytes(),
+        page.terms.contents.astype("<u8").tobytes(),
+        page.terms.bands.astype("<u8").tobytes(),
+        None if page.dense is None else page.dense.astype("<f2").tobytes(),
+        0 if page.dense is None else page.dense.shape[1],
+        page.encoded,
+    )
+    return zlib.compress(msgspec.msgpack.encode(packed), _LEVEL)
+
+
+def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
+    """The page with its terms in the numbers of this vocabulary. Raises DamagedInputError."""
+    try:
+        unpacking = zlib.decompressobj()
+        plain = unpacking.decompress(value, UNPACKED_MAX_BYTES)
+        if not unpacking.eof:
+            raise ValueError(f"over {UNPACKED_MAX_BYTES:,} bytes, or cut")
+        packed = msgspec.msgpack.decode(plain, type=prepare_type(_PackedPage))
+        return _unpack_page(packed, vocabulary)
+    except (zlib.error, msgspec.MsgspecError, ValueError, IndexError) as error:
+        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no page of documents: {error}") from error
+
+
+def encode_record(part: int, page: int, value: bytes) -> bytes:
+    """A value as a record of a job."""
+    return build_page_key(part, page) + b" " + b64encode(value)
+
+
+def decode_record(record: bytes) -> tuple[bytes, bytes]:
+    """The key of a record, and its value."""
+    key, _, coded = record.partition(b" ")
+    return key, b64decode(coded)
+
+
+def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
+    places = np.array([*map(vocabulary.get_number, packed.terms), BREAK], dtype=np.int32)
+    numbers = places[np.frombuffer(packed.numbers, "<i4")]
+    starts = np.frombuffer(packed.starts, "<i8").astype(np.int64)
+    contents = np.frombuffer(packed.contents, "<u8").astype(np.uint64)
+    bands = np.frombuffer(packed.bands, "<u8").astype(np.uint64).reshape(-1, BANDS)
+    if not len(packed.ids) == len(starts) - 1 == len(contents) == len(bands):
+        raise ValueError("its columns are of several lengths")
+    terms = TermSlice(
+        tuple(packed.spoken),
+        numbers,
+        starts,
+        count_terms(numbers, starts, len(vocabulary.numbers)),
+        contents,
+        bands,
+    )
+    dense = None
+    if packed.dense is not None:
+        shape = (len(packed.ids), packed.numbers_a_vector)
+        dense = np.frombuffer(packed.dense, "<f2").astype(np.float16).reshape(shape)
+    return CorpusPage(
+        packed.ids, packed.languages, packed.times, packed.apart, terms, dense, packed.encoded
+    )
+
+
+# A collection's documents cut into stretches of its scan, and the rows of one.
+
+
+PART_DOCUMENTS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The documents behind the row `after`, None for the first, up to the row `last`."""
+
+    number: int
+    after: bytes | None
+    last: bytes
+
+
+def split_key_ranges(
+    tables: Tables, name: CollectionName, documents: int = PART_DOCUMENTS
+) -> tuple[KeyRange, ...]:
+    """All documents of a collection in stretches of about so many; one of no documents where it has none.
+    Only ids are read."""
+    found: list[KeyRange] = []
+    after: bytes | None = None
+    last, count = name.row, 0
+    for row, _ in tables.iter_rows(DOCUMENTS, name.row, ["main:id"]):
+        last, count = row, count + 1
+        if count == documents:
+            found.append(KeyRange(len(found), after, last))
+            after, count = last, 0
+    if count or not found:
+        found.append(KeyRange(len(found), after, last))
+    return tuple(found)
+
+
+def iter_rows(
+    tables: Tables, name: CollectionName, stretch: KeyRange
+) -> Iterator[list[tuple[bytes, Cells]]]:
+    """The rows of a stretch, some at a time; those put between them since are with them."""
+    for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=stretch.after):
+        yield [(row, cells) for row, cells in page if row <= stretch.last]
+        if page[-1][0] >= stretch.last:
+            return

@@ -1,0 +1,94 @@
+"""What is removed of clusterings: those that died while they were built, and those beyond the kept ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.clustering import (
+    DROPPED,
+    StoredClustering,
+    building_column,
+    list_all_stored_clusterings,
+    served_column,
+)
+from fonds.grouping.configuration import GRANULARITIES_MAX, get
+from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
+from fonds.grouping.redo_log import find_oldest_needed, remove_changes
+from fonds.grouping.stored.keys import build_clustering_prefix
+from fonds.grouping.tables import (
+    ASSIGNMENTS,
+    CLUSTERINGS,
+    CLUSTERS,
+    COLLECTIONS,
+    MEMBERS,
+    READINGS,
+    decode_int,
+)
+
+
+def drop_leavings(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
+    """Remove what rebuilds left that died; how many clusterings. For whoever has the rebuild's claim."""
+    with changes.lease(name) as held:
+        serving = decode_int(held.cells, served_column(conf), -1)
+        left = [
+            one
+            for one in list_all_stored_clusterings(changes.tables, name)
+            if one.conf == conf and (one.timestamp > serving or DROPPED in one.cells)
+        ]
+        if held.cells.get(building_column(conf)):
+            changes.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
+        still = {column: v for column, v in held.cells.items() if column != building_column(conf)}
+        sequence = decode_int(held.cells, "main:sequence")
+        remove_changes(changes.tables, name, find_oldest_needed(still, sequence))
+        _mark_dropped(changes, left)
+    _remove(changes, left)
+    return len(left)
+
+
+def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
+    """Remove clusterings older than those the configuration keeps; how many."""
+    try:
+        kept = get(changes.tables, clustering.name.namespace, clustering.conf).kept
+    except ValueError:
+        kept = 1
+    with changes.lease(clustering.name):
+        own = [
+            one
+            for one in list_all_stored_clusterings(changes.tables, clustering.name)
+            if one.conf == clustering.conf
+        ]
+        older = sorted(
+            (one for one in own if one.timestamp <= clustering.timestamp),
+            key=lambda one: -one.timestamp,
+        )
+        beyond = older[kept:]
+        _mark_dropped(changes, beyond)
+    _remove(changes, beyond)
+    return len(beyond)
+
+
+def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
+    """Remove a clustering that was served before; whether it was, and is not served."""
+    with changes.lease(clustering.name) as held:
+        if clustering.timestamp >= decode_int(held.cells, served_column(clustering.conf), -1):
+            return False
+        _mark_dropped(changes, [clustering])
+    _remove(changes, [clustering])
+    return True
+
+
+def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
+    """From now on nobody looks at them."""
+    changes.tables.put(CLUSTERINGS, [(one.row, {DROPPED: b"1"}) for one in clusterings])
+
+
+def _remove(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
+    for one in clusterings:
+        name, timestamp = one.name, one.timestamp
+        confs = [build_level_conf(one.conf, level) for level in range(GRANULARITIES_MAX + 1)]
+        for conf in (*confs, build_unclustered_conf(one.conf)):
+            prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
+            for table in (CLUSTERS, MEMBERS, ASSIGNMENTS, READINGS):
+                changes.tables.delete_prefix(table, prefix)
+        changes.tables.delete(CLUSTERINGS, [one.row])

@@ -1,0 +1,369 @@
+"""A full rebuild: built of the documents as they stood, caught up with, made visible by one cell.
+
+Source: Grouperfish's HBase layout, v0.2 (`configuration:$conf:rebuilt`), where a new clustering is stored
+while the one before is served.
+
+Killed at any moment it leaves what is served as it was; the next rebuild or sweep removes its rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from threadpoolctl import threadpool_limits
+
+from fonds.grouping.algorithms.builder import build
+from fonds.grouping.algorithms.clustering import Clustering
+from fonds.grouping.changes.cells import add_moves
+from fonds.grouping.changes.duplicate_links import relink_duplicates
+from fonds.grouping.changes.placement_rules import count_known_terms, place_documents
+from fonds.grouping.changes.writer import CollectionWriter, LeasedCollection
+from fonds.grouping.clustering import (
+    StoredClustering,
+    building_column,
+    list_stored_clusterings,
+    processed_column,
+    served_column,
+)
+from fonds.grouping.clustering_model import ClusteringModel, read_model, write_model
+from fonds.grouping.configuration import Configuration, get
+from fonds.grouping.dense_vectors import check_encoder, store_cells
+from fonds.grouping.document import (
+    COLUMNS,
+    Document,
+    EncodedCells,
+    collect_encoded_cells,
+    parse_document,
+)
+from fonds.grouping.names import DEFAULT, CollectionName, name_rebuild_lease
+from fonds.grouping.rebuild.assignments import build_grouped_vectors, settle_documents
+from fonds.grouping.rebuild.cleanup import drop_leavings
+from fonds.grouping.rebuild.reader import (
+    Corpus,
+    StoreEncoded,
+    build_options,
+    read_corpus,
+    read_previous,
+)
+from fonds.grouping.rebuild.rows import PlacedDocument, build_labels, write_placements, write_rows
+from fonds.grouping.redo_log import (
+    SEQUENCE,
+    PendingWrites,
+    find_oldest_needed,
+    iter_chunks,
+    list_changed_ids,
+    remove_changes,
+)
+from fonds.grouping.tables import (
+    CLUSTERINGS,
+    COLLECTIONS,
+    DOCUMENTS,
+    Tables,
+    decode_int,
+    encode_json,
+    encode_utf8,
+)
+from fonds.grouping.views.clusters import load_clusters
+from fonds.grouping.views.curation import find_excluded_labels, iter_misplaced_ids
+from fonds.model.errors import ConfigurationError
+from fonds.pipelines.runtime.leases import LeaseConflictError
+
+CATCH_UP_CHANGES_MAX = 100
+"""With so few documents left, the rest is done while nobody else may change the collection."""
+
+ROUNDS_MAX = 50
+REPORT_EVERY_S = 0.5
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Told of a stage by its name, how many documents are done, and of how many; 0 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildPasses:
+    """How the two passes over all documents are made: here, one row after the other, or by an engine.
+
+    `read` gives the documents of a clustering that were last changed by the change of a number or before, and
+    what was encoded of them to who keeps it; `put` writes where they are. Both come to the same
+    whoever makes them.
+    """
+
+    read: Callable[
+        [Tables, StoredClustering, int, Configuration, Callable[[int], None], StoreEncoded], Corpus
+    ] = read_corpus
+    put: Callable[
+        [Tables, StoredClustering, Iterator[PlacedDocument], Callable[[int], None]], None
+    ] = write_placements
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildResult:
+    """What came of a rebuild: the clustering's time, documents in clusters of the first level, how many
+    clusters, documents in none (also those people took out of a theme), as it is served; and how many came or
+    changed while it was built."""
+
+    timestamp: int
+    documents: int
+    clusters: int
+    unclustered: int
+    caught_up: int
+
+
+def rebuild(
+    changes: CollectionWriter,
+    name: CollectionName,
+    conf: str = DEFAULT,
+    *,
+    threads: int | None = None,
+    progress: ProgressCallback = lambda stage, done, total: None,
+    passes: RebuildPasses | None = None,
+) -> RebuildResult:
+    """Build a clustering anew, and serve it when it is complete.
+
+    `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for those
+    made here. Raises TakenError when it is being rebuilt already, ValueError for a configuration there is
+    not, ConfigurationError for a collection there is not, or an encoder that is not installed.
+    """
+    configuration = get(changes.tables, name.namespace, conf)
+    check_encoder(configuration)
+    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as claim:
+        drop_leavings(changes, name, conf)
+        made = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
+        until = made.begin()
+        read = made.read(until)
+        with threadpool_limits(threads):
+            built = made.build(read)
+        served = made.write(read, built)
+        made.apply_exclusions(served)
+        caught_up = made.catch_up(served, until)
+        if claim.lost.is_set():
+            raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
+        try:
+            caught_up += made.publish(served)
+        except LeaseConflictError:
+            drop_leavings(changes, name, conf)
+            raise
+        settle_documents(
+            changes,
+            made.stored,
+            build_grouped_vectors(read, built, made.timestamp),
+            until,
+            made.report,
+        )
+    found = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
+    if found is None:
+        raise LeaseConflictError(f"{name} was removed as soon as it was rebuilt")
+    grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
+    return RebuildResult(made.timestamp, grouped, len(found.clusters), apart, caught_up)
+
+
+class _Rebuild:
+    """A clustering while it is built."""
+
+    def __init__(
+        self,
+        changes: CollectionWriter,
+        name: CollectionName,
+        conf: str,
+        configuration: Configuration,
+        progress: ProgressCallback,
+        passes: RebuildPasses,
+    ) -> None:
+        self.changes, self.tables = changes, changes.tables
+        self.name, self.conf, self.configuration = name, conf, configuration
+        self.timestamp = 0
+        self._levels = 1
+        self._previous: StoredClustering | None = None
+        self._reached = 0
+        self._progress, self._passes = progress, passes
+        self._reported_s = 0.0
+        self._stage = ""
+
+    @property
+    def stored(self) -> StoredClustering:
+        """The clustering as others know it by its rows."""
+        return StoredClustering(self.name, self.conf, self.timestamp, self._levels, {})
+
+    def begin(self) -> int:
+        """Enter the clustering, so that changes are kept for it; the number of the last change before."""
+        with self.changes.lease(self.name) as held:
+            if not held.cells or "main:removed" in held.cells:
+                raise ConfigurationError(f"there is no collection {self.name}")
+            there = [
+                one
+                for one in list_stored_clusterings(self.tables, self.name)
+                if one.conf == self.conf
+            ]
+            last = max((one.timestamp for one in there), default=0)
+            self.timestamp = max(self.changes.clock(), last + 1)
+            serving = decode_int(held.cells, served_column(self.conf), -1)
+            self._previous = next((one for one in there if one.timestamp == serving), None)
+            cells = {
+                "main:namespace": encode_utf8(self.name.namespace),
+                "main:collection_key": encode_utf8(self.name.key),
+                "main:conf": encode_utf8(self.conf),
+                "main:timestamp": encode_utf8(self.timestamp),
+                "main:configuration": encode_json(self.configuration),
+                "main:begun": encode_utf8(self.changes.clock()),
+            }
+            self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+            mark = {building_column(self.conf): encode_utf8(self.timestamp)}
+            self.tables.put(COLLECTIONS, [(self.name.row, mark)])
+            return decode_int(held.cells, SEQUENCE)
+
+    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """Say how far it is, to whoever began it, and in the clustering's row."""
+        self._progress(stage, done, total)
+        now_s = time.monotonic()
+        if stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S:
+            return
+        self._stage, self._reported_s = stage, now_s
+        cells = {
+            "main:stage": encode_utf8(stage),
+            "main:done": encode_utf8(done),
+            "main:total": encode_utf8(total),
+            "main:moved": encode_utf8(self.changes.clock()),
+        }
+        self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+
+    def read(self, last_change: int) -> Corpus:
+        """What is grouped."""
+        return self._passes.read(
+            self.tables,
+            self.stored,
+            last_change,
+            self.configuration,
+            lambda done: self.report("read documents", done, 0),
+            self._store_encoded,
+        )
+
+    def _store_encoded(self, cells: EncodedCells) -> None:
+        if cells:
+            with self.changes.lease(self.name):
+                store_cells(self.tables, self.name, cells)
+
+    def build(self, read: Corpus) -> Clustering:
+        """The clustering of what was read, beginning with the one that is served."""
+        before = None
+        if self._previous is not None:
+            before = read_previous(self.tables, self._previous, read)
+        return build(
+            read.build_counted(),
+            build_options(self.configuration),
+            version=self.timestamp,
+            previous=before,
+            progress=lambda stage: self.report(stage, 0, len(read.ids)),
+        )
+
+    def write(self, read: Corpus, clustering: Clustering) -> ClusteringModel:
+        """Write its rows and its model; what places further documents in it."""
+        self._levels = len(clustering.levels)
+        labels = [build_labels(level) for level in clustering.levels]
+        outliers = int((clustering.levels[0].members < 0).sum())
+        cells = {
+            "main:levels": encode_utf8(self._levels),
+            "main:documents": encode_utf8(len(read.ids) + len(read.unclustered)),
+            "main:outliers": encode_utf8(outliers),
+            "main:clusters": encode_utf8(len(clustering.levels[0].clusters)),
+            "main:events": encode_json([[e.change, e.before, e.after] for e in clustering.events]),
+        }
+        self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
+        grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
+        total = grouped + outliers + len(read.unclustered)
+        placed = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
+        self._passes.put(
+            self.tables, self.stored, placed, lambda done: self.report("write", done, total)
+        )
+        write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
+        served = read_model(self.tables, self.name, self.conf, self.timestamp)
+        if served is None:
+            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed meanwhile")
+        known_terms, unknown = _count_known_terms(served, read)
+        told = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
+        self.tables.put(CLUSTERINGS, [(self.stored.row, told)])
+        return served
+
+    def apply_exclusions(self, model: ClusteringModel) -> None:
+        """Take documents out of the themes people said they do not belong in, now that ids are known."""
+        for ids in iter_misplaced_ids(self.tables, self.stored):
+            self._apply_changes(model, ids, self._store_encoded)
+
+    def catch_up(self, model: ClusteringModel, last_change: int) -> int:
+        """Bring in what changed since, until little is left; how many documents."""
+        count, self._reached = 0, last_change
+        for _ in range(ROUNDS_MAX):
+            ids, last = list_changed_ids(self.tables, self.name, self._reached)
+            if len(ids) <= CATCH_UP_CHANGES_MAX:
+                break
+            count += self._apply_changes(model, ids, self._store_encoded)
+            self._reached = last
+        return count
+
+    def publish(self, model: ClusteringModel) -> int:
+        """Bring in the rest, and serve it: one row is written, and in it one cell decides."""
+        with self.changes.lease(self.name) as held:
+            ids, last = list_changed_ids(self.tables, self.name, self._reached)
+            count = self._apply_changes(
+                model, ids, lambda made: store_cells(self.tables, self.name, made)
+            )
+            moment = encode_utf8(self.changes.clock())
+            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": moment})])
+            self.changes.leases.check(held.lease)
+            if decode_int(held.cells, building_column(self.conf), -1) != self.timestamp:
+                raise LeaseConflictError(f"{self.name} was removed while it was rebuilt")
+            cells = {
+                served_column(self.conf): encode_utf8(self.timestamp),
+                processed_column(self.conf): moment,
+                building_column(self.conf): b"",
+            }
+            self.tables.put(COLLECTIONS, [(self.name.row, cells)])
+            _remove_followed_changes(self.changes, held, self.conf, last)
+        return count
+
+    def _apply_changes(
+        self, model: ClusteringModel, ids: Sequence[str], store_encoded: StoreEncoded
+    ) -> int:
+        for done, some in enumerate(iter_chunks(ids, 500)):
+            self.report("catch up", 500 * done, len(ids))
+            documents, encoded = load_current_documents(self.changes, self.name, some)
+            barred = find_excluded_labels(self.tables, self.stored, some)
+            placed = place_documents(model, documents, encoded, barred)
+            store_encoded(placed.encoded)
+            cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
+            alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
+            own = dict(zip([one.id for one in documents], placed.placements, strict=True))
+            before, after = relink_duplicates(self.tables, self.stored, some, own, alike, barred)
+            writes = PendingWrites()
+            add_moves(self.tables, self.stored, before, after, writes)
+            writes.apply(self.tables)
+        return len(ids)
+
+
+def load_current_documents(
+    changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
+) -> tuple[list[Document], EncodedCells]:
+    """Those of these documents that are there, as they are now, and what is kept encoded of them."""
+    rows = changes.tables.get_rows(
+        DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
+    )
+    return [parse_document(cells).document for cells in rows.values()], collect_encoded_cells(rows)
+
+
+def _remove_followed_changes(
+    changes: CollectionWriter, collection: LeasedCollection, conf: str, last_change: int
+) -> None:
+    """Changes nobody follows any more are removed."""
+    cells = {**collection.cells, building_column(conf): b"", served_column(conf): b"1"}
+    remove_changes(changes.tables, collection.name, find_oldest_needed(cells, last_change))
+
+
+def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
+    """How many terms some of the grouped documents have, and how many the dictionary leaves out."""
+    step = max(1, len(read.ids) // 500)
+    ids, languages = read.ids[::step], read.languages[::step]
+    some = [
+        Document(id_, text, language=language)
+        for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
+    ]
+    return count_known_terms(model, some)

@@ -1,0 +1,106 @@
+"""Dense vectors of documents: those they were posted with, and those a model made of their texts.
+
+Arithmetic starts threads when it is loaded: numpy and `packing` are imported where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+NUMBERS_MAX = 4096
+
+
+_NUMBER_BYTES = 4
+
+
+_LENGTH_OFF_MAX = 1e-3
+
+
+def encode_dense_vector(numbers: Sequence[float]) -> bytes:
+    """The cell `processing:vector_dense` of finite numbers that are not all 0; b"" of none."""
+    import numpy as np
+
+    from fonds.grouping.stored.packing import seal_payload
+
+    if not len(numbers):
+        return b""
+    long = np.asarray(numbers, dtype=np.float64)
+    long = long / np.abs(long).max()
+    return seal_payload(b"v", (long / np.linalg.norm(long)).astype("<f4").tobytes())
+
+
+def decode_dense_vector(value: bytes) -> NDArray[np.float32]:
+    """The numbers, none of b"". Raises DamagedInputError."""
+    import numpy as np
+
+    from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload
+
+    if not value:
+        return np.zeros(0, np.float32)
+    payload = open_payload(b"v", value, HEAD_BYTES + _NUMBER_BYTES * NUMBERS_MAX)
+    if not payload or len(payload) % _NUMBER_BYTES:
+        raise build_damaged_error(f"{len(payload)} bytes are no numbers of {_NUMBER_BYTES}")
+    numbers = np.frombuffer(payload, "<f4").astype(np.float32)
+    length = float(np.linalg.norm(numbers.astype(np.float64)))
+    if not abs(length - 1) <= _LENGTH_OFF_MAX:
+        raise build_damaged_error(f"a vector of length {length}")
+    return numbers
+
+
+MARK_BYTES = 8
+
+
+_KIND = b"e"
+
+
+_HALF_BYTES = 2
+
+
+_HALF_LENGTH_OFF_MAX = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedVector:
+    """A vector as it is kept: `version` of the model, `digest` of what it read, `numbers` as float32."""
+
+    version: bytes
+    digest: bytes
+    numbers: NDArray[np.float32]
+
+
+def hash_mark(data: bytes) -> bytes:
+    """Eight bytes that stand for what a model is, or for what it reads."""
+    return sha256(data).digest()[:MARK_BYTES]
+
+
+def encode_text_vector(version: bytes, digest: bytes, numbers: NDArray[np.float32]) -> bytes:
+    """The cell of a vector of length 1, or of zeros."""
+    from fonds.grouping.stored.packing import seal_payload
+
+    return seal_payload(_KIND, version + digest + numbers.astype("<f2").tobytes())
+
+
+def decode_text_vector(value: bytes) -> EncodedVector:
+    """What a cell holds. Raises DamagedInputError."""
+    import numpy as np
+
+    from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload
+
+    head = 2 * MARK_BYTES
+    payload = open_payload(_KIND, value, HEAD_BYTES + head + _HALF_BYTES * NUMBERS_MAX)
+    if len(payload) <= head or (len(payload) - head) % _HALF_BYTES:
+        raise build_damaged_error(
+            f"{len(payload)} bytes are no numbers of {_HALF_BYTES} behind {head}"
+        )
+    numbers = np.frombuffer(payload, "<f2", offset=head).astype(np.float32)
+    length = float(np.linalg.norm(numbers.astype(np.float64)))
+    if length != 0 and not abs(length - 1) <= _HALF_LENGTH_OFF_MAX:
+        raise build_damaged_error(f"a vector of length {length}")
+    return EncodedVector(payload[:MARK_BYTES], payload[MARK_BYTES:head], numbers)

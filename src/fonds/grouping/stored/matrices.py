@@ -1,0 +1,70 @@
+"""Matrices of a model (directions, centroids, evidence) as binary16, in chunks that are read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fonds.grouping.stored.chunks import CHUNK_MAX_BYTES, CHUNKS_MAX, list_pieces, number_pieces
+from fonds.grouping.stored.packing import (
+    build_damaged_error,
+    encode_varints,
+    open_payload,
+    read_varints,
+    seal_payload,
+)
+from fonds.model.vectors import Weights
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+ROWS_MAX = 10_000_000
+
+
+COLUMNS_MAX = 4096
+
+
+_ROOM = CHUNK_MAX_BYTES - 64 - 4 * COLUMNS_MAX
+
+
+def encode_matrix(matrix: Weights, version: int) -> list[bytes]:
+    """The cells of a matrix of float32, chunk after chunk; at least one."""
+    rows, columns = matrix.shape
+    scale = np.maximum(np.abs(matrix).max(axis=0, initial=0), np.finfo(np.float32).tiny)
+    at_once = max(1, _ROOM // max(2 * columns, 1))
+    coded = []
+    for first in range(0, max(rows, 1), at_once):
+        some = matrix[first : first + at_once]
+        head = encode_varints(np.array([version, first, len(some), rows, columns], dtype=np.int64))
+        values = (some / scale).astype("<f2").tobytes()
+        coded.append(seal_payload(b"m", head + scale.astype("<f4").tobytes() + values))
+    return number_pieces(coded)
+
+
+def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
+    """The matrix, float32, and the version of its dictionary. Raises DamagedInputError."""
+    parts: list[Weights] = []
+    shapes = set()
+    at = 0
+    for piece in list_pieces(chunks):
+        payload = open_payload(b"m", piece, CHUNK_MAX_BYTES)
+        head, start = read_varints(payload, 5)
+        version, first, count, rows, columns = (int(number) for number in head)
+        if rows > ROWS_MAX or columns > COLUMNS_MAX or first != at or count > rows - at:
+            raise build_damaged_error(f"rows {first} to {first + count} of {rows} by {columns}")
+        if len(payload) - start != 4 * columns + 2 * count * columns:
+            raise build_damaged_error("a matrix has other than the values it says")
+        scale = np.frombuffer(payload, "<f4", columns, start)
+        values = np.frombuffer(payload, "<f2", offset=start + 4 * columns)
+        parts.append(values.reshape(count, columns).astype(np.float32) * scale)
+        shapes.add((version, rows, columns))
+        at += count
+    if len(shapes) != 1 or at != rows or len(parts) > CHUNKS_MAX:
+        raise build_damaged_error("the chunks are of several matrices, or not all are there")
+    matrix = np.concatenate(parts)
+    if not bool(np.isfinite(matrix).all()):
+        raise build_damaged_error("a value is no number")
+    return matrix, version

@@ -1,0 +1,135 @@
+"""Whole numbers and weights as few bytes: varints and half-precision floats, many at once.
+
+Source: the varint of Protocol Buffers (seven bits a byte, the lowest first, the high bit where more
+follow); IEEE 754 binary16.
+
+Every stored value begins with eight bytes: `FG`, a letter for its kind, the version of its form, and the
+CRC-32 of what follows. Bound: linear in the bytes; a varint has at most nine.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+from fonds.model.vectors import Numbers, Weights
+
+MAGIC = b"FG"
+FORM_VERSION = 1
+HEAD_BYTES = 8
+VARINT_MAX_BYTES = 9
+NUMBER_MAX = 2**63 - 1
+SMALL_COUNT_MAX = 300
+
+
+def seal_payload(kind: bytes, payload: bytes) -> bytes:
+    """`payload` behind its head; `kind` is one byte."""
+    return (
+        MAGIC + kind + bytes([FORM_VERSION]) + zlib.crc32(payload).to_bytes(4, "little") + payload
+    )
+
+
+def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
+    """The payload of a stored value. Raises DamagedInputError where it is another's, altered or too
+    long."""
+    if len(value) > max_bytes:
+        raise build_damaged_error(f"{len(value)} bytes, where {max_bytes} is the most")
+    if value[:3] != MAGIC + kind:
+        raise build_damaged_error(f"it begins with {value[:4]!r}, not with {MAGIC + kind!r}")
+    if value[3:4] != bytes([FORM_VERSION]):
+        raise build_damaged_error(f"its form is {value[3:4]!r}; this program reads {FORM_VERSION}")
+    payload = value[HEAD_BYTES:]
+    if value[4:HEAD_BYTES] != zlib.crc32(payload).to_bytes(4, "little"):
+        raise build_damaged_error("its checksum is wrong")
+    return payload
+
+
+def encode_varints(numbers: NDArray[Any]) -> bytes:
+    """Whole numbers from 0 to 2^63 - 1 as varints, one after the other."""
+    if len(numbers) <= SMALL_COUNT_MAX:
+        return _encode_few_varints(numbers.tolist())
+    left = np.asarray(numbers, dtype=np.uint64)
+    bits = np.ones(len(left), dtype=np.int64)
+    for step in range(1, VARINT_MAX_BYTES):
+        bits += left >> np.uint64(7 * step) != 0
+    starts = np.cumsum(bits) - bits
+    out = np.zeros(int(bits.sum()), dtype=np.uint8)
+    for step in range(int(bits.max(initial=0))):
+        longer = bits > step
+        septet = (left[longer] >> np.uint64(7 * step)).astype(np.uint8) & 0x7F
+        more = (bits[longer] > step + 1).astype(np.uint8) << 7
+        out[starts[longer] + step] = septet | more
+    return out.tobytes()
+
+
+def _encode_few_varints(numbers: list[int]) -> bytes:
+    """The same one by one: for as many as a short text has terms, arrays cost ten times as much."""
+    out = bytearray()
+    for left in numbers:
+        number = int(left)
+        while number >= 0x80:
+            out.append(number & 0x7F | 0x80)
+            number >>= 7
+        out.append(number)
+    return bytes(out)
+
+
+def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
+    """`count` varints from `start` on, and where they end. Raises DamagedInputError."""
+    if count < 0 or count > len(data) - start:
+        raise build_damaged_error(f"{count} numbers are promised in {len(data) - start} bytes")
+    if count == 0:
+        return np.zeros(0, dtype=np.int64), start
+    window = np.frombuffer(data, dtype=np.uint8, offset=start)[: count * VARINT_MAX_BYTES]
+    ends = np.flatnonzero(window < 0x80)[:count]
+    if len(ends) < count:
+        raise build_damaged_error("a number has no end")
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - begins + 1
+    if int(lengths.max()) > VARINT_MAX_BYTES:
+        raise build_damaged_error(f"a number has over {VARINT_MAX_BYTES} bytes")
+    if bool(np.any((window[ends] == 0) & (lengths > 1))):
+        raise build_damaged_error("a number is written longer than it is")
+    used = window[: int(ends[-1]) + 1].astype(np.int64) & 0x7F
+    places = np.arange(len(used)) - np.repeat(begins, lengths)
+    return np.add.reduceat(used << (7 * places), begins), start + len(used)
+
+
+def encode_gaps(ascending: Numbers) -> Numbers:
+    """The first number, then how far each is beyond the one before, less one."""
+    return np.diff(ascending, prepend=-1) - 1
+
+
+def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
+    """What `encode_gaps` was made of. Raises DamagedInputError beyond `number_max`."""
+    if len(steps) and int(steps.max()) > number_max:
+        raise build_damaged_error(f"a number is over {number_max}")
+    numbers = np.cumsum(steps + 1) - 1
+    if len(numbers) and not (0 <= int(numbers[-1]) <= number_max and int(numbers.min()) >= 0):
+        raise build_damaged_error(f"a number is over {number_max}")
+    return numbers
+
+
+def encode_half_floats(weights: Weights) -> bytes:
+    """Weights as little-endian binary16, each a thousandth exact."""
+    return np.asarray(weights, dtype="<f2").tobytes()
+
+
+def read_halves(data: bytes, count: int, start: int) -> Weights:
+    """`count` weights that end the data. Raises DamagedInputError for other than positive numbers."""
+    if len(data) - start != 2 * count:
+        raise build_damaged_error(f"{count} weights are promised in {len(data) - start} bytes")
+    weights = np.frombuffer(data, dtype="<f2", offset=start).astype(np.float32)
+    if not bool(np.all(np.isfinite(weights) & (weights > 0))):
+        raise build_damaged_error("a weight is not a positive number")
+    return weights
+
+
+def build_damaged_error(reason: str) -> DamagedInputError:
+    """The error of a stored value that cannot be what was written."""
+    return DamagedInputError(Reason.DAMAGED_RECORD, f"a stored value of a grouping: {reason}")

@@ -1,0 +1,102 @@
+"""`vector_idf` and `vector_tfidf`: the sparse vectors of one document, over its collection's dictionary.
+
+`vector_idf` keeps how often each term stands in the document: with the dictionary's document counts, from
+which every idf follows, nothing else has to be kept. `vector_tfidf` is the same vector weighted, of length
+1.
+
+Payload: varints for the dictionary's version, the number of features, and the gaps between the features;
+then the frequencies as varints, or the weights as binary16. Bound: 1,000,000 features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fonds.grouping.stored.packing import (
+    HEAD_BYTES,
+    build_damaged_error,
+    decode_gaps,
+    encode_gaps,
+    encode_half_floats,
+    encode_varints,
+    open_payload,
+    read_halves,
+    read_varints,
+    seal_payload,
+)
+from fonds.model.vectors import Numbers, Vector
+
+FEATURES_MAX = 1_000_000
+FEATURE_MAX = 2**31 - 1
+FREQUENCY_MAX = 2**24
+"""Whole numbers up to here are exact as float32."""
+_MAX_BYTES = HEAD_BYTES + 20 + 9 * FEATURES_MAX
+
+
+def encode_idf_vector(vector: Vector) -> bytes:
+    """The cell `processing:vector_idf` of a vector of term frequencies."""
+    frequencies = np.minimum(vector.values, FREQUENCY_MAX).astype(np.int64)
+    return seal_payload(b"f", _encode_features(vector) + encode_varints(frequencies - 1))
+
+
+def decode_idf_vector(value: bytes) -> Vector:
+    """Term frequencies. Raises DamagedInputError."""
+    payload = open_payload(b"f", value, _MAX_BYTES)
+    version, features, at = _read_features(payload)
+    frequencies, end = read_varints(payload, len(features), at)
+    if end != len(payload):
+        raise build_damaged_error("something follows the frequencies")
+    if len(frequencies) and int(frequencies.max()) >= FREQUENCY_MAX:
+        raise build_damaged_error("a term stands more often than a document is long")
+    return Vector(version, features, (frequencies + 1).astype(np.float32))
+
+
+def encode_tfidf_vector(vector: Vector) -> bytes:
+    """The cell `processing:vector_tfidf`; weights are kept to three digits, and none becomes 0."""
+    smallest = np.float32(np.finfo(np.float16).smallest_subnormal)
+    return seal_payload(
+        b"w", _encode_features(vector) + encode_half_floats(np.maximum(vector.values, smallest))
+    )
+
+
+def decode_tfidf_vector(value: bytes) -> Vector:
+    """Weights. Raises DamagedInputError."""
+    payload = open_payload(b"w", value, _MAX_BYTES)
+    version, features, at = _read_features(payload)
+    return Vector(version, features, read_halves(payload, len(features), at))
+
+
+def _encode_features(vector: Vector) -> bytes:
+    head = np.array([vector.version, len(vector.features)], dtype=np.int64)
+    return encode_varints(head) + encode_varints(encode_gaps(vector.features))
+
+
+def _read_features(payload: bytes) -> tuple[int, Numbers, int]:
+    head, at = read_varints(payload, 2)
+    if int(head[1]) > FEATURES_MAX:
+        raise build_damaged_error(f"{head[1]} features, where {FEATURES_MAX} is the most")
+    steps, at = read_varints(payload, int(head[1]), at)
+    return int(head[0]), decode_gaps(steps, FEATURE_MAX), at
+
+
+# `vector_dense`: the vector a document was posted with, made by whatever model its application has.
+#
+# Payload: the numbers as binary32, little-endian; they are of length 1, since only the direction counts.
+# Bound: 4,096 numbers. Arithmetic starts threads when it is loaded; who only asks for bounds loads none.
+
+
+# `vector_<encoder>`: what a model made of a document's text, kept so that it is not made again.
+#
+# Payload: eight bytes that say which model made it, and how; eight of a digest of what it read; the
+# numbers as binary16, little-endian, of length 1, or all 0 of a text of nothing. A cell whose first
+# sixteen bytes are those of a model and of a text holds for them, wherever it is found. Bound: 4,096
+# numbers. Arithmetic starts threads when it is loaded; who only names the columns loads none.
+
+
+# Matrices of a model (directions, centroids, evidence) as binary16, in chunks that can each be read alone.
+#
+# Payload of a chunk: varints for the dictionary's version, the first row, the rows here, the rows in all and
+# the columns; then the values row by row, little-endian. Each column is divided by its largest magnitude,
+# which stands before the values as binary32, so that small numbers keep three digits.
+#
+# Bound: 10,000,000 rows, 4,096 columns, 8 MiB a chunk.

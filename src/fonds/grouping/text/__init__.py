@@ -1,1 +1,0 @@
-"""Texts to terms: words by language, counted, with near-duplicates found."""

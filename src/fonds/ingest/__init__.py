@@ -1,0 +1,1 @@
+"""From paths, lists and indexes to files in the stores."""

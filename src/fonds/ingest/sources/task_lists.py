@@ -1,0 +1,160 @@
+"""Captures out of JSON lines that say where files are, and where other programs' tasks may lead.
+
+A line is a work object (`queues/messages/work_objects.py`). Files and WARCs are looked for below a base,
+never where a line says that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fonds.ingest.sources.indexes import (
+    build_damaged_capture,
+    find_below,
+    is_file,
+    normalize_warc_name,
+    read_lines,
+)
+from fonds.model.capture import Capture, Place, PlaceKind, parse_datetime14
+from fonds.model.disposition import Reason
+from fonds.model.errors import PermanentError, cause_of
+from fonds.model.keys import encode_sha1_base32
+from fonds.model.rows import InputRow
+from fonds.model.task import Task
+from fonds.queues.messages.work_objects import read_task
+
+
+def read_tasks(
+    path: Path, row: InputRow, collection: str, base: str, follow: bool = False
+) -> Iterator[Capture | Mapping[str, int] | int]:
+    """One capture a line, also for a line that cannot be understood; positions are line numbers.
+
+    Files and WARCs are looked for below `base`, or beside the list.
+    """
+
+    def entry(line: bytes, number: int) -> Capture | None:
+        return (
+            _build_capture(line, row, collection, path, number, base, follow)
+            if line.strip()
+            else None
+        )
+
+    yield from read_lines(path, row, collection, entry)
+
+
+def _build_capture(
+    line: bytes,
+    row: InputRow,
+    collection: str,
+    path: Path,
+    number: int,
+    base: str,
+    follow: bool,
+) -> Capture:
+    try:
+        task = read_task(line)
+        place = _build_place(task, path.parent, base, follow)
+    except ValueError as error:
+        detail = f"line {number + 1}: {error}"
+        return build_damaged_capture(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
+    except PermanentError as error:
+        detail = f"line {number + 1}: {error.detail}"
+        return build_damaged_capture(row, collection, path, number, error.reason, detail)
+    return Capture(
+        id=f"{row.input_id}-{number:012x}",
+        input_id=row.input_id,
+        place=place,
+        url=_choose_url(task, place),
+        captured_at=parse_datetime14(task.datetime14) if task.datetime14 else row.updated,
+        record_type="file" if place.kind is PlaceKind.FILE else "response",
+        collection=collection,
+        mime=task.mime,
+        digest=encode_sha1_base32(bytes.fromhex(task.sha1hex)) if task.sha1hex else None,
+    )
+
+
+def _choose_url(task: Task, place: Place) -> str:
+    if task.kind is PlaceKind.FILE and not task.url:
+        return Path(place.path).absolute().as_uri()
+    return task.address
+
+
+def _build_place(task: Task, folder: Path, base: str, follow: bool) -> Place:
+    """Where the bytes are, with local names below `base`, or else `folder`. Raises ValueError."""
+    if task.kind is PlaceKind.WARC:
+        found = _resolve_below(task.path, folder, base, follow)
+        return _build_warc_place(task, found)
+    if task.kind is PlaceKind.FILE:
+        return Place(PlaceKind.FILE, _resolve_below(task.path, folder, base, follow))
+    return Place(task.kind, task.place)
+
+
+def _build_warc_place(task: Task, path: str) -> Place:
+    name = normalize_warc_name(task.path)
+    return Place(PlaceKind.WARC, path, task.offset, task.size_bytes, name=name)
+
+
+def _resolve_below(name: str, folder: Path, base: str, follow: bool) -> str:
+    found = find_below(name, folder, base, follow)
+    if found is None:
+        raise ValueError(f"{name!r} names no file")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlaces:
+    """Where other programs' tasks may lead: what they name is theirs to say, where it is looked for ours.
+
+    WARCs are below `warc_base` (folder or URL), else below `folder`; loose files below `folder` alone.
+    Both empty: no file of this machine is read. Without a base, a capture whose WARC is not below the
+    folder is asked of the web archive, where the task says its time.
+    """
+
+    warc_base: str
+    folder: str
+    follows_links: bool = False
+
+    def __call__(self, task: Task) -> tuple[Place, str]:
+        """The place, and the URL its capture goes by.
+
+        Raises PermanentError (`unreadable-source`) with a sentence for what is refused.
+        """
+        place = self._build_place(task)
+        return place, _choose_url(task, place)
+
+    def _build_place(self, task: Task) -> Place:
+        if task.kind is PlaceKind.FILE:
+            return Place(PlaceKind.FILE, self._resolve_allowed(task.path))
+        if task.kind is not PlaceKind.WARC:
+            return Place(task.kind, task.place)
+        if self.warc_base:
+            found = find_below(task.path, Path(), self.warc_base, self.follows_links)
+            if found is None:
+                raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
+            return _build_warc_place(task, found)
+        try:
+            found = self._resolve_allowed(task.path)
+            if is_file(Path(found)) or not task.datetime14:
+                return _build_warc_place(task, found)
+        except PermanentError:
+            if not task.datetime14:
+                raise
+        return Place(PlaceKind.REPLAY, f"{task.datetime14}/{task.url}")
+
+    def _resolve_allowed(self, name: str) -> str:
+        """A path of this machine, links resolved, that lies below the folder."""
+        if not self.folder:
+            told = f"{name[:200]!r} is a file of this machine; set elsewhere.task_folder to allow a folder"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+        try:
+            base = Path(self.folder).expanduser().resolve()
+            found = (base / name).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            told = f"{name[:200]!r} names no file: {cause_of(error)}"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
+        if not found.is_relative_to(base):
+            told = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+        return str(found)

@@ -1,0 +1,252 @@
+"""Captures out of a ZIP: PDFs, pages, and the WARCs of a WACZ."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import shutil
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, BinaryIO, cast
+
+from fonds.ingest.sources.container import Container, detect_container, is_archive_name
+from fonds.ingest.sources.warcs import WARCS, read_warc
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason
+from fonds.model.errors import find_shortage
+from fonds.model.rows import InputRow
+from fonds.urls.parts import member_url
+
+# A stretch of an open file as a file of its own: a WARC stored in a ZIP without compression.
+
+
+class Window(io.RawIOBase):
+    """Bytes `start` to `start + size` of `stream`, read and sought as if they were all there is."""
+
+    def __init__(self, stream: BinaryIO, start_bytes: int, size_bytes: int) -> None:
+        self._stream = stream
+        self._start = start_bytes
+        self._size = size_bytes
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def tell(self) -> int:
+        """The position in the window, in bytes."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move within the window; past its end is allowed and reads nothing."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]
+        """Fill `buffer` from the window."""
+        self._stream.seek(self._start + self._position)
+        data = self._stream.read(max(0, min(len(buffer), self._size - self._position)))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+MEMBERS_MAX = 100_000
+RATIO_MAX = 200
+UNPACKED_MAX_BYTES = 16 * 1024**3
+HEAD_BYTES = 64 * 1024
+ENCRYPTED_FLAG = 0x1
+LOCAL_HEADER_BYTES = 30
+# What reading a damaged member raises; the unpackers of the standard library each have their own.
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
+
+
+def read_zip(
+    path: Path, row: InputRow, collection: str, inbox: Path
+) -> Iterator[Capture | Mapping[str, int] | int]:
+    """One capture a member, those of its WARCs instead of the WARC; positions are member numbers."""
+    reading = _OpenZip(path, row, collection, inbox)
+    try:
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if len(members) > MEMBERS_MAX:
+                yield reading.build_damaged(None, Reason.BOMB, f"over {MEMBERS_MAX} members")
+                return
+            for number, member in enumerate(members):
+                if number >= row.position:
+                    yield number
+                    yield from _iter_member(reading, stream, archive, _ZipMember(number, member))
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError) as error:
+        yield reading.build_damaged(None, Reason.DAMAGED_RECORD, f"not a whole ZIP: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _ZipMember:
+    number: int
+    info: zipfile.ZipInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenZip:
+    """The ZIP that is read: what all its captures have in common."""
+
+    path: Path
+    row: InputRow
+    collection: str
+    inbox: Path
+
+    def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
+        """A capture that says what cannot be read: a member, or for None the ZIP."""
+        where = "whole" if member is None else f"{member.number:012x}"
+        return Capture(
+            id=f"{self.row.input_id}-{where}-damage",
+            input_id=self.row.input_id,
+            place=Place(PlaceKind.FILE, str(self.path)),
+            url=self.path.as_uri(),
+            captured_at=self.row.updated,
+            record_type="damage",
+            collection=self.collection,
+            damage=detail,
+            damage_reason=reason,
+        )
+
+    def build_loose(self, member: _ZipMember) -> Capture:
+        """A member that is a file by itself."""
+        info = member.info
+        try:
+            moment = datetime(*info.date_time, tzinfo=UTC)
+        except ValueError:
+            moment = self.row.updated
+        return Capture(
+            id=f"{self.row.input_id}-{member.number:012x}",
+            input_id=self.row.input_id,
+            place=Place(
+                PlaceKind.ZIP, str(self.path), size_bytes=info.compress_size, member=info.filename
+            ),
+            url=member_url(self.path.as_uri(), info.filename),
+            captured_at=moment,
+            record_type="file",
+            collection=self.collection,
+        )
+
+    def iter_records(
+        self, stream: BinaryIO, path: Path, base_bytes: int, prefix: str | None = None
+    ) -> Iterator[Capture | Mapping[str, int]]:
+        """The records of a WARC inside, without its positions: a ZIP goes on from member to member."""
+        whole = replace(self.row, position=0)
+        for found in read_warc(stream, whole, self.collection, path, base_bytes=base_bytes):
+            if isinstance(found, Capture):
+                yield (
+                    found
+                    if prefix is None
+                    else replace(found, id=self._build_member_id(found.id, prefix))
+                )
+            elif isinstance(found, Mapping):
+                yield found
+
+    def _build_member_id(self, capture_id: str, prefix: str) -> str:
+        """Ids of records of an unpacked member: two members may have records at the same offset."""
+        return prefix + capture_id.removeprefix(self.row.input_id)
+
+
+def _iter_member(
+    reading: _OpenZip, stream: IO[bytes], archive: zipfile.ZipFile, member: _ZipMember
+) -> Iterator[Capture | Mapping[str, int]]:
+    name = member.info.filename
+    if member.info.flag_bits & ENCRYPTED_FLAG:
+        yield reading.build_damaged(member, Reason.UNREADABLE_SOURCE, f"{name} is encrypted")
+        return
+    if archive.getinfo(name) is not member.info:
+        detail = f"{name} is hidden by a later member of the same name"
+        yield reading.build_damaged(member, Reason.UNREADABLE_SOURCE, detail)
+        return
+    try:
+        is_empty = True
+        for found in _iter_member_captures(reading, stream, archive, member):
+            is_empty = False
+            yield found
+        if is_empty:
+            yield reading.build_damaged(member, Reason.EMPTY_BODY, f"{name} holds no record")
+    except UNREADABLE as error:
+        if (short := find_shortage(error)) is not None:
+            raise short from error
+        yield reading.build_damaged(member, Reason.DAMAGED_RECORD, f"{name}: {error}")
+
+
+def _iter_member_captures(
+    reading: _OpenZip, stream: IO[bytes], archive: zipfile.ZipFile, member: _ZipMember
+) -> Iterator[Capture | Mapping[str, int]]:
+    """What lies in one member. Raises one of UNREADABLE when its bytes are damaged."""
+    info, row = member.info, reading.row
+    with archive.open(info) as unpacked:
+        head = unpacked.read(HEAD_BYTES)
+    kind = detect_container(head)
+    is_warc = kind in WARCS or (kind is None and is_archive_name(info.filename))
+    if kind is Container.ZIP and _is_nested(info.filename, head):
+        detail = f"{info.filename} is a ZIP in a ZIP: take it out, and take it in by itself"
+        yield reading.build_damaged(member, Reason.UNREADABLE_SOURCE, detail)
+    elif not is_warc:
+        yield reading.build_loose(member)
+    elif info.compress_type == zipfile.ZIP_STORED:
+        base_bytes = _find_data_offset(stream, info)
+        window = cast(BinaryIO, Window(cast(BinaryIO, stream), base_bytes, info.file_size))
+        yield from reading.iter_records(window, reading.path, base_bytes)
+    elif info.file_size > min(UNPACKED_MAX_BYTES, RATIO_MAX * max(info.compress_size, 1)):
+        detail = f"{info.filename} would unpack to {info.file_size} bytes"
+        yield reading.build_damaged(member, Reason.BOMB, detail)
+    else:
+        kept = _unpack_member(
+            archive, info, reading.inbox / f"{row.input_id}-{member.number:06d}.warc"
+        )
+        with kept.open("rb") as records:
+            yield from reading.iter_records(records, kept, 0, f"{row.input_id}.{member.number}")
+
+
+def _is_nested(name: str, head: bytes) -> bool:
+    """Whether a ZIP within is one to look into: office documents and others are ZIPs too."""
+    return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
+
+
+def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
+    """Where a stored member's bytes begin: behind its local header, whose lengths are its own."""
+    stream.seek(member.header_offset)
+    header = stream.read(LOCAL_HEADER_BYTES)
+    name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
+    return member.header_offset + LOCAL_HEADER_BYTES + int(name_bytes) + int(extra_bytes)
+
+
+def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
+    """The member as a file of the inbox, written once and kept. Raises OSError."""
+    if target.exists() and target.stat().st_size == member.file_size:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(".part")
+    try:
+        with archive.open(member) as unpacked, partial.open("wb") as out:
+            shutil.copyfileobj(unpacked, out)
+        partial.replace(target)
+    except OSError as error:
+        error.filename = error.filename or str(target)
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+    return target

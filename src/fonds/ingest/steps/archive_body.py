@@ -1,0 +1,252 @@
+"""archive_body: bodies that lie in no WARC yet into files of ours, and their place into the books."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from fonds.archive.table_places import (
+    build_cdx_row,
+    build_first_cells,
+    build_later_cells,
+    get_status,
+)
+from fonds.ingest.steps.persist_file import find_crawler_files, update_capture_counts
+from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
+from fonds.model.capture import (
+    REVISIT_MIME,
+    Capture,
+    PlaceKind,
+    RssEntry,
+    format_datetime14,
+    parse_datetime14,
+)
+from fonds.model.disposition import Reason, defer
+from fonds.model.errors import TransientError
+from fonds.model.file import UnparsedPage
+from fonds.model.rows import ArchivingLeaseRow, CdxRow, EntryRow, FetchedPageRow
+from fonds.model.step import Output, Result
+from fonds.model.story import Story, UnarchivedBody
+from fonds.ports import Archive, Blobs, Records, Table
+from fonds.queues.messages.envelope import encode_story
+from fonds.stores.journal_table.cells import F_C, parse_first_archived
+from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
+
+# Which captures are being archived by whom: rows, so that of several who have one in hand one writes it.
+
+
+ABANDONED = timedelta(minutes=10)
+"""A claim so old is nobody's, where it cannot be told whether its process has ended."""
+
+
+@contextmanager
+def lease_for_archiving(
+    records: Records, now: datetime, capture_ids: Sequence[str]
+) -> Iterator[set[str]]:
+    """Those of the captures that nobody else archives meanwhile; they are anybody's again afterwards.
+
+    Whether one is archived is to be asked inside: whoever had it before has written its row of `cdx`. Each
+    batch claims for itself: two threads of a process may have one capture in hand.
+    """
+    claimant, wanted = create_worker_name(), list(dict.fromkeys(capture_ids))
+    records.put([ArchivingLeaseRow(one, claimant, now) for one in wanted], replace=False)
+    try:
+        yield _lease_captures(records, wanted, claimant, now)
+    finally:
+        with suppress(TransientError):
+            _release(records, wanted, claimant)
+
+
+def _lease_captures(
+    records: Records, capture_ids: Sequence[str], holder_name: str, now: datetime
+) -> set[str]:
+    there = records.get(ArchivingLeaseRow, capture_ids)
+    ours = {row.capture_id for row in there if row.claimed_by == holder_name}
+    for row in there:
+        if row.capture_id not in ours and _is_abandoned(row, now):
+            values = {"claimed_by": holder_name, "claimed_at": now}
+            still = {"claimed_by": row.claimed_by}
+            if records.change(ArchivingLeaseRow, [row.capture_id], values, still):
+                ours.add(row.capture_id)
+    return ours
+
+
+def _release(records: Records, capture_ids: Sequence[str], holder_name: str) -> None:
+    there = records.get(ArchivingLeaseRow, capture_ids)
+    records.delete(
+        ArchivingLeaseRow, [row.capture_id for row in there if row.claimed_by == holder_name]
+    )
+
+
+def _is_abandoned(row: ArchivingLeaseRow, now: datetime) -> bool:
+    return is_process_gone(row.claimed_by) or now - row.claimed_at > ABANDONED
+
+
+TOGETHER_MAX_BYTES = 64 * 1024**2
+RETRY_S = 2.0
+DONE = Result()
+ELSEWHERE = Result(defer(Reason.NOT_YET, "another process archives it now", RETRY_S))
+
+
+EMITS = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveBodyStep:
+    """Writes each capture once: what `cdx` already names is not written again, and of several processes that
+    have the same capture in hand, as two pipelines may, one writes it and the others come again.
+
+    `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
+    """
+
+    archive: Archive
+    records: Records
+    table: Table
+    blobs: Blobs
+    journal: str
+    clock: Callable[[], datetime]
+    prefix: str = ""
+
+    def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
+        """Durable in the WARC before its place is written down, both before the spool forgets what was there,
+        and all of it before the message is settled."""
+        ids = [item.capture.id for item in items]
+        with lease_for_archiving(self.records, self.clock(), ids) as claimed:
+            there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
+            # A message may come twice in one batch.
+            fresh = {item.capture.id: item for item in items if item.capture.id in claimed - there}
+            for some in _batch_by_size(list(fresh.values())):
+                self._archive(some)
+        archived = claimed | there
+        self._clear_spool([item.capture for item in items if item.capture.id in archived])
+        return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
+
+    def _archive(self, items: Sequence[UnarchivedBody]) -> None:
+        first = self._find_originals(items)
+        entries = [self._build_entry(item, first) for item in items]
+        self._record_places(items, entries, self.archive.write(entries))
+        met = [item.file.sha1 for item in items]
+        update_capture_counts(self.table, self.records, self.journal, met)
+
+    def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
+        """The captures that brought these bytes first, by their ids.
+
+        As `f:c` of the file says; a page we fetched goes by the address it came from in the end. Of one
+        that is not in the table yet the books are asked, whichever pipeline it came into.
+        """
+        owners = {item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of}
+        if not owners:
+            return {}
+        cells = self.table.get(self.journal, list(owners.values()), [F_C])
+        said = {one: parse_first_archived(cells.get(key, {})) for one, key in owners.items()}
+        found = {one: known for one, known in said.items() if known is not None}
+        absent = [one for one in owners if one not in found]
+        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
+        found |= {
+            row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
+            for row in entered
+            if row.seen
+        }
+        fetched = self.records.get(FetchedPageRow, list(owners))
+        return found | {
+            row.capture_id: _build_original(row, found.get(row.capture_id)) for row in fetched
+        }
+
+    def _clear_spool(self, captures: Sequence[Capture]) -> None:
+        """The spool needs no more what lies in a WARC."""
+        spooled = [one for one in captures if one.place.kind is PlaceKind.SPOOL]
+        if spooled:
+            self.blobs.delete([one.place.path for one in spooled])
+            self.records.change(FetchedPageRow, [one.id for one in spooled], {"in_spool": False})
+
+    def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
+        capture = item.capture
+        payload = self.archive.read(capture.place, item.file.sha1)
+        told = item.story
+        if told is None and payload.exchange is not None:
+            told = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
+        return ArchiveEntry(
+            capture_id=capture.id,
+            url=capture.url,
+            captured_at=capture.captured_at,
+            mime=item.file.mime,
+            body=payload.body,
+            http=payload.http,
+            metadata_json=msgspec.json.encode(encode_story(told)) if told else None,
+            original=first.get(item.repeat_of or ""),
+            exchange=payload.exchange,
+            prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
+        )
+
+    def _record_places(
+        self,
+        items: Sequence[UnarchivedBody],
+        entries: Sequence[ArchiveEntry],
+        archived: Sequence[ArchivedRecord],
+    ) -> None:
+        now, rows, cells = self.clock(), [], []
+        crawlers = find_crawler_files(self.records, [item.file.sha1 for item in items])
+        for item, entry, there in zip(items, entries, archived, strict=True):
+            place = there.place
+            row = replace(
+                build_cdx_row(item.capture, item.file, place, now), status=get_status(entry.http)
+            )
+            rows.append(row if entry.original is None else replace(row, mimetype=REVISIT_MIME))
+            if item.repeat_of is None:
+                if item.file.sha1 in crawlers:
+                    first = build_later_cells(item.capture, place)
+                else:
+                    first = build_first_cells(item.capture, place, there.record_id)
+                cells.append((build_row_key(item.file.sha1), first))
+            else:
+                key = build_alternate_key(item.file.sha1, item.capture.id)
+                cells.append((key, build_later_cells(item.capture, place)))
+        self.table.put(self.journal, cells)
+        self.records.put(rows)
+
+
+def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> OriginalCapture:
+    """A page we fetched, to the fraction of a second; its record's id where `f:c` is of the same capture."""
+    there = (row.final_url, format_datetime14(row.fetched))
+    same = recorded is not None and (recorded.url, format_datetime14(recorded.captured_at)) == there
+    return OriginalCapture(
+        row.final_url, row.fetched, recorded.record_id if recorded and same else None
+    )
+
+
+def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedBody]]:
+    """Groups whose bodies fit into memory together; a larger body stands alone."""
+    group: list[UnarchivedBody] = []
+    size_bytes = 0
+    for item in items:
+        if group and size_bytes + item.file.size > TOGETHER_MAX_BYTES:
+            yield group
+            group, size_bytes = [], 0
+        group.append(item)
+        size_bytes += item.file.size
+    if group:
+        yield group
+
+
+# archive_unparsed: a page goes to the archive as it is, in pipelines that parse nothing.
+
+
+ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveUnparsedStep:
+    """What lies in a WARC stays there, unless bodies are to be copied."""
+
+    copies_bodies: bool
+
+    def __call__(self, item: UnparsedPage) -> Result:
+        """Its body, if it lies in no WARC yet."""
+        if item.capture.place.kind is PlaceKind.WARC and not self.copies_bodies:
+            return Result()
+        return Result(items=(UnarchivedBody(item.capture, item.file),))

@@ -1,0 +1,139 @@
+"""extract_pdf: text, metadata and thumbnails of one PDF, read in an isolated process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fonds.model.disposition import Disposition, Reason
+from fonds.model.errors import ChildError, FaultError, PermanentError
+from fonds.model.file import UnextractedPdf
+from fonds.model.pdf import (
+    PAGE0_FORM,
+    PdfExtraction,
+    PdfStatus,
+    PdfText,
+    Thumbnail,
+    build_ending,
+)
+from fonds.model.step import Output, Result
+from fonds.model.story import UnarchivedBody
+from fonds.model.task import Task
+from fonds.pipelines.runtime.task_results import (
+    MissingPdfReason,
+    build_lost_capture,
+    register_then_run,
+)
+from fonds.ports import Archive
+
+_STATUS_BY_REASON = {
+    Reason.TIMEOUT: PdfStatus.ERROR_TIMEOUT,
+    Reason.OUT_OF_MEMORY: PdfStatus.ERROR_MEMORY,
+    Reason.CRASHED_READER: PdfStatus.ERROR_CRASH,
+}
+_STATUS_BY_MISSING_REASON = {
+    MissingPdfReason.NOT_PDF: PdfStatus.NOT_PDF,
+    MissingPdfReason.EMPTY: PdfStatus.EMPTY_BLOB,
+    MissingPdfReason.TOO_LARGE: PdfStatus.TOO_LARGE,
+    MissingPdfReason.SOURCE: PdfStatus.ERROR_SOURCE,
+}
+_TRACE_MAX_CHARS = 2_000
+
+
+EMITS = (Output(PdfText), Output(Thumbnail), Output(UnarchivedBody))
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractPdfStep:
+    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
+
+    `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
+    `remember` says how a PDF ends that needs no reading, before its bytes are fetched. `take_in` makes
+    known work of another program's task, an Unextracted and what else is to be done about the file; what
+    comes as known work it checks.
+    """
+
+    archive: Archive
+    extract: Callable[[bytes], PdfExtraction]
+    salvage: Callable[[bytes], PdfExtraction]
+    pdf_extractor: str
+    remember: Callable[[UnextractedPdf], Disposition | None]
+    take_in: Callable[[Task | UnextractedPdf], Result]
+
+    def __call__(self, item: UnextractedPdf | Task) -> Result:
+        """A PdfText whatever happened, unless all is known already; and the pictures of page 0.
+
+        The pictures come first: where the text has arrived, they are on their way too. A task that states
+        a SHA-1 and leads to no PDF has a PdfText that says why. Raises PermanentError for other work that
+        is refused.
+        """
+        return register_then_run(
+            self.take_in, item, UnextractedPdf, self._extract, self._build_missing
+        )
+
+    def _build_missing(
+        self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
+    ) -> PdfText:
+        """Return the result of a task whose PDF could not be had."""
+        return PdfText(
+            sha1hex=sha1hex,
+            status=_STATUS_BY_MISSING_REASON[lack],
+            text=None,
+            page0_thumbnail=False,
+            meta_xml=None,
+            pdf_info=None,
+            pdf_extra=None,
+            file_meta=None,
+            source=build_lost_capture(task),
+            extractor=self.pdf_extractor,
+            error_msg=message,
+        )
+
+    def _extract(self, item: UnextractedPdf) -> Result:
+        known = self.remember(item)
+        if known is not None:
+            return Result(known)
+        try:
+            payload = self.archive.read(item.capture.place, item.file.sha1)
+        except PermanentError as error:
+            lost = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
+            ended = replace(build_ending(lost.status, error.detail), reason=error.reason)
+            return Result(ended, (self._build_text(item, lost),))
+        found = self._read(payload.body)
+        pictures = tuple(
+            Thumbnail(item.file.sha1, form, image) for form, image in found.thumbnails.items()
+        )
+        return Result(
+            build_ending(found.status, found.error_msg), (*pictures, self._build_text(item, found))
+        )
+
+    def _build_text(self, item: UnextractedPdf, extraction: PdfExtraction) -> PdfText:
+        return PdfText(
+            sha1hex=item.file.sha1,
+            status=extraction.status,
+            text=extraction.text,
+            page0_thumbnail=PAGE0_FORM in extraction.thumbnails,
+            meta_xml=extraction.meta_xml,
+            pdf_info=extraction.pdf_info,
+            pdf_extra=extraction.pdf_extra,
+            file_meta=item.file,
+            source=item.capture,
+            extractor=self.pdf_extractor,
+            error_msg=extraction.error_msg,
+        )
+
+    def _read(self, body: bytes) -> PdfExtraction:
+        """What could be had: everything, else the metadata, else only how reading ended."""
+        try:
+            return self.extract(body)
+        except FaultError as fault:
+            told = str(fault)[-_TRACE_MAX_CHARS:]
+            return PdfExtraction(PdfStatus.ERROR_INTERNAL, error_msg=told)
+        except ChildError as error:
+            status = _STATUS_BY_REASON.get(error.reason, PdfStatus.ERROR_CRASH)
+            stopped = error.detail
+        try:
+            rest = self.salvage(body)
+        except (ChildError, FaultError):
+            return PdfExtraction(status, error_msg=stopped)
+        return replace(rest, status=status, error_msg=stopped, text=None, thumbnails={})

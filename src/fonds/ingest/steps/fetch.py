@@ -1,0 +1,250 @@
+"""fetch: what links lead to, many at once, each host at its pace and as its robots.txt allows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.outcomes import NOT_MODIFIED, RETRY_S, classify_status
+from fonds.fetching.redirect_chain import (
+    FetchOutcome,
+    FetchRequest,
+    FetchResponse,
+    Refusal,
+    allow_any_url,
+)
+from fonds.ingest.steps.keep_host_files import return_fetched
+from fonds.ingest.steps.spool import FetchedLink, RobotsResponse, Spool
+from fonds.ingest.steps.tdmrep_requests import FetchedPage, TdmrepRequests
+from fonds.model.capture import Capture
+from fonds.model.disposition import DONE, Disposition
+from fonds.model.entry import Link
+from fonds.model.errors import PermanentError
+from fonds.model.exchange import Exchange, Headers
+from fonds.model.file import UnindexedFile
+from fonds.model.rows import FetchedPageRow
+from fonds.model.step import Output, Result
+from fonds.urls.request_url import parse_request_url
+
+EMITS = (Output(Capture), Output(UnindexedFile))
+ACCEPT = "text/html,application/xhtml+xml,application/pdf,application/xml;q=0.9,*/*;q=0.8"
+SAVE_BATCH = 64
+"""So many pages, at most, are written to the spool together."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRules:
+    """What one link may take; a passing fault is given about `retry_s`."""
+
+    body_max_bytes: int = 10_000_000
+    redirects_max: int = 10
+    active_max: int = 1000
+    retry_s: float = RETRY_S
+
+
+class FetchStep:
+    """Implements Errands over what asks the web for this process.
+
+    `refusal` judges redirects of links out of sources and lists, `refusal_named` those of links a person
+    named. `keep_robots` keeps the robots.txt that allowed what was fetched, and notes it there. A page
+    goes on when `tdmrep` knows how its host answered; None asks no host.
+    """
+
+    def __init__(
+        self,
+        rules: FetchRules,
+        fetcher: Fetcher,
+        spool: Spool,
+        refusal: Refusal = allow_any_url,
+        named_link_refusal: Refusal = allow_any_url,
+        keep_robots: Callable[[Sequence[FetchedLink]], Sequence[FetchedLink]] = return_fetched,
+        tdmrep: TdmrepRequests | None = None,
+    ) -> None:
+        self._rules = rules
+        self._refusal = refusal
+        self._named_link_refusal = named_link_refusal
+        self._fetcher = fetcher.retain(self._count_unsaved)
+        self._spool = spool
+        self._save_robots = keep_robots
+        self._tdmrep = tdmrep
+        self._keys = count()
+        self._links: dict[str, tuple[int, Link]] = {}
+        self._previous_rows: dict[str, FetchedPageRow] = {}
+        self._new: list[tuple[int, Link]] = []
+        self._outcomes: list[tuple[str, FetchOutcome]] = []
+        self._outcome_arrived = threading.Condition()
+        self._fetched: list[tuple[int, FetchedLink]] = []
+        self._unchanged: list[tuple[int, FetchedLink]] = []
+        self._ended: list[tuple[int, Result | Exception]] = []
+
+    @property
+    def free_slots(self) -> int:
+        """How many more links may be begun."""
+        waiting = (self._links, self._new, self._fetched, self._unchanged, self._ended)
+        held = len(self._tdmrep) if self._tdmrep is not None else 0
+        return self._rules.active_max - sum(map(len, waiting)) - held
+
+    def begin(self, items: Sequence[tuple[int, Link]]) -> None:
+        """As the port says."""
+        self._new += items
+
+    def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
+        """As the port says."""
+        self._start_new()
+        with self._outcome_arrived:
+            if not (self._outcomes or self._ended or self._fetched or self._unchanged):
+                self._outcome_arrived.wait(wait_s)
+            told, self._outcomes = self._outcomes, []
+        for key, end in told:
+            if self._tdmrep is not None and self._tdmrep.note_response(key, end):
+                continue
+            before = self._previous_rows.pop(key, None)
+            if (found := self._links.pop(key, None)) is not None:
+                self._handle_outcome(*found, end, before)
+        self._save_fetched()
+        if self._tdmrep is not None:
+            self._ended += self._tdmrep.collect_finished()
+        ended, self._ended = self._ended, []
+        return ended
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """As the port says."""
+        unwanted = set(numbers)
+        keys = [key for key, (number, _) in self._links.items() if number in unwanted]
+        for key in keys:
+            del self._links[key]
+            self._previous_rows.pop(key, None)
+        self._new = [one for one in self._new if one[0] not in unwanted]
+        self._fetched = [one for one in self._fetched if one[0] not in unwanted]
+        self._unchanged = [one for one in self._unchanged if one[0] not in unwanted]
+        if self._tdmrep is not None:
+            self._tdmrep.forget(unwanted)
+        self._fetcher.forget(keys)
+
+    def close(self) -> None:
+        """As the port says."""
+        self._fetcher.close(self._count_unsaved)
+
+    def _count_unsaved(self) -> int:
+        """Answers that would be lost with this process; asked from the thread that asks the web."""
+        return len(self._outcomes) + len(self._fetched) + len(self._unchanged)
+
+    def _start_new(self) -> None:
+        """What was begun sets out, once the stores say what was fetched before; of a link that was itself
+        fetched before, the capture is there."""
+        if not self._new:
+            return
+        links = [link for _, link in self._new]
+        kept, befores = (
+            self._spool.find_kept(links),
+            self._spool.find_previous([link.url for link in links]),
+        )
+        self._continue([(*one, kept[one[1].id]) for one in self._new if one[1].id in kept])
+        wanted = []
+        for number, link in self._new:
+            if link.id in kept:
+                continue
+            key = f"{link.id} {next(self._keys)}"
+            try:
+                wanted.append(self._build_request(key, link, befores))
+            except PermanentError as error:
+                self._ended.append((number, error))
+                continue
+            self._links[key] = (number, link)
+            if (before := befores.get(link.url)) is not None:
+                self._previous_rows[key] = before
+        self._new = []
+        self._fetcher.submit_all((one, partial(self._receive_outcome, one.key)) for one in wanted)
+
+    def _build_request(
+        self, key: str, link: Link, previous_rows: Mapping[str, FetchedPageRow]
+    ) -> FetchRequest:
+        before = previous_rows.get(link.url)
+        return FetchRequest(
+            key,
+            parse_request_url(link.url),
+            self._rules.body_max_bytes,
+            self._rules.redirects_max,
+            ACCEPT,
+            _build_conditional_headers(before),
+            before.final_url if before is not None else "",
+            link.tls,
+            refusal=self._choose_refusal(link),
+        )
+
+    def _choose_refusal(self, link: Link) -> Refusal:
+        return self._named_link_refusal if link.allows_any_site else self._refusal
+
+    def _continue(self, pages: Sequence[tuple[int, Link, Capture]]) -> None:
+        """What lies in the spool goes on, once its host was asked what it states."""
+        if self._tdmrep is None:
+            self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
+            return
+        fetched = [
+            FetchedPage(number, capture, link.tls, self._choose_refusal(link))
+            for number, link, capture in pages
+        ]
+        self._ended += self._tdmrep.add(fetched, self._receive_outcome)
+
+    def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
+        """From the thread that asks."""
+        with self._outcome_arrived:
+            self._outcomes.append((key, end))
+            self._outcome_arrived.notify()
+
+    def _handle_outcome(
+        self, number: int, link: Link, end: FetchOutcome, previous: FetchedPageRow | None
+    ) -> None:
+        if isinstance(end, Exception):
+            self._ended.append((number, end))
+        elif isinstance(end, Disposition):
+            self._ended.append((number, Result(end)))
+        else:
+            self._handle_response(number, link, end, previous)
+
+    def _handle_response(
+        self, number: int, link: Link, end: FetchResponse, previous: FetchedPageRow | None
+    ) -> None:
+        exchange = Exchange(end.hops, str(link.tls))
+        known = RobotsResponse(end.url, end.robots) if end.url and end.robots else None
+        if end.hops[-1].status == NOT_MODIFIED and previous is not None:
+            self._unchanged.append((number, FetchedLink(link, exchange, b"", previous, known)))
+            return
+        ended = classify_status(link.id, end.hops[-1].status, end.after_s, self._rules.retry_s)
+        if ended is not DONE:
+            self._ended.append((number, Result(ended)))
+            return
+        self._fetched.append((number, FetchedLink(link, exchange, end.body, host=known)))
+
+    def _save_fetched(self) -> None:
+        """What was fetched is kept together; what cannot be kept now is tried again the next time."""
+        while self._unchanged:
+            self._handle_unchanged(*self._unchanged[0])
+            self._unchanged.pop(0)
+        some, rest = self._fetched[:SAVE_BATCH], self._fetched[SAVE_BATCH:]
+        if some:
+            captures = self._spool.save(self._save_robots([one for _, one in some]))
+            pairs = zip(some, captures, strict=True)
+            self._continue([(number, one.link, capture) for (number, one), capture in pairs])
+            self._fetched = rest
+            self._fetcher.wake()
+
+    def _handle_unchanged(self, number: int, unchanged: FetchedLink) -> None:
+        """A page that had not changed has the body of the capture before, where that was kept."""
+        body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
+        if body is None:
+            self._ended.append((number, Result(classify_status(unchanged.link.id, NOT_MODIFIED))))
+        else:
+            self._fetched.append((number, replace(unchanged, body=body)))
+
+
+def _build_conditional_headers(previous: FetchedPageRow | None) -> Headers:
+    """The headers that ask for what was fetched before only if it has changed."""
+    if previous is None:
+        return ()
+    told = {"If-None-Match": previous.etag, "If-Modified-Since": previous.last_modified}
+    return tuple((name, value) for name, value in told.items() if value)

@@ -1,0 +1,133 @@
+"""import_story: a story's text into the blobs, its metadata into records, both into the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from email.utils import parsedate_to_datetime
+
+from fonds.derivatives.document_rows import CurrentRow, iter_index_documents
+from fonds.derivatives.documents import (
+    DocumentOrigin,
+    build_text_blob,
+    encode_text,
+    index_until_stable,
+)
+from fonds.derivatives.fixity import TEXT, build_fixity, build_row_fixity
+from fonds.derivatives.sketch import build_page_sketch, write_sketches
+from fonds.derivatives.story import INDEXED, build_rights_rows
+from fonds.derivatives.story_versions import load_current_versions
+from fonds.model.capture import format_datetime14
+from fonds.model.document import IndexDocument
+from fonds.model.rows import StoryMetaRow
+from fonds.model.step import Result
+from fonds.model.story import ParsedPage, Story
+from fonds.ports import Blobs, Index, Records
+from fonds.queues.messages.envelope import encode_story
+from fonds.rights.combined_rights import add_rights
+from fonds.rights.file_rights import remove_stale_rights
+
+EMITS = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStoryStep:
+    """Blobs first, then the row, then the index, so that what the row promises is there.
+
+    The index has each story once, as the version captured last, with the texts of earlier ones.
+    """
+
+    records: Records
+    blobs: Blobs
+    index: Index
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[ParsedPage]) -> list[Result]:
+        """Idempotent by the SHA-1 of the page."""
+        now = self.clock()
+        rows = [_build_row(item, now) for item in items]
+        texts = [encode_text(item.story.content_metadata.text_content or "") for item in items]
+        named = zip(rows, texts, strict=True)
+        self.blobs.put([build_text_blob(row.sha1hex, text) for row, text in named])
+        left = self._find_left_stories(rows)
+        text_fixity = [
+            build_fixity(row.sha1hex, TEXT, text) for row, text in zip(rows, texts, strict=True)
+        ]
+        sketches = [
+            build_page_sketch(row, item.story.content_metadata.text_content or "")
+            for row, item in zip(rows, items, strict=True)
+        ]
+        rights = [one for row in rows for one in build_rights_rows(row)]
+        beside = [*map(build_row_fixity, rows), *text_fixity, *rights]
+        write_sketches(self.records, sketches, [*rows, *beside])
+        remove_stale_rights(self.records, rows, rights)
+        known = {
+            item.file.sha1: (text, DocumentOrigin(item.capture.url, "", item.capture.collection))
+            for item, text in zip(items, texts, strict=True)
+        }
+        ids = sorted({*left, *(row.story_id for row in rows)})
+        index_until_stable(
+            self.records,
+            self.index,
+            ids,
+            lambda: load_current_versions(self.records, ids),
+            lambda some: self._list_documents(some, known),
+        )
+        return [Result() for _ in items]
+
+    def _find_left_stories(self, rows: Sequence[StoryMetaRow]) -> set[str]:
+        """The stories these files were versions of and are no more, because a page that is read again may
+        say another address. Their documents change before the rows do: afterwards nobody would know."""
+        told = {row.sha1hex: row.story_id for row in rows}
+        before = self.records.get(StoryMetaRow, list(told))
+        left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
+        if left:
+            others = load_current_versions(self.records, sorted(left), excluded=told)
+            self.index.put(
+                add_rights(self.records, self._list_documents(list(others.values()), {}))
+            )
+            self.index.delete(sorted(left - others.keys()))
+        return left
+
+    def _list_documents(
+        self, current: Sequence[CurrentRow], loaded: Mapping[str, tuple[bytes, DocumentOrigin]]
+    ) -> list[IndexDocument]:
+        """The documents of these versions; `loaded` has text and origin of those in hand."""
+        return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded))
+
+
+def choose_publication_date(story: Story) -> date | None:
+    """The parser's date, else the feed's; None when neither is one.
+
+    The two stay apart in the story itself, so that the archive tells extracted from announced.
+    """
+    try:
+        return date.fromisoformat(story.content_metadata.publication_date or "")
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(story.rss_entry.pub_date or "").date()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _build_row(item: ParsedPage, now: datetime) -> StoryMetaRow:
+    content = item.story.content_metadata
+    published = choose_publication_date(item.story)
+    without_text = replace(item.story, content_metadata=replace(content, text_content=None))
+    return StoryMetaRow(
+        sha1hex=item.file.sha1,
+        story_id=item.story_id,
+        captured=format_datetime14(item.capture.captured_at),
+        updated=now,
+        status="success",
+        url=content.url or item.capture.url,
+        canonical_domain=content.canonical_domain or "",
+        publication_date=published.isoformat() if published else None,
+        language=content.language,
+        article_title=content.article_title,
+        word_count=len((content.text_content or "").split()),
+        story=encode_story(without_text),
+        extractor=item.extractor,
+    )

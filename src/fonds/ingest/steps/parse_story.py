@@ -1,0 +1,117 @@
+"""parse_story: title, text, date and language of one page, read in an isolated process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from fonds.extract.page import PageExtraction
+from fonds.model.archive import Payload
+from fonds.model.capture import Capture, PlaceKind, RssEntry
+from fonds.model.disposition import (
+    DONE,
+    Disposition,
+    Reason,
+    drop,
+    end,
+    quarantine,
+)
+from fonds.model.errors import ChildError
+from fonds.model.file import PLAIN_TEXT, UnparsedPage
+from fonds.model.step import Output, Result
+from fonds.model.story import HttpMetadata, ParsedPage, RawHtml, Story, UnarchivedBody
+from fonds.ports import Archive
+from fonds.urls.normalization import compute_story_id
+
+EMITS = (Output(ParsedPage), Output(UnarchivedBody))
+
+
+def _allow_any_url(url: str) -> None:
+    """Any address will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParseStoryStep:
+    """`parse` takes (body, url, charset, captured_at, whether fetched, whether it is plain text) into an
+    isolated process. `refusal` judges the addresses that are learned from pages alone, as those of links
+    are.
+    """
+
+    archive: Archive
+    parse: Callable[[bytes, str, str | None, datetime, bool, bool], PageExtraction]
+    page_extractor: str
+    copies_bodies: bool
+    clock: Callable[[], datetime]
+    refusal: Callable[[str], tuple[Reason, str] | None] = _allow_any_url
+
+    def __call__(self, item: UnparsedPage) -> Result:
+        """A Parsed when there is text; the body goes to the archive in any case, unless it lies in a WARC."""
+        capture = item.capture
+        stays = item.again or (capture.place.kind is PlaceKind.WARC and not self.copies_bodies)
+        keep = () if stays else (UnarchivedBody(capture, item.file),)
+        payload = self.archive.read(capture.place, item.file.sha1)
+        fetched = payload.http is not None
+        charset = item.charset or (payload.http.charset if payload.http else None)
+        try:
+            is_plain = item.file.mime == PLAIN_TEXT
+            page = self.parse(
+                payload.body, capture.url, charset, capture.captured_at, fetched, is_plain
+            )
+        except ChildError as error:
+            return Result(quarantine(error.reason, error.detail), keep)
+        story = self._build_story(capture, payload, charset, page)
+        url = story.content_metadata.url or capture.url
+        ended = (
+            _build_disposition(page) if page.status.reason else self._handle_unplaced(capture, url)
+        )
+        if ended is not DONE:
+            return Result(ended, keep)
+        if _is_blind(capture):
+            capture = replace(capture, url=url)
+        parsed = ParsedPage(capture, item.file, story, compute_story_id(url), self.page_extractor)
+        kept = (replace(one, capture=capture, story=story) for one in keep)
+        return Result(items=(parsed, *kept))
+
+    def _handle_unplaced(self, capture: Capture, url: str) -> Disposition:
+        """Of a page whose address nobody noted: how it ends without one it states, or with a refused one."""
+        if not _is_blind(capture):
+            return DONE
+        if url == capture.url:
+            return drop(Reason.NO_CANONICAL_URL)
+        refusal = self.refusal(url)
+        return DONE if refusal is None else drop(*refusal)
+
+    def _build_story(
+        self, capture: Capture, payload: Payload, charset: str | None, page: PageExtraction
+    ) -> Story:
+        content = replace(page.content, parsed_date=self.clock().astimezone(UTC).isoformat())
+        return Story(
+            rss_entry=capture.rss_entry or RssEntry(link=capture.url, via=str(capture.place)),
+            raw_html=RawHtml(encoding=page.charset),
+            http_metadata=_build_http_metadata(capture, payload, charset, page.content.url),
+            content_metadata=content,
+            page_metadata=page.metadata,
+            exchange=payload.exchange,
+        )
+
+
+def _is_blind(capture: Capture) -> bool:
+    """Whether a page was fetched by what somebody called its bytes, and not by its address."""
+    return capture.place.kind is PlaceKind.SPOOL and capture.url.startswith("s3://")
+
+
+def _build_http_metadata(
+    capture: Capture, payload: Payload, charset: str | None, own_url: str | None
+) -> HttpMetadata:
+    return HttpMetadata(
+        response_code=payload.http.status if payload.http else None,
+        fetch_timestamp=capture.captured_at.timestamp(),
+        final_url=own_url if own_url and _is_blind(capture) else capture.url,
+        encoding=charset,
+    )
+
+
+def _build_disposition(page: PageExtraction) -> Disposition:
+    reason = page.status.reason
+    return DONE if reason is None else end(reason, page.error_msg or "")

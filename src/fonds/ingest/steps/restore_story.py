@@ -1,0 +1,118 @@
+"""restore_story: the story a page's metadata record holds, as it was parsed when it was archived.
+
+Source: seed 004, "WARC metadata record" and Appendix A (`archive`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from fonds.archive.warc.writer import METADATA_TYPE
+from fonds.following.listings.csv_tables import NEED_CANONICAL_URL
+from fonds.model.archive import Payload
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.disposition import Reason, drop
+from fonds.model.errors import DamagedInputError
+from fonds.model.file import UnparsedPage
+from fonds.model.step import Output, Result
+from fonds.model.story import ContentMetadata, ParsedPage, RawHtml, Story
+from fonds.ports import Archive
+from fonds.queues.messages.envelope import decode_story
+from fonds.text.language_codes import find_two_letter_code
+from fonds.urls.mediacloud_id import hash_url
+from fonds.urls.normalization import compute_story_id
+
+EMITS = (Output(ParsedPage),)
+EXTRACTOR = "archived-story/1"
+"""What stories are said to be read by that were not parsed here."""
+
+RECORDS_MAX = 4
+"""So many records behind a page's are looked at; a request may lie between the two."""
+
+_COMPANION_TYPES = frozenset({"metadata", "request"})
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreStoryStep:
+    """Reads on behind the record of each page, to the metadata that refer to it."""
+
+    archive: Archive
+
+    def __call__(self, item: UnparsedPage) -> Result:
+        """A Parsed, nothing parsed again. Raises DamagedInputError for metadata that are no JSON, LimitError
+        and PermanentError as `Archive.read` does."""
+        metadata = self._read_metadata(item.capture)
+        if metadata is None:
+            return Result(drop(Reason.NO_METADATA, str(item.capture.place)))
+        story = _complete_story(decode_story(metadata), item.capture)
+        if not (story.content_metadata.text_content or "").strip():
+            return Result(drop(Reason.NO_TEXT, "its metadata hold no text"))
+        url = story.content_metadata.url or item.capture.url
+        parsed = ParsedPage(item.capture, item.file, story, compute_story_id(url), EXTRACTOR)
+        return Result(items=(parsed,))
+
+    def _read_metadata(self, capture: Capture) -> bytes | None:
+        place = capture.place
+        if place.kind is not PlaceKind.WARC:
+            return None
+        page = self.archive.read(place)
+        record_id = page.warc_headers.get("WARC-Record-ID", "")
+        size_bytes = page.size_bytes or place.size_bytes
+        for _ in range(RECORDS_MAX):
+            if size_bytes is None:
+                return None
+            place = Place(PlaceKind.WARC, place.path, place.offset + size_bytes)
+            try:
+                record = self.archive.read(place)
+            except DamagedInputError:
+                # The end of the file, or a damage that whoever scanned the file has entered as one.
+                return None
+            if record.warc_headers.get("WARC-Type", "").lower() not in _COMPANION_TYPES:
+                return None
+            if _is_metadata_record(record, record_id, capture.url):
+                return record.body
+            size_bytes = record.size_bytes
+        return None
+
+
+def _is_metadata_record(record: Payload, record_id: str, url: str) -> bool:
+    """Whether a record holds the metadata of that page."""
+    told = record.warc_headers
+    if told.get("Content-Type", "").partition(";")[0].strip().lower() != METADATA_TYPE:
+        return False
+    referred = told.get("WARC-Refers-To")
+    return referred == record_id if referred else told.get("WARC-Target-URI") == url
+
+
+def _complete_story(story: Story, capture: Capture) -> Story:
+    """The story with what every story has here, wherever its archive left that out."""
+    content, http = story.content_metadata, story.http_metadata
+    final = http.final_url if http.final_url != NEED_CANONICAL_URL else None
+    url = content.url or final or capture.url
+    hashed = story.page_metadata.unique_url_hash or hash_url(url)
+    return replace(
+        story,
+        raw_html=RawHtml(encoding=http.encoding),
+        content_metadata=replace(
+            content,
+            url=url,
+            language=_parse_language(content),
+            parsed_date=content.parsed_date or _format_naive(capture.captured_at),
+        ),
+        page_metadata=replace(story.page_metadata, unique_url_hash=hashed),
+    )
+
+
+def _parse_language(content: ContentMetadata) -> str | None:
+    """The code of a language, the same as for pages that are read here; what is none of its form says
+    nothing."""
+    told = (content.language or "").strip().lower()
+    return find_two_letter_code(told) or told if _LANGUAGE.fullmatch(told) else None
+
+
+def _format_naive(moment: datetime) -> str:
+    """As Media Cloud writes times: UTC without saying so."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat()

@@ -1,0 +1,195 @@
+"""The order in which a child gives everything up, and what of it held."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from fonds.isolation import landlock, privileges, seccomp
+from fonds.isolation.kernel import call_unshare
+from fonds.isolation.privileges import ChildUser, hide
+
+# The layers of a child's confinement, and what follows where one does not hold.
+
+
+class Layer(StrEnum):
+    """One thing a child gives up; each is held by another part of the kernel."""
+
+    SYSTEM_CALLS = "system calls"
+    FILES = "files"
+    PRIVILEGES = "privileges"
+    USER = "user"
+    MEMORY = "memory"
+    LIMITS = "limits"
+
+
+Layers = Mapping[Layer, str]
+"""Why each layer does not hold, in words; empty for one that does."""
+
+ACTIVE_MESSAGES: Mapping[Layer, str] = {
+    Layer.SYSTEM_CALLS: "a reader may ask the kernel for what is on a list, and for nothing else",
+    Layer.FILES: "a reader may open its libraries and fonts, and no other file",
+    Layer.PRIVILEGES: "a reader has no privileges and can gain none",
+    Layer.USER: "a reader is not an administrator",
+    Layer.MEMORY: "nobody but an administrator can look into the processes of Fonds that read",
+    Layer.LIMITS: "memory, processor time, open files and processes of a reader are limited",
+}
+INACTIVE_MESSAGES: Mapping[Layer, str] = {
+    Layer.SYSTEM_CALLS: "a file that takes a reader over could do there what its user may do",
+    Layer.FILES: "a file that takes a reader over could read what its user may read",
+    Layer.PRIVILEGES: "a file that takes a reader over could use the privileges Fonds was started with",
+    Layer.USER: "a reader stays the administrator, though without privileges",
+    Layer.MEMORY: "other processes of this user can read what is in Fonds' memory",
+    Layer.LIMITS: "a file could take all of the machine's memory or time",
+}
+
+
+_CLONE_NEWNET, _CLONE_NEWUSER = 0x40000000, 0x10000000
+_OPEN_FILES_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedConfinement:
+    """What is the same for all children: `ruleset` is a descriptor, None where `no_ruleset` says why.
+
+    `user` is who a child becomes, or why it stays who it is.
+    """
+
+    libraries: frozenset[Path]
+    ruleset: int | None
+    no_ruleset: str
+    user: ChildUser | str
+
+
+def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
+    """What children forked from this process from now on need; `previous` where that still holds."""
+    libraries = landlock.find_library_paths()
+    if previous is not None and previous.libraries == libraries:
+        return previous
+    if previous is not None and previous.ruleset is not None:
+        os.close(previous.ruleset)
+    ruleset, why_not = None, ""
+    try:
+        ruleset = landlock.create_read_ruleset([*libraries, *map(Path, landlock.SYSTEM_PATHS)])
+    except OSError as error:
+        why_not = f"the kernel has no Landlock ({error.strerror})"
+    return PreparedConfinement(libraries, ruleset, why_not, privileges.choose_user(libraries))
+
+
+def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
+    """Give up, for good, all that reading a file does not need; what did not hold, and why.
+
+    No core dump, no file written, few files open, at most `memory_bytes` of address space, first to
+    go when the machine runs out of memory, killed when its parent dies.
+    """
+    held = dict.fromkeys(Layer, "")
+    held[Layer.LIMITS] = _set_limits(memory_bytes)
+    privileges.raise_oom_score()
+    os.environ.clear()
+    held[Layer.SYSTEM_CALLS] = seccomp.explain_unavailable()
+    if held[Layer.SYSTEM_CALLS]:
+        held[Layer.SYSTEM_CALLS] += "; " + _isolate_network()
+    held[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)
+    held[Layer.FILES] = _restrict(prepared)
+    held[Layer.USER] = _switch_user(prepared.user)
+    held[Layer.PRIVILEGES] = held[Layer.PRIVILEGES] or _try_step(privileges.drop_all)
+    held[Layer.MEMORY] = privileges.hide()
+    privileges.set_parent_death_signal()
+    if not held[Layer.SYSTEM_CALLS]:
+        own_pid = os.getpid()
+        held[Layer.SYSTEM_CALLS] = _try_step(lambda: seccomp.refuse_all_else(own_pid))
+    return held
+
+
+def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
+    """Limit what the next call may take; `used_cpu_s` is the processor time of the calls before it."""
+    _, cpu_hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (max(1, math.ceil(used_cpu_s + cpu_s)), cpu_hard))
+    _, memory_hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_choose_lower(memory_bytes, memory_hard), memory_hard))
+
+
+def _set_limits(memory_bytes: int) -> str:
+    wanted = {
+        "CORE": 0,
+        "FSIZE": 0,
+        "NOFILE": _OPEN_FILES_MAX,
+        "NPROC": 0,
+        "MEMLOCK": 0,
+        "MSGQUEUE": 0,
+        "AS": memory_bytes,
+    }
+    return "; ".join(filter(None, (_lower_limit(name, value) for name, value in wanted.items())))
+
+
+def _lower_limit(name: str, value: int) -> str:
+    limit = getattr(resource, f"RLIMIT_{name}", None)
+    if limit is None:
+        return f"there is no limit {name} here"
+    _, hard = resource.getrlimit(limit)
+    lowered = _choose_lower(value, hard)
+    return _try_step(lambda: resource.setrlimit(limit, (lowered, lowered)))
+
+
+def _choose_lower(value: int, hard: int) -> int:
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+
+def _restrict(prepared: PreparedConfinement) -> str:
+    if prepared.ruleset is None:
+        return prepared.no_ruleset
+    ruleset = prepared.ruleset
+    why_not = _try_step(lambda: landlock.restrict(ruleset))
+    os.close(ruleset)
+    return why_not
+
+
+def _switch_user(user: ChildUser | str) -> str:
+    privileges.drop_bounds()
+    if isinstance(user, str):
+        return user
+    return _try_step(lambda: privileges.switch_user(user))
+
+
+def _isolate_network() -> str:
+    """An empty network of its own, where no filter can be had."""
+    flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
+    with suppress(OSError):
+        call_unshare(flags)
+        return "it has an empty network of its own instead"
+    return "and not even the network could be left"
+
+
+def _try_step(act: Callable[[], None]) -> str:
+    """Nothing when the act succeeds, else why not."""
+    try:
+        act()
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "strerror", None) or error)
+    return ""
+
+
+# What a child process gives up before it meets any input, layer by layer.
+#
+# After it a child may read what it was handed, compute, and answer: everything else is refused by the
+# kernel. Each layer stands alone, so that one the kernel lacks leaves the others; which of them hold is
+# told by `confine`, and by `fonds doctor`.
+
+
+__all__ = [
+    "ACTIVE_MESSAGES",
+    "INACTIVE_MESSAGES",
+    "Layer",
+    "Layers",
+    "PreparedConfinement",
+    "confine",
+    "hide",
+    "limit_call",
+    "prepare",
+]

@@ -1,0 +1,104 @@
+"""Which files a child may open: its libraries and fonts, for reading; made once, taken on by each child.
+
+Source: landlock(7), `linux/landlock.h`; versions 1 to 7 of its interface, each with more to refuse.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from fonds.isolation.kernel import call_kernel
+
+_CREATE, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION, _PATH_BENEATH = 1, 1
+_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_SITES = frozenset({"site-packages", "dist-packages"})
+SYSTEM_PATHS = (
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    "/usr/share/X11/fonts",
+    "/usr/share/zoneinfo",
+    "/dev/random",
+    "/dev/urandom",
+)
+"""Where readers look for fonts, time zones, and the random numbers that ciphers ask for."""
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def get_version() -> int:
+    """Which version of the interface the kernel has. Raises OSError when it has none."""
+    return call_kernel(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
+
+
+def find_library_paths() -> frozenset[Path]:
+    """The folders and files that hold what this process has loaded, or may still load, of Python's."""
+    paths = {
+        Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
+    paths |= {Path(one) for one in sys.path if Path(one).name in _SITES}
+    tops = {name.partition(".")[0] for name in sys.modules}
+    for top in tops:
+        file = getattr(sys.modules.get(top), "__file__", None)
+        if file is not None:
+            path = Path(file)
+            paths.add(path.parent if path.stem == "__init__" else path)
+    return frozenset(paths)
+
+
+def create_read_ruleset(paths: Iterable[Path]) -> int:
+    """A descriptor of the rule that allows reading at and below these paths and refuses all else.
+
+    What is not there is left out. Raises OSError where the kernel knows no such rules.
+    """
+    known = get_version()
+    files = (1 << 13) - 1
+    for since, bit in ((2, 13), (3, 14), (5, 15)):
+        files |= (known >= since) << bit
+    rules = _Ruleset(files, 0b11 if known >= 4 else 0, 0b11 if known >= 6 else 0)
+    size_bytes = 8 if known < 4 else 16 if known < 6 else 24
+    ruleset = call_kernel(
+        _CREATE, ctypes.byref(rules), ctypes.c_size_t(size_bytes), ctypes.c_uint32(0)
+    )
+    for path in paths:
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            _allow(ruleset, path)
+    return ruleset
+
+
+def _allow(ruleset: int, path: Path) -> None:
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        allowed = _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
+        beneath = _PathBeneath(allowed, handle)
+        call_kernel(
+            _ADD_RULE,
+            ctypes.c_int(ruleset),
+            ctypes.c_int(_PATH_BENEATH),
+            ctypes.byref(beneath),
+            ctypes.c_uint32(0),
+        )
+    finally:
+        os.close(handle)
+
+
+def restrict(ruleset: int) -> None:
+    """Hold this process to a rule for good; it must be able to gain no privileges. Raises OSError."""
+    call_kernel(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))

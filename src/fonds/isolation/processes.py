@@ -1,0 +1,250 @@
+"""What the parent holds: the fork server's process, and the children it forked."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from fonds.isolation.calls import (
+    ChildLimits,
+    FrameTooLargeError,
+    Reply,
+    receive_exactly,
+    receive_frame,
+    send_descriptors,
+    send_frame,
+)
+from fonds.isolation.child import STARTED
+from fonds.isolation.confinement import (
+    Layer,
+    Layers,
+)
+from fonds.isolation.fork_server import ENDED, ORDER_SIZE, ForkOrder
+from fonds.isolation.privileges import hide
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import StoreUnavailableError
+
+_START_TIMEOUT_S = 120.0
+_END_TIMEOUT_S = 10.0
+_HANGS_UP_FOR_S = 1.0
+_STDERR_TIMEOUT_S = 1.0
+_LAYERS_MAX_BYTES = 8_192
+# Nothing of ours reaches the parsers; numerical libraries must not start threads before a fork.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[3:]; "
+    "from fonds.isolation.fork_server import main; main(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """How a child ended: `status` as of wait(2) and its peak memory; None when nobody could tell.
+
+    `is_timed_out` says that it was killed because the time was up, `is_hung_up` that it lived on without
+    its socket, and was killed for that.
+    """
+
+    status: int | None
+    peak_bytes: int = 0
+    is_timed_out: bool = False
+    is_hung_up: bool = False
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Whether a time limit ended it, of the wall clock or of the processor."""
+        return self.is_timed_out or self.signal_number == signal.SIGXCPU
+
+    @property
+    def signal_number(self) -> int | None:
+        """The number of the signal that ended it, None when it ended otherwise."""
+        if self.status is None or not os.WIFSIGNALED(self.status):
+            return None
+        return os.WTERMSIG(self.status)
+
+
+class ChildEndedError(Exception):
+    """The child ended, or had to be ended, during a call. `started` says whether the function had begun."""
+
+    def __init__(self, ending: ProcessEnd, started: bool) -> None:
+        super().__init__(ending)
+        self.ending = ending
+        self.started = started
+
+
+class Child:
+    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning.
+
+    `layers` is what it says, before it meets any input, of its confinement.
+    """
+
+    def __init__(
+        self, work: socket.socket, sentinel: socket.socket, modules: Iterable[str] = ()
+    ) -> None:
+        self._work = work
+        self._sentinel = sentinel
+        self.modules = frozenset(modules)
+        self.calls = 0
+        self.layers: Layers = {}
+
+    def wait_ready(self) -> None:
+        """Return when it can take calls. Raises ChildEndedError when it never will."""
+        try:
+            told = receive_frame(self._work, _LAYERS_MAX_BYTES, time.monotonic() + _START_TIMEOUT_S)
+            self.layers = msgspec.msgpack.decode(told, type=dict[Layer, str])
+        except (EOFError, TimeoutError, FrameTooLargeError, msgspec.MsgspecError) as error:
+            raise ChildEndedError(self.kill(), started=False) from error
+
+    def is_idle(self) -> bool:
+        """Whether it waits for a call; it says nothing then, and is not gone."""
+        poll = select.poll()
+        for stream in (self._work, self._sentinel):
+            poll.register(stream, select.POLLIN)
+        return not poll.poll(0)
+
+    def call(self, call: bytes, limits: ChildLimits, descriptors: Sequence[int] = ()) -> Reply:
+        """The child's reply to an encoded call, with the open files that go along with it.
+
+        Raises ChildEndedError, also after `limits.wall_s`, FrameTooLargeError, and
+        msgspec.MsgspecError for a reply that is none; the child is of no use after any of them.
+        """
+        ends_at = time.monotonic() + limits.wall_s
+        self.calls += 1
+        started = False
+        try:
+            send_descriptors(self._work, descriptors, ends_at)
+            send_frame(self._work, call, ends_at)
+            started = receive_exactly(self._work, 1, ends_at) == STARTED
+            answer = receive_frame(self._work, limits.output_max_bytes, ends_at)
+        except TimeoutError as error:
+            raise ChildEndedError(replace(self.kill(), is_timed_out=True), started) from error
+        except (EOFError, OSError) as error:
+            ending = self._wait_ending(_HANGS_UP_FOR_S) or replace(self.kill(), is_hung_up=True)
+            self.release()
+            raise ChildEndedError(ending, started) from error
+        return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
+
+    def kill(self) -> ProcessEnd:
+        """End the process and all it started, and say how it had ended; again is harmless."""
+        self._work.close()
+        with suppress(OSError):
+            self._sentinel.sendall(b"k")
+        ending = self._wait_ending(_END_TIMEOUT_S) or ProcessEnd(None)
+        self._sentinel.close()
+        return ending
+
+    def _wait_ending(self, wait_s: float) -> ProcessEnd | None:
+        """What the fork server says of the end, None when it says nothing within `wait_s`."""
+        try:
+            message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)
+        except TimeoutError:
+            return None
+        except (EOFError, OSError):
+            return ProcessEnd(None)
+        status, peak_kib = ENDED.unpack(message)
+        return ProcessEnd(status, peak_kib * 1024)
+
+    def release(self) -> None:
+        """Let go of it: an idle child ends by itself, and nobody waits for it."""
+        self._work.close()
+        self._sentinel.close()
+
+
+class ForkServerHandle:
+    """The fork server's process, started at once; safe to use from several threads.
+
+    From then on nobody but an administrator can look into this process either.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control, far = socket.socketpair()
+        self._stderr_file = hide()
+        # Not the working folder: what lies there is nobody's library.
+        paths = (os.path.abspath(one) for one in sys.path if one)  # noqa: PTH100
+        arguments = (str(far.fileno()), str(os.getpid()), *paths)
+        try:
+            self._process = subprocess.Popen(
+                (sys.executable, "-I", "-c", _BOOT, *arguments),
+                env=_ENVIRONMENT,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(far.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            far.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether children can be asked for."""
+        return self._process.poll() is None
+
+    def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
+        """A fresh child with these modules loaded, ready for calls.
+
+        Raises StoreUnavailableError with what the fork server said when it cannot make one: no call is to
+        blame for that.
+        """
+        work, far_work = socket.socketpair()
+        sentinel, far_sentinel = socket.socketpair()
+        order = msgspec.msgpack.encode(ForkOrder(sorted(modules), memory_bytes))
+        child = Child(work, sentinel, modules)
+        try:
+            with self._lock:
+                head = ORDER_SIZE.pack(len(order))
+                socket.send_fds(self._control, [head], [far_work.fileno(), far_sentinel.fileno()])
+                self._control.sendall(order)
+        except OSError as error:
+            child.release()
+            raise StoreUnavailableError(self._read_complaint()) from error
+        finally:
+            far_work.close()
+            far_sentinel.close()
+        try:
+            child.wait_ready()
+        except ChildEndedError as error:
+            raise StoreUnavailableError(self._read_complaint()) from error
+        unseen = child.layers.get(Layer.MEMORY, "") or self._stderr_file
+        child.layers = {**child.layers, Layer.MEMORY: unseen}
+        return child
+
+    def close(self) -> None:
+        """End the fork server and every child; again is harmless."""
+        self._control.close()
+        try:
+            self._process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+    def _read_complaint(self) -> str:
+        message = "no isolated reader can be started"
+        try:
+            exit_code = self._process.wait(_STDERR_TIMEOUT_S)
+            told = self._process.stderr.read(4_000) if self._process.stderr else b""
+        except (subprocess.TimeoutExpired, ValueError):
+            return message
+        return f"{message} (exit code {exit_code}): {told.decode('utf-8', 'replace').strip()}"

@@ -1,0 +1,212 @@
+"""A filter on system calls: what is not on the list of `system_calls` is refused.
+
+Source: seccomp(2); `linux/filter.h` and `linux/seccomp.h` for the filter's instructions and answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fonds.isolation.kernel import SECCOMP, call_prctl
+
+# The system calls a child may make, as data: their numbers on each machine, and what is asked of arguments.
+#
+# Reading what is open, opening for reading, memory, time, signals to itself, talking on the socket it
+# has, and ending. No new process or thread, no socket, no descriptor that lasts, nothing that writes.
+# Source: the kernel's `asm/unistd_64.h` (x86-64) and `asm-generic/unistd.h` (aarch64); openat(2), fcntl(2),
+# ioctl_tty(2).
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedValues:
+    """The call is allowed when the argument (counted from 0, its lower 32 bits) is one of `values`."""
+
+    argument: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenBits:
+    """The call is allowed when none of `bits` is set in the argument (counted from 0)."""
+
+    argument: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """An architecture: its audit number and the numbers of its system calls by name."""
+
+    audit: int
+    numbers: Mapping[str, int]
+
+
+_TMPFILE_BIT = 0o20000000
+_WRITING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC | _TMPFILE_BIT
+_FCNTL = (0, 1, 2, 3, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
+_IOCTL = (0x5401, 0x5421, 0x5451)  # TCGETS, FIONBIO, FIOCLEX
+
+_FREE = """
+    read pread64 readv write writev close lseek fstat stat lstat newfstatat access faccessat faccessat2
+    getdents64 getcwd mmap mprotect munmap mremap brk madvise futex
+    recvfrom recvmsg sendto poll ppoll nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday
+    rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack restart_syscall exit exit_group sched_yield
+    getpid getppid gettid getuid geteuid getgid getegid getrandom getrusage times uname sysinfo
+    sched_getaffinity getcpu set_robust_list rseq
+"""
+FREE = frozenset(_FREE.split())
+"""Allowed with any arguments."""
+
+ABSENT = ("clone3", "openat2", "statx", "close_range")
+"""Refused as if the kernel had no such call, so that libraries fall back to an older one."""
+
+REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
+
+
+def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits]:
+    """Calls that are allowed with some arguments only. `own_pid` is the process they are for."""
+    return {
+        "open": ForbiddenBits(1, _WRITING),
+        "openat": ForbiddenBits(2, _WRITING),
+        "fcntl": AllowedValues(1, _FCNTL),
+        "ioctl": AllowedValues(1, _IOCTL),
+        # How abort(3) ends a process.
+        "tgkill": AllowedValues(0, (own_pid,)),
+        # Limits of its own: the hard ones stay.
+        "prlimit64": AllowedValues(0, (0,)),
+    }
+
+
+def _parse_table(text: str) -> Mapping[str, int]:
+    words = text.split()
+    return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
+
+
+MACHINES: Mapping[str, Architecture] = {
+    "x86_64": Architecture(
+        0xC000003E,
+        _parse_table(
+            """
+            read 0 write 1 open 2 close 3 stat 4 fstat 5 lstat 6 poll 7 lseek 8 mmap 9 mprotect 10
+            munmap 11 brk 12 rt_sigaction 13 rt_sigprocmask 14 rt_sigreturn 15 ioctl 16 pread64 17
+            readv 19 writev 20 access 21 sched_yield 24 mremap 25 madvise 28 nanosleep 35 getpid 39
+            sendto 44 recvfrom 45 recvmsg 47 exit 60 uname 63 fcntl 72 getcwd 79 gettimeofday 96
+            getrusage 98 sysinfo 99 times 100 getuid 102 getgid 104 geteuid 107 getegid 108 getppid 110
+            sigaltstack 131 gettid 186 futex 202 sched_getaffinity 204 getdents64 217
+            restart_syscall 219 clock_gettime 228 clock_getres 229 clock_nanosleep 230 exit_group 231
+            tgkill 234 openat 257 newfstatat 262 faccessat 269 ppoll 271 set_robust_list 273
+            prlimit64 302 getcpu 309 getrandom 318 statx 332 rseq 334 clone3 435 close_range 436
+            openat2 437 faccessat2 439
+            """
+        ),
+    ),
+    "aarch64": Architecture(
+        0xC00000B7,
+        _parse_table(
+            """
+            getcwd 17 fcntl 25 ioctl 29 faccessat 48 openat 56 close 57 getdents64 61 lseek 62 read 63
+            write 64 readv 65 writev 66 pread64 67 ppoll 73 newfstatat 79 fstat 80 exit 93
+            exit_group 94 futex 98 set_robust_list 99 nanosleep 101 clock_gettime 113 clock_getres 114
+            clock_nanosleep 115 sched_getaffinity 123 sched_yield 124 restart_syscall 128 tgkill 131
+            sigaltstack 132 rt_sigaction 134 rt_sigprocmask 135 rt_sigreturn 139 times 153 uname 160
+            getrusage 165 getcpu 168 gettimeofday 169 getpid 172 getppid 173 getuid 174 geteuid 175
+            getgid 176 getegid 177 gettid 178 sysinfo 179 sendto 206 recvfrom 207 recvmsg 212
+            brk 214 munmap 215 mremap 216 mmap 222 mprotect 226 madvise 233 prlimit64 261 getrandom 278
+            statx 291 rseq 293 clone3 435 close_range 436 openat2 437 faccessat2 439
+            """
+        ),
+    ),
+}
+"""A machine that is not here has no filter. Calls a machine does not have are not in its table."""
+
+
+Instruction = tuple[int, int, int, int]
+"""Code, instructions skipped when true, skipped when false, operand."""
+
+_FILTER_MODE = 2
+LOAD, EQUAL, JUMP_IF_GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
+_X32_FIRST = 0x40000000
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_true", ctypes.c_uint8),
+        ("if_false", ctypes.c_uint8),
+        ("operand", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+def explain_unavailable() -> str:
+    """Why this machine or kernel can have no filter; empty when it can."""
+    if platform.machine() not in MACHINES:
+        return f"no list of system calls is known for {platform.machine() or 'this machine'}"
+    try:
+        # A kernel that knows filters looks for the program first.
+        call_prctl(SECCOMP, _FILTER_MODE)
+    except OSError as error:
+        return (
+            "" if error.errno == errno.EFAULT else f"the kernel has no seccomp ({error.strerror})"
+        )
+    return "the kernel takes a filter that is none"
+
+
+def refuse_all_else(own_pid: int) -> None:
+    """Refuse this process, for good, every system call that is not allowed. Raises OSError.
+
+    It must be able to gain no privileges any more (`no_new_privs`). `own_pid` is its own id.
+    """
+    install(build_program(MACHINES[platform.machine()], own_pid))
+
+
+def install(instructions: list[Instruction]) -> None:
+    """Make a filter that of this process, beside those it has. Raises OSError."""
+    array = (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
+    call_prctl(SECCOMP, _FILTER_MODE, ctypes.byref(_Program(len(instructions), array)))
+
+
+def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
+    """The filter for a machine's process `own_pid`: an allow-list, then a refusal."""
+    instructions: list[Instruction] = [
+        (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
+        (EQUAL, 1, 0, machine.audit),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, _NUMBER_OFFSET),
+        (JUMP_IF_GREATER_OR_EQUAL, 0, 1, _X32_FIRST),
+        (RETURN, 0, 0, ERROR | REFUSED),
+    ]
+    for name in sorted(FREE & machine.numbers.keys()):
+        instructions += _build_answer(machine.numbers[name], ALLOW)
+    for name in ABSENT:
+        instructions += _build_answer(machine.numbers[name], ERROR | UNKNOWN)
+    for name, condition in build_conditions(own_pid).items():
+        if name in machine.numbers:
+            instructions += _build_condition(machine.numbers[name], condition)
+    return [*instructions, (RETURN, 0, 0, ERROR | REFUSED)]
+
+
+def _build_answer(number: int, answer: int) -> list[Instruction]:
+    return [(EQUAL, 0, 1, number), (RETURN, 0, 0, answer)]
+
+
+def _build_condition(number: int, condition: AllowedValues | ForbiddenBits) -> list[Instruction]:
+    """Behind it the number is no longer loaded, which is why both ways answer."""
+    tested: list[Instruction] = [(LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * condition.argument)]
+    if isinstance(condition, ForbiddenBits):
+        tested += [(ANY_BIT, 1, 0, condition.bits), (RETURN, 0, 0, ALLOW)]
+    else:
+        for value in condition.values:
+            tested += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    tested.append((RETURN, 0, 0, ERROR | REFUSED))
+    return [(EQUAL, 0, len(tested), number), *tested]

@@ -1,1 +1,0 @@
-"""The forms a result is exported in: rows, tables, references, WARC."""

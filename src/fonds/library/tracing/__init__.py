@@ -1,1 +1,0 @@
-"""What became of something, and which sources should have had it."""

@@ -1,1 +1,0 @@
-"""What nobody is shown until a date: hidden, listed, and shown again."""

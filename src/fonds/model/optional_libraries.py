@@ -1,0 +1,13 @@
+"""Optional libraries: the one sentence about an extra that is not installed."""
+
+from __future__ import annotations
+
+from fonds.model.errors import ConfigurationError
+
+
+def build_missing_extra_error(
+    feature: str, extra: str, library: str | None = None
+) -> ConfigurationError:
+    """Return the error for something `feature` whose library is not installed."""
+    needs = f"the library {library!r}" if library else "one more library"
+    return ConfigurationError(f"{feature} needs {needs}: pip install 'fonds[{extra}]'")

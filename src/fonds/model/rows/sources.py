@@ -1,0 +1,164 @@
+"""The row of a source that is followed: polled again and again for what is new."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """`sources`: one feed, sitemap, page of links or API that is followed, and what is known of it.
+
+    `kind` is `feed` (feeds, sitemaps and lists, told by their content), `page` or `rss-fetcher`; `state`
+    `active`, `paused` or `gone`, which it stays until a person changes it. `source_id` follows from the URL
+    it was added with. `polls` counts polls begun; one is under way, or was broken off, while `polling`.
+    `claims` counts who took it: of several who would, one does. `etag`, `last_modified` and `digest` (SHA-1
+    of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
+    is how many new links it has a day, None before the first listing. `failures` counts polls that failed
+    since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
+    had and that were refused. `hints` is what the listing says of being polled. `claimed_by` names the
+    process that began the last poll. `listed` is how many links the last listing that had any had;
+    `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
+    links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
+    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones. `standing` is how the
+    last poll left it (`following/health.py`), whatever `state` says. `failing_since` is when the
+    first of `failures` was, None also where that was before it was noted. A person said at `muted_at`, with
+    `mute_note`, that until `muted_until` what ails it needs nobody. `form` is that of its listings
+    (`following/listings/listing.py`), None before one with links was read; it was `form_before` until
+    `form_changed`. `backfill` is the last one somebody asked for and how it stands
+    (`sources/following/backfill/`), None for none ever; `backfill_changes` counts what people said of it.
+    """
+
+    TABLE: ClassVar[str] = "sources"
+    KEY: ClassVar[tuple[str, ...]] = ("source_id",)
+    source_id: str
+    url: str
+    kind: str
+    state: str
+    title: str
+    folder: str
+    collection: str
+    pipeline: str
+    tls: str
+    added_at: dt.datetime
+    next_poll: dt.datetime
+    polls: int = 0
+    polling: bool = False
+    claims: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    digest: str | None = None
+    mark: int = 0
+    rate_day: float | None = None
+    listed: int = 0
+    links: int = 0
+    last_polled: dt.datetime | None = None
+    last_well: dt.datetime | None = None
+    last_new: dt.datetime | None = None
+    failures: int = 0
+    status: int | None = None
+    error: str | None = None
+    moved_from: str | None = None
+    refused: Mapping[str, Any] | None = None
+    hints: Mapping[str, Any] | None = None
+    claimed_by: str | None = None
+    silent_polls: int = 0
+    silent_since: dt.datetime | None = None
+    refused_tally: Mapping[str, Any] | None = None
+    days: Mapping[str, Any] | None = None
+    standing: str = "waiting"
+    failing_since: dt.datetime | None = None
+    muted_at: dt.datetime | None = None
+    muted_until: dt.datetime | None = None
+    mute_note: str = ""
+    form: str | None = None
+    form_before: str | None = None
+    form_changed: dt.datetime | None = None
+    backfill: Mapping[str, Any] | None = None
+    backfill_changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLinkRow:
+    """`refused_links`: a link a source listed that was refused before it entered, and why.
+
+    `url_sha1` is the SHA-1 in hex of the address as it would have been fetched; `url` is cut to 2,000
+    characters. `refused_at` is when a poll last found it new in the listing, `input_id` that poll. Of each
+    poll at most a thousand links have a row.
+    """
+
+    TABLE: ClassVar[str] = "refused_links"
+    KEY: ClassVar[tuple[str, ...]] = ("url_sha1", "source_id")
+    url_sha1: str
+    source_id: str
+    url: str
+    source_url: str
+    pipeline: str
+    input_id: str
+    reason: str
+    detail: str
+    refused_at: dt.datetime
+
+
+# Rows about what was fetched, and how soon a domain may be asked again, and by whom.
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPageRow:
+    """`fetched`: one link that was answered with a page; `capture_id` is the link's and its capture's.
+
+    `url` is the address that was asked for, `final_url` the one that answered; `mime` is the declared type.
+    `in_spool`: its exchange lies there still. `etag` and `last_modified` are what a later request may be made
+    conditional by.
+    """
+
+    TABLE: ClassVar[str] = "fetched"
+    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
+    capture_id: str
+    url: str
+    final_url: str
+    fetched: dt.datetime
+    status: int
+    mime: str | None
+    address: str
+    tls: str | None
+    tls_check: str
+    redirects: int
+    in_spool: bool
+    etag: str | None
+    last_modified: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRow:
+    """`paces`: how soon a registered domain and its hosts may be asked again, and which process asks them.
+
+    `claimed_by` names the process, None for nobody; its claim ends when `beats`, which each change of its
+    counts up, was seen to stand still. `paces` has by host, "" for the domain, when it may be asked next
+    (Unix seconds), the slowdown and what else the pace remembers. `wanted_by` names a process that wants to
+    poll a source of the domain, since `wanted_at`.
+    """
+
+    TABLE: ClassVar[str] = "paces"
+    KEY: ClassVar[tuple[str, ...]] = ("domain",)
+    domain: str
+    claimed_by: str | None
+    beats: int
+    paces: Mapping[str, Any]
+    updated: dt.datetime
+    wanted_by: str | None = None
+    wanted_at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddressUseRow:
+    """`address_uses`: a process that asks an IP address, as it said last when it was `updated`."""
+
+    TABLE: ClassVar[str] = "address_uses"
+    KEY: ClassVar[tuple[str, ...]] = ("address", "used_by")
+    address: str
+    used_by: str
+    updated: dt.datetime

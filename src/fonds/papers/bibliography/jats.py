@@ -1,0 +1,353 @@
+"""A paper out of JATS or NLM XML, as publishers and SciELO give it.
+
+Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, whose names it keeps.
+Bound: linear in the bytes, which the caller limits; counts are cut at the figures below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lxml import etree, html
+
+from fonds.model.archive import OpenBody
+from fonds.model.disposition import DONE, Disposition, Reason, end
+from fonds.model.errors import DamagedInputError
+from fonds.model.paper import JATS_VERSION
+from fonds.model.rights import Statement
+from fonds.papers.bibliography.identifiers import collect_identifiers, find_issn, find_orcid
+from fonds.papers.bibliography.jats_rights import read_article_rights
+from fonds.papers.bibliography.paper import (
+    Address,
+    Affiliation,
+    Author,
+    Citation,
+    Funder,
+    Funding,
+    Journal,
+    Paper,
+)
+from fonds.papers.bibliography.reference_parser import parse_reference
+from fonds.papers.bibliography.tei import BibliographyReading, build_reading
+from fonds.text.xml import get_text, parse_strictly
+
+CITATIONS_MAX, NAMES_MAX, IDENTIFIERS_MAX, KEYWORDS_MAX = 10_000, 5_000, 20, 100
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_CITED = ("element-citation", "mixed-citation", "nlm-citation", "citation")
+_BLOCKS = frozenset(
+    {"p", "title", "label", "list-item", "td", "th", "caption", "disp-quote", "sec"}
+)
+
+
+def read_jats(data: bytes) -> Paper:
+    """The paper an article is of. Raises ValueError for what is none, or declares entities."""
+    return parse_paper(parse_jats_root(data))
+
+
+def parse_jats_root(data: bytes) -> etree._Element:
+    """The tree of an article. Raises ValueError for what is none, or declares entities."""
+    try:
+        root = parse_strictly(data)
+    except DamagedInputError as error:
+        raise ValueError(error.detail) from error
+    if root.tag != "article":
+        raise ValueError(f"no JATS: its first element is {str(root.tag)[:80]!r}")
+    return root
+
+
+def parse_paper(root: etree._Element) -> Paper:
+    """The paper of an article's tree."""
+    meta = _find_first(root, "front/article-meta")
+    journal = _find_first(root, "front/journal-meta")
+    return Paper(
+        grobid_version=JATS_VERSION,
+        **_parse_own_metadata(meta),
+        journal=_parse_journal(journal, meta),
+        language_code=(root.get(_LANGUAGE) or "")[:3].split("-")[0].lower() or None,
+        abstract=_get_block_text(_find_first(meta, "abstract")),
+        body=_strip_html(_get_block_text(_find_first(root, "body"))),
+        acknowledgement=_get_block_text(_find_first(root, "back/ack")),
+        annex=_get_block_text(_find_first(root, "back/app-group"))
+        or _get_block_text(_find_first(root, "back/app")),
+        citations=tuple(_iter_citations(root)),
+    )
+
+
+def _find_first(element: etree._Element, path: str) -> etree._Element:
+    found = element.find(path)
+    return etree.Element("none") if found is None else found
+
+
+def _get_line(element: etree._Element | None) -> str | None:
+    """Its text in one line."""
+    return " ".join(get_text(element).split()) or None
+
+
+def _find_line(element: etree._Element, *paths: str) -> str | None:
+    for path in paths:
+        text = _get_line(element.find(path))
+        if text:
+            return text
+    return None
+
+
+def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._Element]:
+    return [one for one, _ in zip(elements, range(count_max), strict=False)]
+
+
+def _get_block_text(element: etree._Element) -> str | None:
+    """Paragraphs, titles and cells as lines of their own; text that stands in none too."""
+    pieces: list[str] = []
+    for event, one in etree.iterwalk(element, events=("start", "end")):
+        if event == "start":
+            pieces += ["\n" if one.tag in _BLOCKS else "", one.text or ""]
+        else:
+            pieces += [
+                "\n" if one.tag in _BLOCKS else "",
+                one.tail or "" if one is not element else "",
+            ]
+    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line) or None
+
+
+def _strip_html(text: str | None) -> str | None:
+    """Without the HTML that SciELO puts into a body as text."""
+    if text is None or "</p>" not in text[:20_000].lower():
+        return text
+    return _get_block_text(html.fromstring(f"<div>{text}</div>"))
+
+
+def _parse_own_metadata(meta: etree._Element) -> dict[str, Any]:
+    stated = _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
+    named = [(one.get("pub-id-type") or "other", _get_line(one) or "") for one in stated]
+    known = [(kind, text) for kind, text in named if kind not in ("other", "publisher-id", "pii")]
+    keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
+    return {
+        **collect_identifiers(known),
+        "title": _find_line(meta, "title-group/article-title"),
+        "authors": _parse_authors(meta),
+        "date": _choose_date(meta.iterfind("pub-date")),
+        "keywords": tuple(filter(None, map(_get_line, keywords))),
+        "funding": _parse_funding(meta),
+    }
+
+
+def _parse_authors(meta: etree._Element) -> tuple[Author, ...]:
+    places = {one.get("id"): _parse_affiliation(one) for one in _limit(meta.iter("aff"), NAMES_MAX)}
+    found = (
+        _parse_author(one, places)
+        for one in _limit(meta.iterfind("contrib-group/contrib"), NAMES_MAX)
+        if one.get("contrib-type") in (None, "author")
+    )
+    return tuple(one for one in found if one is not None)
+
+
+def _parse_author(contrib: etree._Element, places: dict[str | None, Affiliation]) -> Author | None:
+    name = contrib.find("name")
+    if name is None:
+        name = contrib.find(".//name")
+    links = [one for one in contrib.iterfind("xref") if one.get("ref-type") == "aff"]
+    ids = [one.get("rid") for one in links[:IDENTIFIERS_MAX]]
+    found = [places[key] for key in ids if key in places]
+    found += [_parse_affiliation(one) for one in contrib.iterfind("aff")]
+    found = [one for one in found if one != Affiliation()]
+    more: dict[str, Any] = {
+        "email": _find_line(contrib, ".//email"),
+        "orcid": next(
+            filter(None, (find_orcid(get_text(one)) for one in contrib.iter("contrib-id"))), None
+        ),
+        "affiliation": found[0] if found else None,
+        "affiliations": tuple(found[1:]),
+    }
+    if name is None:
+        text = _find_line(contrib, "collab", "string-name", "name-alternatives")
+        return Author(name=text, **more) if text else None
+    return _parse_name(name, more)
+
+
+def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None) -> Author | None:
+    given, surname = (_find_line(name, "given-names") or "").split(), _find_line(name, "surname")
+    whole = " ".join((*given, surname or "")).strip() or _get_line(name)
+    if not whole:
+        return None
+    return Author(
+        name=whole,
+        given_name=given[0] if given else None,
+        middle_name=" ".join(given[1:]) or None,
+        surname=surname,
+        **(extra_fields or {}),
+    )
+
+
+def _parse_affiliation(element: etree._Element) -> Affiliation:
+    where = Address(
+        line=_find_line(element, "addr-line"),
+        settlement=_find_line(element, "city", "addr-line/named-content[@content-type='city']"),
+        region=_find_line(element, "state"),
+        country=_find_line(element, "country"),
+        postcode=_find_line(element, "postal-code"),
+    )
+    institution = (_find_line(element, "institution", "institution-wrap/institution") or "").strip(
+        " ,"
+    )
+    return Affiliation(
+        institution=institution or None,
+        address=where if where != Address() else None,
+        unstructured=None if institution else _get_line(element),
+    )
+
+
+def _choose_date(elements: Iterable[etree._Element]) -> str | None:
+    """The date of appearing, in print before online, as exact as told."""
+    ranks = {"ppub": 0, "pub": 0, "collection": 2, "epub": 1}
+    found = []
+    for one in _limit(elements, IDENTIFIERS_MAX):
+        rank = ranks.get(one.get("pub-type") or one.get("date-type") or "", 1)
+        found.append((rank, _parse_date(one)))
+    return next((date for _, date in sorted(found, key=lambda pair: pair[0]) if date), None)
+
+
+def _parse_date(element: etree._Element) -> str | None:
+    year = _find_line(element, "year")
+    if year is None or not year[:4].isdigit():
+        return None
+    parts = [year[:4]]
+    for name, most in (("month", 12), ("day", 31)):
+        text = _find_line(element, name) or ""
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:3]) <= most):
+            break
+        parts.append(f"{int(text[:3]):02d}")
+    return "-".join(parts)
+
+
+def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | None:
+    issns = {
+        one.get("pub-type") or "": find_issn(get_text(one))
+        for one in _limit(about.iterfind("issn"), 20)
+    }
+    electronic = issns.pop("epub", None)
+    found = Journal(
+        name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
+        abbreviation=_find_line(
+            about, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
+        ),
+        publisher=_find_line(about, "publisher/publisher-name"),
+        issn=next(filter(None, issns.values()), None),
+        eissn=electronic,
+        volume=_find_line(meta, "volume"),
+        issue=_find_line(meta, "issue", "numero"),
+        pages=_parse_pages(meta),
+    )
+    return found if found != Journal() else None
+
+
+def _parse_pages(element: etree._Element) -> str | None:
+    ends = [_find_line(element, "fpage"), _find_line(element, "lpage")]
+    return "-".join(filter(None, ends)) or _find_line(element, "page-range", "elocation-id")
+
+
+def _parse_funding(meta: etree._Element) -> Funding | None:
+    funders = []
+    for award in _limit(meta.iterfind("funding-group/award-group"), KEYWORDS_MAX):
+        name = _find_line(award, "funding-source//institution", "funding-source")
+        grants = tuple(filter(None, map(_get_line, award.findall("award-id")[:IDENTIFIERS_MAX])))
+        if name:
+            funders.append(Funder(name=name, grants=grants))
+    statement = _find_line(meta, "funding-group/funding-statement")
+    return Funding(funders=tuple(funders), statement=statement) if funders or statement else None
+
+
+def _iter_citations(root: etree._Element) -> Iterator[Citation]:
+    for index, ref in enumerate(_limit(root.iterfind("back//ref-list/ref"), CITATIONS_MAX)):
+        cited = next((one for one in ref.iter() if one.tag in _CITED), ref)
+        yield _parse_citation(ref, cited, index)
+
+
+def _parse_citation(ref: etree._Element, element: etree._Element, index: int) -> Citation:
+    """From its elements; where there are none, from the text as printed."""
+    printed = _get_line(element)
+    title = _find_line(element, "article-title", "chapter-title", "data-title")
+    source = _find_line(element, "source")
+    if title is None and source is None:
+        return parse_reference(printed or "", index, ref.get("id"))
+    names = _limit(element.iter("name", "string-name"), NAMES_MAX)
+    people = [(one, _parse_name(one)) for one in names]
+    editors = {
+        id(n)
+        for group in element.iterfind("person-group[@person-group-type='editor']")
+        for n in group
+    }
+    ids = [
+        (one.get("pub-id-type") or "", _get_line(one) or "")
+        for one in _limit(element.iter("pub-id"), 20)
+    ]
+    link = element.find(".//ext-link")
+    is_article = (
+        element.get("publication-type", element.get("citation-type", "journal")) == "journal"
+    )
+    found = collect_identifiers(ids)
+    found.pop("eissn", None)
+    return Citation(
+        id=ref.get("id") or f"b{index}",
+        index=index,
+        authors=tuple(a for one, a in people if a is not None and id(one) not in editors),
+        editors=tuple(a for one, a in people if a is not None and id(one) in editors),
+        title=title or source,
+        journal=source if title and is_article else None,
+        book_title=source if title and not is_article else None,
+        publisher=_find_line(element, "publisher-name"),
+        date=_parse_date(element),
+        volume=_find_line(element, "volume"),
+        issue=_find_line(element, "issue", "numero"),
+        pages=_parse_pages(element),
+        url=link.get(_HREF) if link is not None else None,
+        unstructured=printed if element.tag == "mixed-citation" else None,
+        **found,
+    )
+
+
+# One JATS article from bytes to all that is kept of it; to be run in a child process.
+
+
+@dataclass(frozen=True, slots=True)
+class JatsReading:
+    """`text` is what is searched: abstract, body, what stands behind it; `date` as exact as told.
+    `rights` are what the article states about its use. One that cannot be read has a `reason`, and an error
+    in what is kept."""
+
+    reading: BibliographyReading
+    text: str = ""
+    date: str | None = None
+    language: str | None = None
+    rights: tuple[Statement, ...] = ()
+    reason: Reason | None = None
+
+    @property
+    def disposition(self) -> Disposition:
+        """How reading it ended."""
+        return end(self.reason, self.reading.error or "") if self.reason else DONE
+
+
+def read_jats_body(body: OpenBody) -> JatsReading:
+    """The reading of a body in an open file. Raises TransientError when that cannot be read."""
+    return read_jats_bytes(body.read_all("the article"))
+
+
+def read_jats_bytes(data: bytes) -> JatsReading:
+    """All that is kept of an article, or what is the matter with it."""
+    try:
+        root = parse_jats_root(data)
+        paper = parse_paper(root)
+    except ValueError as error:
+        return JatsReading(BibliographyReading(error=str(error)), reason=Reason.BROKEN_ARTICLE)
+    parts = (paper.abstract, paper.body, paper.acknowledgement, paper.annex)
+    return JatsReading(
+        build_reading(paper),
+        text="\n\n".join(part for part in parts if part),
+        date=paper.date,
+        language=paper.language_code,
+        rights=read_article_rights(root),
+    )

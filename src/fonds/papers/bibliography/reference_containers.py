@@ -1,0 +1,280 @@
+"""Journal, book, series, editors and publisher in what stands behind the title of a reference.
+
+Bound: linear in the text, which the caller limits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from fonds.papers.bibliography.reference_names import parse_names
+
+# Year, volume, issue and pages in what a reference says of where it appeared.
+#
+# Bound: linear in the text, which the caller limits.
+
+
+_RANGE = (
+    r"[A-Za-z]{0,2}\d{1,7}(?:[.:]\d{1,5})?\s?[-\u2010-\u2015\u2212]{1,2}\s?[A-Za-z]{0,2}\d{1,7}"
+)
+_LABELLED_PAGES = re.compile(
+    rf"[(,\[]?\s*\b(?:pp?|pages?|pgs?|S|str)\b\.?:?\s?(?P<pages>{_RANGE}|[A-Za-z]{{0,2}}\d{{1,7}})[)\]]?",
+    re.IGNORECASE,
+)
+_LABELLED_VOLUME = re.compile(
+    r"\bvol(?:ume|\.)?\s?(?P<volume>[\dIVXLC]{1,6}[A-Z]?)\b", re.IGNORECASE
+)
+_LABELLED_ISSUE = re.compile(
+    r"\b(?:no|nr|n|issue|iss|number|num)\b[.\u00b0\u00ba]?\s?(?P<issue>[\w-]{1,12}\d[\w-]{0,5}|\d{1,5})\b",
+    re.IGNORECASE,
+)
+_VOLUME_ISSUE = re.compile(
+    r"(?<![\w(-])(?P<volume>[A-Z]?\d{1,5}[A-Z]?)\s?\((?P<issue>(?!(?:1[5-9]"
+    r"|20)\d\d\))[\w\u2010-\u2015/ .-]{1,20})\)"
+    rf"(?:\s?(?:[,:;]|\((?:1[5-9]|20)\d\d[a-z]?\)[,:]?)?\s?(?P<pages>{_RANGE}|(?!(?:1[5-9]|20)\d\d\b)e?[A-Z]?\d{{1,7}}(?![\w(])))?"
+)
+_VOLUME_PAGES = re.compile(
+    rf"(?<![\w(.-])(?P<volume>[A-Z]?\d{{1,4}}[A-Z]?)(?:\s?[,:;]\s?|\s\((?:1[5-9]|20)\d\d\)[,:]?\s|\s)(?P<pages>{_RANGE}|[A-Za-z]?\d{{1,7}})(?![\w(])"
+)
+_VOLUME_COMMA_ISSUE = re.compile(
+    r"(?<![\w(-])(?P<volume>\d{1,4}),\s(?P<issue>\d{1,3})\s\((?:[A-Z][a-z]+\.?\s)?(?:1[5-9]|20)\d\d\),?\s"
+    rf"(?P<pages>{_RANGE}|\d{{1,6}})"
+)
+_LEADING_VOLUME = re.compile(r"[,.:]\s(?P<volume>\d{1,4})(?=[,:]\s?(?:pp?|pages?|no)\b|\s?$)")
+_VOLUME_YEAR = re.compile(
+    r"(?<![\w(-])(?P<volume>\d{1,4})\s?\((?:1[5-9]|20)\d\d\)(?:[,:]?\s?(?P<pages>[A-Z]?\d{1,7}))?"
+)
+_BARE_RANGE = re.compile(rf"(?<![\w.-])(?P<pages>{_RANGE})(?![\w-])")
+_DASHES = re.compile(r"\s?[-\u2010-\u2015\u2212]{1,2}\s?")
+YEAR = re.compile(
+    r"(?<![\w\d./:-])(?<!\d[\u2010-\u2015])(?P<year>1[5-9]\d\d|20[0-4]\d)(?P<letter>[a-z])?(?![\w\d]|[-\u2010-\u2015]\d{2})"
+)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTH = re.compile(
+    r"\b(?P<month>" + "|".join(_MONTHS) + r")[a-z]{0,6}\b\.?(?: (?P<day>\d{1,2})(?!\d))?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceNumbers:
+    """What was found, and where in the text its first number begins; `begin` is the length where there is
+    none."""
+
+    volume: str | None
+    issue: str | None
+    pages: str | None
+    begin: int
+    has_volume: bool
+
+
+def parse_numbers(text: str) -> ReferenceNumbers:
+    """Volume, issue and pages: those that say which they are, else by how they stand together."""
+    found: dict[str, str] = {}
+    begin = len(text)
+    for pattern in (_LABELLED_PAGES, _LABELLED_VOLUME, _LABELLED_ISSUE):
+        match = pattern.search(text)
+        if match:
+            found |= match.groupdict()
+            begin = min(begin, match.start())
+    bare = _SEPARATE_YEAR.sub(lambda one: " " * len(one[0]), text)
+    for pattern, source in (
+        (_VOLUME_COMMA_ISSUE, text),
+        (_VOLUME_ISSUE, text),
+        (_LEADING_VOLUME, bare),
+        (_VOLUME_PAGES, bare),
+        (_VOLUME_YEAR, text),
+        (_BARE_RANGE, bare),
+    ):
+        if "volume" in found and "pages" in found:
+            break
+        match = pattern.search(source)
+        if match and not _is_year(match.groupdict().get("volume")):
+            for name, value in match.groupdict().items():
+                if value:
+                    found.setdefault(name, value)
+            begin = min(begin, match.start())
+    pages = found.get("pages")
+    return ReferenceNumbers(
+        volume=found.get("volume"),
+        issue=found.get("issue"),
+        pages=_DASHES.sub("-", pages) if pages else None,
+        begin=begin,
+        has_volume="volume" in found,
+    )
+
+
+_SEPARATE_YEAR = re.compile(r"(?:(?<=[,.] )|(?<=^))(?:1[5-9]|20)\d\d(?=[.,;)]|$)")
+
+
+def _is_year(text: str | None) -> bool:
+    return bool(text and YEAR.fullmatch(text))
+
+
+def parse_date_at(text: str, place: int, year: str) -> str:
+    """The year with the month and day that stand beside it."""
+    beside = text[max(0, place - 14) : place + 24]
+    month = _MONTH.search(beside)
+    if month is None:
+        return year
+    number = _MONTHS.index(month["month"].lower()) + 1
+    day = int(month["day"]) if month["day"] else 0
+    return f"{year}-{number:02d}" + (f"-{day:02d}" if 1 <= day <= 31 else "")
+
+
+_IN = re.compile(r"^[\s.,]*(?:[Ii]n:?\s+)(?P<rest>.*)$", re.DOTALL)
+_LEADING_EDITORS = re.compile(
+    r"^(?P<names>[^()]{3,300}?),?\s*[(\[]?\b(?:[Ee]ds?\b\.?|[Ee]ditors?|[Hh]rsg\.?)[)\]]?\s*[.,:]?\s*(?P<rest>.*)$",
+    re.DOTALL,
+)
+_BRACKETS = re.compile(r"\s*[(\[][^)\]]{0,120}[)\]]")
+_SERIES = re.compile(
+    r"\b(?:Lecture Notes in [A-Z][\w ]{3,40}|LNCS|LNAI|LNBI|CEUR Workshop Proceedings)\b"
+)
+_HOUSES = (
+    r"Springer|Elsevier|Wiley|Blackwell|Press|Verlag|Publish\w*|Routledge|Sage|SAGE|Academic|McGraw|Addison|Prentice|Pearson"
+    r"|Birkh\w+|O['\u2019]Reilly|Zenodo|CRC|Kluwer|North-Holland|Packt|Manning|CEUR-WS\.org|PMLR"
+)
+_HOUSE = re.compile(
+    rf"(?:^|[.,:;]\s*)(?P<house>(?:[A-Z][\w&.\u2019'-]*\s){{0,3}}(?:{_HOUSES})\b[\w &\u2019'-]{{0,30}})"
+    r"|[.,:;]\s(?P<body>IEEE(?: Computer Society| Press)?|ACM|AAAI|ACL|GitHub|USENIX)(?=\s?(?:[,.;]|$))"
+)
+_CITY = re.compile(
+    r"(?:^|[.;)]\s)(?P<city>[A-Z][\w.]+(?: [A-Z][\w.]+)?(?:, [A-Z][\w. ]{1,20})?):\s"
+    r"(?P<house>[A-Z][^,;:.]{2,60})"
+)
+_THESIS = re.compile(
+    r"\b(?:Ph\.?\s?D\.?|Doctoral|Master['\u2019]?s?|M\.?\s?Sc\.?|Bachelor['\u2019]?s?)\s(?:[Tt]hesis|[Dd]issertation)\b[.,)\]]*\s*(?P<place>[A-Z][^.,;\d]{3,80})?"
+)
+_REPORT = re.compile(
+    r"\b(?:Tech(?:nical|\.)?\s[Rr]ep(?:ort|\.)|[Ww]orking [Pp]aper"
+    r"|[Rr]eport)\b[^,;]{0,40}[,;]\s*(?P<place>[A-Z][^.,;\d]{3,80})"
+)
+_ENDS = " ,.;:()[]\u201c\u201d\"'*_/"
+_STRAY_WORD = re.compile(
+    r"^(?:and|in|of|the|vol|volume|no|pp|pages|p|to appear|in press|submitted|accepted|unpublished|\W)*$",
+    re.IGNORECASE,
+)
+_BOOKISH = re.compile(
+    r"\b(?:Proc(?:eedings|s)?\b|Conference|Conf\.|Symposium|Symp\.|Workshop|Meeting|Congress"
+    r"|Advances in|Handbook|Encyclop)",
+    re.IGNORECASE,
+)
+_SHORTENED = frozenset(
+    {"Int", "Symp", "Proc", "Conf", "Trans", "Commun", "Lett", "Soc", "Am", "Natl", "Acad", "Sci"}
+    | {"Math", "Comput", "Mon", "Not", "Astron", "Astrophys", "Appl", "Chem", "Biol", "Med", "Eng"}
+    | {
+        "Assoc",
+        "Bull",
+        "Inf",
+        "Intl",
+        "Mech",
+        "Nat",
+        "Res",
+        "Tech",
+        "Theor",
+        "Univ",
+        "Ser",
+        "Suppl",
+    }
+    | {"Phys", "Rev", "Adv", "Ann", "Roy", "Stat"}
+)
+_STOP = re.compile(r"(?P<word>[\w)\u201d]+)\.\s+(?=[A-Z])")
+_DAYS = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|Winter|Spring|Summer|Fall|Autumn)\b\.?(?:\s?\d{1,2}(?:[-\u2013]\d{1,2})?,?)?"
+)
+
+
+def parse_container(text: str) -> dict[str, Any]:
+    """`journal` or `book_title`, `volume`, `issue`, `pages`, `editors`, `publisher`, `institution`,
+    `series_title`: those that are there."""
+    found: dict[str, Any] = {}
+    text = text.strip(" ,;:.")
+    inside = _IN.match(text)
+    if inside:
+        text = inside["rest"]
+        edited = _LEADING_EDITORS.match(text) if "d" in text[:320] else None
+        if (
+            edited
+            and not re.search(r"\d{3}", edited["names"])
+            and not _BOOKISH.search(edited["names"])
+        ):
+            found["editors"] = parse_names(edited["names"])
+            text = edited["rest"]
+    numbers = parse_numbers(text)
+    found |= {"volume": numbers.volume, "issue": numbers.issue, "pages": numbers.pages}
+    _add_publisher(text, found)
+    head = text[: numbers.begin] if numbers.begin else text
+    name = None if "institution" in found else _find_container_name(head, found)
+    if name:
+        is_book = bool(inside) or (bool(_BOOKISH.search(name)) and not numbers.has_volume)
+        key = "book_title" if is_book else "journal"
+        if numbers.volume or numbers.pages or inside or is_book or not found.get("publisher"):
+            found[key] = name
+    return found
+
+
+def _add_publisher(text: str, fields: dict[str, Any]) -> None:
+    """Who brought it out: a house, a university, a laboratory."""
+    thesis = _THESIS.search(text)
+    if thesis:
+        fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None
+        return
+    report = _REPORT.search(text)
+    if report:
+        fields["institution"] = report["place"].strip(_ENDS) or None
+        return
+    city = _CITY.search(text)
+    house = _HOUSE.search(text)
+    if city and not parse_numbers(city["city"]).volume:
+        fields["publisher"] = city["house"].strip(_ENDS) or None
+    elif house:
+        fields["publisher"] = (house["house"] or house["body"]).strip(_ENDS) or None
+    series = _SERIES.search(text)
+    if series:
+        fields["series_title"] = series[0]
+
+
+def _cut_first_sentence(text: str) -> str:
+    """Up to the first full stop that is not that of a shortened word."""
+    for stop in _STOP.finditer(text):
+        word = stop["word"]
+        if (
+            len(word) > 1
+            and word[-1] not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+            and word not in _SHORTENED
+        ):
+            return text[: stop.start("word") + len(word)]
+    return text
+
+
+def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
+    """What the journal or book is called: what stands before its numbers, without year, house and place."""
+    name = _BRACKETS.sub("", head)
+    year = YEAR.search(name)
+    if year and year.start() > 3:
+        name = (
+            name[: year.end()]
+            if _BOOKISH.search(name[: year.end()]) and name[year.end() :].strip(_ENDS) == ""
+            else name[: year.start()]
+        )
+    for part in (fields.get("publisher"), fields.get("series_title")):
+        at = name.find(part) if part else -1
+        if at > 3:
+            name = name[:at]
+    name = _DAYS.sub("", name) if _DAYS.search(name) else name
+    name = _cut_first_sentence(name.lstrip(_ENDS))
+    pieces = name.split(", ")
+    if _BOOKISH.search(pieces[0]) or fields.get("volume"):
+        kept = pieces[:1] if _BOOKISH.search(pieces[0]) else pieces
+        name = ", ".join(kept)
+    name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
+    if "." not in name[:-1] and name[:-1] not in _SHORTENED:
+        name = name.rstrip(".")
+    return (
+        None
+        if _STRAY_WORD.match(name) or sum(map(str.isalpha, name)) < 2 or len(name) > 300
+        else name
+    )

@@ -1,0 +1,329 @@
+"""One printed reference into fields, whatever style it is in.
+
+Source: the styles of APA, Chicago, IEEE, Vancouver (ICMJE), ACM, Nature, Springer LNCS, Elsevier, AIP/IOP.
+Bound: linear in the string, which is cut at 4,000 characters.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fonds.papers.bibliography.identifiers import (
+    ARXIV_ID,
+    find_doi_in_text,
+    find_doi_span,
+    find_isbn,
+    find_issn,
+    find_pmcid,
+    find_pmid,
+    parse_arxiv_id,
+)
+from fonds.papers.bibliography.paper import Citation
+from fonds.papers.bibliography.reference_containers import (
+    YEAR,
+    parse_container,
+    parse_date_at,
+)
+from fonds.papers.bibliography.reference_names import (
+    find_names_end,
+    parse_leading_names,
+    parse_names,
+)
+
+STRING_MAX_CHARS = 4_000
+AUTHORS_SHARE_MAX = 0.75
+_LABEL = re.compile(
+    r"^\s*(?:\[[^\]]{1,20}\]|\(\d{1,4}\)|\d{1,4}[.)](?=\s|[A-Z])|\d{1,4}\s(?=[A-Z\u2018\u201c]))\s*"
+)
+_URL = re.compile(r"(?:https?://|ftp://|www\.)[^\s<>\"\u201c\u201d]+", re.IGNORECASE)
+_ARXIV_SPAN = re.compile(
+    r"(?:\bCoRR,?\s?)?(?:\barXiv(?:\.org)?(?: (?:e-?prints?"
+    r"|preprint))?(?:\s?[:,]?\s?arXiv)?\s?[:,/]?\s?(?:abs/)?|\babs/)"
+    + ARXIV_ID
+    + r"(?:\s?\[[\w.-]{2,20}\])?",
+    re.IGNORECASE,
+)
+_OLD_ARXIV = re.compile(
+    r"\b((?:astro-ph|cond-mat|gr-qc|hep-(?:ex|lat|ph|th)|math-ph|math|nucl-(?:ex|th)|physics|quant-ph|cs)/\d{7})(?:v\d+)?\b"
+)
+_PUBMED_SPAN = re.compile(
+    r"\b(?:PMID|PubMed(?: PMID)?|PMCID)\s?:?\s?(?:PMC)?\d{1,8}\b[.;]?|\[PubMed\]|\[SPIRES\]",
+    re.IGNORECASE,
+)
+_NUMBER_SPAN = re.compile(
+    r"\bISBN(?:-1[03])?:?\s?[\dXx\u2010-\u2013 -]{9,20}[\dXx]"
+    r"|\b[ep]?-?ISSN:?\s?\d{4}[-\u2010-\u2013]\d{3}[\dXx]"
+)
+_TALK = re.compile(
+    r"\b(?:retrieved|accessed|available|last accessed|cited|viewed"
+    r"|downloaded)\b[^.]{0,40}?(?:from|at|online|on)?\s?:?"
+    r"(?=\s*(?:[.,;)\]]|$))|\b(?:URL|DOI|Online)\b:?\s*(?=[.,;)\]]|$)|\[Online\]\.?",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"[\u201c\u201f\"\u201e\u00ab]\s?(?P<title>.{4,500}?)[,.]?\s?[\u201d\"\u201c\u00bb](?:[,.;:]|\s|$)"
+    r"|\u2018(?P<single>.{8,400}?)[,.]?\u2019[,.;: ]|(?:``)(?P<tex>.{4,500}?)[,.]?''"
+)
+_SPACE = re.compile(r"\s+")
+_AUTHOR_YEAR = re.compile(
+    r",?\s*\(\s*(?:c\. ?)?(?P<bracketed>(?:1[5-9]|20)\d\d)[a-z]?(?P<more>[^)]{0,30})\)\s*[.,:]?\s*"
+    r"|(?<=[.,])\s(?P<bare>(?:1[5-9]|20)\d\d)[a-z]?\s?[.:,]\s+"
+    r"|\s*\((?P<none>n\. ?d\.|in press|forthcoming|to appear|accepted|submitted)\)\s*[.,:]?\s*"
+    r"|\s(?P<plain>(?:1[5-9]|20)\d\d)[a-z]?\s+(?=[A-Z])",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(
+    r"\.(?:(?<![\s.(\-][A-Z]\.)(?<!^[A-Z]\.)(?<!\bvs\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bNo\.)(?<!\bal\.)(?<!\bpp\.)(?<!\bcf\.)"
+    r"(?<!\bed\.)(?<!\beds\.)(?<!\bvol\.)(?<!\bVol\.)(?<![(\s]p\.)(?<!\bJr\.)(?=\s+[\w(\u201c\[\"\u2018*/])|(?=\s*(?:,|$)))"
+    r"|[?!](?=\s+[A-Z(])"
+)
+_JOURNAL_ALONE = re.compile(
+    r"(?:[A-Z][\w&-]*\.?(?:,?\s|(?<=\.))|(?:of|the|and|in|de|f\u00fcr)\s){1,7}(?:\[?[A-Z]\]?,?\s)?(?:vol\.?\s)?[A-Z]?\d{1,4}\b\s?[,(\s:]"
+)
+_IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\d])")
+
+
+def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
+    """The fields of one entry of a list of references; what is not recognised is in `unstructured` alone."""
+    whole = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
+    rest = _LABEL.sub("", whole, count=1)
+    found: dict[str, Any] = {}
+    rest = _extract_identifiers(rest, found)
+    _parse_fields(rest, found)
+    return Citation(
+        id=label or f"b{index}",
+        index=index,
+        authors=found.pop("authors", ()),
+        unstructured=whole or None,
+        **{name: value for name, value in found.items() if value},
+    )
+
+
+def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
+    """The text without what names the work by number or address, which is noted."""
+    doi = find_doi_span(text)
+    if doi:
+        fields["doi"] = find_doi_in_text(doi[0])
+        text = text[: doi.start()] + " " + _keep_full_stop(doi[0]) + text[doi.end() :]
+    lowered = text.lower()
+    if "arxiv" in lowered or "abs/" in lowered:
+        arxiv = _ARXIV_SPAN.search(text)
+        if arxiv:
+            fields["arxiv_id"] = arxiv[1]
+            text = text[: arxiv.start()] + " " + text[arxiv.end() :]
+    if "arxiv_id" not in fields and "/" in text:
+        old = _OLD_ARXIV.search(text)
+        if old:
+            fields["arxiv_id"] = parse_arxiv_id(old[1])
+            text = text[: old.start()] + " " + text[old.end() :]
+    if "pm" in lowered or "spires" in lowered:
+        fields["pmid"], fields["pmcid"] = find_pmid(text), find_pmcid(text)
+        text = _PUBMED_SPAN.sub(" ", text)
+    if "ISBN" in text or "ISSN" in text:
+        fields["isbn"], fields["issn"] = (
+            (find_isbn(text) if "ISBN" in text else None),
+            find_issn(text),
+        )
+        text = _NUMBER_SPAN.sub(" ", text)
+    url = _URL.search(text)
+    if url:
+        fields["url"] = url[0].rstrip(".,;)]>")
+        text = _URL.sub(lambda one: " " + _keep_full_stop(one[0]), text)
+        text = _TALK.sub(" ", text)
+    elif "online" in lowered or doi:
+        text = _TALK.sub(" ", text)
+    return _SPACE.sub(" ", text).strip(" ,;:<>[")
+
+
+def _keep_full_stop(span: str) -> str:
+    """The full stop behind an address still ends a sentence."""
+    return "." if span.endswith(".") else ""
+
+
+def _parse_fields(text: str, fields: dict[str, Any]) -> None:
+    quoted = _QUOTED.search(text)
+    if quoted and quoted.start() < max(200, len(text) * AUTHORS_SHARE_MAX):
+        _parse_by_quotes(text, quoted, fields)
+        return
+    dated = match_names_before_year(text)
+    if dated is not None:
+        _parse_by_year(text, dated, fields)
+        return
+    _parse_by_order(text, fields)
+
+
+def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, Any]) -> None:
+    before = text[: quote_match.start()].strip(" ,.:;")
+    dated = YEAR.search(before)
+    if dated:
+        fields["date"] = dated["year"]
+        before = before[: dated.start()].strip(" ,.:;(")
+    fields["authors"] = parse_names(before) if _is_alphabetic(before) else ()
+    fields["title"] = _clean_title(
+        quote_match["title"] or quote_match["single"] or quote_match["tex"]
+    )
+    _parse_container(text[quote_match.end() :], fields)
+
+
+def match_names_before_year(text: str) -> re.Match[str] | None:
+    """Where the year stands that parts the authors of a reference from its title; None where it begins
+    otherwise."""
+    match = _AUTHOR_YEAR.search(text)
+    if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
+        return None
+    before = text[: match.start()]
+    end = find_names_end(before)
+    rest = before[end:].strip(" ,.;:&")
+    if end and (not rest or _EDITED.match(rest)):
+        return match
+    is_plain = match["plain"] is not None or (
+        match["bare"] is not None and not end and len(before) > 60
+    )
+    return match if not is_plain and _is_names(before) else None
+
+
+_SMALL = frozenset(
+    {
+        "and",
+        "of",
+        "for",
+        "the",
+        "de",
+        "la",
+        "le",
+        "van",
+        "von",
+        "der",
+        "den",
+        "di",
+        "da",
+        "dos",
+        "du",
+        "y",
+    }
+    | {"et", "al", "und", "on", "in", "a", "eds", "ed", "editors", "others"}
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _is_names(block: str) -> bool:
+    """Whether it may be names of people or bodies in a form that is not known: capitals, and no sentence."""
+    words = [one for one in _WORD.findall(block) if one not in _SMALL]
+    capitals = sum(one[0].isupper() for one in words)
+    few = len(words) <= 8 or "," in block
+    return (
+        few
+        and capitals >= 0.9 * max(1, len(words))
+        and _DIGIT.search(block) is None
+        and len(block) < 1_500
+        and _SENTENCE.search(block.rstrip(" .")) is None
+    )
+
+
+_DIGIT = re.compile(r"\d{2}")
+_EDITED = re.compile(r"[(\[]?\b(?:eds?|editors?|et al)\b", re.IGNORECASE)
+
+
+def _parse_by_year(text: str, year_match: re.Match[str], fields: dict[str, Any]) -> None:
+    fields["authors"] = parse_names(text[: year_match.start()])
+    year = year_match["bracketed"] or year_match["bare"] or year_match["plain"]
+    if year:
+        fields["date"] = parse_date_at(year_match["more"] or "", 0, year)
+    _parse_titled(text[year_match.end() :], fields)
+
+
+def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
+    """Authors as far as they go, then the title; the year stands somewhere behind it."""
+    names, end = parse_leading_names(text)
+    colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
+    if names:
+        fields["authors"] = names
+        end += colon.end() if colon else 0
+    _parse_titled(text[end:], fields, after_comma="," in text[end - 2 : end] if end else False)
+
+
+def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
+    """Title, then where it appeared."""
+    text = text.strip(" ,;:")
+    if _JOURNAL_ALONE.match(text):
+        _parse_container(text, fields)
+        return
+    within = _IN.search(text)
+    sentence = _SENTENCE.search(text)
+    ends = [match.start() + (match[0] in "?!") for match in (sentence,) if match]
+    if within and (not ends or within.start() <= ends[0]):
+        fields["title"] = _clean_title(text[: within.start()])
+        _parse_container("In " + text[within.end() :], fields)
+        return
+    cut = (
+        _find_title_comma(text[: ends[0]] if ends else text)
+        if after_comma or not ends or ends[0] >= len(text) - 2
+        else None
+    )
+    if cut is not None:
+        fields["title"] = _clean_title(text[:cut])
+        _parse_container(text[cut + 1 :], fields)
+        return
+    if not ends:
+        _parse_untitled(text, fields)
+        return
+    title, rest = text[: ends[0]], text[ends[0] :]
+    if not rest.strip(" .") and _LIKE_JOURNAL.search(title):
+        _parse_untitled(text, fields)
+        return
+    fields["title"] = _clean_title(title)
+    _parse_container(rest, fields)
+
+
+_LIKE_JOURNAL = re.compile(r"[a-z.]\s(?:[A-Z]\s?)?\d{1,4}(?:\s?\(\d{4}\)|,?\s\d{2,7}|[,:]\s?\d)")
+_COMMA_JOURNAL = re.compile(
+    r",\s(?=[A-Z][\w.&:'\u2019 -]{2,90}?,?\s(?:vol\.?\s?)?\d{1,4}\b\s?[(,:]|(?:Proc|Proceedings"
+    r"|Technical [Rr]eport|Ph\. ?D|Master|Tech\. [Rr]ep"
+    r"|[A-Z][\w-]* (?:University|Press|Verlag)|Springer|Wiley|Elsevier|MIT Press|arXiv|Cambridge|Oxford)\b)"
+)
+
+
+def _find_title_comma(text: str) -> int | None:
+    """The comma behind a title that no full stop ends."""
+    found = None
+    for match in _COMMA_JOURNAL.finditer(text):
+        if len(text[: match.start()].split()) >= 2:
+            found = match.start()
+            break
+    return found
+
+
+def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
+    """Physics names the journal alone; a book has nothing but a title."""
+    if _LIKE_JOURNAL.search(text):
+        _parse_container(text, fields)
+        return
+    year = YEAR.search(text)
+    head = text[: year.start()] if year else text
+    fields["title"] = _clean_title(head.strip(" ,.;("))
+    if year:
+        fields.setdefault("date", year["year"])
+
+
+def _clean_title(text: str | None) -> str | None:
+    bare = (text or "").strip(" ,.;:\u201c\u201d\"'\u2018*_")
+    return bare if sum(map(str.isalpha, bare)) >= 2 else None
+
+
+def _parse_container(text: str, fields: dict[str, Any]) -> None:
+    for name, value in parse_container(text).items():
+        if value and not fields.get(name):
+            fields[name] = value
+    if not fields.get("date"):
+        years = list(YEAR.finditer(text))
+        if years:
+            best = next(
+                (one for one in reversed(years) if text[one.start() - 1 : one.start()] == "("),
+                years[-1],
+            )
+            fields["date"] = parse_date_at(text, best.start(), best["year"])
+
+
+def _is_alphabetic(text: str) -> bool:
+    return sum(map(str.isalpha, text)) >= 2

@@ -1,0 +1,381 @@
+"""A paper out of TEI, as GROBID writes it.
+
+Source: TEI P5, chapters 2 (header) and 3.12 (bibliographic citations); GROBID 0.4 to 0.8, "TEI encoding of
+results". Bound: linear in the bytes, which the caller limits; counts are cut at the figures below.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+from fonds.model.archive import OpenBody
+from fonds.model.errors import DamagedInputError
+from fonds.papers.bibliography.identifiers import collect_identifiers, find_orcid
+from fonds.papers.bibliography.paper import (
+    Address,
+    Affiliation,
+    Author,
+    Citation,
+    Funder,
+    Funding,
+    Journal,
+    Paper,
+    assess_quality,
+    encode_paper,
+    strip_full_text,
+    summarize_paper,
+)
+from fonds.text.xml import parse_strictly
+
+# People and the places they work at, out of TEI.
+#
+# Source: TEI P5, chapter 13 (names); GROBID, "TEI encoding of results".
+
+
+AUTHORS_MAX, AFFILIATIONS_MAX, PARTS_MAX = 5_000, 20, 20
+_TEI = "{http://www.tei-c.org/ns/1.0}"
+_ADDRESS_PARTS = {
+    "line": "addrLine",
+    "postcode": "postCode",
+    "settlement": "settlement",
+    "region": "region",
+    "country": "country",
+}
+
+
+def get_plain_text(element: etree._Element) -> str:
+    """All text within an element, in one line."""
+    return " ".join("".join(map(str, element.itertext())).split())
+
+
+def parse_authors(elements: Iterable[etree._Element]) -> tuple[Author, ...]:
+    """Those of the elements that name somebody. An author of whom only the affiliation was read is none."""
+    found = (_parse_author(one) for one, _ in zip(elements, range(AUTHORS_MAX), strict=False))
+    return tuple(one for one in found if one is not None)
+
+
+def _parse_author(element: etree._Element) -> Author | None:
+    person = element.find(f"{_TEI}persName")
+    if person is None:
+        named = [] if len(element) else [get_plain_text(element)]
+        named += [get_plain_text(one) for one in element.findall(f"{_TEI}name")]
+        named += [get_plain_text(one) for one in element.findall(f"{_TEI}orgName")]
+        name = next(filter(None, named), "")
+        return Author(name=name) if name else None
+    given = [text for one in person.findall(f"{_TEI}forename") if (text := get_plain_text(one))]
+    surname = " ".join(filter(None, map(get_plain_text, person.findall(f"{_TEI}surname")))) or None
+    parts = (*given, surname) if given or surname else (get_plain_text(person),)
+    name = " ".join(filter(None, parts))
+    if not name:
+        return None
+    first, *others = _parse_affiliations(element) or (None,)
+    return Author(
+        name=name,
+        given_name=given[0] if given else None,
+        middle_name=" ".join(given[1:]) or None,
+        surname=surname,
+        email=_find_name_text(element, "email"),
+        orcid=_find_orcid(element),
+        affiliation=first,
+        affiliations=tuple(one for one in others if one is not None),
+    )
+
+
+def _find_orcid(element: etree._Element) -> str | None:
+    said = [
+        one for one in element.iter(f"{_TEI}idno") if (one.get("type") or "").lower() == "orcid"
+    ]
+    return next(filter(None, (find_orcid(get_plain_text(one)) for one in said[:PARTS_MAX])), None)
+
+
+def _find_name_text(element: etree._Element, name: str) -> str | None:
+    found = element.find(f".//{_TEI}{name}")
+    return None if found is None else get_plain_text(found) or None
+
+
+def _parse_affiliations(element: etree._Element) -> tuple[Affiliation, ...]:
+    found = element.findall(f"{_TEI}affiliation")[:AFFILIATIONS_MAX]
+    read = (_parse_affiliation(one) for one in found)
+    return tuple(one for one in read if one != Affiliation())
+
+
+def _parse_affiliation(element: etree._Element) -> Affiliation:
+    """Several names of one sort are told one after the other."""
+    parts: dict[str, list[str]] = {}
+    for one in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:
+        parts.setdefault(one.get("type") or "institution", []).append(get_plain_text(one))
+    address = element.find(f".//{_TEI}address")
+    where = Address() if address is None else _parse_address(address)
+    raw = [one for one in element.findall(f"{_TEI}note") if one.get("type") == "raw_affiliation"]
+
+    def joined(name: str) -> str | None:
+        return "; ".join(filter(None, parts.get(name, ()))) or None
+
+    return Affiliation(
+        institution=joined("institution"),
+        department=joined("department"),
+        laboratory=joined("laboratory"),
+        address=where if where != Address() else None,
+        unstructured=get_plain_text(raw[0]) or None if raw else None,
+    )
+
+
+def _parse_address(element: etree._Element) -> Address:
+    found = {name: element.find(f"{_TEI}{tag}") for name, tag in _ADDRESS_PARTS.items()}
+    return Address(
+        **{name: get_plain_text(one) or None for name, one in found.items() if one is not None}
+    )
+
+
+CITATIONS_MAX, KEYWORDS_MAX, FUNDERS_MAX, IDENTIFIERS_MAX = 10_000, 100, 100, 20
+NS = {"tei": "http://www.tei-c.org/ns/1.0"}
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_CODE = re.compile(r"[A-Za-z]{2,3}(?=-|$)")
+_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
+
+
+def read_tei(data: bytes) -> Paper:
+    """The paper a TEI document is of. Raises ValueError for what is no TEI, or declares entities."""
+    try:
+        root = parse_strictly(data)
+    except DamagedInputError as error:
+        raise ValueError(error.detail) from error
+    if etree.QName(root).localname not in ("TEI", "teiCorpus"):
+        raise ValueError(f"no TEI: its first element is {etree.QName(root).localname!r}")
+    root = root if root.tag.endswith("}TEI") else _set_namespace(root, NS["tei"])
+    header = root.find("tei:teiHeader", NS)
+    text = root.find("tei:text", NS)
+    header = etree.Element("none") if header is None else header
+    text = etree.Element("none") if text is None else text
+    application = _find_first(header, ".//tei:appInfo/tei:application")
+    return Paper(
+        **_parse_own_metadata(header),
+        citations=tuple(_iter_citations(text, header)),
+        abstract=_get_text(_find_first(header, "tei:profileDesc/tei:abstract")),
+        body=_get_text(_find_first(text, "tei:body")),
+        acknowledgement=_get_text(_find_first(text, ".//tei:div[@type='acknowledgement']")),
+        annex=_get_text(_find_first(text, ".//tei:div[@type='annex']")),
+        funding=_parse_funding(header, text),
+        language_code=_find_language(text, header),
+        grobid_version=(application.get("version") if application is not None else None)
+        or "unknown",
+        grobid_timestamp=application.get("when") if application is not None else None,
+    )
+
+
+def _set_namespace(root: etree._Element, namespace: str) -> etree._Element:
+    """The same document with every element in the namespace it was meant to be in."""
+    for element in root.iter(etree.Element):
+        element.tag = f"{{{namespace}}}{etree.QName(element).localname}"
+    return root if root.tag.endswith("}TEI") else next(root.iter(f"{{{namespace}}}TEI"), root)
+
+
+def _find_first(element: etree._Element, path: str) -> etree._Element | None:
+    return element.find(path, NS)
+
+
+def _get_text(element: etree._Element | None) -> str | None:
+    """All text within, also where it stands in no paragraph; pieces are parted by a space, as readers of
+    these results have always had it."""
+    return None if element is None else " ".join(map(str, element.itertext())).strip() or None
+
+
+def _find_text(element: etree._Element, *paths: str) -> str | None:
+    """The text at the first of the paths that has any, in one line."""
+    for path in paths:
+        for found in element.iterfind(path, NS):
+            text = get_plain_text(found)
+            if text:
+                return text
+    return None
+
+
+def _parse_own_metadata(header: etree._Element) -> dict[str, Any]:
+    source = _find_first(header, "tei:fileDesc/tei:sourceDesc/tei:biblStruct")
+    source = etree.Element("none") if source is None else source
+    found = collect_identifiers(_collect_identifiers(source))
+    monograph = _find_first(source, "tei:monogr")
+    journal = Journal(
+        name=_find_text(source, "tei:monogr/tei:title[@type='main']", "tei:monogr/tei:title"),
+        abbreviation=_find_text(source, "tei:monogr/tei:title[@type='abbrev']"),
+        publisher=_find_text(source, "tei:monogr/tei:imprint/tei:publisher")
+        or _find_text(header, "tei:fileDesc/tei:publicationStmt/tei:publisher"),
+        issn=found.pop("issn", None),
+        eissn=found.pop("eissn", None),
+        volume=_parse_scope(monograph, "volume"),
+        issue=_parse_scope(monograph, "issue"),
+        pages=_parse_scope(monograph, "page"),
+    )
+    keywords = header.iterfind("tei:profileDesc/tei:textClass/tei:keywords//tei:term", NS)
+    return {
+        **found,
+        "title": _find_text(source, "tei:analytic/tei:title")
+        or _find_text(header, "tei:fileDesc/tei:titleStmt/tei:title"),
+        "authors": parse_authors(source.iterfind(".//tei:author", NS)),
+        "journal": journal if journal != Journal() else None,
+        "date": _parse_date(source, header),
+        "keywords": tuple(
+            filter(None, (get_plain_text(one) for one in _limit(keywords, KEYWORDS_MAX)))
+        ),
+    }
+
+
+def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._Element]:
+    return [one for one, _ in zip(elements, range(count_max), strict=False)]
+
+
+def _collect_identifiers(source: etree._Element) -> list[tuple[str, str]]:
+    found = _limit(source.iterfind(".//tei:idno", NS), IDENTIFIERS_MAX)
+    return [
+        (one.get("type") or "", get_plain_text(one))
+        for one in found
+        if one.getparent().tag != _AUTHOR
+    ]
+
+
+_AUTHOR = f"{{{NS['tei']}}}author"
+
+
+def _parse_date(source: etree._Element, header: etree._Element | None = None) -> str | None:
+    """As machines read it, else as printed."""
+    paths = [(source, ".//tei:imprint/tei:date")]
+    if header is not None:
+        paths.append((header, "tei:fileDesc/tei:publicationStmt/tei:date"))
+    found = [one for element, path in paths for one in _limit(element.iterfind(path, NS), 20)]
+    when = next((one.get("when") for one in found if _DATE.match(one.get("when") or "")), None)
+    return when or next(filter(None, map(get_plain_text, found)), None)
+
+
+def _parse_scope(monograph: etree._Element | None, unit: str) -> str | None:
+    """Volume, issue or pages, by the names of this and of older versions."""
+    if monograph is None:
+        return None
+    old = {"volume": "vol", "page": "pp"}.get(unit, unit)
+    for one in _limit(monograph.iterfind(".//tei:biblScope", NS), 20):
+        if unit in (one.get("unit"), one.get("type")) or old == one.get("type"):
+            ends = one.get("from"), one.get("to")
+            return "-".join(filter(None, ends)) or get_plain_text(one) or None
+    if unit == "page":
+        first = _find_text(monograph, ".//tei:biblScope[@type='fpage']")
+        last = _find_text(monograph, ".//tei:biblScope[@type='lpage']")
+        return "-".join(filter(None, (first, last))) or None
+    return None
+
+
+def _iter_citations(text: etree._Element, header: etree._Element) -> Iterable[Citation]:
+    """Of the list of references alone: what the paper is itself stands in the header."""
+    listed = text.iterfind(".//tei:listBibl/tei:biblStruct", NS)
+    for index, entry in enumerate(_limit(listed, CITATIONS_MAX)):
+        yield _parse_citation(entry, index)
+
+
+def _parse_citation(entry: etree._Element, index: int) -> Citation:
+    found = collect_identifiers(_collect_identifiers(entry))
+    found.pop("eissn", None)
+    monograph = _find_first(entry, "tei:monogr")
+    title = _find_text(entry, "tei:analytic/tei:title[@type='main']", "tei:analytic/tei:title")
+    book = _find_text(
+        entry, "tei:monogr/tei:title[@level='m']", "tei:monogr/tei:title[@type='main']"
+    )
+    journal = _find_text(entry, "tei:monogr/tei:title[@level='j']")
+    if title is None:
+        # A book, or a report: its own title is the monograph's.
+        title, book = book, None
+    return Citation(
+        id=entry.get(_ID) or f"b{index}",
+        index=index,
+        authors=parse_authors(entry.iterfind(".//tei:author", NS)),
+        editors=parse_authors(entry.iterfind(".//tei:editor", NS)),
+        title=title,
+        journal=journal,
+        book_title=book,
+        series_title=_find_text(entry, "tei:series/tei:title", "tei:monogr/tei:title[@level='s']"),
+        publisher=_find_text(entry, ".//tei:imprint/tei:publisher"),
+        institution=_find_text(entry, ".//tei:respStmt/tei:orgName", "tei:monogr/tei:orgName"),
+        date=_parse_date(entry),
+        volume=_parse_scope(monograph, "volume"),
+        issue=_parse_scope(monograph, "issue"),
+        pages=_parse_scope(monograph, "page"),
+        url=_find_target(entry),
+        unstructured=_find_text(entry, "tei:note[@type='raw_reference']"),
+        **found,
+    )
+
+
+def _find_target(entry: etree._Element) -> str | None:
+    found = (one.get("target") for one in _limit(entry.iterfind(".//tei:ptr", NS), 20))
+    return next((one.strip() for one in found if one and one.strip()), None)
+
+
+def _parse_funding(header: etree._Element, text: etree._Element) -> Funding | None:
+    grants: dict[str, list[str]] = {}
+    for one in _limit(text.iterfind(".//tei:org[@type='funding']", NS), FUNDERS_MAX):
+        numbers = [get_plain_text(n) for n in _limit(one.iterfind("tei:idno", NS), IDENTIFIERS_MAX)]
+        grants[f"#{one.get(_ID)}"] = [number for number in numbers if number]
+    funders = tuple(
+        Funder(name=name, grants=tuple(grants.get(one.get("ref") or "", ())))
+        for one in _limit(header.iterfind(".//tei:funder", NS), FUNDERS_MAX)
+        if (
+            name := _find_text(one, "tei:orgName[@type='full']", "tei:orgName")
+            or get_plain_text(one)
+        )
+    )
+    statement = _get_text(_find_first(text, ".//tei:div[@type='funding']"))
+    return Funding(funders=funders, statement=statement) if funders or statement else None
+
+
+def _find_language(*elements: etree._Element) -> str | None:
+    for element in elements:
+        found = _CODE.match(element.get(_LANGUAGE) or "")
+        if found:
+            return found[0].lower()
+    return None
+
+
+# One TEI document from bytes to all that is kept of it; to be run in a child process.
+
+
+@dataclass(frozen=True, slots=True)
+class BibliographyReading:
+    """What is kept: `full_json` is the JSON of the paper, `metadata` the same without full text,
+    `row` what stands in its row. `error` None: it was read."""
+
+    full_json: bytes = b""
+    metadata: bytes = b""
+    row: Mapping[str, Any] = field(default_factory=dict)
+    quality: str = ""
+    version: str = ""
+    fatcat_release: str | None = None
+    error: str | None = None
+
+
+def read_tei_body(body: OpenBody) -> BibliographyReading:
+    """The reading of a body in an open file. Raises TransientError when that cannot be read."""
+    return read_tei_bytes(body.read_all("the TEI"))
+
+
+def read_tei_bytes(data: bytes) -> BibliographyReading:
+    """All that is kept of a TEI document, or what is the matter with it."""
+    try:
+        paper = read_tei(data)
+    except ValueError as error:
+        return BibliographyReading(error=str(error))
+    return build_reading(paper)
+
+
+def build_reading(paper: Paper) -> BibliographyReading:
+    """All that is kept of a paper."""
+    return BibliographyReading(
+        full_json=encode_paper(paper),
+        metadata=encode_paper(strip_full_text(paper)),
+        row=summarize_paper(paper),
+        quality=str(assess_quality(paper)),
+        version=paper.grobid_version,
+        fatcat_release=paper.fatcat_release,
+    )

@@ -1,0 +1,146 @@
+"""persist_bibliography: what was read of a paper beside its text, into the table and the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from fonds.derivatives.bibliography import NOT_READ, NOTHING_FOUND_STATUS, SUCCESS
+from fonds.derivatives.fixity import build_row_fixity
+from fonds.model.encoding import prepare_type
+from fonds.model.paper import GrobidStatus, UnmatchedPaper
+from fonds.model.pdf import PdfText, StatusClass
+from fonds.model.rows import BibliographyRow, GrobidRow
+from fonds.model.step import Output, Result
+from fonds.papers.bibliography.paper import Paper, assess_quality, encode_paper, summarize_paper
+from fonds.papers.bibliography.paper_text import VERSION
+from fonds.ports import Records, Table
+from fonds.stores.journal_table.cells import (
+    GROBID_METADATA,
+    GROBID_QUALITY,
+    GROBID_STATUS,
+    GROBID_TEI_JSON,
+    build_bibliography_cells,
+)
+from fonds.stores.journal_table.keys import build_row_key
+
+EMITS = (Output(UnmatchedPaper),)
+_WEIGHTS = {SUCCESS: 2, NOTHING_FOUND_STATUS: 1, NOT_READ: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class PersistBibliographyStep:
+    """Cells first, then rows. Our own reading is in `bib0`; GROBID's is in `grobid0`."""
+
+    table: Table
+    records: Records
+    journal: str
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[PdfText]) -> list[Result]:
+        """Idempotent by SHA-1; what found less never replaces what found more.
+        What was kept is to be matched."""
+        now = self.clock()
+        keys = [item.sha1hex for item in items]
+        weights = {
+            row.sha1hex: _WEIGHTS.get(row.status, 0)
+            for row in self.records.get(BibliographyRow, keys)
+        }
+        kept: dict[str, tuple[BibliographyRow, Paper | None]] = {}
+        for item in items:
+            row, paper = _build_row(item, now)
+            if _WEIGHTS[row.status] >= weights.get(item.sha1hex, 0):
+                weights[item.sha1hex] = _WEIGHTS[row.status]
+                kept[item.sha1hex] = row, paper
+        asked = {row.sha1hex: row.status for row in self.records.get(GrobidRow, list(kept))}
+        cells = [
+            (build_row_key(row.sha1hex), _build_cells(row, paper))
+            for row, paper in kept.values()
+            if paper is not None
+        ]
+        remove_own_reading_from_grobid0(self.table, self.journal, [key for key, _ in cells])
+        self.table.put(self.journal, cells)
+        rows = [row for row, _ in kept.values()]
+        self.records.put([*rows, *map(build_row_fixity, rows)])
+        fresh = {
+            key
+            for key, (_, paper) in kept.items()
+            if paper is not None and asked.get(key) != GrobidStatus.SUCCESS
+        }
+        return [
+            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in fresh else ())
+            for item in items
+        ]
+
+
+def _build_row(item: PdfText, now: datetime) -> tuple[BibliographyRow, Paper | None]:
+    paper = _parse_paper((item.pdf_extra or {}).get("bibliography"))
+    if item.status.status_class is not StatusClass.OK or paper is None:
+        return BibliographyRow(
+            item.sha1hex, now, NOT_READ, None, None, None, None, 0, None, VERSION
+        ), None
+    status = SUCCESS if paper.title or paper.citations else NOTHING_FOUND_STATUS
+    row = BibliographyRow(
+        sha1hex=item.sha1hex,
+        updated=now,
+        status=status,
+        quality=str(assess_quality(paper)),
+        title=paper.title,
+        doi=paper.doi,
+        arxiv_id=paper.arxiv_id,
+        reference_count=len(paper.citations),
+        metadata=summarize_paper(paper),
+        extractor=paper.grobid_version,
+    )
+    return row, paper
+
+
+def _parse_paper(found: Any) -> Paper | None:
+    if not isinstance(found, dict):
+        return None
+    try:
+        return msgspec.convert(found, prepare_type(Paper))
+    except msgspec.ValidationError:
+        return None
+
+
+def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
+    """The full text lies in the blobs, so both JSONs are the same."""
+    whole = encode_paper(paper)
+    status = {"status": row.status, "extractor": row.extractor}
+    return build_bibliography_cells(whole, whole, row.quality or "", status)
+
+
+def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
+    """Remove what Fonds itself read from `grobid0`, where versions before `bib0` kept it.
+
+    Cells that GROBID or another program wrote stay.
+    """
+    columns = (GROBID_METADATA, GROBID_STATUS)
+    rows = table.get(journal, keys, columns) if keys else {}
+    reading = [key for key, cells in rows.items() if _is_ours(cells, GROBID_METADATA)]
+    status = [key for key, cells in rows.items() if _is_ours(cells, GROBID_STATUS)]
+    if reading:
+        table.delete(journal, reading, [GROBID_METADATA, GROBID_TEI_JSON, GROBID_QUALITY])
+    if status:
+        table.delete(journal, status, [GROBID_STATUS])
+
+
+class _PaperOrigin(msgspec.Struct):
+    """Which program made a cell of `grobid0`: the paper and the status name it differently."""
+
+    grobid_version: str = ""
+    extractor: str = ""
+
+
+def _is_ours(cells: Mapping[str, bytes], column: str) -> bool:
+    try:
+        origin = msgspec.json.decode(cells.get(column, b"{}"), type=prepare_type(_PaperOrigin))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    program = VERSION.partition("/")[0] + "/"
+    return origin.grobid_version.startswith(program) or origin.extractor.startswith(program)

@@ -1,0 +1,113 @@
+"""Works out of fatcat: one line of a release export.
+
+Source: fatcat guide, "Release" entities and bulk exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fonds.papers.bibliography.identifiers import (
+    find_pmcid,
+    parse_arxiv_id,
+    parse_doi,
+    parse_number,
+)
+from fonds.papers.catalog.crossref import parse_issns
+from fonds.papers.catalog.work import (
+    AUTHORS_MAX,
+    ID_MAX_CHARS,
+    NAME_MAX_CHARS,
+    TITLE_MAX_CHARS,
+    Work,
+    WorkAuthor,
+    clean_text,
+    parse_name,
+    parse_year,
+)
+
+TYPES: Mapping[str, str] = {
+    "article-journal": "journal-article",
+    "paper-conference": "proceedings-article",
+    "chapter": "book-chapter",
+    "thesis": "dissertation",
+    "article": "posted-content",
+}
+"""fatcat's words by Crossref's; others stay as they are."""
+NO_WORKS = frozenset(("component", "stub", "abstract", "peer_review"))
+
+
+def is_fatcat(record: Mapping[str, Any]) -> bool:
+    """Whether a record has this form."""
+    return "ident" in record and ("ext_ids" in record or "release_type" in record)
+
+
+def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
+    """The work; None where the release is about none, or is not in the catalogue any more.
+
+    Raises ValueError for one without a name of its own.
+    """
+    kind = clean_text(record.get("release_type"))
+    if kind in NO_WORKS or record.get("state") in ("deleted", "redirect"):
+        return None
+    ident = clean_text(record.get("ident"), ID_MAX_CHARS)
+    if ident is None:
+        raise ValueError("its ident is none")
+    ids = _as_mapping(record.get("ext_ids"))
+    told = {name: clean_text(ids.get(name)) or "" for name in ("doi", "arxiv", "pmid", "pmcid")}
+    doi, arxiv, pmid = (
+        parse_doi(told["doi"]),
+        parse_arxiv_id(told["arxiv"]),
+        parse_number(told["pmid"]),
+    )
+    container = _as_mapping(record.get("container"))
+    issns = [container.get(name) for name in ("issnl", "issnp", "issne")]
+    extra = _as_mapping(record.get("extra"))
+    contribs = record.get("contribs")
+    return Work(
+        id=_choose_id(ident, doi, arxiv, pmid),
+        source="fatcat",
+        title=clean_text(record.get("title"), TITLE_MAX_CHARS),
+        subtitle=clean_text(record.get("subtitle") or extra.get("subtitle"), TITLE_MAX_CHARS),
+        authors=_parse_authors(contribs if isinstance(contribs, list) else ()),
+        year=parse_year(record.get("release_year")) or parse_year(record.get("release_date")),
+        container=clean_text(container.get("name")) or clean_text(extra.get("container_name")),
+        issn=parse_issns(issns),
+        volume=clean_text(record.get("volume")),
+        issue=clean_text(record.get("issue")),
+        pages=clean_text(record.get("pages")),
+        type=TYPES.get(kind or "", kind),
+        doi=doi,
+        arxiv_id=arxiv,
+        pmid=pmid,
+        pmcid=find_pmcid(told["pmcid"]),
+    )
+
+
+def _choose_id(ident: str, doi: str | None, arxiv: str | None, pmid: str | None) -> str:
+    if doi:
+        return f"doi:{doi}"
+    if arxiv:
+        return f"arxiv:{arxiv}"
+    return f"pmid:{pmid}" if pmid else f"fatcat:{ident}"
+
+
+def _parse_authors(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
+    found: list[WorkAuthor] = []
+    for value in values:
+        if not isinstance(value, Mapping) or value.get("role") not in (None, "author"):
+            continue
+        surname = clean_text(value.get("surname"), NAME_MAX_CHARS)
+        if surname:
+            given = clean_text(value.get("given_name"), NAME_MAX_CHARS) or ""
+            found.append(WorkAuthor(surname, given))
+        elif (name := parse_name(value.get("raw_name"))) is not None:
+            found.append(name)
+        if len(found) >= AUTHORS_MAX:
+            break
+    return tuple(found)
+
+
+def _as_mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,212 @@
+"""Which of the candidates it is, how surely, and why: `match0:mstatus`, `match0:doi` and `match0:minfo`.
+
+Source: seed 000, `match0`. What each status and reason means stands in docs/matching.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from fonds.model.paper import MatchStatus
+from fonds.papers.catalog.comparison import Agreement, compare
+from fonds.papers.catalog.match_query import MatchQuery
+from fonds.papers.catalog.slugs import build_slug, split_slug_words
+from fonds.papers.catalog.work import Work
+
+# Reasons for the status of a match: a closed list.
+
+
+class MatchReason(StrEnum):
+    """What a status is by; closed."""
+
+    DOI = "doi"
+    IDENTIFIER = "identifier"
+    DOI_AND_AUTHOR = "doi-and-author"
+    TITLE_AND_AUTHOR = "title-and-author"
+    TITLE_AND_NUMBERS = "title-and-numbers"
+    NUMBERS = "author-and-numbers"
+    LONG_TITLE = "long-title"
+    OTHER_TITLE = "doi-of-another-title"
+    OTHER_DOI = "another-doi"
+    SIMILAR = "similar"
+    SEVERAL = "several-alike"
+    TOO_COMMON = "too-common"
+    DISAGREE = "candidates-disagree"
+    NO_CANDIDATE = "no-candidate"
+    NOTHING_SOUGHT = "nothing-sought"
+    NO_BIBLIOGRAPHY = "no-bibliography"
+
+
+SAME_TITLE_MIN, LIKE_TITLE, OTHER_TITLE_MAX = 0.9, 0.75, 0.5
+AGREES, MARGIN_MIN = 0.5, 0.5
+LONG_TITLE_LETTERS, LONG_TITLE_WORDS, SHORT_LETTERS = 40, 5, 8
+CANDIDATES_MAX = 5
+PREPRINT = "posted-content"
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A work that was compared, how far it agrees, and how surely it alone would be the one."""
+
+    id: str
+    status: MatchStatus
+    reason: MatchReason
+    agreement: Agreement
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. `work` and `doi` are set where the status is exact or strong.
+
+    `score` is the sum of what agrees less what contradicts, of the first of `candidates`, which are the best
+    five of `considered`. `common` says that a title or name has more works than are looked at.
+    """
+
+    status: MatchStatus
+    reason: MatchReason
+    work: str | None = None
+    doi: str | None = None
+    score: float | None = None
+    considered: int = 0
+    common: bool = False
+    candidates: tuple[Candidate, ...] = ()
+
+
+def format_evidence(match: Match) -> str | None:
+    """The best candidate and how far its fields agree, for people; None without one."""
+    if not match.candidates:
+        return None
+    best = match.candidates[0]
+    fields = msgspec.to_builtins(best.agreement)
+    return f"{best.id}: " + ", ".join(f"{name} {value:.2f}" for name, value in fields.items())
+
+
+_RANK = {one: place for place, one in enumerate((MatchStatus.EXACT, MatchStatus.STRONG))}
+
+
+def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
+    """Whatever the order of the works, the same."""
+    found = sorted(
+        ((_build_candidate(query, one), one) for one in works),
+        key=lambda pair: (
+            _RANK.get(pair[0].status, len(_RANK)),
+            -_weigh_candidate(query, *pair),
+            pair[0].id,
+        ),
+    )
+    told = tuple(one for one, _ in found[:CANDIDATES_MAX])
+    sure = [pair for pair in found if pair[0].status in _RANK]
+    if not sure:
+        status, reason = _judge_uncertain(query, told, common)
+        best = None
+    else:
+        best, work = sure[0]
+        near = _weigh_candidate(query, best, work) - MARGIN_MIN
+        rivals = (pair for pair in sure[1:] if pair[0].status == best.status)
+        status, reason = best.status, best.reason
+        if any(_weigh_candidate(query, *pair) > near for pair in rivals):
+            status, reason, best = MatchStatus.AMBIGUOUS, MatchReason.SEVERAL, None
+    return Match(
+        status=status,
+        reason=reason,
+        work=sure[0][1].id if best else None,
+        doi=sure[0][1].doi if best else None,
+        score=told[0].agreement.score if told else None,
+        considered=len(works),
+        common=common,
+        candidates=told,
+    )
+
+
+def _weigh_candidate(query: MatchQuery, candidate: Candidate, work: Work) -> float:
+    """What tells candidates apart: how far they agree; whoever names a journal does not mean the preprint."""
+    is_preprint = work.type == PREPRINT and query.container is not None
+    return (
+        candidate.agreement.score
+        + (candidate.status is not MatchStatus.NONE) * 10
+        - MARGIN_MIN * is_preprint
+    )
+
+
+def _judge_uncertain(
+    query: MatchQuery, candidates: Sequence[Candidate], common: bool
+) -> tuple[MatchStatus, MatchReason]:
+    if candidates and candidates[0].status is MatchStatus.WEAK:
+        return MatchStatus.WEAK, candidates[0].reason
+    if not query.ids and not query.title and not query.printed and not query.authors:
+        return MatchStatus.NONE, MatchReason.NOTHING_SOUGHT
+    if common:
+        return MatchStatus.NONE, MatchReason.TOO_COMMON
+    reason = MatchReason.DISAGREE if candidates else MatchReason.NO_CANDIDATE
+    return MatchStatus.NONE, reason
+
+
+def _build_candidate(query: MatchQuery, work: Work) -> Candidate:
+    agreement = compare(query, work)
+    status, reason = _judge_work(query, work, agreement)
+    return Candidate(work.id, status, reason, agreement)
+
+
+def _judge_work(
+    query: MatchQuery, work: Work, agreement: Agreement
+) -> tuple[MatchStatus, MatchReason]:
+    """How surely this work alone would be the one."""
+    title = agreement.title
+    if agreement.doi == 1 or agreement.identifier == 1:
+        by = MatchReason.DOI if agreement.doi == 1 else MatchReason.IDENTIFIER
+        if title is None or title >= OTHER_TITLE_MAX:
+            return MatchStatus.EXACT, by
+        if (agreement.author or 0) >= AGREES:
+            return MatchStatus.STRONG, MatchReason.DOI_AND_AUTHOR
+        return MatchStatus.WEAK, MatchReason.OTHER_TITLE
+    strong = _match_fields(query, work, agreement)
+    if strong is not None:
+        if agreement.doi == 0 and not _is_sure_without_doi(agreement):
+            return MatchStatus.WEAK, MatchReason.OTHER_DOI
+        return MatchStatus.STRONG, strong
+    if (title or 0) >= SAME_TITLE_MIN and agreement.author != 0:
+        return MatchStatus.WEAK, MatchReason.SIMILAR
+    if (title or 0) >= LIKE_TITLE and (agreement.author or 0) >= AGREES:
+        return MatchStatus.WEAK, MatchReason.SIMILAR
+    return MatchStatus.NONE, MatchReason.DISAGREE
+
+
+def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
+    """What makes a work the one without an identifier; None where nothing does."""
+    title, author = agreement.title or 0, agreement.author or 0
+    letters = len(build_slug(work.title))
+    if agreement.year != 0 and letters >= SHORT_LETTERS:
+        if title >= SAME_TITLE_MIN and author >= AGREES:
+            return MatchReason.TITLE_AND_AUTHOR
+        if title >= LIKE_TITLE and author >= AGREES and agreement.agreeing_numbers >= 2:
+            return MatchReason.TITLE_AND_AUTHOR
+        if title >= SAME_TITLE_MIN and agreement.author is None and agreement.agreeing_numbers >= 2:
+            return MatchReason.TITLE_AND_NUMBERS
+    if author >= AGREES and agreement.year is not None and agreement.year > 0:
+        placed = agreement.volume == 1 and agreement.page == 1
+        if placed and (
+            title >= OTHER_TITLE_MAX
+            or agreement.title is None
+            or (agreement.container or 0) >= AGREES
+        ):
+            return MatchReason.NUMBERS
+    long = (
+        letters >= LONG_TITLE_LETTERS
+        and len(split_slug_words(work.title or "")) >= LONG_TITLE_WORDS
+    )
+    if title == 1 and long and agreement.year != 0 and agreement.container != 0:
+        # Names may be misread all of them, as headings are read for names; then something else has to agree.
+        if agreement.author is None or author > 0:
+            return MatchReason.LONG_TITLE
+        return MatchReason.TITLE_AND_NUMBERS if agreement.agreeing_numbers else None
+    return None
+
+
+def _is_sure_without_doi(agreement: Agreement) -> bool:
+    """Whether all else agrees so well that the other DOI is one of another version, or misread."""
+    return (
+        (agreement.title or 0) >= SAME_TITLE_MIN
+        and (agreement.author or 0) >= AGREES
+        and agreement.agreeing_numbers >= 1
+    )

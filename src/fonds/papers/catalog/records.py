@@ -1,0 +1,199 @@
+"""Records of works out of lines and whole files of JSON, whichever form they have."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+
+from fonds.papers.catalog.bibjson import is_bibjson, parse_bibjson
+from fonds.papers.catalog.crossref import is_crossref, parse_crossref
+from fonds.papers.catalog.fatcat import is_fatcat, parse_fatcat
+from fonds.papers.catalog.openalex import is_openalex, parse_openalex
+from fonds.papers.catalog.work import Work
+
+EXCERPT_CHARS = 120
+
+
+class RefusalReason(StrEnum):
+    """Why a record is not in the catalogue; closed."""
+
+    explanation: str
+
+    def __new__(cls, value: str, explanation: str = "") -> RefusalReason:
+        """Attach to the word what people read."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.explanation = explanation
+        return member
+
+    NOT_JSON = "not-json", "the line is no JSON"
+    NOT_A_RECORD = "not-a-record", "the JSON has none of the forms that are read"
+    TOO_LONG = "too-long", "the line or file is longer than is read"
+    UNPACKING = "unpacking", "the file cannot be unpacked to its end"
+    NO_IDENTIFIER = "no-identifier", "the record has no identifier that is one"
+    NO_TITLE = "no-title", "the record has neither title, nor DOI with author and year"
+    NOT_A_WORK = "not-a-work", "the record is about a journal, an issue, a part or a review"
+
+
+class RefusedRecord(msgspec.Struct, frozen=True):
+    """A record that was not taken, and what exactly is wrong with it."""
+
+    reason: RefusalReason
+    detail: str = ""
+
+
+_FORMS: tuple[
+    tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any]], Work | None]], ...
+] = (
+    (is_crossref, parse_crossref),
+    (is_fatcat, parse_fatcat),
+    (is_openalex, parse_openalex),
+    (is_bibjson, parse_bibjson),
+)
+
+
+def decode_json(data: bytes) -> Any:
+    """JSON. Raises ValueError for what is none, or nested too deeply."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def iter_records(value: Any) -> Iterator[Any]:
+    """The records of one JSON value: those of a list, of `items` or `results`, of an answer's `message`, of
+    BibJSON's `records`; else itself."""
+    if isinstance(value, Mapping) and isinstance(value.get("message"), Mapping):
+        value = value["message"]
+    if isinstance(value, Mapping):
+        for name in ("items", "results", "records"):
+            if isinstance(value.get(name), list):
+                value = value[name]
+                break
+    yield from value if isinstance(value, list) else (value,)
+
+
+def parse_work(record: Any) -> Work | RefusedRecord:
+    """The work of one record, or why it is none."""
+    if not isinstance(record, Mapping):
+        return RefusedRecord(RefusalReason.NOT_A_RECORD, f"{record!r:.{EXCERPT_CHARS}}")
+    read = next((read for is_form, read in _FORMS if is_form(record)), None)
+    if read is None:
+        names = ", ".join(sorted(map(str, record))[:8])
+        return RefusedRecord(
+            RefusalReason.NOT_A_RECORD, f"it has the fields {names:.{EXCERPT_CHARS}}"
+        )
+    try:
+        work = read(record)
+    except ValueError as error:
+        return RefusedRecord(RefusalReason.NO_IDENTIFIER, str(error))
+    if work is None:
+        return RefusedRecord(RefusalReason.NOT_A_WORK)
+    if not work.title and not (work.doi and work.authors and work.year):
+        return RefusedRecord(RefusalReason.NO_TITLE, work.id)
+    return work
+
+
+# The records in files: JSON lines, or one JSON value that holds many, packed by gzip or not.
+#
+# Bound: a line has 16 MiB, a value that fills a file 256 MiB, and a file unpacks to 200 times its size at
+# most.
+
+
+LINE_MAX_BYTES, FILE_MAX_BYTES = 16 * 1024**2, 256 * 1024**2
+RATIO_MAX, UNPACKED_MIN_BYTES = 200, 16 * 1024**2
+GZIP_MAGIC = b"\x1f\x8b"
+ENDS = (".json", ".jsonl", ".ndjson", ".bibjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".gz")
+"""What files below a folder are called that are read; one that is named is read however it is called."""
+
+
+def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Each record with where it stands: the value that was read, or why there is none. Raises OSError."""
+    with _open_file(path) as stream:
+        bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))
+        number = 0
+        try:
+            for number, line in enumerate(bounded.iter_lines(), 1):
+                yield from _parse_line(f"line {number}", line)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            yield (
+                f"line {number + 1}",
+                RefusedRecord(RefusalReason.UNPACKING, f"unpacking fails: {error}"),
+            )
+
+
+class _BoundedLines:
+    """Lines of a stream; the first one may be as long as a whole file, and what it begins is read whole where
+    it is no value by itself."""
+
+    def __init__(self, stream: IO[bytes], unpacked_max_bytes: int) -> None:
+        self._stream = stream
+        self._remaining_bytes = unpacked_max_bytes
+
+    def iter_lines(self) -> Iterator[bytes | RefusedRecord]:
+        first = self._stream.readline(FILE_MAX_BYTES)
+        if first[:1] in b"{[" and first.endswith(b"\n") and not _is_json(first):
+            rest = self._stream.read(FILE_MAX_BYTES)
+            if _is_json(first + rest):
+                yield first + rest
+                return
+            yield first
+            yield from self._iter_taken(rest.splitlines(keepends=True))
+        elif first:
+            yield first
+        self._remaining_bytes -= len(first)
+        yield from self._iter_taken(iter(lambda: self._stream.readline(LINE_MAX_BYTES + 1), b""))
+
+    def _iter_taken(self, lines: Any) -> Iterator[bytes | RefusedRecord]:
+        is_rest = False
+        for line in lines:
+            self._remaining_bytes -= len(line)
+            if self._remaining_bytes < 0:
+                yield RefusedRecord(
+                    RefusalReason.TOO_LONG, f"the file unpacks to over {RATIO_MAX} times its size"
+                )
+                return
+            too_long = len(line) > LINE_MAX_BYTES
+            if too_long and not is_rest:
+                yield RefusedRecord(
+                    RefusalReason.TOO_LONG, f"a line of over {LINE_MAX_BYTES:,} bytes"
+                )
+            if not too_long and not is_rest:
+                yield line
+            is_rest = too_long and not line.endswith(b"\n")
+
+
+def _parse_line(location: str, line: bytes | RefusedRecord) -> Iterator[tuple[str, Any]]:
+    if isinstance(line, RefusedRecord):
+        yield location, line
+        return
+    if not line.strip():
+        return
+    try:
+        value = decode_json(line)
+    except ValueError as error:
+        yield location, RefusedRecord(RefusalReason.NOT_JSON, str(error))
+        return
+    records = list(iter_records(value))
+    for number, record in enumerate(records, 1):
+        yield (f"{location}, record {number}" if len(records) > 1 else location), record
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        decode_json(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _open_file(path: Path) -> IO[bytes]:
+    with path.open("rb") as stream:
+        packed = stream.read(2) == GZIP_MAGIC
+    return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))

@@ -1,0 +1,241 @@
+"""grobid: a PDF sent to a GROBID server, and what that made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fonds.derivatives.fixity import TEI, build_fixity, build_row_fixity
+from fonds.model.archive import Blob
+from fonds.model.disposition import DONE, Disposition, Reason, defer, quarantine
+from fonds.model.errors import ChildError, PermanentError, PostponedError
+from fonds.model.keys import build_tei_blob_key
+from fonds.model.paper import (
+    GrobidOutput,
+    GrobidResponse,
+    GrobidStatus,
+    UngrobidedPdf,
+    UnmatchedPaper,
+)
+from fonds.model.pdf import StatusClass
+from fonds.model.rows import GrobidRow
+from fonds.model.step import Output, Result
+from fonds.model.story import UnarchivedBody
+from fonds.model.task import Task
+from fonds.papers.bibliography.tei import BibliographyReading
+from fonds.papers.bibliography_step import remove_own_reading_from_grobid0
+from fonds.pipelines.runtime.task_results import (
+    MissingPdfReason,
+    build_lost_capture,
+    register_then_run,
+)
+from fonds.ports import Archive, Blobs, Records, Table
+from fonds.stores.journal_table.cells import build_grobid_cells, build_paper_cells
+from fonds.stores.journal_table.keys import build_row_key
+
+EMITS = (Output(GrobidOutput), Output(UnarchivedBody))
+_STATUS_BY_MISSING_REASON = {
+    MissingPdfReason.NOT_PDF: GrobidStatus.NOT_PDF,
+    MissingPdfReason.EMPTY: GrobidStatus.EMPTY_BLOB,
+    MissingPdfReason.TOO_LARGE: GrobidStatus.TOO_LARGE,
+    MissingPdfReason.SOURCE: GrobidStatus.SOURCE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GrobidStep:
+    """`ask` is the server's client and `extractor` its name.
+
+    `remember` says how a PDF ends that needs no asking, before its bytes are fetched; `take_in` makes known
+    work of another program's task, and checks what comes as known work. `rest` lets some of the seconds pass
+    for which the server is away, so that not all that waits is handed to and fro. `read` parses the TEI in an
+    isolated process, so that the message has the status that row and table get.
+    """
+
+    archive: Archive
+    ask: Callable[[bytes], GrobidResponse]
+    extractor: str
+    remember: Callable[[UngrobidedPdf], Disposition | None]
+    take_in: Callable[[Task | UngrobidedPdf], Result]
+    rest: Callable[[float], None]
+    read: Callable[[bytes], BibliographyReading]
+
+    def __call__(self, item: UngrobidedPdf | Task) -> Result:
+        """A GrobidOutput however it ended, unless all is known already, or the server is away.
+
+        Then the message waits until it is to be asked again, and no attempt is charged. Raises
+        PermanentError for a task that states no SHA-1 and whose bytes cannot be had, and what the client
+        raises. Of one that states it the GrobidOutput says why.
+        """
+        return register_then_run(
+            self.take_in, item, UngrobidedPdf, self._request, self._build_missing
+        )
+
+    def _build_missing(
+        self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
+    ) -> GrobidOutput:
+        """Return the result of a task whose PDF could not be had."""
+        status = _STATUS_BY_MISSING_REASON[lack]
+        return GrobidOutput(
+            sha1hex=sha1hex,
+            status=status,
+            status_code=status.status_code,
+            tei_xml=None,
+            error_msg=message,
+            file_meta=None,
+            source=build_lost_capture(task),
+            extractor=self.extractor,
+        )
+
+    def _request(self, item: UngrobidedPdf) -> Result:
+        known = self.remember(item)
+        if known is not None:
+            return Result(known)
+        try:
+            payload = self.archive.read(item.capture.place, item.file.sha1)
+        except PermanentError as error:
+            status = GrobidStatus.SOURCE
+            lost = GrobidResponse(status, status.status_code, error_msg=error.detail)
+            return Result(quarantine(error.reason, error.detail), (self._build_output(item, lost),))
+        try:
+            answer = self.ask(payload.body)
+        except PostponedError as error:
+            self.rest(error.after_s)
+            return Result(defer(Reason.NOT_YET, str(error), error.after_s))
+        return Result(DONE, (self._build_output(item, self._check_tei(answer)),))
+
+    def _check_tei(self, answer: GrobidResponse) -> GrobidResponse:
+        """The answer, or `bad-grobid-xml` where its TEI cannot be read."""
+        if answer.status is not GrobidStatus.SUCCESS:
+            return answer
+        try:
+            error = self.read(answer.tei or b"").error
+        except ChildError as failure:
+            error = failure.detail
+        if error is None:
+            return answer
+        return GrobidResponse(GrobidStatus.BAD_XML, answer.status_code, error_msg=error)
+
+    def _build_output(self, item: UngrobidedPdf, answer: GrobidResponse) -> GrobidOutput:
+        return GrobidOutput(
+            sha1hex=item.file.sha1,
+            status=answer.status,
+            status_code=answer.status_code,
+            tei_xml=None if answer.tei is None else answer.tei.decode("utf-8", "replace"),
+            error_msg=answer.error_msg,
+            file_meta=item.file,
+            source=item.capture,
+            extractor=self.extractor,
+        )
+
+
+# persist_grobid: what GROBID made of a PDF into the table, the blobs and the records.
+
+
+PERSIST_GROBID_EMITS = (Output(UnmatchedPaper),)
+ERROR_MAX_CHARS = 1_024
+_WEIGHTS = {StatusClass.OK: 2, StatusClass.CONTENT: 1, StatusClass.LIMIT: 1}
+_EMPTY_READING = BibliographyReading()
+
+
+@dataclass(frozen=True, slots=True)
+class PersistGrobidStep:
+    """Blobs first, then cells, then rows, so that what a row promises is there. `read` takes TEI apart in an
+    isolated process."""
+
+    table: Table
+    records: Records
+    blobs: Blobs
+    journal: str
+    read: Callable[[bytes], BibliographyReading]
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[GrobidOutput]) -> list[Result]:
+        """Idempotent by SHA-1; a failure never replaces an earlier success.
+        What was kept is to be matched."""
+        now = self.clock()
+        keys = [item.sha1hex for item in items]
+        known = self.records.get(GrobidRow, keys)
+        weights = {row.sha1hex: _weigh_status(GrobidStatus(row.status)) for row in known}
+        kept: dict[str, tuple[GrobidRow, bytes | None, BibliographyReading]] = {}
+        for item in items:
+            row, tei, reading = self._build_row(item, now)
+            weight = _weigh_status(GrobidStatus(row.status))
+            if weight >= weights.get(item.sha1hex, 0):
+                weights[item.sha1hex] = weight
+                kept[item.sha1hex] = row, tei, reading
+        self._save(list(kept.values()))
+        fresh = {key for key, (_, tei, _) in kept.items() if tei is not None}
+        return [
+            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in fresh else ())
+            for item in items
+        ]
+
+    def _build_row(
+        self, item: GrobidOutput, now: datetime
+    ) -> tuple[GrobidRow, bytes | None, BibliographyReading]:
+        """The row, the TEI where it is one, and what was read of it."""
+        status, error, tei = item.status, item.error_msg, None
+        reading = _EMPTY_READING
+        if status is GrobidStatus.SUCCESS:
+            tei = (item.tei_xml or "").encode("utf-8", "replace")
+            reading = self._read_tei(tei)
+            if reading.error is not None:
+                status, error, tei = GrobidStatus.BAD_XML, reading.error, None
+        row = GrobidRow(
+            sha1hex=item.sha1hex,
+            updated=now,
+            grobid_version=reading.version or None,
+            status_code=item.status_code,
+            status=str(status),
+            fatcat_release=reading.fatcat_release,
+            metadata=reading.row or None,
+            quality=reading.quality or None,
+            extractor=item.extractor,
+            error_msg=error[:ERROR_MAX_CHARS] if error else None,
+        )
+        return row, tei, reading
+
+    def _read_tei(self, tei: bytes) -> BibliographyReading:
+        try:
+            return self.read(tei)
+        except ChildError as error:
+            return BibliographyReading(error=error.detail)
+
+    def _save(self, items: Sequence[tuple[GrobidRow, bytes | None, BibliographyReading]]) -> None:
+        teis = [(row.sha1hex, tei) for row, tei, _ in items if tei is not None]
+        self.blobs.put([Blob(build_tei_blob_key(key), tei, "application/xml") for key, tei in teis])
+        keys = [build_row_key(row.sha1hex) for row, _, _ in items]
+        remove_own_reading_from_grobid0(self.table, self.journal, keys)
+        self.table.put(
+            self.journal,
+            [
+                (build_row_key(row.sha1hex), _build_cells(row, tei, reading))
+                for row, tei, reading in items
+            ],
+        )
+        rows = [row for row, _, _ in items]
+        parts = [build_fixity(key, TEI, tei) for key, tei in teis]
+        self.records.put([*rows, *map(build_row_fixity, rows), *parts])
+
+
+def _build_cells(
+    row: GrobidRow, tei: bytes | None, reading: BibliographyReading
+) -> dict[str, bytes]:
+    """What is too long for a cell lies in the blob alone, and `status` says so."""
+    texts, left_out = build_paper_cells(reading.full_json, reading.metadata, tei or b"")
+    told = {
+        "status": row.status,
+        "status_code": row.status_code,
+        "error_msg": row.error_msg,
+        "grobid_version": row.grobid_version,
+        "extractor": row.extractor,
+        "left_out": " ".join(left_out) or None,
+    }
+    status = {name: value for name, value in told.items() if value is not None}
+    return build_grobid_cells(status, row.status_code, row.quality, texts)
+
+
+def _weigh_status(status: GrobidStatus) -> int:
+    return _WEIGHTS.get(status.status_class, 0)

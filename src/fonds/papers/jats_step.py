@@ -1,0 +1,155 @@
+"""import_jats: an article in JATS or NLM XML read, and kept in blobs, table, records and index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from fonds.derivatives.documents import (
+    DocumentOrigin,
+    build_text_blob,
+    encode_text,
+    index_until_stable,
+)
+from fonds.derivatives.fixity import TEXT, build_fixity, build_row_fixity
+from fonds.derivatives.jats import (
+    RIGHTS,
+    SUCCESS,
+    UNREADABLE,
+    build_document,
+    build_rights_rows,
+    find_rows,
+)
+from fonds.derivatives.sketch import build_file_sketch, write_sketches
+from fonds.model.capture import format_datetime14
+from fonds.model.errors import ChildError
+from fonds.model.paper import JATS_VERSION, UnmatchedPaper, UnreadArticle
+from fonds.model.rows import JatsRow
+from fonds.model.step import Output, Result
+from fonds.papers.article_result import ArticleResult
+from fonds.papers.bibliography.jats import JatsReading
+from fonds.papers.bibliography.tei import BibliographyReading
+from fonds.ports import Archive, Blobs, Index, Records, Table
+from fonds.rights.file_rights import remove_stale_rights
+from fonds.stores.journal_table.cells import build_bibliography_cells
+from fonds.stores.journal_table.keys import build_row_key
+from fonds.urls.normalization import find_canonical_domain
+
+if TYPE_CHECKING:
+    from fonds.papers.bibliography.jats import JatsReading
+
+
+EMITS = (Output(UnmatchedPaper),)
+ERROR_MAX_CHARS = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJatsStep:
+    """Blobs first, then cells, then rows, then the index. `read` takes an article apart in an isolated
+    process."""
+
+    archive: Archive
+    table: Table
+    records: Records
+    blobs: Blobs
+    index: Index
+    journal: str
+    read: Callable[[bytes], JatsReading]
+    clock: Callable[[], datetime]
+
+    def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
+        """Idempotent by SHA-1. Raises PermanentError when the bytes cannot be had."""
+        now = self.clock()
+        return [self._save(item, now) for item in items]
+
+    def _save(self, item: UnreadArticle, now: datetime) -> Result:
+        found = read_article(self.archive, self.read, item)
+        row, text = _build_row(item, found, now), encode_text(found.text)
+        if found.text:
+            self.blobs.put([build_text_blob(row.sha1hex, text)])
+        if row.status == SUCCESS:
+            self.table.put(
+                self.journal, [(build_row_key(row.sha1hex), _build_cells(found.reading))]
+            )
+        parts = [build_fixity(row.sha1hex, TEXT, text)] if found.text else []
+        url = item.capture.url
+        seen = format_datetime14(item.capture.captured_at)
+        sketched = build_file_sketch(row, seen, url, found.text or "")
+        rights = build_rights_rows(row)
+        write_sketches(self.records, [sketched], [row, build_row_fixity(row), *parts, *rights])
+        remove_stale_rights(self.records, [row], rights)
+        day = item.capture.captured_at.astimezone(UTC).date()
+        origin = DocumentOrigin(url, find_canonical_domain(url) or "", item.capture.collection, day)
+        index_until_stable(
+            self.records,
+            self.index,
+            (),
+            lambda: find_rows(self.records, [row.sha1hex]),
+            lambda rows: [
+                build_document(one, text if found.text else None, origin) for one in rows
+            ],
+        )
+        return Result(
+            found.disposition, (UnmatchedPaper(row.sha1hex),) if found.reason is None else ()
+        )
+
+
+def read_article(
+    archive: Archive, parse: Callable[[bytes], JatsReading], item: UnreadArticle
+) -> JatsReading:
+    """What `parse` makes of an article, also where it did not survive it. Raises PermanentError when the
+    bytes cannot be had."""
+    body = archive.read(item.capture.place, item.file.sha1).body
+    try:
+        return parse(body)
+    except ChildError as error:
+        return JatsReading(BibliographyReading(error=error.detail), reason=error.reason)
+
+
+def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> JatsRow:
+    said = article.reading.row.get("biblio", {})
+    error = article.reading.error
+    return JatsRow(
+        sha1hex=item.file.sha1,
+        updated=now,
+        status=SUCCESS if article.reason is None else UNREADABLE,
+        quality=article.reading.quality or None,
+        title=said.get("title"),
+        doi=said.get("doi"),
+        published=article.date,
+        language=article.language,
+        word_count=len(article.text.split()) if article.reason is None else None,
+        reference_count=article.reading.row.get("reference_count", 0),
+        metadata=_build_metadata(article),
+        error_msg=error[:ERROR_MAX_CHARS] if error else None,
+        extractor=JATS_VERSION,
+    )
+
+
+def _build_metadata(article: JatsReading) -> dict[str, Any] | None:
+    rights = [one.to_json() for one in article.rights]
+    return {**article.reading.row, **({RIGHTS: rights} if rights else {})} or None
+
+
+def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
+    """As those of a PDF read without GROBID."""
+    status = {"status": "success", "extractor": JATS_VERSION}
+    return build_bibliography_cells(reading.full_json, reading.metadata, reading.quality, status)
+
+
+# Articles in JATS and NLM XML read outside a pipeline: nothing is stored.
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleReader:
+    """`read` takes an article apart in an isolated process, as it does for `import_jats`."""
+
+    archive: Archive
+    read: Callable[[bytes], JatsReading]
+
+    def __call__(self, item: UnreadArticle) -> Result:
+        """One `ArticleResult`. Raises PermanentError when the bytes cannot be had."""
+        found = read_article(self.archive, self.read, item)
+        return Result(found.disposition, (ArticleResult(item.file.sha1, found),))

@@ -1,0 +1,1 @@
+"""Flavours of pipelines, as data."""

@@ -1,0 +1,38 @@
+"""The flavour `archive`: stories out of archives of Media Cloud or ours, taken as they were parsed
+then.
+
+Source: seed 004, Appendix A.
+"""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Kind, UnextractedPdf
+from fonds.model.step import Output, Pipeline
+from fonds.model.story import UnarchivedBody
+from fonds.pipelines.flavours.stages import (
+    CAPTURED,
+    IMPORT_STORY,
+    RESTORE_STORY,
+    UNPARSED,
+    build_file_stages,
+    identify,
+    omit_kinds,
+)
+
+
+def build_archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour; `more_thumbnails` makes none."""
+    return Pipeline(
+        "archive",
+        CAPTURED,
+        (
+            identify(*omit_kinds(Kind.PDF, Kind.JATS, Kind.UNREAD)),
+            *build_file_stages((UNPARSED,), Output(UnextractedPdf), Output(UnarchivedBody)),
+            RESTORE_STORY,
+            IMPORT_STORY,
+        ),
+        "stories out of archived metadata, nothing parsed or archived again",
+    )
+
+
+FLAVOURS = {"archive": build_archive}

@@ -1,0 +1,42 @@
+"""The flavour `library`: bodies out of archives, folders and ZIPs become files and stories one can search."""
+
+from collections.abc import Sequence
+
+from fonds.model.step import Pipeline
+from fonds.pipelines.flavours.stages import (
+    ARCHIVE_BODY,
+    CAPTURED,
+    IMPORT_JATS,
+    STORIES,
+    UNARCHIVED,
+    UNEXTRACTED,
+    UNPARSED,
+    UNREAD_ARTICLES,
+    build_file_stages,
+    build_pdf_stages,
+    build_story_stages,
+    identify,
+)
+
+
+def build_library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "library",
+        CAPTURED,
+        (
+            identify(),
+            *build_file_stages((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES, UNARCHIVED)),
+            *build_pdf_stages(more_thumbnails, (UNARCHIVED,)),
+            *build_story_stages((STORIES, UNARCHIVED)),
+            IMPORT_JATS,
+            ARCHIVE_BODY,
+        ),
+        "PDFs, articles and pages, kept, archived and searchable",
+    )
+
+
+FLAVOURS = {"library": build_library}

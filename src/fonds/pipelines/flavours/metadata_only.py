@@ -1,0 +1,40 @@
+"""The flavour `metadata-only`: text and metadata as in the library, and no copy of any body."""
+
+from collections.abc import Sequence
+
+from fonds.model.step import Output, Pipeline
+from fonds.model.story import UnarchivedBody
+from fonds.pipelines.flavours.stages import (
+    CAPTURED,
+    IMPORT_JATS,
+    STORIES,
+    UNEXTRACTED,
+    UNPARSED,
+    UNREAD_ARTICLES,
+    build_file_stages,
+    build_pdf_stages,
+    build_story_stages,
+    identify,
+)
+
+
+def build_metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "metadata-only",
+        CAPTURED,
+        (
+            identify(),
+            *build_file_stages((UNEXTRACTED, UNPARSED, UNREAD_ARTICLES), Output(UnarchivedBody)),
+            *build_pdf_stages(more_thumbnails, (), Output(UnarchivedBody)),
+            *build_story_stages((STORIES,), Output(UnarchivedBody)),
+            IMPORT_JATS,
+        ),
+        "text and metadata, no copy of the bodies",
+    )
+
+
+FLAVOURS = {"metadata-only": build_metadata_only}

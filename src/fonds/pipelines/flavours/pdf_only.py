@@ -1,0 +1,37 @@
+"""The flavour `pdf-only`: PDFs as in the library; pages are not wanted."""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Kind, UnparsedPage
+from fonds.model.step import Output, Pipeline
+from fonds.pipelines.flavours.stages import (
+    ARCHIVE_BODY,
+    CAPTURED,
+    UNARCHIVED,
+    UNEXTRACTED,
+    build_file_stages,
+    build_pdf_stages,
+    identify,
+    omit_kinds,
+)
+
+
+def build_pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "pdf-only",
+        CAPTURED,
+        (
+            identify(*omit_kinds(Kind.STORY, Kind.JATS, Kind.UNREAD)),
+            *build_file_stages((UNEXTRACTED, UNARCHIVED), Output(UnparsedPage)),
+            *build_pdf_stages(more_thumbnails, (UNARCHIVED,)),
+            ARCHIVE_BODY,
+        ),
+        "PDFs alone; pages are not wanted",
+    )
+
+
+FLAVOURS = {"pdf-only": build_pdf_only}

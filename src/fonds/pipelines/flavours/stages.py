@@ -1,0 +1,150 @@
+"""The stages pipelines are put together from; what one writes or leaves unsent is the pipeline's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fonds.model.capture import Capture
+from fonds.model.entry import Link
+from fonds.model.file import IdentifiedCapture, Kind, UnextractedPdf, UnindexedFile, UnparsedPage
+from fonds.model.message import TopicTraits
+from fonds.model.paper import GrobidOutput, UngrobidedPdf, UnmatchedPaper, UnreadArticle
+from fonds.model.pdf import PAGE0_FORM, PdfText, Thumbnail, parse_thumbnail_form
+from fonds.model.step import Output, Stage, Topic
+from fonds.model.story import ParsedPage, UnarchivedBody
+
+# The topics of the pipelines that keep what captures hold: names, payloads, and what is public.
+
+
+LINKS = Topic("links", Link)
+DOWNLOADS = Topic("downloads", Link)
+CAPTURED = Topic("captured", Capture)
+IDENTIFIED = Topic("identified", IdentifiedCapture)
+UNEXTRACTED = Topic("unextracted", UnextractedPdf, TopicTraits(partitions=24), public=True)
+PDF_TEXT = Topic("pdf-text", PdfText, TopicTraits(compacted=True), public=True)
+UNGROBIDED = Topic("ungrobided", UngrobidedPdf, TopicTraits(partitions=24), public=True)
+GROBID_OUTPUT = Topic("grobid-output", GrobidOutput, TopicTraits(compacted=True), public=True)
+UNMATCHED = Topic("unmatched", UnmatchedPaper)
+UNREAD_ARTICLES = Topic("unread-articles", UnreadArticle)
+UNINDEXED = Topic("unindexed", UnindexedFile)
+UNPARSED = Topic("unparsed", UnparsedPage)
+STORIES = Topic("stories", ParsedPage)
+UNARCHIVED = Topic("unarchived", UnarchivedBody)
+
+
+def build_thumbnail_topic(form: str) -> Topic:
+    """The topic of thumbnails of a form, as `180px-jpg`; its name is seed 003's."""
+    traits = TopicTraits(compression="none", compacted=True)
+    return Topic(f"pdf-thumbnail-{form}", Thumbnail, traits, tag=form, public=True)
+
+
+LINGER_S = 0.2
+NO_MATCH = (Output(UnmatchedPaper),)
+"""Papers are matched where `add_match` adds it."""
+
+
+FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), many=True, batch_max=200)
+"""What links lead to, and files whose rights their hosts' tdmrep.json changed."""
+
+FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
+"""What an old system kept of what its links led to."""
+
+
+def identify(*omits: Output) -> Stage:
+    """What captures hold."""
+    return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
+
+
+def omit_kinds(*kinds: Kind) -> tuple[Output, ...]:
+    """What captures hold that a flavour has no use for."""
+    return tuple(Output(IdentifiedCapture, str(kind)) for kind in kinds)
+
+
+INDEX_RIGHTS = Stage(
+    "index_rights", UNINDEXED, sink=True, batch_max=50, linger_s=LINGER_S, indexes=True
+)
+"""What later captures state, in the documents."""
+
+
+def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
+    """Files and their captures noted, and handed to the readers of their kind; to GROBID where `add_grobid`
+    adds it. Documents learn what later captures of their files state."""
+    articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
+    unsent = (*omits, Output(UngrobidedPdf), *articles)
+    written = (*writes, UNINDEXED)
+    return (
+        Stage("persist_file", IDENTIFIED, written, unsent, sink=True, linger_s=LINGER_S),
+        INDEX_RIGHTS,
+    )
+
+
+def build_pdf_stages(
+    more_thumbnails: Sequence[str], writes: tuple[Topic, ...], *omits: Output
+) -> tuple[Stage, ...]:
+    """PDFs read, and what they gave kept; with thumbnails of further forms beside the usual one.
+
+    `writes` is where bodies go that other programs' tasks brought. Raises ConfigurationError for a form
+    that is none.
+    """
+    forms = dict.fromkeys((PAGE0_FORM, *more_thumbnails))
+    for form in forms:
+        parse_thumbnail_form(form)
+    pictures = {form: build_thumbnail_topic(form) for form in forms}
+    return (
+        Stage(
+            "extract_pdf",
+            UNEXTRACTED,
+            (PDF_TEXT, *pictures.values(), *writes),
+            omits,
+            threads=None,
+            batch_max=4,
+        ),
+        Stage(
+            "persist_pdf_text", PDF_TEXT, sink=True, batch_max=20, linger_s=LINGER_S, indexes=True
+        ),
+        Stage(
+            "persist_bibliography",
+            PDF_TEXT,
+            omits=NO_MATCH,
+            sink=True,
+            batch_max=20,
+            linger_s=LINGER_S,
+        ),
+        *(
+            Stage(
+                "persist_thumbnail",
+                topic,
+                sink=True,
+                tag="" if form == PAGE0_FORM else form,
+                linger_s=LINGER_S,
+            )
+            for form, topic in pictures.items()
+        ),
+    )
+
+
+def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
+    """Pages parsed, and stories kept."""
+    return (
+        Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
+        Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
+    )
+
+
+IMPORT_JATS = Stage(
+    "import_jats",
+    UNREAD_ARTICLES,
+    omits=NO_MATCH,
+    sink=True,
+    batch_max=10,
+    linger_s=LINGER_S,
+    indexes=True,
+)
+"""Articles in XML read and kept."""
+
+IMPORT_STORY = build_story_stages(())[1]
+RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
+"""What metadata records hold, instead of parsing the pages beside them."""
+
+ARCHIVE_UNPARSED = Stage("archive_unparsed", UNPARSED, (UNARCHIVED,))
+ARCHIVE_BODY = Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S)

@@ -1,0 +1,38 @@
+"""The flavour `stories-only`: pages as in the library; PDFs are not wanted."""
+
+from collections.abc import Sequence
+
+from fonds.model.file import Kind, UnextractedPdf
+from fonds.model.step import Output, Pipeline
+from fonds.pipelines.flavours.stages import (
+    ARCHIVE_BODY,
+    CAPTURED,
+    STORIES,
+    UNARCHIVED,
+    UNPARSED,
+    build_file_stages,
+    build_story_stages,
+    identify,
+    omit_kinds,
+)
+
+
+def build_stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
+    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+
+    Raises ConfigurationError for a form that is none.
+    """
+    return Pipeline(
+        "stories-only",
+        CAPTURED,
+        (
+            identify(*omit_kinds(Kind.PDF, Kind.JATS, Kind.UNREAD)),
+            *build_file_stages((UNPARSED, UNARCHIVED), Output(UnextractedPdf)),
+            *build_story_stages((STORIES, UNARCHIVED)),
+            ARCHIVE_BODY,
+        ),
+        "pages alone; PDFs are not wanted",
+    )
+
+
+FLAVOURS = {"stories-only": build_stories_only}

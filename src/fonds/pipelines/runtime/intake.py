@@ -1,0 +1,502 @@
+"""Takes entries from a source and enters them into a pipeline: once each, going on where it stopped."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+from fonds.model.disposition import PENDING, Reason, Verdict
+from fonds.model.entry import (
+    UNREAD_FINGERPRINT,
+    Entry,
+    UnreadTally,
+    compute_unread_entry_id,
+    compute_unread_input_id,
+    is_unread,
+)
+from fonds.model.errors import TransientError
+from fonds.model.message import PIPELINE, Delivery, Message, Subscription
+from fonds.model.rows import EntryRow, InputRow
+from fonds.pipelines.runtime.binding import parse_subscription_name
+from fonds.pipelines.runtime.quarantine import build_decided_row, take_messages
+from fonds.ports import Ledger, Queue, Records, Source
+from fonds.queues.messages.envelope import encode
+
+BATCH_MAX = 200
+POLL_S = 0.1
+PAUSE_FIRST_S, PAUSE_MAX_S = 1.0, 30.0
+_NOT_READ = frozenset({Reason.NOT_FOLLOWED, Reason.ACCEPTED, Reason.PURGED, Reason.READ_LATER})
+"""Reasons of entries that ended although their record was never read."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMarks:
+    """Messages waiting at one stage at which a source pauses (`high`), and at which it goes on (`low`)."""
+
+    high: int = 20_000
+    low: int = 10_000
+
+
+@dataclass(slots=True)
+class IntakeCounts:
+    """What one run of the intake did. `known_count` counts what finished inputs held before this run.
+
+    `read_later` are ids of inputs that stand for paths that could not be read, and that were read now.
+    `still_failing` are ids of such inputs that could not be read now either.
+    """
+
+    input_ids: set[str] = field(default_factory=set)
+    entries: int = 0
+    known_count: int = 0
+    known_input_count: int = 0
+    read_later: set[str] = field(default_factory=set)
+    still_failing: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _EntryBatch:
+    """Entries to be entered together, and the marks that stand behind them. `repeated_entries` are
+    entries of inputs that could not be read before, and that cannot be read now for another cause or
+    after they were read."""
+
+    entries: list[Entry] = field(default_factory=list)
+    repeated_entries: list[Entry] = field(default_factory=list)
+    rows: dict[str, InputRow] = field(default_factory=dict)
+
+    def add_entries(
+        self, row: InputRow, entries: list[Entry], tally: Mapping[str, int], position: int
+    ) -> InputRow:
+        """Take entries in, up to `position`; returns the input's row as it is to be written."""
+        self.entries += entries
+        row = replace(
+            row,
+            position=position,
+            entries=row.entries + len(entries),
+            tally=dict(tally),
+            tally_count=sum(tally.values()),
+        )
+        self.rows[row.input_id] = row
+        return row
+
+    def clear(self) -> None:
+        """Everything was entered."""
+        self.entries, self.repeated_entries, self.rows = [], [], {}
+
+
+@dataclass(frozen=True, slots=True)
+class EntryGate:
+    """Where entries enter a pipeline: its name, its entry topic on the queue, and the steps that read that.
+
+    `watched` are all the stages of the pipeline: a source waits for the slowest.
+    """
+
+    pipeline: str
+    topic: str
+    watched: tuple[Subscription, ...]
+    steps: tuple[str, ...]
+    is_public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Enters what sources find at `gate`. `stopping` says when to leave off; nothing is lost by it."""
+
+    queue: Queue
+    records: Records
+    ledger: Ledger
+    gate: EntryGate
+    marks: QueueMarks
+    clock: Callable[[], datetime]
+    stopping: Callable[[], bool]
+
+    def run(self, source: Source, entered: IntakeCounts, named_paths: Collection[str] = ()) -> None:
+        """Enter everything the source holds, adding to `entered` as it goes. `named_paths` are the
+        absolute paths that a person named: failures of folders below them end when files in them are
+        found.
+
+        When a store does not answer, the source is read again from its marks a little later.
+        """
+        roots = frozenset(named_paths)
+        pause_s = PAUSE_FIRST_S
+        while not self.stopping():
+            try:
+                self._run(source, entered, roots)
+            except TransientError as error:
+                logger.warning("entering stopped: %s; again in %.0f s", error, pause_s)
+                time.sleep(pause_s)
+                pause_s = min(PAUSE_MAX_S, 2 * pause_s)
+                entered.known_count = entered.known_input_count = 0
+            else:
+                return
+
+    def send_again(self, entries: Sequence[Entry], reason: str) -> None:
+        """Let these go their way once more, whatever became of them; on the books they are open first."""
+        if not entries:
+            return
+        for stage in self.gate.watched:
+            wait_for_room(self.queue, stage, self.marks, self.stopping)
+        now = self.clock()
+        rows = [entry.build_row(self.gate.pipeline, now) for entry in entries]
+        self.ledger.enter([], rows, self.gate.steps)
+        keys = [(entry.id, self.gate.pipeline) for entry in entries]
+        known = self.records.get(EntryRow, keys)
+        failed = {row.entry_id for row in known if row.outcome == Verdict.QUARANTINED}
+        messages = [self._build_message(entry) for entry in entries]
+        for reader in self._first_readers():
+            again = [
+                build_decided_row(one, reader, Verdict.RETRIED, None, reason, now)
+                for one in messages
+            ]
+            self.ledger.write(again)
+            # A queue may keep the older of two messages with one id: the older leaves quarantine first.
+            for chosen in self._in_quarantine(reader, failed):
+                self.queue.settle(chosen)
+            self.queue.put(reader.incoming, messages)
+
+    def end_failures(self, entered: IntakeCounts) -> int:
+        """End the failures of what was read in this run or since it failed, and return how many ended.
+
+        These are inputs in `entered.read_later`, and records of missing files that a later input found
+        elsewhere. A failure whose message is not in quarantine yet ends the next time its path is named.
+        """
+        ids = sorted(entered.read_later)
+        starts = range(0, len(ids), BATCH_MAX)
+        ended = sum(self._end_failures(ids[start : start + BATCH_MAX]) for start in starts)
+        return ended + self._end_missing()
+
+    def _first_readers(self) -> list[Subscription]:
+        """Return the subscriptions of the steps that read what enters."""
+        return [
+            one for one in self.gate.watched if parse_subscription_name(one)[1] in self.gate.steps
+        ]
+
+    def _in_quarantine(
+        self, reader: Subscription, entry_ids: Collection[str]
+    ) -> Iterator[list[Delivery]]:
+        """Take the messages of these entries out of quarantine, in batches that the caller settles."""
+        if entry_ids:
+            yield from take_messages(
+                self.queue, reader, lambda some: {one.id for one in some if one.id in entry_ids}
+            )
+
+    def _end_missing(self) -> int:
+        """End the failures of records of missing files that later inputs found; return how many ended."""
+        where = {
+            "pipeline": self.gate.pipeline,
+            "outcome": str(Verdict.QUARANTINED),
+            "reason": str(Reason.MISSING_SOURCE),
+            "step": list(self.gate.steps),
+        }
+        failed = self.records.find(EntryRow, where)
+        found = set[str]()
+        while some := list(islice(failed, BATCH_MAX)):
+            found |= self._found_later(some)
+        self._drop_failures(found)
+        left = self.records.get(EntryRow, [(one, self.gate.pipeline) for one in sorted(found)])
+        return sum(row.outcome != Verdict.QUARANTINED for row in left)
+
+    def _found_later(self, failed: Sequence[EntryRow]) -> set[str]:
+        """Return the ids of entries whose record a later entry read in a file of the same name."""
+        records = [row for row in failed if row.place and not is_unread(row.entry_id)]
+        if not records:
+            return set()
+        where = {
+            "pipeline": self.gate.pipeline,
+            "url": sorted({row.url for row in records}),
+            "seen": sorted({row.seen for row in records if row.seen}),
+            "outcome": [str(Verdict.DONE), str(Verdict.DROPPED)],
+        }
+        last_entered: dict[tuple[str, ...], datetime] = {}
+        for row in self.records.find(EntryRow, where):
+            if row.reason not in _NOT_READ:
+                key = _record_key(row)
+                last_entered[key] = max(row.entered_at, last_entered.get(key, row.entered_at))
+        return {
+            row.entry_id
+            for row in records
+            if last_entered.get(_record_key(row), row.entered_at) > row.entered_at
+        }
+
+    def _drop_failures(self, entry_ids: Collection[str]) -> None:
+        """Take the messages of these entries out of quarantine and end them as read later."""
+        for reader in self._first_readers():
+            for chosen in self._in_quarantine(reader, entry_ids):
+                now, why = self.clock(), str(Reason.READ_LATER)
+                rows = [
+                    build_decided_row(
+                        one.message, reader, Verdict.DROPPED, why, _get_order_key(one.message), now
+                    )
+                    for one in chosen
+                ]
+                self.ledger.write(rows)
+                self.queue.settle(chosen)
+
+    def _end_failures(self, ids: Sequence[str]) -> int:
+        keys = [(one, self.gate.pipeline) for one in ids]
+        entry_keys = [(compute_unread_entry_id(one), self.gate.pipeline) for one in ids]
+        failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
+        apart = {key for key, row in failed.items() if row.outcome != "pending"}
+        self._drop_failures(apart)
+        open_ = {
+            row.entry_id
+            for row in self.records.get(EntryRow, entry_keys)
+            if row.outcome in ("pending", "quarantined")
+        }
+        ended = [
+            replace(row, error=None, tally=_read_later(row.tally), updated=self.clock())
+            for row in self.records.get(InputRow, keys)
+            if row.error is not None and compute_unread_entry_id(row.input_id) not in open_
+        ]
+        self.ledger.enter(ended, [], ())
+        return len(ended)
+
+    def _run(self, source: Source, entered: IntakeCounts, roots: frozenset[str]) -> None:
+        batch, read = _EntryBatch(), set[str]()
+        for found, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
+            if self.stopping():
+                break
+            if found.input_id in read:
+                continue
+            if row is not None and row.finished and found.error is None:
+                if found.input_id not in entered.input_ids:
+                    entered.known_input_count += 1
+                    entered.known_count += row.entries + row.tally_count
+                entered.read_later |= failed
+                continue
+            read.add(found.input_id)
+            entered.input_ids.add(found.input_id)
+            begun = row if row is not None and found.error is None else found
+            begun = replace(begun, pipeline=self.gate.pipeline)
+            if self._read(source.iter_entries(begun), begun, batch, entered):
+                entered.read_later |= failed
+        self._flush(batch, entered)
+
+    def _iter_looked_up(
+        self, inputs: Iterator[InputRow], roots: frozenset[str]
+    ) -> Iterator[tuple[InputRow, InputRow | None, set[str]]]:
+        """Each input with its row of an earlier run, None for a new one, and the ids of inputs that stand for
+        its path, and folders around it, as what could not be read."""
+        for chunk in _iter_chunks(inputs):
+            unread = {
+                found.input_id: {
+                    compute_unread_input_id(one) for one in _list_parent_paths(found.path, roots)
+                }
+                for found in chunk
+                if found.error is None
+            }
+            ids = {found.input_id for found in chunk}.union(*unread.values())
+            keys = [(one, self.gate.pipeline) for one in sorted(ids)]
+            rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
+            failed = {one for one, row in rows.items() if row.error is not None}
+            for found in chunk:
+                of_path = unread.get(found.input_id, set()) & failed
+                yield found, rows.get(found.input_id), of_path
+
+    def _read(
+        self,
+        items: Iterator[Entry | Mapping[str, int] | int],
+        row: InputRow,
+        batch: _EntryBatch,
+        entered: IntakeCounts,
+    ) -> bool:
+        """Read one input; many small ones share a batch, a large one fills several.
+
+        Returns whether it was read to its end. What could not be goes on from its last mark when it is named
+        again; until then an input of its own stands for the failure.
+        """
+        tally: Counter[str] = Counter(row.tally)
+        unmarked: list[Entry] = []
+        marked: tuple[int, int, Counter[str]] | None = None
+        failure: Entry | UnreadTally | None = None
+        for found in _iter_until_stopped(items, self.stopping):
+            if isinstance(found, UnreadTally) or (isinstance(found, Entry) and is_unread(found.id)):
+                failure = found
+            elif isinstance(found, Entry):
+                unmarked.append(found)
+            elif isinstance(found, Mapping):
+                tally.update(found)
+            elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
+                row = batch.add_entries(row, unmarked, tally, found)
+                unmarked, marked = [], None
+                self._flush(batch, entered)
+            else:
+                marked = found, len(unmarked), Counter(tally)
+        stopped = self.stopping()
+        if stopped or failure is not None:
+            # What no mark stands behind is read again next time.
+            if marked is not None:
+                position, count, counted = marked
+                batch.add_entries(row, unmarked[:count], counted, position)
+            if failure is not None and not stopped:
+                self._add_failure(row, failure, batch, entered)
+            return False
+        batch.add_entries(replace(row, finished=True), unmarked, tally, row.position)
+        if max(len(batch.entries), len(batch.rows)) >= BATCH_MAX:
+            self._flush(batch, entered)
+        return True
+
+    def _add_failure(
+        self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, entered: IntakeCounts
+    ) -> None:
+        """Note that an input cannot be read, unless that is on the books with the same cause."""
+        input_id = compute_unread_input_id(row.path)
+        entered.input_ids.add(input_id)
+        known = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
+        if known and known[0].error is not None:
+            entered.still_failing.add(input_id)
+            if not self._is_news(known[0].error, failure):
+                return
+        is_entry = isinstance(failure, Entry)
+        if isinstance(failure, Entry):
+            (batch.repeated_entries if known else batch.entries).append(failure)
+        tally = {} if isinstance(failure, Entry) else dict(failure)
+        batch.rows[input_id] = replace(
+            row,
+            input_id=input_id,
+            fingerprint=UNREAD_FINGERPRINT,
+            position=0,
+            entries=int(is_entry),
+            tally=tally,
+            tally_count=sum(tally.values()),
+            finished=True,
+            error=_explain_failure(failure),
+        )
+
+    def _is_news(self, error: str, failure: Entry | UnreadTally) -> bool:
+        """Whether a failure on the books with this error is to be noted again: its cause changed, or a run
+        that noted it died on the way. What a person accepted stays accepted."""
+        if isinstance(failure, UnreadTally):
+            return error != _explain_failure(failure)
+        known = self.records.get(EntryRow, [(failure.id, self.gate.pipeline)])
+        outcome = known[0].outcome if known else PENDING
+        return outcome == PENDING or (
+            outcome == Verdict.QUARANTINED and error != _explain_failure(failure)
+        )
+
+    def _flush(self, batch: _EntryBatch, entered: IntakeCounts) -> None:
+        """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
+        if not batch.rows:
+            return
+        for reader in self.gate.watched:
+            wait_for_room(self.queue, reader, self.marks, self.stopping)
+        now = self.clock()
+        rows = [entry.build_row(self.gate.pipeline, now) for entry in batch.entries]
+        unsettled = self.ledger.enter([], rows, self.gate.steps)
+        messages = [self._build_message(one) for one in batch.entries if one.id in unsettled]
+        if messages:
+            self.queue.put(self.gate.topic, messages)
+        self.send_again(batch.repeated_entries, "it still cannot be read")
+        self.ledger.enter([replace(row, updated=now) for row in batch.rows.values()], [], ())
+        entered.entries += len(batch.entries)
+        batch.clear()
+
+    def _build_message(self, entry: Entry) -> Message:
+        item: Any = entry.item
+        key = str(getattr(item, "order_key", item.about))
+        headers = {PIPELINE: self.gate.pipeline} if self.gate.is_public else {}
+        return Message(entry.id, encode(item), key, headers=headers)
+
+
+def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
+    """Inputs whose rows are looked up together. A file of another machine ends a chunk: it is read while the
+    answer that named it is open."""
+    chunk: list[InputRow] = []
+    for found in inputs:
+        chunk.append(found)
+        if len(chunk) >= BATCH_MAX or "://" in found.path:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _list_parent_paths(path: str, roots: frozenset[str]) -> list[str]:
+    """A path and the folders around it, up to the outermost that was named."""
+    if "://" in path:
+        return [path]
+    around = [str(one) for one in PurePosixPath(path).parents] if roots else []
+    last = max((number for number, one in enumerate(around, 1) if one in roots), default=0)
+    return [path, *around[:last]]
+
+
+def _explain_failure(failure: Entry | UnreadTally) -> str:
+    if isinstance(failure, UnreadTally):
+        return failure.detail
+    return getattr(failure.item, "damage", None) or "it cannot be read"
+
+
+def _record_key(row: EntryRow) -> tuple[str, ...]:
+    """What identifies a record wherever its file lies: URL, time, and the file's name with the offset."""
+    return row.url, row.seen or "", PurePosixPath(row.place or "").name
+
+
+def _get_order_key(message: Message) -> str:
+    headers = message.headers
+    return f"read later; before: {headers.get('reason', '')}: {headers.get('detail', '')}"
+
+
+def _read_later(tally: Mapping[str, int]) -> dict[str, int]:
+    count = sum(tally.values())
+    return {str(Reason.READ_LATER): count} if count else {}
+
+
+def wait_for_room(
+    queue: Queue, reader: Subscription, marks: QueueMarks, should_stop: Callable[[], bool]
+) -> None:
+    """While as many messages wait as the high mark, wait until they are as few as the low one."""
+    if queue.get_depth(reader).pending < marks.high:
+        return
+    while not should_stop() and queue.get_depth(reader).pending > marks.low:
+        time.sleep(POLL_S)
+
+
+def _iter_until_stopped(
+    items: Iterator[Entry | Mapping[str, int] | int], should_stop: Callable[[], bool]
+) -> Iterator[Entry | Mapping[str, int] | int]:
+    for one in items:
+        yield one
+        if should_stop():
+            return
+
+
+# Inputs as sources find them: rows of which nothing was read yet.
+
+
+def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
+    """Return the input that stands for a path or URL that cannot be read, whatever was read of it before."""
+    return build_unread_input(
+        compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error
+    )
+
+
+def build_unread_input(
+    input_id: str,
+    path: str,
+    kind: str,
+    fingerprint: str,
+    updated: datetime,
+    error: str | None = None,
+) -> InputRow:
+    """An input before anything was read out of it; `error` says why nothing will be."""
+    return InputRow(
+        input_id=input_id,
+        path=path,
+        kind=kind,
+        fingerprint=fingerprint,
+        position=0,
+        entries=0,
+        tally={},
+        tally_count=0,
+        finished=False,
+        error=error,
+        updated=updated,
+    )

@@ -1,0 +1,133 @@
+"""What a worker tells whoever watches it: counts and times for Prometheus, and whether it is well."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.registry import Collector
+
+from fonds.model.errors import ConfigurationError, FondsError
+from fonds.model.message import Subscription
+from fonds.model.rows import DispositionRow
+from fonds.ports import Queue
+
+BUCKETS_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+Environ = dict[str, Any]
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+
+
+class Metrics:
+    """The counters of one process; `observe` is what its loops tell."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._messages = Counter(
+            "fonds_messages",
+            "Messages settled, by how they ended",
+            ("step", "verdict", "reason"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "fonds_batch_seconds",
+            "Seconds from taking a batch to settling it",
+            ("step",),
+            buckets=BUCKETS_S,
+            registry=self.registry,
+        )
+
+    def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
+        """Count a batch that was settled."""
+        self._seconds.labels(step).observe(seconds)
+        for row in rows:
+            self._messages.labels(step, row.verdict, row.reason or "").inc()
+
+    def watch(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
+        """Tell from now on how many messages wait, asked of the queue when somebody asks us."""
+        self.registry.register(_DepthCollector(queue, subscriptions))
+
+
+class _DepthCollector(Collector):
+    def __init__(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
+        self._queue = queue
+        self._subscriptions = subscriptions
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is asked of the queue before somebody wants to know."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """One gauge by subscription and state; without the subscriptions the queue does not tell of."""
+        gauge = GaugeMetricFamily(
+            "fonds_queue_messages", "Messages that wait", labels=("subscription", "state")
+        )
+        for subscription in self._subscriptions:
+            try:
+                depth = self._queue.get_depth(subscription)
+            except FondsError:
+                continue
+            for state in ("ready", "in_hand", "delayed", "quarantined"):
+                gauge.add_metric((subscription.name, state), getattr(depth, state))
+        yield gauge
+
+
+class _QuietRequestHandler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name it overrides)
+        """Being asked is not worth a line."""
+
+
+class MetricsServer:
+    """`/metrics` and `/healthz` over HTTP, from a thread of its own.
+
+    `troubles` maps each step that waits for a store to what it was told; none means well.
+    """
+
+    def __init__(
+        self, host: str, port: int, metrics: Metrics, troubles: Callable[[], Mapping[str, str]]
+    ) -> None:
+        """Raises ConfigurationError when the port is taken; port 0 takes a free one."""
+        self._tell = make_wsgi_app(metrics.registry)
+        self._troubles = troubles
+        try:
+            self._server = make_server(
+                host,
+                port,
+                self._handle_request,
+                ThreadingWSGIServer,
+                handler_class=_QuietRequestHandler,
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"{host}:{port} cannot be listened on ({error.strerror}); choose another web.metrics_port"
+            ) from error
+        self.port = int(self._server.server_port)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="watchtower", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handle_request(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            told: Iterable[bytes] = self._tell(environ, start_response)
+            return told
+        if path != "/healthz":
+            start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+            return [b"There are /metrics and /healthz.\n"]
+        troubles = dict(self._troubles())
+        status = "503 Service Unavailable" if troubles else "200 OK"
+        start_response(status, [("Content-Type", "application/json")])
+        return [json.dumps({"well": not troubles, "waiting": troubles}).encode()]

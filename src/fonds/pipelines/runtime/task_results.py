@@ -1,0 +1,92 @@
+"""Results of steps that take PDFs as known work and as tasks of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import TypeVar
+
+from fonds.model.capture import Capture, Place, PlaceKind, parse_datetime14
+from fonds.model.disposition import Reason, end
+from fonds.model.errors import PermanentError
+from fonds.model.file import UnextractedPdf
+from fonds.model.paper import UngrobidedPdf
+from fonds.model.step import Item, Result
+from fonds.model.task import Task
+
+Work = UnextractedPdf | UngrobidedPdf
+"""What is asked for: a PDF to be read, here or by GROBID."""
+W = TypeVar("W", bound=Work)
+
+
+class MissingPdfReason(Enum):
+    """Why a task's PDF could not be had; closed."""
+
+    NOT_PDF = auto()
+    EMPTY = auto()
+    TOO_LARGE = auto()
+    SOURCE = auto()
+
+
+_LACKS = {
+    Reason.UNSUPPORTED_TYPE: MissingPdfReason.NOT_PDF,
+    Reason.IS_FEED: MissingPdfReason.NOT_PDF,
+    Reason.EMPTY_BODY: MissingPdfReason.EMPTY,
+    Reason.TOO_LARGE: MissingPdfReason.TOO_LARGE,
+    Reason.MISSING_SOURCE: MissingPdfReason.SOURCE,
+    Reason.UNREADABLE_SOURCE: MissingPdfReason.SOURCE,
+    Reason.DAMAGED_RECORD: MissingPdfReason.SOURCE,
+    Reason.TRUNCATED_RECORD: MissingPdfReason.SOURCE,
+    Reason.BAD_ENCODING: MissingPdfReason.SOURCE,
+    Reason.HTTP_STATUS: MissingPdfReason.SOURCE,
+    Reason.REVISIT: MissingPdfReason.SOURCE,
+}
+
+
+def register_then_run(
+    take_in: Callable[[Task | W], Result],
+    item: Task | W,
+    kind: type[W],
+    action: Callable[[W], Result],
+    build_missing: Callable[[Task, str, MissingPdfReason, str], Item],
+) -> Result:
+    """What `action` makes of an item once it is taken in, and what else is to be done about its file.
+
+    `build_missing` makes the result of a task that states a SHA-1 and leads to no PDF: from the task, the
+    SHA-1, what is wrong, and a sentence that says so. Raises PermanentError for other work that is
+    refused."""
+    if not isinstance(item, Task):
+        taken = take_in(item)
+    else:
+        try:
+            taken = take_in(item)
+        except PermanentError as error:
+            taken = Result(end(error.reason, error.detail))
+        ended = taken.disposition
+        lack = _LACKS.get(ended.reason) if ended.reason else None
+        if item.sha1hex is not None and lack is not None and not taken.items:
+            told = ended.detail or (ended.reason.explanation if ended.reason else "")
+            return replace(taken, items=(build_missing(item, item.sha1hex, lack, told),))
+    work = next((one for one in taken.items if isinstance(one, kind)), None)
+    if work is None:
+        return taken
+    result = action(work)
+    others = tuple(one for one in taken.items if one is not work)
+    return replace(result, items=(*result.items, *others))
+
+
+def build_lost_capture(task: Task) -> Capture:
+    """The capture that a task names, whose bytes could not be had."""
+    path = task.path if task.kind is PlaceKind.WARC else task.place
+    return Capture(
+        id=task.id,
+        input_id="",
+        place=Place(task.kind, path, task.offset, task.size_bytes),
+        url=task.address,
+        captured_at=parse_datetime14(task.datetime14) if task.datetime14 else datetime.now(UTC),
+        record_type="file" if task.kind is PlaceKind.FILE else "response",
+        collection=task.collection,
+        mime=task.mime,
+    )

@@ -1,0 +1,101 @@
+"""Producing in batches: every record acknowledged by all replicas, in order, none doubled by a retry."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as KafkaRecord
+
+from fonds.model.errors import StoreUnavailableError
+from fonds.model.message import Message
+from fonds.queues.kafka.errors import explain_error, explain_undelivered
+from fonds.queues.kafka.records import encode_headers, encode_key
+from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
+
+FRAMING_BYTES = 4_096
+"""What the client counts with a message beyond body, key and headers; the topic's own limit decides."""
+
+SEND_TIMEOUT_MS = 25_000
+ANSWER_MAX_S = 30.0
+
+
+class Outbox:
+    """The producer of one process; a new one takes its place when Kafka gave it up."""
+
+    def __init__(self, settings: Mapping[str, Any], broker_name: str) -> None:
+        self._settings = {
+            **settings,
+            "acks": "all",
+            "enable.idempotence": True,
+            "linger.ms": 2,
+            "message.max.bytes": MESSAGE_MAX_BYTES + FRAMING_BYTES,
+            "message.timeout.ms": SEND_TIMEOUT_MS,
+            "topic.metadata.propagation.max.ms": SEND_TIMEOUT_MS // 2,
+            "queue.buffering.max.kbytes": 256 * 1024,
+        }
+        self._broker_name = broker_name
+        self._lock = threading.Lock()
+        self._producer: Producer | None = None
+
+    def put(self, topic: str, messages: Sequence[Message], due_ms: int | None) -> None:
+        """Return when all are safe. Raises StoreUnavailableError, and ConfigurationError when refused."""
+        batch, producer = _DeliveryBatch(len(messages)), self._get_producer()
+        deadline = time.monotonic() + ANSWER_MAX_S
+        for message in messages:
+            key, headers = encode_key(message), encode_headers(message, due_ms)
+            while True:
+                try:
+                    producer.produce(
+                        topic, message.body, key, headers=headers, on_delivery=batch.finish_one
+                    )
+                    break
+                except BufferError:
+                    self._wait(producer, deadline)
+                except KafkaException as error:
+                    self._handle_error(error.args[0])
+                    raise explain_error(error.args[0], self._broker_name) from error
+        while batch.remaining:
+            self._wait(producer, deadline)
+        if batch.error is not None:
+            raise explain_undelivered(batch.error, topic, self._broker_name)
+
+    def close(self) -> None:
+        """Wait for what is on its way."""
+        with self._lock:
+            producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.flush(ANSWER_MAX_S)
+
+    def _get_producer(self) -> Producer:
+        with self._lock:
+            if self._producer is None:
+                self._producer = Producer(self._settings | {"error_cb": self._handle_error})
+            return self._producer
+
+    def _wait(self, producer: Producer, deadline: float) -> None:
+        producer.poll(0.05)
+        if time.monotonic() > deadline:
+            raise StoreUnavailableError(f"Kafka at {self._broker_name} does not take messages")
+
+    def _handle_error(self, error: KafkaError) -> None:
+        """After a fatal error an idempotent producer does nothing more."""
+        if error.fatal() or error.code() == KafkaError._FATAL:
+            self._producer = None
+
+
+class _DeliveryBatch:
+    """Counts how many records of a batch have no end yet; the first error is kept."""
+
+    def __init__(self, remaining: int) -> None:
+        self.remaining = remaining
+        self.error: KafkaError | None = None
+        self._lock = threading.Lock()
+
+    def finish_one(self, error: KafkaError | None, record: KafkaRecord) -> None:
+        with self._lock:
+            self.remaining -= 1
+            self.error = self.error or error

@@ -1,0 +1,84 @@
+"""The one field of a result that may be too large for a topic, and the reference that replaces it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from fonds.model.archive import Blob
+from fonds.model.keys import build_blob_key, parse_sha1
+
+FIELD, BLOB, SIZE, SHA256 = (
+    "fonds-field",
+    "fonds-field-blob",
+    "fonds-field-bytes",
+    "fonds-field-sha256",
+)
+"""Headers of a message whose field lies in a blob: its name, the blob's key, its size and its SHA-256."""
+
+
+class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the value of a field lies that is too large for the topic."""
+
+    key: Annotated[str, Meta(description="key in the blob store; the blob is UTF-8")]
+    size_bytes: Annotated[int, Meta(ge=0)]
+    sha256hex: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetachedField:
+    """A body without its large field, the headers that name the blob, and the blob."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    blob: Blob
+
+
+@dataclass(frozen=True, slots=True)
+class LargeField:
+    """A string field of a JSON body. `NAME_blob` refers to its value while the field itself is null.
+
+    The blob's key depends on the topic and the message's key alone, so the next message of that key
+    replaces it.
+    """
+
+    name: str
+    folder: str
+    extension: str
+    content_type: str
+
+    def build_key(self, sha1hex: str) -> str:
+        """Key of the blob for the file with this SHA-1."""
+        return build_blob_key(f"published/{self.folder}", sha1hex, self.extension)
+
+    def find_key(self, message_key: str) -> str | None:
+        """Key of the blob for a message; None where its key is no SHA-1 in hex."""
+        raw = parse_sha1(message_key)
+        return self.build_key(message_key) if raw is not None and raw.hex() == message_key else None
+
+    def detach(self, message_key: str, body: bytes) -> DetachedField | None:
+        """Replace the field by a reference. None for a body that has no such field."""
+        key = self.find_key(message_key)
+        if key is None:
+            return None
+        try:
+            fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+            value = msgspec.json.decode(fields.get(self.name, b"null"), type=str | None)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        if value is None:
+            return None
+        data = value.encode()
+        sha256hex = hashlib.sha256(data).hexdigest()
+        reference = FieldReference(key=key, size_bytes=len(data), sha256hex=sha256hex)
+        fields[self.name] = msgspec.Raw(b"null")
+        fields[f"{self.name}_blob"] = msgspec.Raw(msgspec.json.encode(reference))
+        headers = {FIELD: self.name, BLOB: key, SIZE: str(len(data)), SHA256: sha256hex}
+        return DetachedField(
+            msgspec.json.encode(fields), headers, Blob(key, data, self.content_type)
+        )

@@ -1,0 +1,207 @@
+"""AMQP tables as RabbitMQ writes them, and the properties of a message that hold one.
+
+Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. Pika's own
+reader cuts the fraction off numbers, and a table it cannot read ends the connection, again each time the
+message comes; its writer knows no fractions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from types import NoneType
+from typing import Any, ClassVar
+
+import pika
+import pika.spec
+
+from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value
+
+SHORT_MAX_BYTES = 255
+FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
+"""Of the properties up to `message_id`, in the order they stand in; what is behind it is not looked at."""
+CONTENT_TYPE, _, HEADERS, DELIVERY_MODE, PRIORITY, _, _, _, MESSAGE_ID = FLAGS
+_NUMBERS = {
+    kind: struct.Struct(f">{form}")
+    for kind, form in zip(b"bBUsuIiLlfd", "bBhhHiIqqfd", strict=True)
+}
+
+
+@dataclass(slots=True)
+class Properties:
+    """What comes with a body, as far as it is looked at or written here; in pika's shape."""
+
+    INDEX: ClassVar[int] = pika.BasicProperties.INDEX
+    message_id: str | None = None
+    headers: dict[str, Value] | None = None
+    delivery_mode: int | None = None
+    content_type: str | None = None
+
+    def decode(self, encoded: bytes, offset: int = 0) -> Properties:
+        """Read them from a content header, behind the body's size; the broker has checked its form."""
+        (flags,) = struct.unpack_from(">H", encoded, offset)
+        offset += 2
+        for flag in FLAGS:
+            if not flags & flag:
+                continue
+            if flag == HEADERS:
+                end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
+                self.headers = decode_table(encoded[offset + 4 : end])
+            elif flag in (DELIVERY_MODE, PRIORITY):
+                end = offset + 1
+                if flag == DELIVERY_MODE:
+                    self.delivery_mode = encoded[offset]
+            else:
+                end = offset + 1 + encoded[offset]
+                if flag == CONTENT_TYPE:
+                    self.content_type = _decode_short(encoded[offset + 1 : end])
+                elif flag == MESSAGE_ID:
+                    self.message_id = _decode_short(encoded[offset + 1 : end])
+            offset = end
+        return self
+
+    def encode(self) -> list[bytes]:
+        """The pieces of a content header, behind the body's size."""
+        flags, pieces = HEADERS, list[bytes]()
+        if self.content_type:
+            flags |= CONTENT_TYPE
+            pieces.append(_encode_short(self.content_type))
+        pieces.append(encode_table(self.headers or {}))
+        if self.delivery_mode:
+            flags |= DELIVERY_MODE
+            pieces.append(bytes([self.delivery_mode]))
+        if self.message_id:
+            flags |= MESSAGE_ID
+            pieces.append(_encode_short(self.message_id))
+        return [struct.pack(">H", flags), *pieces]
+
+
+# Pika makes one of these for each message that arrives.
+pika.spec.props[pika.BasicProperties.INDEX] = Properties
+
+
+def _decode_short(short: bytes) -> str:
+    return short.decode("utf-8", "backslashreplace")
+
+
+def encode_table(table: dict[str, Value]) -> bytes:
+    """A table with its length before it. Names that do not fit are cut."""
+    pieces = list[bytes]()
+    for name, value in table.items():
+        pieces.append(_encode_short(name))
+        pieces.append(_ENCODERS.get(type(value), _encode_text)(value))
+    return _encode_long(b"".join(pieces))
+
+
+def _encode_value(value: Value) -> bytes:
+    return _ENCODERS.get(type(value), _encode_text)(value)
+
+
+def _encode_text(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")
+    return b"S" + len(data).to_bytes(4, "big") + data
+
+
+def _encode_number(value: int) -> bytes:
+    small = -(2**31) <= value < 2**31
+    return struct.pack(">ci", b"I", value) if small else struct.pack(">cq", b"l", value)
+
+
+def _encode_decimal(value: Decimal) -> bytes:
+    _, _, exponent = value.as_tuple()
+    scale = -int(exponent)
+    return struct.pack(">cBi", b"D", scale, int(value.scaleb(scale)))
+
+
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    str: _encode_text,
+    bytes: lambda one: b"x" + _encode_long(one),
+    bool: lambda one: b"t" + bytes([one]),
+    int: _encode_number,
+    float: lambda one: struct.pack(">cd", b"d", one),
+    Decimal: _encode_decimal,
+    HeaderTime: lambda one: struct.pack(">cQ", b"T", one.seconds),
+    dict: lambda one: b"F" + encode_table(one),
+    list: lambda one: b"A" + _encode_long(b"".join(map(_encode_value, one))),
+    NoneType: lambda _: b"V",
+}
+
+
+def _encode_short(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")[:SHORT_MAX_BYTES]
+    return bytes([len(data)]) + data
+
+
+def _encode_long(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+def decode_table(encoded: bytes) -> dict[str, Value]:
+    """The fields of a table without its length; those behind one that cannot be read are left out.
+
+    A table or list nested deeper than `DEPTH_MAX` is the bytes it was.
+    """
+    table: dict[str, Value] = {}
+    _read_table(encoded, table, DEPTH_MAX)
+    return table
+
+
+def _read_table(encoded: bytes, table: dict[str, Value], depth: int) -> None:
+    offset = 0
+    try:
+        while offset < len(encoded):
+            size = encoded[offset]
+            name = encoded[offset + 1 : offset + 1 + size].decode("utf-8", "backslashreplace")
+            table[name], offset = _decode_value(encoded, offset + 1 + size, depth)
+    except (struct.error, IndexError, KeyError, ValueError):
+        return
+
+
+def _read_list(encoded: bytes, depth: int) -> list[Value]:
+    found: list[Value] = []
+    offset = 0
+    try:
+        while offset < len(encoded):
+            value, offset = _decode_value(encoded, offset, depth)
+            found.append(value)
+    except (struct.error, IndexError, KeyError, ValueError):
+        pass
+    return found
+
+
+def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
+    """The field at `offset` and where the next begins. Raises KeyError for a type there is not."""
+    kind, offset = encoded[offset], offset + 1
+    if kind in b"SxAF":
+        end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")
+        if end > len(encoded):
+            raise ValueError("a field that is cut")
+        return _decode_nested(kind, encoded[offset + 4 : end], depth - 1), end
+    if kind in b"V":
+        return None, offset
+    if kind in b"t":
+        return encoded[offset] != 0, offset + 1
+    if kind in b"D":
+        scale, raw = struct.unpack_from(">Bi", encoded, offset)
+        return Decimal(raw).scaleb(-scale), offset + 5
+    if kind in b"T":
+        return HeaderTime(*struct.unpack_from(">Q", encoded, offset)), offset + 8
+    form = _NUMBERS[kind]
+    return form.unpack_from(encoded, offset)[0], offset + form.size
+
+
+def _decode_nested(kind: int, data: bytes, depth: int) -> Value:
+    if kind in b"S":
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data
+    if kind in b"x" or depth <= 0:
+        return data
+    if kind in b"A":
+        return _read_list(data, depth)
+    table: dict[str, Value] = {}
+    _read_table(data, table, depth)
+    return table

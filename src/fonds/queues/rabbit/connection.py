@@ -1,0 +1,145 @@
+"""One connection to RabbitMQ, driven by a thread of its own: heartbeats go on whatever a step does.
+
+All of pika is touched in that thread only; others hand it functions and wait for what comes of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+import pika
+import pika.exceptions
+
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+
+ANSWER_MAX_S = 30.0
+T = TypeVar("T")
+REFUSED = (
+    pika.exceptions.ProbableAuthenticationError,
+    pika.exceptions.ProbableAccessDeniedError,
+    pika.exceptions.AuthenticationError,
+)
+
+
+class BrokerConnection:
+    """A connection that is open, or over for good; whoever needs it again makes a new one."""
+
+    def __init__(self, parameters: pika.URLParameters) -> None:
+        """Raises StoreUnavailableError when there is no answer, ConfigurationError when it is no."""
+        self._broker_name = f"RabbitMQ at {parameters.host}:{parameters.port}"
+        self._ended: Exception | None = None
+        self._waiting: set[Future[Any]] = set()
+        opened: Future[None] = Future()
+        self._connection = pika.SelectConnection(
+            parameters,
+            on_open_callback=lambda _: opened.set_result(None),
+            on_open_error_callback=lambda _, error: self._end(error, opened),
+            on_close_callback=lambda _, error: self._end(error),
+        )
+        self._thread = threading.Thread(target=self._run, name="rabbitmq", daemon=True)
+        self._thread.start()
+        self._await(opened)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended."""
+        return self._ended is not None
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The broker's: (3, 13, 7). What cannot be read is taken for newer than any."""
+        told = str((self._connection.server_properties or {}).get("version", ""))
+        words = told.partition("-")[0].split(".")
+        return (
+            tuple(int(word) for word in words) if told and all(map(str.isdecimal, words)) else (99,)
+        )
+
+    def run(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
+        """Call `act` in the link's thread and wait until it has given its future a result.
+
+        Raises StoreUnavailableError when the link ends meanwhile or nothing comes of it for long.
+        """
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if self._ended is not None:
+                fail(future, self._ended)
+                return
+            self._waiting.add(future)
+            future.add_done_callback(self._waiting.discard)
+            try:
+                act(self._connection, future)
+            except Exception as error:  # noqa: BLE001 (told to the thread that waits)
+                fail(future, error)
+
+        try:
+            self._connection.ioloop.add_callback_threadsafe(run)
+        except (RuntimeError, OSError, AttributeError) as error:
+            raise self._build_unavailable_error(error) from error
+        return self._await(future)
+
+    def schedule(self, act: Callable[[], None]) -> None:
+        """Call `act` in the link's thread, some time; nobody waits for it."""
+        if not self.is_closed:
+            self._connection.ioloop.add_callback_threadsafe(act)
+
+    def close(self) -> None:
+        """End the connection: the broker gives what is unsettled to others at once."""
+
+        def shut() -> None:
+            if self._connection.is_open:
+                self._connection.close()
+
+        self.schedule(shut)
+        self._thread.join(ANSWER_MAX_S)
+
+    def _await(self, future: Future[T]) -> T:
+        try:
+            return future.result(ANSWER_MAX_S)
+        except FutureTimeoutError as error:
+            # Whatever was on its way may still arrive; readers are idempotent.
+            self.schedule(self._connection.ioloop.stop)
+            raise self._build_unavailable_error("no answer") from error
+        except REFUSED as error:
+            raise ConfigurationError(
+                f"{self._broker_name} refuses the user, the password or the virtual host"
+                f" ({type(error).__name__})"
+            ) from error
+        except (pika.exceptions.AMQPError, OSError) as error:
+            raise self._build_unavailable_error(error) from error
+
+    def _build_unavailable_error(self, error: object) -> StoreUnavailableError:
+        told = str(error) or type(error).__name__
+        return StoreUnavailableError(f"{self._broker_name} does not answer: {told[:300]}")
+
+    def _run(self) -> None:
+        try:
+            self._connection.ioloop.start()
+        except Exception as error:  # noqa: BLE001 (told to all threads that wait)
+            self._end(error)
+        finally:
+            if self._ended is None:
+                self._end(ConnectionError("the connection was given up"))
+            self._connection.ioloop.close()
+
+    def _end(self, error: BaseException, open_future: Future[None] | None = None) -> None:
+        self._ended = error if isinstance(error, Exception) else ConnectionError(str(error))
+        for future in [*self._waiting, *([open_future] if open_future else [])]:
+            fail(future, self._ended)
+        self._connection.ioloop.stop()
+
+
+def fail(future: Future[Any], error: BaseException) -> None:
+    """Give a future an error, if it has not ended yet."""
+    if not future.done():
+        future.set_exception(error)
+
+
+def succeed(future: Future[T], value: T) -> None:
+    """Give a future its result, if it has not ended yet."""
+    if not future.done():
+        future.set_result(value)

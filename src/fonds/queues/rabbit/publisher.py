@@ -1,0 +1,97 @@
+"""Publishing in batches: every message confirmed by the broker, and none lost for want of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import pika
+from pika.channel import Channel
+from pika.spec import Basic
+
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.queues.rabbit.amqp_tables import Properties
+from fonds.queues.rabbit.connection import BrokerConnection, fail, succeed
+
+
+class Outbox:
+    """The confirming channel of one link."""
+
+    def __init__(self, link: BrokerConnection) -> None:
+        self._link = link
+        self._published = 0
+        self._batches: dict[int, _ConfirmBatch] = {}
+        self._channel: Channel = link.run(self._open)
+
+    def publish(
+        self,
+        exchange: str,
+        routing_key: str,
+        messages: Sequence[tuple[Properties, bytes, bool]],
+    ) -> None:
+        """Return when the broker has all of `messages` safe: properties, body, whether a queue must take it.
+
+        Raises ConfigurationError when none takes one that must be taken, StoreUnavailableError when the
+        broker refuses or does not answer.
+        """
+
+        def act(_: pika.SelectConnection, future: Future[None]) -> None:
+            batch = _ConfirmBatch(future, len(messages))
+            for properties, body, mandatory in messages:
+                self._published += 1
+                self._batches[self._published] = batch
+                self._channel.basic_publish(
+                    exchange, routing_key, body, properties, mandatory=mandatory
+                )
+
+        self._link.run(act)
+
+    def _open(self, connection: pika.SelectConnection, future: Future[Channel]) -> None:
+        def opened(channel: Channel) -> None:
+            channel.add_on_close_callback(self._on_closed)
+            channel.add_on_return_callback(self._on_returned)
+            channel.confirm_delivery(
+                self._on_confirmed, callback=lambda _: succeed(future, channel)
+            )
+
+        connection.channel(on_open_callback=opened)
+
+    def _on_confirmed(self, frame: pika.frame.Method[Basic.Ack | Basic.Nack]) -> None:
+        method = frame.method
+        last = method.delivery_tag
+        tags = [tag for tag in self._batches if tag <= last] if method.multiple else [last]
+        for tag in tags:
+            batch = self._batches.pop(tag)
+            if isinstance(method, Basic.Nack):
+                fail(batch.future, StoreUnavailableError("RabbitMQ refuses messages for now"))
+            batch.remaining -= 1
+            if not batch.remaining:
+                succeed(batch.future, None)
+
+    def _on_returned(
+        self, channel: Channel, method: Basic.Return, properties: pika.BasicProperties, body: bytes
+    ) -> None:
+        """Comes before the confirmation of the same message; the oldest unconfirmed batch is its own."""
+        where = method.exchange or method.routing_key
+        error = ConfigurationError(f"no queue takes what is put to {where!r} ({method.reply_text})")
+        for batch in self._batches.values():
+            fail(batch.future, error)
+            break
+
+    def _on_closed(self, channel: Channel, reason: Exception) -> None:
+        for batch in self._batches.values():
+            fail(batch.future, reason)
+        self._batches.clear()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the broker closed it."""
+        return not self._channel.is_open
+
+
+class _ConfirmBatch:
+    """Messages that are confirmed together; `remaining` of them are not yet."""
+
+    def __init__(self, future: Future[None], remaining: int) -> None:
+        self.future = future
+        self.remaining = remaining

@@ -1,0 +1,1 @@
+"""Embargoes and takedowns: files that readers may not see."""

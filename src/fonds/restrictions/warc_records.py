@@ -1,0 +1,108 @@
+"""Which WARCs of ours have records of a file, and how those are purged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fonds.model.errors import FondsError
+from fonds.model.restrictions import Tombstone
+from fonds.model.rows import CdxRow, TakedownRow
+from fonds.pipelines.runtime.leases import Leases
+from fonds.ports import Stores, WarcFiles
+from fonds.ports.scan import iter_pages
+from fonds.stores.journal_table.cells import FILE_CDX, read_location
+from fonds.stores.journal_table.keys import build_row_key
+
+Tick = Callable[[str, int], None]
+"""Told which WARC is being written anew, and how many bytes of it were gone through."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWarc:
+    """A WARC of ours that has records of a file: how many captures its index names, None without one; how
+    long it is in bytes, None where it is not to be found now; whether it is written to just now."""
+
+    name: str
+    captures: int | None
+    size_bytes: int | None
+    is_open: bool
+
+
+def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
+    """The bare names of WARCs the rows of a file lead to, and those a takedown has still to purge."""
+    found = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
+    pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
+    found |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
+    for row in stores.records.get(TakedownRow, [sha1hex]):
+        found |= set(list_remaining_warcs(row))
+    return {name for name in found if "/" not in name}
+
+
+def list_remaining_warcs(row: TakedownRow) -> list[str]:
+    """The WARCs of ours that a takedown has still to purge."""
+    found: Any = row.rest.get("warcs", [])
+    return [str(one) for one in found]
+
+
+def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
+    try:
+        location = read_location(cells)
+    except ValueError:
+        return
+    if location is not None:
+        yield location.warc
+
+
+def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
+    """The WARCs of ours whose index names these bytes, whether a row leads there or not; all are read."""
+    for name in archive.iter_names():
+        held = archive.inspect(name)
+        if any(one.sha1hex == sha1hex for one in (held.records if held else None) or ()):
+            yield name
+
+
+def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
+    """What there is of these WARCs; no record is read."""
+    found = []
+    for name in names:
+        held = archive.inspect(name)
+        records = held.records if held else None
+        captures = None if records is None else sum(one.sha1hex == sha1hex for one in records)
+        size_bytes = held.size_bytes if held else None
+        found.append(OwnWarc(name, captures, size_bytes, held is not None and held.is_open))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WarcPurge:
+    """Writes WARCs of ours anew, one process at a time each; `say` is told in a sentence what came of it."""
+
+    archive: WarcFiles
+    leases: Leases
+    say: Callable[[str], None] = lambda _: None
+    tick: Tick = lambda name, done_bytes: None
+
+    def __call__(self, row: TakedownRow, name: str) -> bool:
+        """Whether nothing of the file is left in this WARC; else it is to be done another time."""
+        tombstone = Tombstone(row.sha1hex, row.reason_class, row.row_created)
+        try:
+            with self.leases.acquire_renewed(f"warc {name}") as claim:
+
+                def tick(done_bytes: int) -> None:
+                    self.leases.check(claim)
+                    self.tick(name, done_bytes)
+
+                done = self.archive.purge(name, tombstone, tick)
+                # Another, who took it for abandoned, may have put its copy in the place of this one.
+                self.leases.check(claim)
+        except FondsError as error:
+            self.say(f"{name} still holds records of {row.sha1hex}: {error}")
+            return False
+        if done.waits:
+            self.say(f"{name} still holds records of {row.sha1hex}: {done.waits}")
+        elif done.records:
+            noun = "record" if done.records == 1 else "records"
+            self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")
+        return not done.waits

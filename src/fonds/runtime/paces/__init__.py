@@ -1,1 +1,0 @@
-"""Paces: how work is done between taking messages and letting go of them."""

@@ -1,0 +1,162 @@
+"""What somebody pasted into the search box, when it names a file: URL, SHA-1, story id, DOI or file name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from urllib.parse import quote
+
+from fonds.derivatives.kinds import iter_kinds_with_rows
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.keys import parse_sha1
+from fonds.model.rows import FileMetaRow
+from fonds.model.rows.row import Prefix
+from fonds.papers.bibliography.identifiers import parse_doi
+from fonds.ports import Index, Stores
+from fonds.urls.parts import file_name
+from fonds.viewer.description import resolve
+
+DIRECT_HITS_MAX = 10
+NAMES_SEARCHED_MAX = 100
+KEY_MAX_CHARS = 2_000
+SHORT_SHA1_MIN = 8
+_TOO_SHORT = re.compile(rf"[0-9a-f]{{4,{SHORT_SHA1_MIN - 1}}}")
+_SHORT_SHA1 = re.compile(rf"[0-9a-f]{{{SHORT_SHA1_MIN},39}}")
+_STORY_ID = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_FILE_NAME = re.compile(r'[^/\\"]{1,200}\.[a-z0-9]{2,5}', re.IGNORECASE)
+
+
+class Identifier(StrEnum):
+    """What a key was taken for; closed."""
+
+    SHA1 = "sha1"
+    SHORT_SHA1 = "short sha1"
+    STORY_ID = "story id"
+    URL = "url"
+    DOI = "doi"
+    FILE_NAME = "file name"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectHit:
+    """A file a key leads to. `title`, `url` and `kind` are those of its document, None where it has none."""
+
+    named: Identifier
+    sha1hex: str
+    title: str | None
+    url: str | None
+    kind: str | None
+
+
+def explain_short_key(key: str) -> str | None:
+    """What is told of a key that may be the beginning of a SHA-1, and is too short for one; else None."""
+    if not _TOO_SHORT.fullmatch(key.strip().lower()):
+        return None
+    return f"of a SHA-1 at least the first {SHORT_SHA1_MIN} characters are needed"
+
+
+def interpretations(text: str) -> list[Identifier]:
+    """What a text may be the name of; nothing is asked for it."""
+    key = text.strip()
+    if not key or len(key) > KEY_MAX_CHARS:
+        return []
+    found = []
+    if parse_sha1(key) is not None:
+        found.append(Identifier.SHA1)
+    elif _SHORT_SHA1.fullmatch(key.lower()):
+        found.append(Identifier.SHORT_SHA1)
+    if _STORY_ID.fullmatch(key):
+        found.append(Identifier.STORY_ID)
+    if parse_doi(key) is not None:
+        found.append(Identifier.DOI)
+    if _URL.fullmatch(key):
+        found.append(Identifier.URL)
+    if _FILE_NAME.fullmatch(key):
+        found.append(Identifier.FILE_NAME)
+    return found
+
+
+def find_direct_hits(stores: Stores, text: str) -> list[DirectHit]:
+    """The files a text names, each once, at most ten; empty for what is no name, or of nothing here."""
+    key = text.strip()
+    seen: dict[str, DirectHit] = {}
+    for named in interpretations(text):
+        for one in _find_by_kind(stores, named, key):
+            seen.setdefault(one.sha1hex, one)
+    return list(seen.values())[:DIRECT_HITS_MAX]
+
+
+def _find_by_kind(stores: Stores, identifier: Identifier, key: str) -> Sequence[DirectHit]:
+    if identifier is Identifier.FILE_NAME:
+        return [
+            _build_document_hit(identifier, one) for one in _iter_named_documents(stores.index, key)
+        ]
+    if identifier is Identifier.DOI:
+        doi = parse_doi(key) or ""
+        asked = f'doi:"{doi.rstrip(".,;")}"' if doi and '"' not in doi else ""
+        return [
+            _build_document_hit(identifier, one)
+            for one in _search_documents(stores.index, asked, DIRECT_HITS_MAX)
+        ]
+    if identifier is Identifier.SHORT_SHA1:
+        rows = stores.records.find(
+            FileMetaRow, {"sha1hex": Prefix(key.lower())}, count_max=DIRECT_HITS_MAX
+        )
+        return _build_file_hits(stores, identifier, [row.sha1hex for row in rows])
+    files = resolve(stores, key).files[:DIRECT_HITS_MAX]
+    known = {row.sha1hex for row in stores.records.get(FileMetaRow, files)}
+    return _build_file_hits(stores, identifier, [sha1hex for sha1hex in files if sha1hex in known])
+
+
+def _iter_named_documents(index: Index, name: str) -> Iterator[IndexDocument]:
+    """Documents whose address ends in this name; of a name many have, those among the first hundred."""
+    wanted = name.casefold()
+    for asked in dict.fromkeys((name, quote(name))):
+        for one in _search_documents(index, f'url:"{asked}"', NAMES_SEARCHED_MAX):
+            if file_name(one.url).casefold() == wanted:
+                yield one
+
+
+def _search_documents(index: Index, text: str, count_max: int) -> list[IndexDocument]:
+    """What a query finds; nothing for one that cannot be understood."""
+    if not text:
+        return []
+    try:
+        hits = index.search(SearchQuery(text, count_max=count_max)).hits
+    except ValueError:
+        return []
+    return [hit.document for hit in hits]
+
+
+def _build_document_hit(identifier: Identifier, document: IndexDocument) -> DirectHit:
+    return DirectHit(
+        identifier, document.sha1hex, document.article_title, document.url, str(document.kind)
+    )
+
+
+def _build_file_hits(
+    stores: Stores, identifier: Identifier, sha1hexes: Sequence[str]
+) -> list[DirectHit]:
+    documents = load_file_documents(stores, sha1hexes)
+    return [
+        _build_document_hit(identifier, documents[key])
+        if key in documents
+        else DirectHit(identifier, key, None, None, None)
+        for key in sha1hexes
+    ]
+
+
+def load_file_documents(stores: Stores, sha1hexes: Sequence[str]) -> Mapping[str, IndexDocument]:
+    """The documents made of these very files, by SHA-1."""
+    ids = {
+        kind.indexed.get_id(row)
+        for kind in iter_kinds_with_rows()
+        if kind.indexed is not None
+        for row in stores.records.get(kind.row, sha1hexes)
+    }
+    found = stores.index.get(sorted(islice(ids, 2 * len(sha1hexes)))) if ids else {}
+    return {one.sha1hex: one for one in found.values()}

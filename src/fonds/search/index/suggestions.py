@@ -1,0 +1,258 @@
+"""What is told of a search that found nothing: which value or word of it no document has, what was meant."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fonds.model.document import MatchMode, SearchQuery, SearchResults
+from fonds.model.file import Kind
+from fonds.model.suggestions import find_nearest_name
+from fonds.ports import Index
+from fonds.search.query.fields import TEXT_FIELDS
+from fonds.search.query.filters import FACET_VALUES_MAX
+from fonds.search.query.parser import add_all_versions, parse_query
+from fonds.search.query.tree import (
+    AndNode,
+    Node,
+    Term,
+    drop_stop_words,
+    is_in_versions,
+    list_exact_values,
+)
+from fonds.text.words import normalize_text, split_words
+
+TERMS_MAX = 20
+"""So many values, and so many words, are looked up for one search."""
+
+_FILTERS = {
+    "kind": "kinds",
+    "language": "languages",
+    "canonical_domain": "domains",
+    "collection": "collections",
+}
+_WORDS = {
+    "kind": "kind",
+    "language": "language",
+    "canonical_domain": "domain",
+    "collection": "collection",
+}
+_NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
+
+
+def add_notes(
+    results: SearchResults, index: Index, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """The results; when nothing was found, with a sentence for each value and each word asked for that no
+    document has, and the nearest there is; `meant` is then the query with these words in it. How many stories
+    match in an earlier version is counted. Searches that ask for no hits, or no notes, are left as they are.
+    """
+    if results.total or not (query.count_max and query.with_notes):
+        return results
+    if query.match is MatchMode.BEST:
+        tree = parse_query(replace(query, match=MatchMode.EXACT))
+    results = _add_earlier_count(results, index, query, tree)
+    notes = [*_iter_value_notes(index, query, tree)]
+    meant = _add_word_notes(index, query.text, tree, notes, in_earlier=results.earlier_count > 0)
+    if not notes and _is_filtered(query):
+        notes += _iter_filter_notes(index, query)
+    elif not (notes or results.earlier_count) and isinstance(tree, AndNode) and tree.nodes:
+        notes.append("Each part of this is found by itself, but no document has all of it.")
+    return replace(results, notes=notes, meant=meant if meant != query.text else None)
+
+
+def _add_word_notes(
+    index: Index, text: str, tree: Node, notes: list[str], *, in_earlier: bool
+) -> str:
+    """Add a note for each word no document has, and return the query with the nearest ones in their places.
+    `in_earlier`: all words are in earlier versions, which is told elsewhere."""
+    meant = text
+    required = _list_required_terms(tree)
+    telling = list(drop_stop_words(required))
+    for term in [*telling, *(one for one in required if one not in telling)][:TERMS_MAX]:
+        if notes and term not in telling:
+            break
+        if _count(index, format_term(term), in_versions=term.in_versions):
+            continue
+        if not term.in_versions and (count := _count(index, format_term(term), in_versions=True)):
+            if not in_earlier:
+                notes.append(
+                    f"Only earlier versions of {_format_story_count(count)} have {_format_short_term(term)}."
+                )
+            continue
+        near = _find_similar_word(index, term)
+        told = f"; did you mean “{near}”?" if near else "."
+        notes.append(f"No document here has {_format_short_term(term)}{told}")
+        if near:
+            meant = _replace_word(meant, term.text, near)
+    return meant
+
+
+def _add_earlier_count(
+    results: SearchResults, index: Index, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """The results with how many stories match in an earlier version."""
+    if not query.text.strip() or is_in_versions(tree):
+        return results
+    asked = replace(
+        query, in_versions=True, offset=0, after=None, count_max=0, facet_values_max=0, sort="score"
+    )
+    count = index.search(asked).total
+    text = add_all_versions(query.text) if count else None
+    return replace(results, earlier_count=count, earlier_text=text)
+
+
+def _format_story_count(count: int) -> str:
+    return "1 story" if count == 1 else f"{count:,} stories"
+
+
+def format_term(term: Term) -> str:
+    """A term as a query of its own."""
+    name = f"{_NAMES[term.field]}:" if term.field else ""
+    plain = " ".join(normalize_text(term.text).split())
+    if term.is_prefix:
+        return f"{name}{plain}*"
+    if term.is_exact or len(split_words(term.text)) > 1:
+        return f'{name}"{plain}"'
+    return f"{name}{plain}"
+
+
+def _format_short_term(term: Term) -> str:
+    """A term as a note names it: as it was typed, without the punctuation behind it."""
+    asked, typed = format_term(term), term.text.rstrip(".,;:!?…")
+    return f"“{typed}”" if asked == typed.lower() else asked
+
+
+def _list_required_terms(tree: Node) -> list[Term]:
+    """The terms every found document must have."""
+    if isinstance(tree, Term):
+        return [tree]
+    if isinstance(tree, AndNode):
+        return [term for node in tree.nodes for term in _list_required_terms(node)]
+    return []
+
+
+def _count(index: Index, text: str, *, in_versions: bool | None = None) -> int:
+    query = SearchQuery(text, count_max=0, facet_values_max=0, in_versions=in_versions)
+    return index.search(query).total
+
+
+def _find_similar_word(index: Index, term: Term) -> str | None:
+    """The likeliest of the index's own words that is written almost like this one, if it finds anything."""
+    parts = split_words(term.text)
+    if (
+        len(parts) != 1
+        or term.is_prefix
+        or term.field not in (None, "article_title", "text_content")
+    ):
+        return None
+    for near in index.find_similar_words(parts[0]):
+        if _count(index, format_term(replace(term, text=near)), in_versions=term.in_versions):
+            return near
+    return None
+
+
+def _replace_word(text: str, bad: str, good: str) -> str:
+    """The query with a word put right where it stands first by itself."""
+    return re.sub(rf"(?<!\w){re.escape(bad)}(?!\w)", lambda _: good, text, count=1)
+
+
+def _is_filtered(query: SearchQuery) -> bool:
+    limited = query.kinds, query.languages, query.domains, query.collections, query.ids
+    return any(limited) or bool(query.date_from or query.date_to or query.undated)
+
+
+def _iter_filter_notes(index: Index, query: SearchQuery) -> Iterator[str]:
+    alone = SearchQuery(
+        query.text, count_max=0, facet_values_max=0, match=query.match, themes=query.themes
+    )
+    count = index.search(alone).total
+    if count:
+        yield f"Without the filters {count:,} would be found."
+
+
+def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[str]:
+    """A sentence for each kind, language, domain and collection in a query that no document has."""
+    asked = list(dict.fromkeys(_iter_filter_values(query, tree)))[:TERMS_MAX]
+    missing = [(field, value) for field, value in asked if not _has(index, field, value)]
+    if not missing:
+        return
+    known = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
+    for field, value in missing:
+        yield _format_note(_WORDS[field], value, [name for name, _ in known.get(field, ())])
+
+
+def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
+    for field, name in _FILTERS.items():
+        yield from ((field, value) for value in getattr(query, name))
+    for exact in list_exact_values(tree):
+        if exact.field in _FILTERS:
+            yield exact.field, exact.value
+
+
+def _has(index: Index, field: str, value: str) -> bool:
+    count_only = SearchQuery(count_max=0, facet_values_max=0)
+    alone = {
+        "kind": lambda: replace(count_only, kinds=[Kind(value)]),
+        "language": lambda: replace(count_only, languages=[value]),
+        "canonical_domain": lambda: replace(count_only, domains=[value]),
+        "collection": lambda: replace(count_only, collections=[value]),
+    }[field]()
+    return index.search(alone).total > 0
+
+
+def _format_note(word: str, value: str, known_values: list[str]) -> str:
+    if not value:
+        return f"No document here is without a {word}."
+    near = find_nearest_name(value, known_values)
+    meant = f"; did you mean “{near}”?" if near else "."
+    return f"No document here has the {word} “{value}”{meant}"
+
+
+# Words that are written almost alike: by letters exchanged, left out, put in or swapped with the next.
+
+
+ALIKE_MAX = 5
+WORD_MIN_CHARS, WORD_MAX_CHARS = 4, 40
+
+
+def get_max_edits(word: str) -> int:
+    """How many faults may lie between a word and those like it: none in words too short or too long."""
+    if not WORD_MIN_CHARS <= len(word) <= WORD_MAX_CHARS:
+        return 0
+    return 1 if len(word) < 2 * WORD_MIN_CHARS else 2
+
+
+def rank_similar(word: str, increment: Iterable[tuple[str, int]]) -> list[str]:
+    """Of words with their counts those most like `word`, at most five: with fewest faults, then the
+    most frequent.
+    """
+    allowed = get_max_edits(word)
+    ranked = sorted(
+        (found, -count, other)
+        for other, count in Counter(dict(increment)).items()
+        if other != word
+        and abs(len(other) - len(word)) <= allowed
+        and 0 < (found := count_edits(word, other)) <= allowed
+    )
+    return [other for _, _, other in ranked[:ALIKE_MAX]]
+
+
+def count_edits(first: str, other: str) -> int:
+    """The fewest letters exchanged, left out, put in or swapped that make one of the other.
+
+    Source: the restricted distance of Damerau and Levenshtein; in time the product of the lengths.
+    """
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(first, 1):
+        this = [row]
+        for column, against in enumerate(other, 1):
+            cost = min(last[column] + 1, this[-1] + 1, last[column - 1] + (letter != against))
+            if row > 1 and column > 1 and letter == other[column - 2] and first[row - 2] == against:
+                cost = min(cost, before[column - 2] + 1)
+            this.append(cost)
+        before, last = last, this
+    return last[-1]

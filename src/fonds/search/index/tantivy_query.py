@@ -1,0 +1,247 @@
+"""Turns the tree of a query, and the filters beside it, into a tantivy query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import tantivy
+from tantivy import Occur, Query
+
+from fonds.model.document import DateOf, SearchQuery
+from fonds.model.keys import compute_order_key
+from fonds.search.index.tantivy_schema import (
+    CUT_VERSIONS,
+    EARLIER,
+    EARLIER_WEIGHT,
+    LAST_DAY,
+    STEM_FIELDS,
+    UNDATED,
+    WORD_FIELDS,
+    get_day_field,
+    remove_surrogates,
+)
+from fonds.search.query.parser import list_pairs, parse_query
+from fonds.search.query.tree import (
+    ExactValue,
+    IdSet,
+    NearWords,
+    Node,
+    NotNode,
+    NumberRange,
+    OrNode,
+    Term,
+)
+from fonds.text.stems import Stem, list_search_stems
+from fonds.text.words import is_spaceless, split_words
+
+TITLE_WEIGHT = 5.0
+# What the weaker of title and text adds to the score of the stronger.
+TIE_BREAKER = 0.2
+TERMS_MAX = 20
+DATE_FIELDS = {one.field_name: one for one in DateOf}
+
+
+def build(query: SearchQuery, tree: Node, schema: tantivy.Schema) -> Query:
+    """Documents that match the tree and all filters; filters do not change the score."""
+    filters = [*_build_value_filters(query, schema), *_build_date_filters(query, schema)]
+    filters += [Query.exists_query(CUT_VERSIONS)] if query.cut_versions else []
+    return _build_all_of([_build_query(tree, schema), *map(_make_constant, filters)])
+
+
+def restrict_after(tantivy_query: Query, id_: str, schema: tantivy.Schema) -> Query:
+    """Of these documents those that stand behind one in the order by id, and that one."""
+    key = compute_order_key(remove_surrogates(id_))
+    return _build_all_of(
+        [
+            tantivy_query,
+            _make_constant(Query.range_query(schema, "order_key", tantivy.FieldType.Unsigned, key)),
+        ]
+    )
+
+
+def build_fuzzy_query(word: str, faults: int, schema: tantivy.Schema) -> Query:
+    """Documents with a word of so many faults in title or text."""
+    fields = WORD_FIELDS["article_title"], WORD_FIELDS["text_content"]
+    found = [Query.fuzzy_term_query(schema, field, word, faults) for field in fields]
+    return Query.boolean_query([(Occur.Should, one) for one in found])
+
+
+def parse_search_query(query: SearchQuery) -> Node:
+    """The tree of the text of a query. Raises ValueError with a sentence for people."""
+    return parse_query(query)
+
+
+def _build_query(node: Node, schema: tantivy.Schema) -> Query:
+    if isinstance(node, Term):
+        return _build_term(node, schema)
+    if isinstance(node, NearWords):
+        return _build_near(node, schema)
+    if isinstance(node, NumberRange):
+        return _make_constant(_build_range(node, schema))
+    if isinstance(node, ExactValue):
+        return _make_constant(_build_exact(node, schema))
+    if isinstance(node, IdSet):
+        ids = [remove_surrogates(id_) for id_ in node.ids]
+        return _make_constant(Query.term_set_query(schema, "id", ids))
+    if isinstance(node, OrNode):
+        return Query.boolean_query(
+            [(Occur.Should, _build_query(child, schema)) for child in node.nodes]
+        )
+    if isinstance(node, NotNode):
+        return _build_except([node.node], [_build_match_all()], schema)
+    wanted = [_build_query(child, schema) for child in node.nodes if not isinstance(child, NotNode)]
+    excluded = [child.node for child in node.nodes if isinstance(child, NotNode)]
+    return (
+        _build_except(excluded, wanted or [_build_match_all()], schema)
+        if excluded
+        else _build_all_of(wanted)
+    )
+
+
+def _build_except(
+    excluded: Iterable[Node], queries: Sequence[Query], schema: tantivy.Schema
+) -> Query:
+    return Query.boolean_query(
+        [(Occur.Must, query) for query in queries]
+        + [(Occur.MustNot, _build_query(node, schema)) for node in excluded]
+    )
+
+
+def _build_all_of(queries: Sequence[Query]) -> Query:
+    if len(queries) == 1:
+        return queries[0]
+    return (
+        Query.boolean_query([(Occur.Must, query) for query in queries])
+        if queries
+        else _build_match_all()
+    )
+
+
+def _build_match_all() -> Query:
+    return _make_constant(Query.all_query())
+
+
+def _build_any_of(field: str, values: Sequence[str], schema: tantivy.Schema) -> Query:
+    """Documents with one of these exact values. A set is looked up for every document of the index before the
+    first is asked for, terms are read as far as the rest of the query goes: a few are faster so."""
+    if len(values) > TERMS_MAX:
+        return Query.term_set_query(schema, field, list(values))
+    terms = [Query.term_query(schema, field, value, "basic") for value in values]
+    return Query.boolean_query([(Occur.Should, one) for one in terms])
+
+
+def _build_exact(node: ExactValue, schema: tantivy.Schema) -> Query:
+    """A beginning is written for the library's expressions: what is no letter or digit of ASCII stands for
+    itself behind a backslash."""
+    if not node.is_prefix:
+        return Query.term_query(schema, node.field, node.value)
+    return Query.regex_query(schema, node.field, f"{re.escape(node.value)}.*")
+
+
+def _make_constant(query: Query) -> Query:
+    return Query.const_score_query(query, 0.0)
+
+
+def _build_term(term: Term, schema: tantivy.Schema) -> Query:
+    return _build_in_fields(term, lambda field: _build_in_field(field, term, schema))
+
+
+def _build_in_fields(node: Term | NearWords, build_in: Callable[[str], Query]) -> Query:
+    """The query in the field of a node, or in title and text, where a match in the title weighs more."""
+    weights = (
+        {node.field: 1.0} if node.field else {"article_title": TITLE_WEIGHT, "text_content": 1.0}
+    )
+    if node.in_versions:
+        weights |= {EARLIER[field]: EARLIER_WEIGHT * of for field, of in weights.items()}
+    built = [
+        build_in(field) if of == 1.0 else Query.boost_query(build_in(field), of)
+        for field, of in weights.items()
+    ]
+    return built[0] if len(built) == 1 else Query.disjunction_max_query(built, TIE_BREAKER)
+
+
+def _build_in_field(field: str, term: Term, schema: tantivy.Schema) -> Query:
+    """Folded words hold letters, digits and marks alone, so a prefix needs no escaping."""
+    parts = split_words(term.text)
+    if term.is_prefix:
+        return Query.regex_query(schema, WORD_FIELDS[field], f"{parts[0]}.*")
+    if len(parts) > 1:
+        return Query.phrase_query(schema, WORD_FIELDS[field], list(parts))
+    if term.is_exact or field not in STEM_FIELDS or is_spaceless(parts[0][0]):
+        return Query.term_query(schema, WORD_FIELDS[field], parts[0])
+    found = [_build_stem(STEM_FIELDS[field], stem, schema) for stem in list_search_stems(term.text)]
+    return Query.boolean_query([(Occur.Should, one) for one in found])
+
+
+def _build_stem(field: str, stem: Stem, schema: tantivy.Schema) -> Query:
+    """Documents with this stem, of the languages it counts in."""
+    having = Query.term_query(schema, field, stem.text)
+    if stem.languages is not None:
+        within = _build_any_of("language", list(stem.languages), schema)
+        return Query.boolean_query([(Occur.Must, having), (Occur.Must, _make_constant(within))])
+    if not stem.other_languages:
+        return having
+    others = _build_any_of("language", list(stem.other_languages), schema)
+    return Query.boolean_query([(Occur.Must, having), (Occur.MustNot, others)])
+
+
+def _build_near(near: NearWords, schema: tantivy.Schema) -> Query:
+    return _build_in_fields(
+        near,
+        lambda field: _build_all_of(
+            [
+                _build_pair(WORD_FIELDS[field], *pair, near.between, schema)
+                for pair in list_pairs(near)
+            ]
+        ),
+    )
+
+
+def _build_pair(field: str, first: str, other: str, between: int, schema: tantivy.Schema) -> Query:
+    """Both orders by themselves: the library takes an exchange of words for two steps."""
+    orders = ([first, other], [other, first])
+    return Query.boolean_query(
+        [
+            (Occur.Should, Query.phrase_query(schema, field, list(order), between))
+            for order in orders
+        ]
+    )
+
+
+def _build_range(node: NumberRange, schema: tantivy.Schema) -> Query:
+    dates = DATE_FIELDS.get(node.field)
+    field = get_day_field(dates) if dates else node.field
+    if node.first is None and node.last is None:
+        if dates:
+            return Query.term_query(schema, field, UNDATED)
+        having = Query.exists_query(field)
+        return Query.boolean_query([(Occur.Must, _build_match_all()), (Occur.MustNot, having)])
+    first = max(node.first or 0, UNDATED + 1) if dates else node.first or 0
+    return Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, node.last)
+
+
+def _build_value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
+    allowed: dict[str, Sequence[str]] = {
+        "kind": query.kinds,
+        "language": query.languages,
+        "canonical_domain": query.domains,
+        "collection": query.collections,
+        "id": query.ids,
+    }
+    return [
+        _build_any_of(field, [remove_surrogates(str(value)) for value in values], schema)
+        for field, values in allowed.items()
+        if values
+    ]
+
+
+def _build_date_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
+    filters, field = [], get_day_field(query.dates)
+    if query.undated:
+        filters.append(Query.term_query(schema, field, UNDATED))
+    if query.date_from or query.date_to:
+        first = query.date_from.toordinal() if query.date_from else UNDATED + 1
+        last = query.date_to.toordinal() if query.date_to else LAST_DAY
+        filters.append(Query.range_query(schema, field, tantivy.FieldType.Unsigned, first, last))
+    return filters

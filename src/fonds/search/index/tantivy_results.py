@@ -1,0 +1,151 @@
+"""Counts and hits of one search, as the model wants them, out of a tantivy searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tantivy
+from tantivy import Order, Query
+
+from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.search.index.passages import build_hit
+from fonds.search.index.tantivy_query import build, parse_search_query, restrict_after
+from fonds.search.index.tantivy_schema import (
+    RAW_FIELDS,
+    UNDATED,
+    build_schema,
+    decode_document,
+    encode_document,
+    format_day,
+    format_month,
+    get_day_field,
+    get_month_field,
+    get_sort_field,
+    register_analyzer,
+)
+from fonds.search.query.filters import normalize_query
+from fonds.search.query.tree import Node
+
+# As many as the library allows, so that the largest are counted over every segment.
+VALUES_COUNTED_MAX = 65_000
+SMALL_INDEX_MEMORY_BYTES = 15_000_000
+MONTHS_MAX = 12_000
+
+_SORTS: dict[str, tuple[str | None, Order]] = {
+    "score": (None, Order.Desc),
+    "added": ("added_at", Order.Desc),
+    "id": ("order_key", Order.Asc),
+}
+
+
+def _choose_order(query: SearchQuery) -> tuple[str | None, Order]:
+    """The field results stand in the order of, and whether it falls or rises."""
+    if query.sort == "newest":
+        return get_day_field(query.dates), Order.Desc
+    if query.sort == "oldest":
+        return get_sort_field(query.dates), Order.Asc
+    return _SORTS[query.sort]
+
+
+def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
+    """Counts by value, and by the numbers of this field of dates."""
+    counted = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
+    terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
+    return {field: {"terms": {"field": field, **terms}} for field in RAW_FIELDS} | {
+        "dates": {"terms": counted}
+    }
+
+
+def build_empty_results(generation: str | None = None) -> SearchResults:
+    """The results of any search while there is no index yet."""
+    none, beyond = dict.fromkeys(RAW_FIELDS, ()), dict.fromkeys(RAW_FIELDS, 0)
+    return SearchResults(total=0, hits=(), facets=none, beyond=beyond, generation=generation)
+
+
+def run_search(
+    searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery, tree: Node
+) -> SearchResults:
+    """Run the search; the counts are over all matches, the hits are those of the page asked for."""
+    found = _search_page(searcher, tantivy_query, query)
+    hits = _build_hits(searcher, found, query, tree)
+    if query.after is not None:
+        found = searcher.search(tantivy_query, limit=1)
+    total: int = found.count  # type: ignore[attr-defined]
+    if not query.facet_values_max:
+        return SearchResults(total=total, hits=hits)
+    if not total:
+        return build_empty_results()
+    name, field = _choose_date_naming(query)
+    counts = searcher.aggregate(tantivy_query, _build_aggregations(query.facet_values_max, field))
+    dates = _parse_buckets(counts, "dates")
+    facets = {name: _sort_largest(_parse_buckets(counts, name)) for name in RAW_FIELDS}
+    return SearchResults(
+        total=total,
+        hits=hits,
+        facets=facets,
+        beyond={name: total - sum(n for _, n in pairs) for name, pairs in facets.items()},
+        dates=tuple((name(n), count) for n, count in sorted(dates.items()) if n != UNDATED),
+        undated=dates.get(UNDATED, 0),
+    )
+
+
+def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
+    """The ids of those of a few documents that a query finds, in an index of this moment in memory.
+
+    Raises ValueError with a sentence for people.
+    """
+    asked = normalize_query(replace(query, offset=0, after=None, sort="id"))
+    wanted = build(asked, parse_search_query(asked), build_schema())
+    index = tantivy.Index(build_schema())
+    register_analyzer(index)
+    writer = index.writer(SMALL_INDEX_MEMORY_BYTES, num_threads=1)
+    for one in documents:
+        writer.add_document(encode_document(one, build_schema()))
+    writer.commit()
+    index.reload()
+    searcher = index.searcher()
+    found = searcher.search(wanted, limit=max(len(documents), 1), count=False)
+    return {decode_document(searcher.doc(address))[0].id for _, address in found.hits}
+
+
+def _choose_date_naming(query: SearchQuery) -> tuple[Callable[[int], str], str]:
+    """What the numbers of days or months are called, and the field that has them."""
+    if query.is_by_day:
+        return format_day, get_day_field(query.dates)
+    return format_month, get_month_field(query.dates)
+
+
+def _search_page(
+    searcher: tantivy.Searcher, tantivy_query: Query, query: SearchQuery
+) -> tantivy.SearchResult:
+    """The hits asked for, one more where the document they stand behind may come with them."""
+    field, order = _choose_order(query)
+    if query.after is not None:
+        tantivy_query = restrict_after(tantivy_query, query.after, build_schema())
+    limit = max(query.count_max + (query.after is not None), 1)
+    return searcher.search(
+        tantivy_query, limit=limit, offset=query.offset, order_by_field=field, order=order
+    )
+
+
+def _build_hits(
+    searcher: tantivy.Searcher, results: tantivy.SearchResult, query: SearchQuery, tree: Node
+) -> tuple[Hit, ...]:
+    hits = []
+    for rank, address in results.hits:
+        document, text = decode_document(searcher.doc(address))
+        if document.id == query.after:
+            continue
+        score = float(rank) if query.sort == "score" else 0.0
+        hits.append(build_hit(document, text, score, tree, with_snippets=query.with_snippets))
+    return tuple(hits[: query.count_max])
+
+
+def _parse_buckets(counts: Mapping[str, Any], name: str) -> dict[Any, int]:
+    return {bucket["key"]: bucket["doc_count"] for bucket in counts[name]["buckets"]}
+
+
+def _sort_largest(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,373 @@
+"""The query syntax of people, parsed into a small tree that every index backend can translate.
+
+    flood river              both words, in any of their forms, anywhere in title or text
+    "flood river"  =floods   as they are written; several next to each other, in this order
+    "flood river"~5          each at most five words from the other, in any order
+    -cup  NOT cup            without
+    flood OR drought         one of them; OR binds less than standing side by side, (…) groups
+    flood*                   words that begin so; at least three characters
+    title:… text:… url:… author:… holder:…   in that field; title:(flood river) for several words
+    text:none                documents without text; text:"none" for the word
+    domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
+    license:… prefers:…      that value; license:cc-by* for all that begin so
+    theme:"flood, river"     the documents of a theme of a collection, by its label or id
+    date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
+    words:>500 pages:none    numbers, as it says
+    version:all              words of the whole query may be in an earlier version of a story
+    *                        everything
+
+Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
+punctuation are passed over, and in a sentence so are marks that break the syntax. What else cannot be
+understood raises QueryError naming the token and its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import combinations, pairwise
+
+from fonds.model.document import MatchMode, SearchQuery
+from fonds.model.search import QueryError
+from fonds.search.query.fields import (
+    EXACT_FIELDS,
+    PREFIX_FIELDS,
+    RANGE_FIELDS,
+    TEXT_FIELDS,
+    THEME,
+    VERSION,
+    VERSION_VALUES,
+)
+from fonds.search.query.filters import NONE, normalize_exact_value
+from fonds.search.query.ranges import parse_range
+from fonds.search.query.tokens import Token, shorten, tokenize, tokenize_unfinished
+from fonds.search.query.tree import (
+    AndNode,
+    ExactValue,
+    IdSet,
+    NearWords,
+    Node,
+    NotNode,
+    NumberRange,
+    OrNode,
+    Term,
+    relax_to_any,
+    set_versions,
+)
+from fonds.text.stop_words import stop_words_of_query
+from fonds.text.words import is_spaceless, normalize_text, split_words
+
+QUERY_MAX_CHARS = 4_000
+CLAUSES_MAX = 256
+DEPTH_MAX = 32
+PREFIX_MIN_CHARS = 3
+VALUE_PREFIX_MIN_CHARS = 2
+NEAR_WORDS_MAX = 4
+BETWEEN_MAX = 100
+ALL_VERSIONS = VERSION_VALUES[0]
+ONLY_IN_QUERIES = {"field", "not", "or", "and", "exact"}
+SENTENCE_STOP_WORDS_MIN = 3
+"""Distinct stop words of one language that make a text a sentence."""
+
+
+Themes = Callable[[str], Sequence[str]]
+"""Gives the ids of the documents of a theme by what names it. Raises ValueError with a sentence."""
+
+
+def get_themes(query: SearchQuery) -> Themes:
+    """The themes a query was given."""
+
+    def ids(value: str) -> Sequence[str]:
+        if value not in query.themes:
+            raise ValueError("themes cannot be asked for here")
+        return query.themes[value]
+
+    return ids
+
+
+def parse(text: str, themes: Themes | None = None) -> Node:
+    """Return the tree of a query; And(()) for an empty one.
+
+    In a sentence, marks that break the syntax are punctuation. Otherwise raises QueryError with a sentence
+    for people, as it does for any theme without `themes`.
+    """
+    try:
+        return _parse_syntax(text, themes)
+    except QueryError:
+        if not _is_sentence(text):
+            raise
+        return _parse_syntax(" ".join(normalize_text(text).split()), themes)
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether the text has stop words as a sentence has, and nothing that only a query has."""
+    found = list(tokenize_unfinished(text))
+    if any(token.tail or token.kind in ONLY_IN_QUERIES for token in found):
+        return False
+    # Single letters are names and variables as often as they are stop words.
+    distinct = {word for word in split_words(text) if len(word) > 1 or is_spaceless(word)}
+    return len(distinct & stop_words_of_query(distinct)) >= SENTENCE_STOP_WORDS_MIN
+
+
+def _parse_syntax(text: str, themes: Themes | None) -> Node:
+    if len(text) > QUERY_MAX_CHARS:
+        raise QueryError(
+            f"The query has {len(text):,} characters; at most {QUERY_MAX_CHARS:,} can be used."
+        )
+    if not text.strip():
+        return AndNode()
+    found = list(tokenize(text))
+    if sum(token.kind in ("word", "phrase") for token in found) > CLAUSES_MAX:
+        raise QueryError(f"The query has more than {CLAUSES_MAX} words; please shorten it.")
+    parser = _Parser(found, themes or get_themes(SearchQuery()))
+    node = parser.parse()
+    if node is None and not parser.versions:
+        raise QueryError(f"“{shorten(text)}” has no letters or digits to search for.")
+    node = node or AndNode()
+    return set_versions(node) if ALL_VERSIONS in parser.versions else node
+
+
+def parse_query(query: SearchQuery) -> Node:
+    """Return the tree of a query, by the kind of match and the versions it asks for. Raises QueryError as
+    `parse` does."""
+    tree = parse(query.text.encode("utf-8", "ignore").decode(), get_themes(query))
+    if query.in_versions is not None:
+        tree = set_versions(tree, in_versions_wanted=query.in_versions)
+    return relax_to_any(tree) if query.match is MatchMode.BEST else tree
+
+
+def has_all_versions(text: str) -> bool:
+    """Whether a query has `version:all` in it; False for one that cannot be understood."""
+    if f"{VERSION}:" not in text.lower():
+        return False
+    found = list(tokenize_unfinished(text))
+    return any(
+        (field.kind, field.text) == ("field", VERSION)
+        and value.text.strip().lower() == ALL_VERSIONS
+        for field, value in pairwise(found)
+    )
+
+
+def add_all_versions(text: str) -> str:
+    """Return the query that looks for the same words in earlier versions too. In a sentence, marks that would
+    break the syntax are left out."""
+    plain = " ".join(normalize_text(text).split()) if _is_sentence(text) else text.strip()
+    return f"{VERSION}:{ALL_VERSIONS} {plain}"
+
+
+class _Parser:
+    """Recursive descent over the tokens: alternatives, sequences, exclusions, then single terms."""
+
+    def __init__(self, tokens: Sequence[Token], themes: Themes) -> None:
+        self._tokens = tokens
+        self._themes = themes
+        self._position = 0
+        self.versions: set[str] = set()
+        """The values of `version:` in the query."""
+
+    def parse(self) -> Node | None:
+        found = []
+        while self._next() is not None:
+            node = self._parse_alternatives(None, 0)
+            if node is not None:
+                found.append(node)
+            self._take("close")
+        return _join_nodes(found)
+
+    def _next(self) -> Token | None:
+        return self._tokens[self._position] if self._position < len(self._tokens) else None
+
+    def _take(self, kind: str) -> bool:
+        token = self._next()
+        if token is None or token.kind != kind:
+            return False
+        self._position += 1
+        return True
+
+    def _parse_alternatives(self, field: str | None, depth: int) -> Node | None:
+        found = [self._parse_sequence(field, depth)]
+        while self._take("or"):
+            found.append(self._parse_sequence(field, depth))
+        nodes = [node for node in found if node is not None]
+        if len(nodes) > 1:
+            return OrNode(tuple(nodes))
+        return nodes[0] if nodes else None
+
+    def _parse_sequence(self, field: str | None, depth: int) -> Node | None:
+        found = []
+        while (token := self._next()) is not None and token.kind not in ("close", "or"):
+            if self._take("and"):
+                continue
+            node = self._parse_operand(field, depth)
+            if node is not None:
+                found.append(node)
+        return _join_nodes(found)
+
+    def _parse_operand(self, field: str | None, depth: int) -> Node | None:
+        excluded = False
+        while self._take("not"):
+            excluded = True
+        token = self._next()
+        if excluded and token is not None and (token.kind, token.text) == ("field", VERSION):
+            raise token.build_error(": only words and values can be excluded, not versions.")
+        node = self._parse_single(field, depth)
+        return NotNode(node) if excluded and node is not None else node
+
+    def _parse_single(self, field: str | None, depth: int) -> Node | None:
+        token = self._next()
+        if depth > DEPTH_MAX:
+            told = f"The query has more than {DEPTH_MAX} parts inside one another."
+            raise QueryError(told, *((token.start, token.end) if token else (0, 0)))
+        if token is None or token.kind in ("close", "or", "and"):
+            return None
+        self._position += 1
+        if token.kind == "field":
+            if token.text == VERSION:
+                self._apply_version(token)
+                return None
+            return self._parse_field(token, depth + 1)
+        if token.kind == "open":
+            node = self._parse_alternatives(field, depth + 1)
+            self._take("close")
+            return node
+        if token.kind == "exact":
+            following = self._next()
+            if following is None or following.kind not in ("word", "phrase"):
+                raise token.build_error(
+                    ": an equals sign stands directly before a word or a quote."
+                )
+            self._position += 1
+            if field == THEME:
+                return self._parse_theme(following)
+            return _build_term(following, field, exact=True)
+        if field == THEME:
+            return self._parse_theme(token)
+        return _build_term(token, field, exact=False)
+
+    def _apply_version(self, token: Token) -> None:
+        """It is no part of the tree: it holds for the whole query, wherever it stands."""
+        value = self._next()
+        if value is None or value.kind not in ("word", "phrase"):
+            raise token.build_error(f": write {VERSION}:all, or {VERSION}:current.")
+        self._position += 1
+        if value.text.strip().lower() not in VERSION_VALUES:
+            raise value.build_error(f": {VERSION} is {' or '.join(VERSION_VALUES)}.")
+        self.versions.add(value.text.strip().lower())
+
+    def _parse_theme(self, token: Token) -> IdSet:
+        value = _get_full_value(token)
+        try:
+            return IdSet(tuple(self._themes(value)))
+        except ValueError as error:
+            raise token.build_error(f": {error}") from None
+
+    def _parse_field(self, token: Token, depth: int) -> Node:
+        operand = self._parse_operand(token.text, depth)
+        if operand is None:
+            raise token.build_error(" has nothing to look for after the colon.")
+        return operand
+
+
+def _join_nodes(nodes: Sequence[Node]) -> Node | None:
+    if not nodes:
+        return None
+    return nodes[0] if len(nodes) == 1 else AndNode(tuple(nodes))
+
+
+_MODIFIER = re.compile(r"(~[\d.]*|\^[\d.]+)$")
+
+
+def _build_term(token: Token, field: str | None, *, exact: bool) -> Node | None:
+    if field in PREFIX_FIELDS and token.kind == "word" and token.text.endswith("*"):
+        return _build_prefix_exact(token, EXACT_FIELDS[field])
+    if field in EXACT_FIELDS:
+        return _build_exact(token, EXACT_FIELDS[field])
+    if field in RANGE_FIELDS:
+        return _build_range(token, field)
+    within = TEXT_FIELDS[field] if field else None
+    if token.tail:
+        return _build_near(token, within)
+    if token.kind == "phrase":
+        return Term(token.text.strip(), within, is_exact=True) if split_words(token.text) else None
+    if token.text in ("*", "*:*"):
+        return AndNode()
+    if within == "text_content" and not exact and token.text.lower() == NONE:
+        return OrNode((NumberRange("word_count"), NumberRange("word_count", None, 0)))
+    modifier = _MODIFIER.search(token.text)
+    if modifier:
+        raise _build_modifier_error(token, modifier.group())
+    if "*" in token.text.rstrip(".,;:!?"):
+        return _build_prefix(token, within)
+    return Term(token.text, within, is_exact=exact) if split_words(token.text) else None
+
+
+def _build_exact(token: Token, field: str) -> ExactValue:
+    value = _get_full_value(token)
+    try:
+        return ExactValue(field, normalize_exact_value(field, value))
+    except ValueError as error:
+        raise token.build_error(f": {error}") from None
+
+
+def _build_prefix_exact(token: Token, field: str) -> ExactValue:
+    """Every value of the field that begins so."""
+    start = token.text.removesuffix("*").lower()
+    if len(start) < VALUE_PREFIX_MIN_CHARS or "*" in start:
+        raise token.build_error(
+            f": give at least {VALUE_PREFIX_MIN_CHARS} characters, and one star behind them."
+        )
+    return ExactValue(field, start, is_prefix=True)
+
+
+def _get_full_value(token: Token) -> str:
+    value = token.text.strip()
+    if not value or "*" in value:
+        raise token.build_error(": give the whole value, without a star.")
+    return value
+
+
+def _build_range(token: Token, name: str) -> NumberRange:
+    try:
+        return parse_range(name, RANGE_FIELDS[name], token.text)
+    except ValueError as error:
+        raise token.build_error(f": {error}") from None
+
+
+def _build_near(token: Token, field: str | None) -> Node:
+    """Two to four different words and how many others may stand between them."""
+    said = token.tail.removeprefix("~")
+    if token.tail[0] == "^" or not (said.isascii() and said.isdigit() and len(said) <= 3):
+        raise _build_modifier_error(token, token.tail)
+    parts = tuple(split_words(token.text))
+    if not 2 <= len(parts) <= NEAR_WORDS_MAX or len(set(parts)) < len(parts):
+        raise token.build_error(f": nearness is for two to {NEAR_WORDS_MAX} different words.")
+    if int(said) > BETWEEN_MAX:
+        raise token.build_error(f": at most {BETWEEN_MAX} words may stand between.")
+    return NearWords(parts, int(said), field)
+
+
+def list_pairs(near: NearWords) -> list[tuple[str, str]]:
+    """All pairs of its words; each must be near."""
+    return list(combinations(near.words, 2))
+
+
+def _build_prefix(token: Token, field: str | None) -> Term:
+    """A star is allowed once, behind a word long enough that few words begin so."""
+    stem = token.text.rstrip(".,;:!?").removesuffix("*")
+    parts = split_words(stem)
+    if "*" in stem:
+        raise token.build_error(": a star can only stand at the end of a word.")
+    if parts and is_spaceless(parts[-1][0]):
+        return Term(stem, field, is_exact=True)
+    if len(parts) != 1 or len(parts[0]) < PREFIX_MIN_CHARS:
+        raise token.build_error(
+            f": a star needs one word of at least {PREFIX_MIN_CHARS} letters or digits before it."
+        )
+    return Term(parts[0], field, is_prefix=True)
+
+
+def _build_modifier_error(token: Token, tail: str) -> QueryError:
+    return token.build_error(
+        f": weights (^) are not known, and a distance is a number behind a quote, as"
+        f' "a b"~5; leave “{tail}” out.'
+    )

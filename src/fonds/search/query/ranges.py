@@ -1,0 +1,97 @@
+"""What people write behind fields of days and numbers: one of them, or from one to another.
+
+year:2024   date:2024-05   date:2024-05-17   words:500      that year, month, day or number
+year:2020..2024   date:2024-01..2024-06   words:500..        from and to, both included; one may be left out
+words:>500   pages:<=10   date:>=2024-05                     more, at most, since
+date:none   pages:none                                       those without
+
+`captured:` and `added:` take what `date:` takes.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import date
+
+from fonds.model.encoding import EXACT_MAX
+from fonds.search.query.tree import NumberRange
+
+NONE = "none"
+DATES = ("date", "year", "captured", "added")
+_COMPARED = re.compile(r"(>=|<=|>|<)?(.+)")
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+
+
+def parse_range(name: str, field: str, value: str) -> NumberRange:
+    """The range of a value as typed. Raises ValueError with a sentence for what is none."""
+    value = value.strip().lower()
+    if value == NONE:
+        return NumberRange(field)
+    begin, dots, end = value.partition("..")
+    if dots:
+        return _build_range(name, field, begin, end)
+    found = _COMPARED.fullmatch(value)
+    if found is None:
+        raise ValueError(_format_hint(name))
+    first, last = _parse_limits(name, found[2])
+    match found[1]:
+        case ">":
+            if name in DATES and last >= date.max.toordinal():
+                raise ValueError(f"Nothing lies behind {found[2]}.")
+            return NumberRange(field, last + 1, None)
+        case ">=":
+            return NumberRange(field, first, None)
+        case "<":
+            if first <= _get_minimum(name):
+                raise ValueError(f"Nothing lies before {found[2]}.")
+            return NumberRange(field, _get_minimum(name), first - 1)
+        case "<=":
+            return NumberRange(field, _get_minimum(name), last)
+    return NumberRange(field, first, last)
+
+
+def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
+    if not begin and not end:
+        raise ValueError(_format_hint(name))
+    first = _parse_limits(name, begin)[0] if begin else _get_minimum(name)
+    last = _parse_limits(name, end)[1] if end else None
+    if last is not None and first > last:
+        raise ValueError(f"From {begin} is more than to {end}; exchange them.")
+    return NumberRange(field, first, last)
+
+
+def _get_minimum(name: str) -> int:
+    """The smallest there is: a range without a beginning still asks for those that have a value."""
+    return 1 if name in DATES else 0
+
+
+def _parse_limits(name: str, value: str) -> tuple[int, int]:
+    """First and last of what a value stands for: a day, all days of a month or year, a number."""
+    if name in DATES:
+        return _parse_days(name, value)
+    if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:
+        raise ValueError(_format_hint(name))
+    return int(value), int(value)
+
+
+def _parse_days(name: str, value: str) -> tuple[int, int]:
+    found = _DAY.fullmatch(value)
+    if found is None or not value.isascii() or (name == "year" and found[2]):
+        raise ValueError(_format_hint(name))
+    year, month, day = (int(part) if part else None for part in found.groups())
+    try:
+        if year is None or month is None:
+            return date(year or 0, 1, 1).toordinal(), date(year or 0, 12, 31).toordinal()
+        last = day or monthrange(year, month)[1]
+        return date(year, month, day or 1).toordinal(), date(year, month, last).toordinal()
+    except ValueError:
+        raise ValueError(f"There is no day {value}.") from None
+
+
+def _format_hint(name: str) -> str:
+    if name == "year":
+        return "Give a year, as 2024, 2020..2024, >2020 or none."
+    if name in DATES:
+        return "Give a day, month or year, as 2024-05-17, 2024-05, 2020..2024-06, >=2024 or none."
+    return "Give a number, as 500, 100..500, >500 or none."

@@ -1,1 +1,0 @@
-"""Clients of servers that do a part of the work."""

@@ -1,1 +1,0 @@
-"""Steps that take a capture in: identified, noted, archived."""

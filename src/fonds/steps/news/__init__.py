@@ -1,1 +1,0 @@
-"""Steps that fetch what links lead to."""

@@ -1,1 +1,0 @@
-"""Steps that read PDFs and keep what they gave."""

@@ -1,1 +1,0 @@
-"""Steps that read news pages and keep what they gave."""

@@ -1,0 +1,245 @@
+"""Blobs as files under one folder, written aside and moved to their place whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fonds.model.archive import Blob
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+
+# What a blob may be called in every store, so that blobs can move from one to another.
+
+
+KEY_MAX_BYTES = 1024
+PART_MAX_BYTES = 255
+"""The limits of S3 and of common file systems, so that every blob can move to the other."""
+
+PARTS_FOLDER = ".parts"
+"""No part of any key: the folder's files being written, and the S3 object that is asked for on opening."""
+
+
+def check_key(key: str) -> None:
+    """Raises ConfigurationError for a key that leads outside the folder or fits no store."""
+    try:
+        parts = key.encode().split(b"/")
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(f"the blob key {key!r} is not text") from error
+    if len(key.encode()) > KEY_MAX_BYTES or max(map(len, parts)) > PART_MAX_BYTES:
+        raise ConfigurationError(
+            f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes,"
+            f" or than {PART_MAX_BYTES} between slashes"
+        )
+    unfit = (b"", b".", b"..", PARTS_FOLDER.encode())
+    if b"\x00" in key.encode() or any(part in unfit for part in parts):
+        raise ConfigurationError(
+            f"the blob key {key!r} is not a relative path that fits every store: it has an empty part,"
+            f" `.`, `..`, `{PARTS_FOLDER}` or a NUL"
+        )
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# A link in the place of a blob, or of its folder, is no blob.
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO})
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MISCONFIGURED = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+)
+PART_LIFE_S = 86_400.0
+ALONE_MAX = 3
+SYNC_THREADS = 8
+
+
+class FolderBlobs:
+    """Implements the port Blobs.
+
+    The content type of a put is not kept: it follows from the extension of the key, by which web
+    servers tell it too. A process killed while it writes leaves a file in `.parts`, never half a blob;
+    such a file is removed by whoever opens the folder a day later.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Raises ConfigurationError when the folder cannot be made. One that may not be written is read."""
+        self._root = root.absolute()
+        self._parts = self._root / PARTS_FOLDER
+        if self._root.is_dir() and not os.access(self._root, os.W_OK):
+            return
+        with _translate_errors(self._root):
+            self._parts.mkdir(parents=True, exist_ok=True)
+            _sweep(self._parts)
+
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """On the disk, under their names, when it returns. Of several each is written before the first is
+        waited for, so that the disk does it in one go."""
+        paths = [self._build_path(blob.key) for blob in blobs]
+        parts = [self._parts / secrets.token_hex(8) for _ in blobs]
+        try:
+            for blob, part, path in zip(blobs, parts, paths, strict=True):
+                with _translate_errors(path):
+                    part.write_bytes(blob.data)
+            self._move_into_place(parts, blobs)
+        except BaseException:
+            for part in parts:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+            raise
+
+    def get(self, key: str) -> bytes | None:
+        """The blob, or None; a folder is no blob, and no link is followed to one."""
+        with _translate_errors(self._build_path(key)):
+            try:
+                with _open_folder(self._root, key) as (folder, name):
+                    descriptor = os.open(name, _READ, dir_fd=folder)
+                with os.fdopen(descriptor, "rb") as file:
+                    is_blob = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                    return file.read() if is_blob else None
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return None
+                raise
+
+    def filter_existing(self, keys: Sequence[str]) -> set[str]:
+        """Those of `keys` that exist."""
+        return set(self.get_sizes(keys))
+
+    def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """By one look at each file."""
+        with _translate_errors(self._root):
+            found = {key: self._get_size(key) for key in keys}
+        return {key: size_bytes for key, size_bytes in found.items() if size_bytes is not None}
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove blobs; emptied folders stay, others may be writing there."""
+        for key in keys:
+            with _translate_errors(self._build_path(key)):
+                try:
+                    with _open_folder(self._root, key) as (folder, name):
+                        os.unlink(name, dir_fd=folder)
+                except OSError as error:
+                    if error.errno not in _ABSENT:
+                        raise
+
+    def _get_size(self, key: str) -> int | None:
+        self._build_path(key)
+        try:
+            with _open_folder(self._root, key) as (folder, name):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    def _move_into_place(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
+        """To their places: contents on the disk first, then names, then the folders these stand in."""
+        self._sync_all(parts, [self._build_path(blob.key) for blob in blobs])
+        for part, blob in zip(parts, blobs, strict=True):
+            with (
+                _translate_errors(self._build_path(blob.key)),
+                _open_folder(self._root, blob.key, make=True) as (folder, name),
+            ):
+                os.replace(part, name, dst_dir_fd=folder)
+        for key in {blob.key.rpartition("/")[0]: blob.key for blob in blobs}.values():
+            with (
+                _translate_errors(self._build_path(key)),
+                _open_folder(self._root, key) as (folder, _),
+            ):
+                os.fsync(folder)
+
+    def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
+        """Contents onto the disk; several at a time, which most file systems write down together."""
+
+        def sync(some: Sequence[tuple[Path, Path]]) -> None:
+            for part, path in some:
+                with _translate_errors(path):
+                    _sync(part)
+
+        pairs = list(zip(parts, paths, strict=True))
+        if len(pairs) <= ALONE_MAX:
+            sync(pairs)
+            return
+        with ThreadPoolExecutor(SYNC_THREADS, "sync") as pool:
+            # All of them are waited for, and the first that failed is told.
+            list(pool.map(sync, (pairs[at::SYNC_THREADS] for at in range(SYNC_THREADS))))
+
+    def _build_path(self, key: str) -> Path:
+        check_key(key)
+        return self._root / key
+
+
+@contextmanager
+def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder a key lies in, opened part by part below `root` without following a link, and its last part.
+
+    With `make` folders that are not there are made, durably. Raises OSError.
+    """
+    *folders, name = key.split("/")
+    descriptor = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for folder in folders:
+            try:
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=descriptor)
+                    os.fsync(descriptor)
+                inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+            descriptor, outer = inner, descriptor
+            os.close(outer)
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(parts: Path) -> None:
+    """Remove what killed processes left; nobody writes one blob for a day."""
+    oldest_s = time.time() - PART_LIFE_S
+    for part in parts.iterdir():
+        with suppress(FileNotFoundError):
+            if part.stat().st_mtime < oldest_s:
+                part.unlink()
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's contents are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _translate_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _explain(error, path) from error
+
+
+def _explain(error: OSError, path: Path) -> FondsError:
+    if error.errno in _FULL:
+        return StorageFullError(
+            f"no space left to write {path}; make room, then give the same command again."
+        )
+    if error.errno in _MISCONFIGURED:
+        return ConfigurationError(
+            f"{path} cannot be used: {error.strerror}. Check the folder, its permissions, and that"
+            " no blob has the name of a folder."
+        )
+    return StoreUnavailableError(f"{path} cannot be read or written: {error.strerror}.")

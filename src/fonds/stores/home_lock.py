@@ -1,0 +1,75 @@
+"""Who may work on a home: one process alone, or any number that share it; the other kind is refused."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from fonds.model.errors import ConfigurationError
+
+LOCK_FILE = "lock"
+
+
+def create_home(home: Path) -> None:
+    """Make the folder if it is not there. Raises ConfigurationError when it cannot be made."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the home {home} cannot be made: {error.strerror}. Choose another --home."
+        ) from error
+
+
+class HomeLock:
+    """Held while the context lasts; the kernel lets go when the process ends, however it ends.
+
+    `shared` is for processes that do no harm beside each other: workers of single steps, and whole
+    pipelines whose stores any number of processes may share.
+    """
+
+    def __init__(self, home: Path, *, shared: bool = False) -> None:
+        self._path = home / LOCK_FILE
+        self._shared = shared
+        self._handle: int | None = None
+
+    def __enter__(self) -> HomeLock:
+        """Raises ConfigurationError when another process works on the home, or nobody can."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self._path.parent} cannot be worked on: {self._path.name} in it cannot be written"
+                f" ({error.strerror}). Make it writable for this user, or choose another --home."
+            ) from error
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(handle, 32).decode("ascii", "replace").strip()
+            os.close(handle)
+            raise ConfigurationError(
+                f"{self._path.parent} is in use by {holder or 'workers'}."
+                " Wait for it, or choose another --home."
+            ) from error
+        os.ftruncate(handle, 0)
+        if not self._shared:
+            os.write(handle, f"process {os.getpid()}".encode())
+        self._handle = handle
+        return self
+
+    def fileno(self) -> int:
+        """What the lock hangs on: who inherits it holds the lock too. Raises ValueError when not held."""
+        if self._handle is None:
+            raise ValueError("the lock is not held")
+        return self._handle
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

@@ -1,1 +1,0 @@
-"""The port Index on Elasticsearch and OpenSearch, each by its own client."""

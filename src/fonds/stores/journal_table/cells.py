@@ -1,0 +1,308 @@
+"""The cells of the journal-extract table: captures and files into bytes and back, without any store.
+
+Source: seed 000, "PDF Table".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from fonds.model.archive import OriginalCapture
+from fonds.model.capture import Capture, Place, PlaceKind
+from fonds.model.file import FileMeta
+from fonds.model.keys import parse_record_id
+
+F_C = "f:c"
+FILE_SIZE = "file:size"
+FILE_MIME = "file:mime"
+FILE_CDX = "file:cdx"
+FILE_META = "file:meta"
+GROBID_STATUS_CODE = "grobid0:status_code"
+GROBID_QUALITY = "grobid0:quality"
+GROBID_STATUS = "grobid0:status"
+GROBID_TEI_XML = "grobid0:tei_xml"
+GROBID_TEI_JSON = "grobid0:tei_json"
+GROBID_METADATA = "grobid0:metadata"
+BIB_STATUS = "bib0:bib_status"
+BIB_QUALITY = "bib0:bib_quality"
+BIB_JSON = "bib0:bib_json"
+BIB_METADATA = "bib0:bib_metadata"
+MATCH_STATUS = "match0:mstatus"
+MATCH_DOI = "match0:doi"
+MATCH_INFO = "match0:minfo"
+
+CELL_MAX_BYTES = 8 * 2**20
+"""HBase refuses cells of more than 10 MB."""
+
+_INTEGER = struct.Struct(">q")
+_UNKNOWN = "-"
+_DIGITS_MAX = 19
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What `file:cdx` says: where and when a file was captured. `size_bytes` None means unknown.
+
+    `datetime14` is YYYYMMDDhhmmss in UTC; `warc` the path of the WARC as it was written.
+    """
+
+    surt: str
+    url: str
+    datetime14: str
+    warc: str
+    offset: int
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSeen:
+    """What `f:c` says, the crawler's own note. `date` is ISO 8601; absent recommended fields are None.
+
+    `record_id` is written as the crawler does: the URI alone, without the brackets of `WARC-Record-ID`.
+    """
+
+    url: str
+    date: str
+    warc: str | None
+    offset: int | None
+    count: int | None
+    record_id: str | None
+
+
+def build_file_cells(file: FileMeta) -> dict[str, bytes]:
+    """`file:size`, `file:mime` and `file:meta`, with all seven fields."""
+    return {
+        FILE_SIZE: encode_integer(file.size),
+        FILE_MIME: _clean(file.mime).encode(),
+        FILE_META: encode_compact_json(asdict(file)),
+    }
+
+
+def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
+    """`file:cdx` of a capture whose bytes lie at `place`, a WARC; every value a string, `-` unknown.
+
+    Raises ValueError when the place is no WARC: there is nothing to point to yet.
+    """
+    if place.kind is not PlaceKind.WARC:
+        raise ValueError(f"{place} is not in a WARC")
+    at = Location(surt, capture.url, capture.datetime14, place.path, place.offset, place.size_bytes)
+    return {FILE_CDX: encode_location(at)}
+
+
+def encode_location(at: Location) -> bytes:
+    """`file:cdx` as it is written: every value a string, `-` for an unknown size."""
+    return encode_compact_json(
+        {
+            "surt": at.surt,
+            "url": at.url,
+            "dt": at.datetime14,
+            "warc": at.warc,
+            "offset": str(at.offset),
+            "c_size": _UNKNOWN if at.size_bytes is None else str(at.size_bytes),
+        }
+    )
+
+
+def build_first_seen_cell(
+    capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
+) -> dict[str, bytes]:
+    """`f:c` as the crawler Heritrix writes it: numbers as numbers, what is unknown left out."""
+    in_warc = place.kind is PlaceKind.WARC
+    seen = FirstSeen(
+        url=capture.url,
+        date=_format_iso8601(capture.captured_at),
+        warc=place.path.rpartition("/")[2] if in_warc else None,
+        offset=place.offset if in_warc else None,
+        count=count,
+        record_id=record_id,
+    )
+    return {F_C: encode_first_seen(seen)}
+
+
+def encode_first_seen(first_seen: FirstSeen) -> bytes:
+    """`f:c` as it is written; what is None is left out."""
+    values = {
+        "u": first_seen.url,
+        "d": first_seen.date,
+        "c": first_seen.count,
+        "f": first_seen.warc,
+        "o": first_seen.offset,
+        "i": first_seen.record_id,
+    }
+    return encode_compact_json({name: value for name, value in values.items() if value is not None})
+
+
+def build_grobid_cells(
+    status: Mapping[str, object], code: int, quality: str | None, full: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The family `grobid0`: how it ended, and, by their columns, the texts there are."""
+    cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: encode_compact_json(status)}
+    if quality is not None:
+        cells[GROBID_QUALITY] = quality.encode()
+    return {**cells, **full}
+
+
+def build_bibliography_cells(
+    full_json: bytes, metadata: bytes, quality: str, status: Mapping[str, object]
+) -> dict[str, bytes]:
+    """The family `bib0`: what Fonds itself read of a paper. What is too long for a cell is left out."""
+    if len(full_json) > CELL_MAX_BYTES:
+        full_json = metadata
+    texts = {BIB_JSON: full_json, BIB_METADATA: metadata}
+    cells = {name: text for name, text in texts.items() if 0 < len(text) <= CELL_MAX_BYTES}
+    return {**cells, BIB_QUALITY: quality.encode(), BIB_STATUS: encode_compact_json(status)}
+
+
+def build_paper_cells(
+    full_json: bytes, metadata: bytes, tei: bytes = b""
+) -> tuple[dict[str, bytes], list[str]]:
+    """The texts of a paper by their columns, and the columns that do not hold all of theirs.
+
+    What is too long for a cell is left out, of `full_json` the full text alone: it lies in the blobs.
+    """
+    full = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: full_json, GROBID_METADATA: metadata}
+    too_long = sorted(name for name, text in full.items() if len(text) > CELL_MAX_BYTES)
+    if GROBID_TEI_JSON in too_long:
+        full[GROBID_TEI_JSON] = metadata
+    fitting = {name: text for name, text in full.items() if 0 < len(text) <= CELL_MAX_BYTES}
+    return fitting, too_long
+
+
+def read_location(cells: Mapping[str, bytes]) -> Location | None:
+    """`file:cdx` decoded, None when the row has none. Numbers may be JSON numbers, as older writers
+    left them. Raises ValueError for a cell that cannot be understood."""
+    values = _parse_object(cells, FILE_CDX)
+    if values is None:
+        return None
+    unknown_size = values.get("c_size") == _UNKNOWN
+    return Location(
+        surt=_get_text(values, "surt", FILE_CDX),
+        url=_get_text(values, "url", FILE_CDX),
+        datetime14=_get_text(values, "dt", FILE_CDX),
+        warc=_get_text(values, "warc", FILE_CDX),
+        offset=_get_number(values, "offset", FILE_CDX),
+        size_bytes=None if unknown_size else _get_number(values, "c_size", FILE_CDX),
+    )
+
+
+def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
+    """`f:c` decoded, None when the row has none. Raises ValueError for a cell without URL or date."""
+    values = _parse_object(cells, F_C)
+    if values is None:
+        return None
+    return FirstSeen(
+        url=_get_text(values, "u", F_C),
+        date=_get_text(values, "d", F_C),
+        warc=_get_text(values, "f", F_C) if "f" in values else None,
+        offset=_get_number(values, "o", F_C) if "o" in values else None,
+        count=_get_number(values, "c", F_C) if "c" in values else None,
+        record_id=_get_text(values, "i", F_C) if "i" in values else None,
+    )
+
+
+def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
+    """The capture under which `f:c` says a body was met first, as a revisit record names it.
+
+    None when the row does not say it, or not in a way that can be read. A time without zone is UTC. An id is
+    told only where it is one of a record.
+    """
+    try:
+        seen = read_first_seen(cells)
+        moment = datetime.fromisoformat(seen.date) if seen is not None else None
+    except ValueError:
+        return None
+    if seen is None or moment is None:
+        return None
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return OriginalCapture(seen.url, utc, parse_record_id(seen.record_id or ""))
+
+
+def set_dupe_count(cell: bytes, count: int) -> bytes:
+    """`f:c` with another dupe count, all else as it was; the cell itself where it cannot be read."""
+    try:
+        values = read_object(F_C, cell)
+    except ValueError:
+        return cell
+    return cell if values.get("c") == count else encode_compact_json({**values, "c": count})
+
+
+def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
+    """`file:meta` decoded, None when the row has none. Raises ValueError when a field is missing."""
+    values = _parse_object(cells, FILE_META)
+    if values is None:
+        return None
+    texts = ("mime", "magic", "magic_mime", "sha1", "md5", "sha256")
+    return FileMeta(
+        size=_get_number(values, "size", FILE_META),
+        **{name: _get_text(values, name, FILE_META) for name in texts},
+    )
+
+
+def encode_integer(value: int) -> bytes:
+    """8 bytes, big-endian."""
+    return _INTEGER.pack(value)
+
+
+def decode_integer(cell: bytes) -> int:
+    """The integer in 8 big-endian bytes. Raises ValueError for any other length."""
+    if len(cell) != _INTEGER.size:
+        raise ValueError(f"an integer has {_INTEGER.size} bytes, not {len(cell)}")
+    (value,) = _INTEGER.unpack(cell)
+    return int(value)
+
+
+def _format_iso8601(moment: datetime) -> str:
+    """To the second, in UTC, with four digits for any year."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _clean(text: str) -> str:
+    return _SURROGATE.sub("", text)
+
+
+def encode_compact_json(values: Mapping[str, object]) -> bytes:
+    """A cell's JSON: no blanks, UTF-8, without lone surrogates, which no reader of JSON takes."""
+    try:
+        return msgspec.json.encode(values)
+    except UnicodeEncodeError:
+        clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
+        return msgspec.json.encode(clean)
+
+
+def read_object(column: str, cell: bytes) -> dict[str, Any]:
+    """The JSON object in a cell. Raises ValueError, naming the column, for what is none."""
+    try:
+        values = json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{column} is not JSON: {cell[:80]!r}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{column} is not a JSON object: {cell[:80]!r}")
+    return values
+
+
+def _parse_object(cells: Mapping[str, bytes], column: str) -> dict[str, Any] | None:
+    cell = cells.get(column)
+    return None if cell is None else read_object(column, cell)
+
+
+def _get_text(values: Mapping[str, Any], name: str, column: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f"{column} has no text in {name!r}: {value!r:.80}")
+    return value
+
+
+def _get_number(values: Mapping[str, Any], name: str, column: str) -> int:
+    text = str(values.get(name))
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS_MAX:
+        raise ValueError(f"{column} has no number in {name!r}: {text[:80]!r}")
+    return int(text)

@@ -1,0 +1,233 @@
+"""What the journal-extract table holds, declared once: families, columns, types, compression.
+
+Source: seed 000, "PDF Table". One version of each cell is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import parse_qsl, urlsplit
+
+from fonds.model.errors import ConfigurationError
+from fonds.model.suggestions import format_unknown_name
+from fonds.stores.journal_table.keys import REGIONS_MAX, split_keys
+
+SNAPPY = "SNAPPY"
+FAMILIES_MAX = 16
+COLUMNS_MAX = 200
+_NAME = r"[A-Za-z][A-Za-z0-9_]{0,63}"
+_FAMILY = re.compile(
+    rf"(?P<name>{_NAME})(?:\+(?P<compression>[A-Z0-9]{{2,16}}))?(?:=(?P<columns>\S+))?"
+)
+_COLUMN = re.compile(rf"(?P<name>{_NAME})(?::(?P<type>[a-z]{{1,16}}))?")
+
+
+class CellType(StrEnum):
+    """What the bytes of a cell are: UTF-8 text, JSON, XML, or a signed integer in 8 bytes, big-endian."""
+
+    TEXT = "text"
+    JSON = "json"
+    XML = "xml"
+    INTEGER = "integer"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a family. `is_large`: its cells may have megabytes, and are read when they are asked
+    for."""
+
+    name: str
+    type: CellType = CellType.TEXT
+    is_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of columns; `compression` as HBase names it, "" for what the store's URL says."""
+
+    name: str
+    columns: tuple[Column, ...]
+    compression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The families of a table; `build_schema` makes one."""
+
+    families: tuple[Family, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The families' names."""
+        return tuple(one.name for one in self.families)
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Every column by `family:name`."""
+        return {f"{one.name}:{each.name}": each for one in self.families for each in one.columns}
+
+    @property
+    def compressions(self) -> Mapping[str, str]:
+        """How families are compressed that say so themselves."""
+        return {one.name: one.compression for one in self.families if one.compression}
+
+    def get_column(self, name: str) -> Column:
+        """A column by `family:name`. Raises ConfigurationError that names the nearest when there is none."""
+        if name not in self.columns:
+            raise ConfigurationError(format_unknown_name("column", name, self.columns))
+        return self.columns[name]
+
+
+def build_schema(families: Sequence[Family]) -> Schema:
+    """A schema of these families. Raises ConfigurationError for a column's name in two of them: tools that
+    flatten rows to plain names would mix the two up."""
+    made = Schema(tuple(families))
+    _check_unique(made.names, "the family {!r} is declared twice")
+    if len(made.families) > FAMILIES_MAX or len(made.columns) > COLUMNS_MAX:
+        raise ConfigurationError(
+            f"a table has at most {FAMILIES_MAX} families and {COLUMNS_MAX} columns"
+        )
+    family_of: dict[str, str] = {}
+    for family in made.families:
+        told = f"the family {family.name!r} has the column {{!r}} twice"
+        _check_unique([column.name for column in family.columns], told)
+        for column in family.columns:
+            if (other := family_of.setdefault(column.name, family.name)) != family.name:
+                raise ConfigurationError(
+                    f"the column {column.name!r} is in the families {other!r} and {family.name!r};"
+                    " rename one."
+                )
+    return made
+
+
+def _check_unique(names: Sequence[str], message: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(message.format(twice))
+
+
+_INTEGER, _JSON = CellType.INTEGER, CellType.JSON
+
+JOURNAL = build_schema(
+    (
+        Family("f", (Column("c", _JSON),)),
+        Family(
+            "file",
+            (
+                Column("size", _INTEGER),
+                Column("mime"),
+                Column("cdx", _JSON),
+                Column("meta", _JSON),
+            ),
+        ),
+        Family(
+            "grobid0",
+            (
+                Column("status_code", _INTEGER),
+                Column("quality"),
+                Column("status", _JSON),
+                Column("tei_xml", CellType.XML, is_large=True),
+                Column("tei_json", _JSON, is_large=True),
+                Column("metadata", _JSON, is_large=True),
+            ),
+            SNAPPY,
+        ),
+        Family(
+            "bib0",
+            (
+                Column("bib_status", _JSON),
+                Column("bib_quality"),
+                Column("bib_json", _JSON, is_large=True),
+                Column("bib_metadata", _JSON, is_large=True),
+            ),
+            SNAPPY,
+        ),
+        Family("match0", (Column("mstatus"), Column("doi"), Column("minfo", _JSON))),
+    )
+)
+"""The table of the seed document, and `bib0` for what Fonds itself reads of a paper."""
+
+
+def build_journal_schema(further: str = "") -> Schema:
+    """The journal's schema with further families: `NAME[+COMPRESSION]=COLUMN[:TYPE],...` with blanks between.
+
+    `pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml` is two. Raises
+    ConfigurationError for what cannot be understood, and for a name that is there already.
+    """
+    return build_schema((*JOURNAL.families, *_iter_extra_families(further)))
+
+
+def _iter_extra_families(text: str) -> Iterator[Family]:
+    for word in text.split():
+        match = _FAMILY.fullmatch(word)
+        if match is None or match["columns"] is None:
+            raise ConfigurationError(
+                f"{word!r} declares no family: write it as NAME=COLUMN,COLUMN:TYPE or NAME+SNAPPY=..."
+            )
+        columns = tuple(_parse_column(word, one) for one in match["columns"].split(","))
+        yield Family(match["name"], columns, match["compression"] or "")
+
+
+def _parse_column(family: str, text: str) -> Column:
+    match = _COLUMN.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(
+            f"{family!r}: {text!r} is no column; write it as NAME or NAME:TYPE"
+        )
+    types = [str(one) for one in CellType]
+    if match["type"] is not None and match["type"] not in types:
+        raise ConfigurationError(f"{family!r}: {format_unknown_name('type', match['type'], types)}")
+    kind = CellType(match["type"] or "text")
+    return Column(match["name"], kind, is_large=kind is CellType.XML)
+
+
+# The statement by which the HBase shell makes the table, with what a Thrift server cannot say: its regions.
+#
+# Source: HBase 2.6 reference guide, "Shell exercises" and "Pre-splitting".
+
+
+_HBASE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+
+
+def build_create_statement(
+    table: str,
+    families: Mapping[str, str | None],
+    region_count: int,
+    in_memory: Collection[str] = (),
+) -> str:
+    """Return `create 'TABLE', {family}..., SPLITS => [...]`.
+
+    `families` maps each name to its compression; `in_memory` names those that the block cache prefers.
+    Raises ConfigurationError for a name HBase refuses.
+    """
+    if not _HBASE_NAME.fullmatch(table):
+        raise ConfigurationError(f"{table!r} is no name HBase takes")
+    described = []
+    for name, compression in families.items():
+        options = f"NAME => '{name}', VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
+        options += f", COMPRESSION => '{compression}'" if compression else ""
+        options += ", IN_MEMORY => true" if name in in_memory else ""
+        described.append(f"{{{options}}}")
+    keys = ", ".join(
+        '"' + "".join(f"\\x{byte:02X}" for byte in key) + '"' for key in split_keys(region_count)
+    )
+    splits = f", SPLITS => [{keys}]" if keys else ""
+    return f"create '{table}', {', '.join(described)}{splits}"
+
+
+def parse_table_options(url: str) -> tuple[frozenset[str], int]:
+    """Return the families in memory and the number of regions that a table URL asks for.
+
+    Raises ConfigurationError for a number of regions that is none.
+    """
+    options = dict(parse_qsl(urlsplit(url).query))
+    families = frozenset(filter(None, options.get("in_memory", "").split(",")))
+    regions = options.get("regions", "1")
+    if not regions.isascii() or not regions.isdigit() or not 1 <= int(regions) <= REGIONS_MAX:
+        raise ConfigurationError(
+            f"table: regions={regions!r} is not a number from 1 to {REGIONS_MAX}"
+        )
+    return families, int(regions)

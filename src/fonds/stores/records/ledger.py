@@ -1,0 +1,226 @@
+"""The ledger in the records' database: what entered, how each message ended, and what follows of it.
+
+An entry's outcome and the tallies change in the transaction that writes the dispositions, so that they
+are right to the last message while work goes on. Nothing here looks at more rows than it was given,
+except where a heavier ending is taken back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+
+from fonds.model.disposition import PENDING, Reason
+from fonds.model.rows import DispositionRow, EntryRow, InputRow
+from fonds.stores.records import outcomes, tallies
+from fonds.stores.records.engine import connect_to_write, translate_errors
+from fonds.stores.records.outcomes import (
+    apply_ending,
+    choose_heaviest,
+    clear_about,
+    rank_ending,
+    reset_outcome,
+    weigh_ending,
+)
+from fonds.stores.records.row_writes import Key, get_key, insert, load, upsert
+from fonds.stores.records.tables import get_table
+
+Rows = dict[Key, DispositionRow]
+
+
+class SqlLedger:
+    """Implements the port Ledger."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def enter(
+        self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
+    ) -> set[str]:
+        """As the port says, in one transaction."""
+        with (
+            translate_errors(self._engine),
+            connect_to_write(self._engine) as connection,
+            connection.begin(),
+        ):
+            tallies.lock_tallies(connection)
+            known = load(connection, EntryRow, [get_key(one) for one in entries])
+            fresh = {get_key(one): one for one in entries if get_key(one) not in known}
+            insert(connection, EntryRow, fresh.values())
+            deltas = Counter(
+                group for row in fresh.values() for group in tallies.list_entry_groups(row)
+            )
+            tallies.add(connection, deltas)
+            first = [_build_first(row, step) for row in fresh.values() for step in steps]
+            _write(connection, first)
+            _write_inputs(connection, inputs)
+            return {row.entry_id for row in fresh.values()} | _find_unsettled(
+                connection, known, steps
+            )
+
+    def write(self, rows: Sequence[DispositionRow]) -> None:
+        """As the port says, in one transaction."""
+        if not rows:
+            return
+        with (
+            translate_errors(self._engine),
+            connect_to_write(self._engine) as connection,
+            connection.begin(),
+        ):
+            tallies.lock_tallies(connection)
+            _write(connection, rows)
+
+    def recount(self, *, repair: bool = False) -> list[str]:
+        """As the port says; it looks at every row."""
+        with (
+            translate_errors(self._engine),
+            connect_to_write(self._engine) as connection,
+            connection.begin(),
+        ):
+            tallies.lock_tallies(connection)
+            return outcomes.recount(connection, repair=repair)
+
+
+@dataclass(slots=True)
+class _EntryChange:
+    """What a batch of dispositions does to one entry."""
+
+    opened: int = 0
+    ended: list[DispositionRow] = field(default_factory=list)
+    is_revoked: bool = False
+
+    def add_change(self, old: DispositionRow | None, new: DispositionRow) -> None:
+        """Note that `new` takes the place of `old`."""
+        self.opened += new.is_open - (old is not None and old.is_open)
+        self.is_revoked = self.is_revoked or (
+            old is not None and weigh_ending(old) > 0 and rank_ending(old) > rank_ending(new)
+        )
+        self.ended.append(new)
+
+
+def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> None:
+    rows = [clear_about(row) for row in dispositions]
+    known = load(connection, DispositionRow, [get_key(row) for row in rows])
+    before = dict(known)
+    changed: Rows = {}
+    for row in rows:
+        there = known.get(get_key(row))
+        merged = _merge_row(there, row)
+        if merged is not None:
+            known[get_key(row)] = changed[get_key(row)] = merged
+    changes: dict[Key, _EntryChange] = {}
+    deltas: Counter[tallies.Group] = Counter()
+    for key, row in changed.items():
+        old = before.get(key)
+        changes.setdefault((row.entry_id, row.pipeline), _EntryChange()).add_change(old, row)
+        deltas.update(tallies.list_disposition_groups(row))
+        if old is not None:
+            deltas.subtract(tallies.list_disposition_groups(old))
+    upsert(connection, DispositionRow, changed.values())
+    _change_entries(connection, changes, deltas)
+    tallies.add(connection, deltas)
+
+
+def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> DispositionRow | None:
+    """The row as it is to stand; None when it stands already. A promise never undoes an ending."""
+    if existing is None:
+        return row
+    named = existing if existing.parent_id is not None else row
+    if row.verdict == PENDING:
+        row = existing
+    found = replace(
+        row,
+        parent_id=named.parent_id,
+        parent_step=named.parent_step,
+        promised_at=min(existing.promised_at, row.promised_at),
+    )
+    return None if found == existing else found
+
+
+def _change_entries(
+    connection: Connection, changes: Mapping[Key, _EntryChange], deltas: Counter[tallies.Group]
+) -> None:
+    known = load(connection, EntryRow, list(changes))
+    updated = []
+    for key, change in changes.items():
+        old = known.get(key)
+        if old is None:
+            # Messages of an entry nobody wrote down; a recount names them.
+            continue
+        now = replace(old, open_count=old.open_count + change.opened)
+        if change.is_revoked:
+            new = apply_ending(
+                reset_outcome(now), choose_heaviest(_load_dispositions(connection, key))
+            )
+        else:
+            new = apply_ending(now, choose_heaviest(change.ended))
+        deltas.subtract(tallies.list_entry_groups(old))
+        deltas.update(tallies.list_entry_groups(new))
+        updated.append(new)
+        if new.reason == Reason.TAKEN_DOWN:
+            _clear_about(connection, key)
+    upsert(connection, EntryRow, updated)
+
+
+def _clear_about(connection: Connection, key: Key) -> None:
+    """What earlier messages of an entry were about is that which was taken down."""
+    row = get_table(DispositionRow)
+    of_entry = (row.c.entry_id == key[0], row.c.pipeline == key[1])
+    connection.execute(sa.update(row).where(*of_entry).values(about=None))
+
+
+def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]:
+    ended = get_table(DispositionRow)
+    rows = connection.execute(
+        sa.select(*ended.c).where(ended.c.entry_id == key[0], ended.c.pipeline == key[1])
+    )
+    return [DispositionRow(*row) for row in rows]
+
+
+def _find_unsettled(
+    connection: Connection, known_entries: Mapping[Key, Any], steps: Sequence[str]
+) -> set[str]:
+    """Which of these entries have a first message that is still open, or was never written down."""
+    keys = [(entry_id, pipeline, step) for entry_id, pipeline in known_entries for step in steps]
+    rows = load(connection, DispositionRow, keys)
+    settled = {key for key, row in rows.items() if not row.is_open}
+    return {
+        entry_id for entry_id, pipeline, step in keys if (entry_id, pipeline, step) not in settled
+    }
+
+
+def _build_first(entry: EntryRow, step: str) -> DispositionRow:
+    """What is promised of an entry when it enters: its message at a step that reads what enters."""
+    return DispositionRow(
+        message_id=entry.entry_id,
+        pipeline=entry.pipeline,
+        step=step,
+        entry_id=entry.entry_id,
+        parent_id=None,
+        parent_step=None,
+        verdict=PENDING,
+        is_open=True,
+        reason=None,
+        detail="",
+        about=None,
+        attempt=0,
+        promised_at=entry.entered_at,
+        settled_at=None,
+    )
+
+
+def _write_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
+    newest = {get_key(row): row for row in inputs}
+    known = load(connection, InputRow, list(newest))
+    deltas: Counter[tallies.Group] = Counter()
+    for key, row in newest.items():
+        deltas.update(tallies.count_input_groups(row))
+        if key in known:
+            deltas.subtract(tallies.count_input_groups(known[key]))
+    upsert(connection, InputRow, newest.values())
+    tallies.add(connection, deltas)

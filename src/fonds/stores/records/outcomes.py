@@ -1,0 +1,203 @@
+"""What the dispositions of an entry's messages say of the entry: pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from fonds.model.disposition import PENDING, Reason, Verdict
+from fonds.model.restrictions import REDACTED
+from fonds.model.rows import DispositionRow, EntryRow, TallyRow
+from fonds.model.tallies import compute_failure_group
+from fonds.stores.records import tallies
+from fonds.stores.records.row_writes import upsert
+from fonds.stores.records.tables import get_table
+
+WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
+"""How much an ending says of its entry; what is open weighs nothing."""
+OUTCOMES = {weight: str(verdict) for verdict, weight in WEIGHTS.items()}
+
+
+def weigh_ending(row: DispositionRow) -> int:
+    """How much the ending says of its entry."""
+    return WEIGHTS.get(row.verdict, 0)
+
+
+def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
+    """The ending that decides: of the heaviest the latest; None when all are open."""
+    ended = [row for row in rows if weigh_ending(row)]
+    return max(ended, key=rank_ending, default=None)
+
+
+def clear_about(row: DispositionRow) -> DispositionRow:
+    """The ending as it is written: of what was taken down the books do not say what it is."""
+    if row.reason != Reason.TAKEN_DOWN:
+        return row
+    return replace(row, about=None, detail=REDACTED)
+
+
+Rank: TypeAlias = tuple[int, bool, datetime, str, str]
+
+
+def rank_ending(row: DispositionRow) -> Rank:
+    """Sort key of an ending; the largest decides. One with a reason says more than one without."""
+    at = row.settled_at or row.promised_at
+    return weigh_ending(row), row.reason is not None, at, row.step, row.message_id
+
+
+def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
+    """The entry with what `ending` says of it, if it outranks what stands there."""
+    row = entry
+    if ending is not None and (row.settled_at is None or rank_ending(ending) >= _rank_entry(row)):
+        row = replace(
+            row,
+            weight=weigh_ending(ending),
+            reason=ending.reason,
+            step=ending.step,
+            message_id=ending.message_id,
+            about=ending.about or row.about,
+            detail=ending.detail,
+            settled_at=ending.settled_at,
+            failure_group=_compute_group(entry, ending),
+        )
+    if row.reason == Reason.TAKEN_DOWN:
+        row = replace(row, url=REDACTED, place=None, about=None, detail=REDACTED)
+    over = row.weight == WEIGHTS[Verdict.QUARANTINED] or (row.open_count == 0 and row.weight > 0)
+    return replace(row, outcome=OUTCOMES[row.weight] if over else PENDING)
+
+
+def _compute_group(entry: EntryRow, ending: DispositionRow) -> str | None:
+    """The group of a failure; None for an ending that is none."""
+    if ending.verdict != Verdict.QUARANTINED:
+        return None
+    return compute_failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
+
+
+def _rank_entry(row: EntryRow) -> Rank:
+    at = row.settled_at or row.entered_at
+    return row.weight, row.reason is not None, at, row.step or "", row.message_id or ""
+
+
+def reset_outcome(entry: EntryRow) -> EntryRow:
+    """The entry as if nothing had been said of it."""
+    return replace(
+        entry,
+        weight=0,
+        reason=None,
+        step=None,
+        message_id=None,
+        about=None,
+        detail=None,
+        settled_at=None,
+        failure_group=None,
+    )
+
+
+# Derives every outcome and tally anew from the dispositions, and says or mends what differs.
+
+
+DIFFERENCES_MAX = 1_000
+PAGE_ROWS = 1_000
+
+
+def recount(connection: Connection, *, repair: bool) -> list[str]:
+    """What differs, a sentence each, a thousand at most; with `repair` it is put right."""
+    told = _check_entries(connection, repair)
+    told += _find_orphans(connection)
+    expected, stored = tallies.recount(connection), tallies.load_tallies(connection)
+    for group in sorted(expected.keys() | stored.keys()):
+        if expected.get(group, 0) != stored.get(group, 0):
+            told.append(
+                f"tally {' '.join(filter(None, group))}: {stored.get(group, 0)} stands there and"
+                f" {expected.get(group, 0)} were counted"
+            )
+    if repair:
+        connection.execute(sa.delete(get_table(TallyRow)))
+        tallies.add(connection, expected)
+    return told[:DIFFERENCES_MAX]
+
+
+def _check_entries(connection: Connection, repair: bool) -> list[str]:
+    """Entries whose outcome is not what their dispositions say."""
+    told: list[str] = []
+    for page in _iter_pages(connection):
+        wrong = []
+        for entry, rows in page:
+            opened = sum(row.is_open for row in rows)
+            bare = replace(reset_outcome(entry), open_count=opened, about=_find_about(rows))
+            expected = apply_ending(bare, choose_heaviest(rows))
+            if replace(entry, about=expected.about) == expected:
+                continue
+            wrong.append(expected)
+            told.append(
+                f"entry {entry.entry_id} ({entry.pipeline}) stands as {entry.outcome} with"
+                f" {entry.open_count} open; its dispositions say {expected.outcome} with {opened} open"
+            )
+        if repair:
+            upsert(connection, EntryRow, wrong)
+    return told
+
+
+def _find_about(rows: Sequence[DispositionRow]) -> str | None:
+    """What the entry was found to be about: what its messages said last."""
+    said = [row for row in rows if row.about]
+    last = max(said, key=lambda row: row.settled_at or row.promised_at, default=None)
+    return last.about if last else None
+
+
+def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:
+    """Every entry with its dispositions, a page of entries at a time."""
+    entries, ended = get_table(EntryRow), get_table(DispositionRow)
+    last: tuple[Any, ...] | None = None
+    while True:
+        query = sa.select(*entries.c).order_by(entries.c.entry_id, entries.c.pipeline)
+        if last is not None:
+            query = query.where(
+                sa.tuple_(entries.c.entry_id, entries.c.pipeline) > sa.tuple_(*last)
+            )
+        page = [EntryRow(*row) for row in connection.execute(query.limit(PAGE_ROWS))]
+        if not page:
+            return
+        ids = sorted({one.entry_id for one in page})
+        rows = connection.execute(
+            sa.select(*ended.c)
+            .where(ended.c.entry_id.in_(ids))
+            .order_by(ended.c.entry_id, ended.c.pipeline)
+        )
+        grouped = {
+            key: list(group)
+            for key, group in groupby(
+                (DispositionRow(*row) for row in rows), key=lambda row: (row.entry_id, row.pipeline)
+            )
+        }
+        yield [(entry, grouped.get((entry.entry_id, entry.pipeline), [])) for entry in page]
+        last = (sa.literal(page[-1].entry_id), sa.literal(page[-1].pipeline))
+
+
+def _find_orphans(connection: Connection) -> list[str]:
+    """Dispositions of entries that are not on the books."""
+    entries, ended = get_table(EntryRow).alias("e"), get_table(DispositionRow)
+    query = (
+        sa.select(ended.c.entry_id, ended.c.pipeline, sa.func.count())
+        .select_from(
+            ended.outerjoin(
+                entries,
+                sa.and_(
+                    entries.c.entry_id == ended.c.entry_id, entries.c.pipeline == ended.c.pipeline
+                ),
+            )
+        )
+        .where(entries.c.entry_id.is_(None))
+        .group_by(ended.c.entry_id, ended.c.pipeline)
+        .limit(DIFFERENCES_MAX)
+    )
+    return [
+        f"entry {entry_id} ({pipeline}) is not on the books and has {count} dispositions"
+        for entry_id, pipeline, count in connection.execute(query)
+    ]

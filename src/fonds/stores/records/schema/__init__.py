@@ -1,1 +1,0 @@
-"""The tables of the SQL store, and what their columns hold."""

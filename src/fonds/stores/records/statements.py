@@ -1,0 +1,158 @@
+"""What `find` and `count` are asked for, as statements that were made before: making one takes longer than
+SQLite takes to answer it.
+
+A statement is kept for each shape: which columns are compared with a value, with several, or with nothing.
+The values themselves are handed over with it. What has another shape is made for the one time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Select
+
+from fonds.model.rows import Row
+from fonds.model.rows.row import Prefix, TimeRange
+from fonds.stores.records.conditions import (
+    VALUES_MAX,
+    build_conditions,
+    build_count,
+    build_index_ranges,
+    get_column,
+)
+
+R = TypeVar("R", bound=Row)
+
+STATEMENT_CACHE_SIZE = 512
+EVERY_ROW = 2**62
+_LIMIT = "rows_max"
+_NONE, _SINGLE, _SEVERAL = "none", "one", "several"
+
+Shape = tuple[tuple[str, str], ...]
+"""Columns, and what each is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A statement and its values."""
+
+    query: Select[Any]
+    values: Mapping[str, object]
+
+    def run(self, connection: Connection, rows_max: int | None = None) -> Any:
+        """The result: `rows_max` rows at most, all for None."""
+        limit = EVERY_ROW if rows_max is None else rows_max
+        return connection.execute(self.query, {**self.values, _LIMIT: limit})
+
+
+@dataclass(frozen=True, slots=True)
+class FindRequest(Generic[R]):
+    """What `find` is asked for."""
+
+    kind: type[R]
+    where: Mapping[str, object] | None
+    order: Sequence[str]
+    after: Mapping[str, object] | None
+
+    def build_statements(self, table: Any) -> list[BoundStatement]:
+        """The statements, one after the other. Raises ValueError for an unknown column."""
+        where, after = _build_shape(self.where), _build_shape(self.after)
+        if where is None or after is None:
+            made = _build_select(self.kind, table, self.where, self.order, self.after)
+            return [BoundStatement(one, {}) for one in made]
+        behind = None if self.after is None else after
+        queries = _build_cached_select(self.kind, table, where, tuple(self.order), behind)
+        values = _build_values("where", self.where) | _build_values("after", self.after)
+        return [BoundStatement(one, values) for one in queries]
+
+
+def build_counts(
+    table: Any, columns: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
+) -> BoundStatement:
+    """How many rows there are by these columns, of `count_max` rows at most.
+
+    Raises ValueError for an unknown column.
+    """
+    shape = _build_shape(where)
+    if shape is None or count_max is not None:
+        return BoundStatement(build_count(table, columns, where, count_max), {})
+    return BoundStatement(
+        _build_cached_count(table, tuple(columns), shape), _build_values("where", where)
+    )
+
+
+def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
+    """None for what is made for the one time."""
+    shape = []
+    for name, value in (columns or {}).items():
+        if isinstance(value, Prefix | TimeRange):
+            return None
+        if isinstance(value, (list, tuple, set, frozenset)):
+            if not value or len(value) > VALUES_MAX or not all(map(_is_plain, value)):
+                return None
+            shape.append((name, _SEVERAL))
+        else:
+            shape.append((name, _NONE if value is None else _SINGLE))
+    return tuple(shape)
+
+
+def _is_plain(value: object) -> bool:
+    return value is not None and not isinstance(value, Prefix | TimeRange)
+
+
+def _build_values(place: str, columns: Mapping[str, object] | None) -> dict[str, object]:
+    return {
+        f"{place}_{name}": list(value) if isinstance(value, (set, frozenset)) else value
+        for name, value in (columns or {}).items()
+        if value is not None
+    }
+
+
+@lru_cache(maxsize=STATEMENT_CACHE_SIZE)
+def _build_cached_select(
+    kind: type[Row], table: Any, shape: Shape, order: tuple[str, ...], after: Shape | None
+) -> tuple[Select[Any], ...]:
+    behind = None if after is None else _build_parameters(table, "after", after)
+    return tuple(
+        _build_select(kind, table, _build_parameters(table, "where", shape), order, behind)
+    )
+
+
+@lru_cache(maxsize=STATEMENT_CACHE_SIZE)
+def _build_cached_count(table: Any, columns: tuple[str, ...], shape: Shape) -> Select[Any]:
+    return build_count(table, columns, _build_parameters(table, "where", shape), None)
+
+
+def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]:
+    """A place for the value of each column, and None where there is nothing. Raises ValueError for a column
+    there is not, but for one that stands behind others, of which only those are looked at that order them."""
+    return {
+        name: None
+        if what == _NONE
+        else sa.bindparam(
+            f"{place}_{name}", type_=get_column(table, name).type, expanding=what == _SEVERAL
+        )
+        for name, what in shape
+        if place == "where" or name in table.c
+    }
+
+
+def _build_select(
+    kind: type[Row],
+    table: Any,
+    where: Mapping[str, object] | None,
+    order: Sequence[str],
+    after: Mapping[str, object] | None,
+) -> list[Select[Any]]:
+    key = [table.c[name] for name in kind.KEY]
+    query = (
+        sa.select(*table.c)
+        .where(*build_conditions(table, where))
+        .limit(sa.bindparam(_LIMIT, type_=sa.BigInteger))
+    )
+    parts = build_index_ranges(table, order, key, after)
+    return [query.where(*part.conditions).order_by(*part.order) for part in parts]

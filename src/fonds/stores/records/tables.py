@@ -1,0 +1,501 @@
+"""The tables of the SQL store as they are now. `migrations/` creates them, and a test compares both.
+
+A row of `fonds.model.rows` that is not described here has a table by its fields alone (`derived.py`).
+
+Source: seed 003 for `pdf_meta`; the rows of `fonds.model.rows` for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Integer, Table
+
+from fonds.model.rows import ROWS, Row
+from fonds.stores.records.column_types import ByteLength, CleanJson, CleanText, UtcTime
+
+# The tables of who may do what: keys, sessions and acts, with what they are found by.
+
+
+def add_access_tables(metadata: sa.MetaData) -> None:
+    """Make `access_keys`, `sessions` and `acts` in `metadata`."""
+    Table(
+        "access_keys",
+        metadata,
+        Column("name", CleanText, primary_key=True),
+        Column("role", CleanText, nullable=False),
+        Column("prefix", CleanText, nullable=False),
+        Column("sha256hex", CleanText, CheckConstraint("length(sha256hex) = 64"), nullable=False),
+        Column("made_by", CleanText, nullable=False),
+        Column("row_created", UtcTime, nullable=False),
+        Column("until", UtcTime),
+        Column("last_used", UtcTime),
+        Column("revoked", UtcTime),
+        Column("revoked_by", CleanText),
+        Column("revoked_reason", CleanText),
+        Index("access_keys_prefix", "prefix"),
+    )
+    Table(
+        "sessions",
+        metadata,
+        Column("session_id", CleanText, primary_key=True),
+        Column("sha256hex", CleanText, CheckConstraint("length(sha256hex) = 64"), nullable=False),
+        Column("key_name", CleanText, nullable=False),
+        Column("row_created", UtcTime, nullable=False),
+        Column("until", UtcTime, nullable=False),
+        Index("sessions_key_name", "key_name", "until"),
+    )
+    Table(
+        "acts",
+        metadata,
+        Column("act_id", CleanText, primary_key=True),
+        Column("at", UtcTime, nullable=False),
+        Column("who", CleanText, nullable=False),
+        Column("what", CleanText, nullable=False),
+        Column("outcome", BigInteger),
+        Index("acts_at", "at", "act_id"),
+    )
+
+
+# The table of a row by its fields alone: types, what may be absent, the key; for rows that need no more.
+
+
+SHA1HEX = "sha1hex"
+_TYPES: Mapping[type, Any] = {
+    str: CleanText,
+    int: BigInteger,
+    float: sa.REAL,
+    bool: Boolean,
+    datetime: UtcTime,
+    Mapping: CleanJson,
+}
+
+
+def derive(kind: type[Row], metadata: sa.MetaData) -> Table:
+    """The table of this row, made in `metadata`.
+
+    `str` is text, `int` a big integer, `float` a real, `bool` a boolean, `datetime` a time in UTC, `Mapping`
+    JSON; with `| None` a column may be absent. A column `sha1hex` has 40 characters. Raises TypeError for
+    a field of another type.
+    """
+    hints = get_type_hints(kind)
+    columns = [_build_column(kind, one.name, hints[one.name]) for one in fields(kind)]  # type: ignore[arg-type]
+    return Table(kind.TABLE, metadata, *columns)
+
+
+def _build_column(kind: type[Row], name: str, hint: Any) -> Column[Any]:
+    options = [one for one in get_args(hint) if one is not NoneType]
+    optional = isinstance(hint, UnionType) and len(options) < len(get_args(hint))
+    plain = options[0] if optional and len(options) == 1 else hint
+    sort = _TYPES.get(get_origin(plain) or plain)
+    if sort is None:
+        raise TypeError(f"{kind.TABLE}.{name}: there is no column for {hint}")
+    checks = [CheckConstraint("length(sha1hex) = 40")] if name == SHA1HEX else []
+    # A number that is a key is given, not counted up by the database.
+    return Column(
+        name,
+        sort,
+        *checks,
+        primary_key=name in kind.KEY,
+        nullable=optional,
+        autoincrement=False,
+    )
+
+
+POSTGRESQL_WHERE = "postgresql_where"
+"""Key of an index's condition on PostgreSQL. As an option of the index it would load PostgreSQL's dialect."""
+
+metadata = sa.MetaData()
+
+
+def _build_sha1hex(*, key: bool = False) -> Column[str]:
+    return Column(
+        "sha1hex",
+        CleanText,
+        CheckConstraint("length(sha1hex) = 40"),
+        primary_key=key,
+        nullable=False,
+    )
+
+
+Table(
+    "file_meta",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("sha256hex", CleanText, CheckConstraint("length(sha256hex) = 64"), nullable=False),
+    Column("md5hex", CleanText, CheckConstraint("length(md5hex) = 32"), nullable=False),
+    Column("size_bytes", BigInteger, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("mimetype", CleanText, CheckConstraint("length(mimetype) >= 1"), nullable=False),
+    Column("capture_id", CleanText, nullable=False),
+    Column("row_created", UtcTime, nullable=False),
+    Index("file_meta_mimetype", "mimetype", "row_created"),
+    Index("file_meta_row_created", "row_created"),
+    Index("file_meta_sha256hex", "sha256hex"),
+    Index("file_meta_md5hex", "md5hex"),
+)
+
+Table(
+    "cdx",
+    metadata,
+    Column("capture_id", CleanText, nullable=False),
+    _build_sha1hex(),
+    Column("url", CleanText, CheckConstraint("length(url) >= 1"), nullable=False),
+    Column("surt", CleanText, nullable=False),
+    Column("surt_key", CleanText, nullable=False, server_default=""),
+    Column("datetime", CleanText, CheckConstraint("length(datetime) = 14"), nullable=False),
+    Column("mimetype", CleanText, nullable=False),
+    Column("status", Integer),
+    Column("warc_path", CleanText, CheckConstraint("length(warc_path) >= 1"), primary_key=True),
+    Column("warc_csize", BigInteger),
+    Column("warc_offset", BigInteger, primary_key=True, autoincrement=False),
+    Column("row_created", UtcTime, nullable=False),
+    Index("cdx_sha1hex", "sha1hex"),
+    Index("cdx_surt_key", "surt_key", "datetime"),
+    Index("cdx_capture_id", "capture_id"),
+)
+
+Table(
+    "warc_files",
+    metadata,
+    Column("name", CleanText, primary_key=True),
+    Column("path", CleanText, primary_key=True),
+    Column("head_sha1", CleanText, nullable=False),
+    Column("row_created", UtcTime, nullable=False),
+    Column("file_name", CleanText, nullable=False, server_default=""),
+    Index("warc_files_path", "path"),
+    Index("warc_files_file_name", "file_name", "name"),
+)
+
+# Other programs write this table by the DDL of seed 003: what Fonds adds to it is nullable or has a default.
+Table(
+    "pdf_meta",
+    metadata,
+    Column(
+        "sha1hex",
+        CleanText,
+        CheckConstraint(ByteLength(sa.text("sha1hex")) == 40),
+        primary_key=True,
+    ),
+    Column("updated", UtcTime, nullable=False, server_default=sa.func.now()),
+    Column(
+        "status", CleanText, CheckConstraint(ByteLength(sa.text("status")) >= 1), nullable=False
+    ),
+    Column("has_page0_thumbnail", Boolean, nullable=False),
+    Column("page_count", Integer, CheckConstraint("page_count >= 0")),
+    Column("word_count", Integer, CheckConstraint("word_count >= 0")),
+    Column("page0_height", sa.REAL, CheckConstraint("page0_height >= 0")),
+    Column("page0_width", sa.REAL, CheckConstraint("page0_width >= 0")),
+    Column("permanent_id", CleanText, CheckConstraint(ByteLength(sa.text("permanent_id")) >= 1)),
+    Column("pdf_created", UtcTime),
+    Column("pdf_version", CleanText, CheckConstraint(ByteLength(sa.text("pdf_version")) >= 1)),
+    Column("metadata", CleanJson),
+    Column("extractor", CleanText, nullable=False, server_default=""),
+    Column("error_msg", CleanText),
+    Index("pdf_meta_updated", "updated", "sha1hex"),
+)
+
+Table(
+    "citations",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("reference", CleanText, nullable=False),
+    Column("status", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("work", CleanText),
+    Column("doi", CleanText),
+    Column("told_doi", CleanText),
+    Column("score", sa.REAL),
+    Index("citations_work", "work", "sha1hex", "number"),
+    Index("citations_doi", "doi", "sha1hex", "number"),
+)
+
+Table(
+    "stopped",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("extractor", CleanText, primary_key=True),
+    Column("status", CleanText, nullable=False),
+    Column("detail", CleanText, nullable=False),
+    Column("stopped", UtcTime, nullable=False),
+    Column("expires", UtcTime, nullable=False),
+)
+
+Table(
+    "timetable",
+    metadata,
+    Column("name", CleanText, primary_key=True),
+    Column("pipeline", CleanText, nullable=False),
+    Column("every_s", BigInteger, CheckConstraint("every_s >= 1"), nullable=False),
+    Column("daily_at", CleanText, nullable=False),
+    Column("next_due", UtcTime, nullable=False),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", UtcTime),
+    Column("beats", BigInteger, nullable=False),
+    Column("last_started", UtcTime),
+    Column("last_finished", UtcTime),
+    Column("last_error", CleanText),
+    Column("failures", BigInteger, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+)
+
+Table(
+    "story_meta",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("story_id", CleanText, nullable=False),
+    Column("captured", CleanText, CheckConstraint("length(captured) = 14"), nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("status", CleanText, CheckConstraint("length(status) >= 1"), nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("canonical_domain", CleanText, nullable=False),
+    Column("publication_date", CleanText),
+    Column("language", CleanText),
+    Column("article_title", CleanText),
+    Column("word_count", Integer, CheckConstraint("word_count >= 0"), nullable=False),
+    Column("story", CleanJson, nullable=False),
+    Column("extractor", CleanText, nullable=False),
+    Index("story_meta_story_id", "story_id", "captured", "sha1hex"),
+    Index("story_meta_updated", "updated", "sha1hex"),
+    Index("story_meta_captured", "captured", "sha1hex"),
+    Index("story_meta_site", "canonical_domain", "captured", "sha1hex"),
+)
+
+Table(
+    "text_sketch",
+    metadata,
+    _build_sha1hex(key=True),
+    Column("story_id", CleanText, nullable=False),
+    Column("captured", CleanText, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("status", CleanText, nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("text_sha256hex", CleanText, nullable=False),
+    Column("signature", CleanText, nullable=False),
+    Column("extractor", CleanText, nullable=False),
+    Index("text_sketch_story_id", "story_id", "captured", "sha1hex"),
+)
+
+Table(
+    "text_band",
+    metadata,
+    Column("band", BigInteger, primary_key=True, autoincrement=False),
+    _build_sha1hex(key=True),
+    # Clustered by key: nothing else of it is ever asked.
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "fetched",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("url", CleanText, nullable=False),
+    Column("final_url", CleanText, nullable=False),
+    Column("fetched", UtcTime, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("mime", CleanText),
+    Column("address", CleanText, nullable=False),
+    Column("tls", CleanText),
+    Column("tls_check", CleanText, nullable=False),
+    Column("redirects", Integer, nullable=False),
+    Column("in_spool", Boolean, nullable=False),
+    Column("etag", CleanText),
+    Column("last_modified", CleanText),
+    Index("fetched_url", "url", "fetched"),
+    Index(
+        "fetched_in_spool",
+        "in_spool",
+        sqlite_where=sa.text("in_spool"),
+        info={POSTGRESQL_WHERE: "in_spool"},
+    ),
+)
+
+Table(
+    "paces",
+    metadata,
+    Column("domain", CleanText, primary_key=True),
+    Column("claimed_by", CleanText),
+    Column("beats", BigInteger, nullable=False),
+    Column("paces", CleanJson, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Column("wanted_by", CleanText),
+    Column("wanted_at", UtcTime),
+)
+
+Table(
+    "inputs",
+    metadata,
+    Column("input_id", CleanText, primary_key=True),
+    Column("path", CleanText, nullable=False),
+    Column("kind", CleanText, nullable=False),
+    Column("fingerprint", CleanText, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("tally", CleanJson, nullable=False),
+    Column("tally_count", BigInteger, nullable=False),
+    Column("finished", Boolean, nullable=False),
+    Column("error", CleanText),
+    Column("updated", UtcTime, nullable=False),
+    Column("pipeline", CleanText, primary_key=True),
+    Index("inputs_updated", "updated"),
+    Index("inputs_tally_count", "tally_count"),
+    Index("inputs_error", "error"),
+)
+
+Table(
+    "entries",
+    metadata,
+    Column("entry_id", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
+    Column("kind", CleanText, nullable=False),
+    Column("input_id", CleanText, nullable=False),
+    Column("url", CleanText, nullable=False),
+    Column("seen", CleanText),
+    Column("place", CleanText),
+    Column("collection", CleanText, nullable=False),
+    Column("entered_at", UtcTime, nullable=False),
+    Column("outcome", CleanText, nullable=False),
+    Column("open_count", BigInteger, CheckConstraint("open_count >= 0"), nullable=False),
+    Column("weight", Integer, nullable=False),
+    Column("reason", CleanText),
+    Column("step", CleanText),
+    Column("message_id", CleanText),
+    Column("about", CleanText),
+    Column("detail", CleanText),
+    Column("settled_at", UtcTime),
+    Column("failure_group", CleanText),
+    Index("entries_input_id", "input_id"),
+    Index("entries_url", "url"),
+    Index("entries_outcome", "pipeline", "outcome", "settled_at"),
+    Index("entries_reason", "pipeline", "outcome", "reason", "step", "settled_at"),
+    Index("entries_entered", "pipeline", "outcome", "entered_at", "entry_id", "reason"),
+    Index(
+        "entries_failure_group",
+        "failure_group",
+        "pipeline",
+        "settled_at",
+        sqlite_where=sa.text("failure_group IS NOT NULL"),
+        info={POSTGRESQL_WHERE: "failure_group IS NOT NULL"},
+    ),
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "dispositions",
+    metadata,
+    Column("message_id", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
+    Column("step", CleanText, primary_key=True),
+    Column("entry_id", CleanText, nullable=False),
+    Column("parent_id", CleanText),
+    Column("parent_step", CleanText),
+    Column("verdict", CleanText, nullable=False),
+    Column("is_open", Boolean, nullable=False),
+    Column("reason", CleanText),
+    Column("detail", CleanText, nullable=False),
+    Column("about", CleanText),
+    Column("attempt", Integer, nullable=False),
+    Column("promised_at", UtcTime, nullable=False),
+    Column("settled_at", UtcTime),
+    Column("next_attempt_at", UtcTime),
+    Index("dispositions_entry_id", "entry_id"),
+    Index("dispositions_about", "about"),
+    Index("dispositions_reason_step", "reason", "step"),
+    Index(
+        "dispositions_open",
+        "pipeline",
+        "step",
+        "promised_at",
+        # SQLite uses a partial index only for queries that repeat its condition word for word.
+        sqlite_where=sa.text("is_open = 1"),
+        info={POSTGRESQL_WHERE: "is_open"},
+    ),
+    # Clustered by key: the ledger reads and writes by it.
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "tallies",
+    metadata,
+    Column("counted", CleanText, primary_key=True),
+    Column("pipeline", CleanText, primary_key=True),
+    Column("first", CleanText, primary_key=True),
+    Column("second", CleanText, primary_key=True),
+    Column("third", CleanText, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Index("tallies_second", "counted", "second"),
+    sqlite_with_rowid=False,
+)
+
+Table(
+    "failure_notes",
+    metadata,
+    Column("pipeline", CleanText, primary_key=True),
+    Column("failure_group", CleanText, primary_key=True),
+    Column("step", CleanText, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("note", CleanText, nullable=False),
+    Column("owner", CleanText, nullable=False),
+    Column("noted_by", CleanText, nullable=False),
+    Column("noted_at", UtcTime, nullable=False),
+)
+
+Table(
+    "capture_rights",
+    metadata,
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Column("robots_url", CleanText),
+    Column("robots_answer", CleanText),
+    Column("robots_capture_id", CleanText),
+    Column("robots_rule", CleanText),
+    Column("stated", CleanJson, nullable=False),
+    Column("updated", UtcTime, nullable=False),
+    Index("capture_rights_sha1hex", "sha1hex"),
+)
+
+Table(
+    "host_files",
+    metadata,
+    Column("origin", CleanText, primary_key=True),
+    Column("name", CleanText, primary_key=True),
+    Column("captured_at", UtcTime, primary_key=True),
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Index("host_files_sha1hex", "sha1hex"),
+)
+
+Table(
+    "host_captures",
+    metadata,
+    Column("origin", CleanText, primary_key=True),
+    Column("captured_at", UtcTime, primary_key=True),
+    Column("capture_id", CleanText, primary_key=True),
+    Column("sha1hex", CleanText, CheckConstraint("length(sha1hex) = 40"), nullable=False),
+    Column("target", CleanText, nullable=False),
+    Column("crawler", CleanText, nullable=False),
+    Column("is_fetched", Boolean, nullable=False),
+    Index("host_captures_sha1hex", "sha1hex"),
+)
+
+add_access_tables(metadata)
+
+for _row in ROWS:
+    if _row.TABLE not in metadata.tables:
+        derive(_row, metadata)
+
+
+def get_table(kind: type[Row]) -> Table:
+    """The table that holds rows of this kind."""
+    return metadata.tables[kind.TABLE]
+
+
+def list_key_columns(kind: type[Row]) -> list[Column[Any]]:
+    """The columns of the primary key, in its order."""
+    return [get_table(kind).c[name] for name in kind.KEY]

@@ -1,0 +1,154 @@
+"""Blobs as objects of an S3 bucket."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
+from typing import TypeVar
+
+import obstore
+from obstore.exceptions import BaseError
+
+from fonds.model.archive import Blob
+from fonds.model.errors import ConfigurationError, StoreUnavailableError
+from fonds.stores.blobs import KEY_MAX_BYTES, PARTS_FOLDER, check_key
+from fonds.stores.s3.client import (
+    SILENCE_MAX_S,
+    explain,
+    is_absent,
+    open_store,
+    parse_address,
+    strip_request,
+)
+
+ValueT = TypeVar("ValueT")
+
+RETRY_TIMEOUT_S = 30.0
+PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
+"""Between tries; the last pause repeats."""
+
+THREADS_MAX = 16
+DELETE_BATCH_MAX = 1000
+"""How many keys are asked for or sent side by side, and how many one request deletes (the limit of S3)."""
+
+PUBLIC_PREFIX = "thumbnail/"
+PUBLIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
+
+_HEADER = re.compile(r"[\x20-\x7e]+")
+_ENCODED = re.compile("[%\x00-\x1f\x7f\ufffe\uffff]")
+
+
+class S3Blobs:
+    """Implements the port Blobs.
+
+    A transient failure is tried again for `give_up_s` seconds before it is raised; every request is
+    harmless to repeat. What is over 5 MB goes up in parts and appears when the last is there; a process
+    killed in between leaves parts that a lifecycle rule of the bucket should remove
+    (AbortIncompleteMultipartUpload). A bucket is not made here, its rules are its owner's.
+    """
+
+    def __init__(self, url: str, give_up_s: float = RETRY_TIMEOUT_S) -> None:
+        """Opens a bucket that exists; see `s3_address` for the forms of `url`.
+
+        Raises ConfigurationError when there is none, or when the keys are refused.
+        """
+        self._address = parse_address(url)
+        self._give_up_s = give_up_s
+        self._store = open_store(self._address)
+        self._threads = ThreadPoolExecutor(THREADS_MAX, "s3-blobs")
+        self._fetch(self._quote_key(PARTS_FOLDER))
+
+    def __repr__(self) -> str:
+        return f"S3Blobs({self._address.display_url!r})"
+
+    def put(self, blobs: Sequence[Blob]) -> None:
+        """As durable as the server's own promise when it returns, some sent side by side; kept with types."""
+        list(self._threads.map(self._put, blobs))
+
+    def _put(self, blob: Blob) -> None:
+        key, content_type = blob.key, blob.content_type
+        name = self._build_name(key)
+        if not _HEADER.fullmatch(content_type):
+            raise ConfigurationError(f"{content_type!r} is no content type (of the blob {key!r})")
+        attributes = {"Content-Type": content_type}
+        if key.startswith(PUBLIC_PREFIX):
+            attributes["Cache-Control"] = PUBLIC_CACHE_CONTROL
+        self._retry(lambda: obstore.put(self._store, name, blob.data, attributes=attributes))
+
+    def get(self, key: str) -> bytes | None:
+        """The blob, or None."""
+        return self._fetch(self._build_name(key))
+
+    def filter_existing(self, keys: Sequence[str]) -> set[str]:
+        """Those of `keys` that exist, one request for each key, some side by side."""
+        return set(self.get_sizes(keys))
+
+    def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
+        """One request for each key, some side by side."""
+        names = {key: self._build_name(key) for key in keys}
+        found = self._threads.map(self._get_size, names.values())
+        return {key: size for key, size in zip(names, found, strict=True) if size is not None}
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove blobs, a thousand a request."""
+        names = [self._build_name(key) for key in dict.fromkeys(keys)]
+        for start in range(0, len(names), DELETE_BATCH_MAX):
+            self._remove(names[start : start + DELETE_BATCH_MAX])
+
+    def close(self) -> None:
+        """End the threads; requests under way come to their end first."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _fetch(self, name: str) -> bytes | None:
+        return self._retry(
+            lambda: _get_or_none(lambda: obstore.get(self._store, name).bytes().to_bytes())
+        )
+
+    def _get_size(self, name: str) -> int | None:
+        head = self._retry(lambda: _get_or_none(lambda: obstore.head(self._store, name)))
+        return None if head is None else head["size"]
+
+    def _remove(self, names: list[str]) -> None:
+        self._retry(lambda: obstore.delete(self._store, names))
+
+    def _retry(self, act: Callable[[], ValueT]) -> ValueT:
+        """What `act` gives; tried again while that may help and there is time for one more try."""
+        deadline = time.monotonic() + self._give_up_s - SILENCE_MAX_S
+        pauses_s = chain(PAUSES_S, repeat(PAUSES_S[-1]))
+        while True:
+            try:
+                return act()
+            except (BaseError, FileNotFoundError) as error:
+                pause_s = next(pauses_s)
+                explained = explain(error, self._address)
+                last = time.monotonic() + pause_s > deadline
+                if last or not isinstance(explained, StoreUnavailableError):
+                    raise explained from strip_request(error)
+            time.sleep(pause_s)
+
+    def _build_name(self, key: str) -> str:
+        check_key(key)
+        return self._quote_key(key)
+
+    def _quote_key(self, key: str) -> str:
+        """The object's name: percent-encoded where obstore or XML would not let a character pass."""
+        prefix = self._address.prefix
+        whole = f"{prefix}/{key}" if prefix else key
+        name = _ENCODED.sub(lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), whole)
+        if len(name.encode()) > KEY_MAX_BYTES:
+            raise ConfigurationError(
+                f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes below {prefix!r}"
+            )
+        return name
+
+
+def _get_or_none(act: Callable[[], ValueT]) -> ValueT | None:
+    try:
+        return act()
+    except FileNotFoundError as error:
+        if not is_absent(error):
+            raise
+        return None

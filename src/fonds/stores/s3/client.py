@@ -1,0 +1,272 @@
+"""Where an S3 bucket is, out of a URL, and obstore's client for it.
+
+    s3://BUCKET[/PREFIX][?region=REGION]                    AWS; the keys are those of its environment
+    s3://[KEY:SECRET@]HOST[:PORT]/BUCKET[/PREFIX][?scheme=http|https&region=REGION]   any other server
+
+A URL is of the second form when it has keys, a port or a `scheme`; https is the default, and us-east-1.
+Key and secret are percent-encoded: `/`, `+` and `@` in a secret are written `%2F`, `%2B` and `%40`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from fonds.model.errors import (
+    ConfigurationError,
+    FondsError,
+    StorageFullError,
+    StoreUnavailableError,
+)
+from fonds.stores.blobs import check_key
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config, S3Credential, S3CredentialProvider
+
+
+DEFAULT_REGION = "us-east-1"
+CONNECT_TIMEOUT_S = 5.0
+SILENCE_MAX_S = 10.0
+"""Within this time a request's body is sent and its answer begins; longer pauses end it."""
+
+TRANSFER_TIMEOUT_S = 300.0
+"""One whole request."""
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True, slots=True)
+class S3Address:
+    """One bucket, or what lies in it below a prefix.
+
+    `endpoint` and `region` None: obstore takes them from the environment, AWS being the default.
+    `key` and `secret` None: so are they.
+    """
+
+    bucket: str
+    prefix: str
+    endpoint: str | None = None
+    region: str | None = None
+    key: str | None = field(default=None, repr=False)
+    secret: str | None = field(default=None, repr=False)
+
+    @property
+    def display_url(self) -> str:
+        """The URL as people are told it, without keys."""
+        host = [] if self.endpoint is None else [self.endpoint.partition("://")[2]]
+        return "s3://" + "/".join([*host, self.bucket, *filter(None, [self.prefix])])
+
+
+def parse_address(url: str) -> S3Address:
+    """Raises ConfigurationError saying the right form, and nothing that might be part of a secret."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        settings = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
+    except ValueError:
+        raise _build_malformed_error() from None
+    path = parts.path.removeprefix("/")
+    region = settings.pop("region", None)
+    if "@" in parts.netloc or port is not None or "scheme" in settings:
+        key, secret = _parse_keys(parts)
+        endpoint = _build_endpoint(
+            settings.pop("scheme", "https"), parts.netloc.rpartition("@")[2], port
+        )
+        bucket, _, prefix = path.partition("/")
+        found = S3Address(bucket, prefix, endpoint, region or DEFAULT_REGION, key, secret)
+    else:
+        found = S3Address(parts.netloc, path, region=region)
+    _check(found, is_whole_bucket=not (parts.fragment or settings or parts.scheme != "s3"))
+    return found
+
+
+def open_store(address: S3Address) -> S3Store:
+    """The client. It does not retry: the time that retries take is bounded by who calls it.
+
+    Raises ConfigurationError when the environment holds settings obstore does not understand.
+    """
+    config: S3Config = {}
+    if address.endpoint is not None:
+        # Said explicitly, what the environment holds for AWS does not change where this leads.
+        config["aws_endpoint_url_s3"] = address.endpoint
+        config["virtual_hosted_style_request"] = False
+    if address.region is not None:
+        config["region"] = address.region
+    if address.key is not None:
+        config["skip_signature"] = False
+    try:
+        return S3Store(
+            address.bucket,
+            config=config,
+            client_options={
+                "allow_http": (address.endpoint or "").startswith("http:"),
+                "connect_timeout": timedelta(seconds=CONNECT_TIMEOUT_S),
+                "read_timeout": timedelta(seconds=SILENCE_MAX_S),
+                "timeout": timedelta(seconds=TRANSFER_TIMEOUT_S),
+            },
+            retry_config={"max_retries": 0},
+            credential_provider=_build_credentials(address),
+        )
+    except (BaseError, ValueError) as error:
+        raise ConfigurationError(
+            f"{address.display_url} cannot be used: {type(error).__name__}. Check the variables AWS_… of"
+            " the environment."
+        ) from None
+
+
+def _build_credentials(address: S3Address) -> S3CredentialProvider | None:
+    """Hands out the keys of the URL, so that no session token of the environment is mixed in."""
+    if address.key is None or address.secret is None:
+        return None
+    given: S3Credential = {
+        "access_key_id": address.key,
+        "secret_access_key": address.secret,
+        "token": None,
+        "expires_at": None,
+    }
+    return lambda: given
+
+
+def _parse_keys(parts: SplitResult) -> tuple[str | None, str | None]:
+    if "@" not in parts.netloc:
+        return None, None
+    key, secret = unquote(parts.username or ""), unquote(parts.password or "")
+    if not (_PLAIN.fullmatch(key) and _PLAIN.fullmatch(secret)):
+        raise _build_malformed_error()
+    return key, secret
+
+
+def _build_endpoint(scheme: str, host: str, port: int | None) -> str:
+    if scheme not in ("http", "https") or not _HOST.fullmatch(host.removesuffix(f":{port}")):
+        raise _build_malformed_error()
+    return f"{scheme}://{host}"
+
+
+def _check(address: S3Address, *, is_whole_bucket: bool) -> None:
+    """`is_whole_bucket`: nothing of the URL is left over."""
+    plain = _PLAIN.fullmatch(address.region or DEFAULT_REGION)
+    if (
+        not (is_whole_bucket and plain and _BUCKET.fullmatch(address.bucket))
+        or "@" in address.prefix
+    ):
+        raise _build_malformed_error()
+    if address.prefix:
+        check_key(address.prefix)
+
+
+def _build_malformed_error() -> ConfigurationError:
+    return ConfigurationError(
+        "the URL of the blobs or the archive cannot be understood. Write s3://BUCKET/PREFIX for AWS, or"
+        " s3://KEY:SECRET@HOST:PORT/BUCKET/PREFIX?scheme=http&region=REGION with key and secret"
+        " percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
+    )
+
+
+# What an S3 server's refusal, or its silence, means for Fonds.
+
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w{1,60})</Code>|\(code: (\w{1,60})\)")
+_MESSAGE = re.compile(r"<Message>([^<]{1,300})")
+_CAUSE = re.compile(r'(?<=message: ")[^"]{1,200}|TimedOut|IncompleteMessage')
+_NEVER = re.compile(r"InvalidCertificate|InvalidContentType|BadScheme|configured region")
+_NO_KEYS = re.compile(r"/latest/api/token|/latest/meta-data/")
+
+_NO_BUCKET = "NoSuchBucket"
+_FULL = frozenset({"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "StorageFull"})
+_PASSING_CODES = frozenset(
+    {"RequestTimeout", "IncompleteBody", "SlowDown", "InternalError", "ServiceUnavailable"}
+    | {"OperationAborted", "ConditionalRequestConflict"}
+)
+_PASSING_STATUSES = frozenset({408, 425, 429})
+_DENIED_STATUSES = frozenset({401, 403})
+_ABSENT_CODES = frozenset({None, "NoSuchKey", "NotFound"})
+
+
+def is_absent(error: Exception) -> bool:
+    """Whether there is no such blob; of a missing bucket or user there is more to say than that."""
+    return isinstance(error, FileNotFoundError) and _parse_code(str(error)) in _ABSENT_CODES
+
+
+def find_error_code(error: Exception) -> str | None:
+    """The error code of S3 in a server's answer; None when it gives none."""
+    return _parse_code(str(error))
+
+
+def explain(error: Exception, address: S3Address) -> FondsError:
+    """The error as Fonds knows it: what the server said is in it, the request is not."""
+    text = str(error)
+    code = _parse_code(text)
+    status = _parse_status(text)
+    told = _format_error(text, status, code)
+    if status == 507 or code in _FULL:
+        return StorageFullError(
+            f"no room left at {address.display_url} ({told}); make room there or raise the quota,"
+            " then give the same command again."
+        )
+    if code == _NO_BUCKET:
+        return _build_no_bucket_error(address)
+    if code not in _PASSING_CODES and (status in _DENIED_STATUSES or code == "AccessDenied"):
+        return ConfigurationError(
+            f"{address.display_url} refuses the keys it is given, or they do not allow this ({told}). Check"
+            " key, secret, this machine's clock, and that s3:ListBucket, s3:GetObject,"
+            " s3:PutObject and s3:DeleteObject are allowed."
+        )
+    if _is_lasting(text, status, code):
+        return ConfigurationError(
+            f"{address.display_url} cannot be used: {told}. Check scheme, region and certificate of the"
+            " URL, and that no object has the name of a folder."
+        )
+    return StoreUnavailableError(f"{address.display_url} does not answer: {told}.")
+
+
+def strip_request(error: Exception) -> Exception:
+    """The same error without what a server repeats of a request: a session token may be in it."""
+    text = str(error)
+    return type(error)(_format_error(text, _parse_status(text), _parse_code(text)))
+
+
+def _is_lasting(text: str, status: int | None, code: str | None) -> bool:
+    """Whether the same request will be refused again."""
+    if status is None:
+        return code is None and bool(_NEVER.search(text))
+    return status < 500 and status not in _PASSING_STATUSES and code not in _PASSING_CODES
+
+
+def _build_no_bucket_error(address: S3Address) -> ConfigurationError:
+    where = f" --endpoint-url {address.endpoint}" if address.endpoint else ""
+    return ConfigurationError(
+        f"there is no bucket for {address.display_url}. Make it, for example by"
+        f" `aws s3api create-bucket --bucket {address.bucket}{where}`, then try again."
+    )
+
+
+def _parse_status(text: str) -> int | None:
+    found = _STATUS.search(text)
+    return int(found[1]) if found else None
+
+
+def _parse_code(text: str) -> str | None:
+    found = _CODE.search(text)
+    return (found[1] or found[2]) if found else None
+
+
+def _format_error(text: str, status: int | None, code: str | None) -> str:
+    """One line: the server's own words, else why none came."""
+    if _NO_KEYS.search(text):
+        return "no keys: neither AWS_ACCESS_KEY_ID nor this machine's metadata service gives any"
+    message = _MESSAGE.search(text)
+    said = [str(status or ""), code or "", html.unescape(message[1]) if message else ""]
+    if not any(said):
+        cause = _CAUSE.search(text) or _NEVER.search(text)
+        said = [text.partition("\n")[0][:300], f"({cause[0]})" if cause else ""]
+    return " ".join(filter(None, said)).rstrip(".")

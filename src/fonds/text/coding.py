@@ -1,0 +1,390 @@
+"""Undoing Transfer-Encoding and Content-Encoding of a body as archives hold it, within limits.
+
+Source: RFC 9112, section 7.1 (chunked); RFC 9110, section 8.4 (content codings); RFC 7932 (br);
+RFC 8878 (zstd).
+
+What is not what its header says is common in archives, since many crawlers undo a coding and keep
+the header. The rules: bytes that do not begin like the coding are kept as they are; a coded body
+that ends too early keeps what could be decoded, as a browser would show it; one that is corrupt in
+the middle is refused (BAD_ENCODING), since nobody can tell what is missing.
+
+What comes of a body does not depend on the pieces it came in: every coding is fed in steps of its own.
+Bound: linear in the input and the output; at most 8 codings, each of which makes at most 200 times its
+input beyond the first MiB, and 100,000 gzip members.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, cast
+
+import brotli
+import zstandard
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError, LimitError
+from fonds.model.exchange import HttpHead
+
+Pieces = Iterator[bytes]
+
+RATIO_MAX = 200
+RATIO_ALLOWANCE_BYTES = 1024 * 1024
+CODINGS_MAX = 8
+MEMBERS_MAX = 100_000
+"""How many gzip members one body may have: those of bgzip are 64 KiB long."""
+
+_OUTPUT_BYTES = 256 * 1024
+_STEP_BYTES = {"gzip": 1024, "deflate": 1024, "br": 4096, "zstd": 16 * 1024}
+"""How much is unpacked at once: short, so that what comes before damage is not lost with it."""
+_WINDOW_MAX_BYTES = 8 * 1024 * 1024
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
+_LINE_MAX_BYTES = 4096
+_PLAIN_START = re.compile(rb"\s{0,200}(?:<[!?A-Za-z]|[{\[]|%PDF-)")
+_MISNOMERS = {"x-gzip": "gzip", "x-deflate": "deflate", "x-br": "br", "brotli": "br"}
+_MAGICS = {"gzip": b"\x1f\x8b\x08", "zstd": b"\x28\xb5\x2f\xfd"}
+_CODED = frozenset({"gzip", "deflate", "br", "zstd"})
+
+
+class _TruncatedCodingError(Exception):
+    """The coded bytes end before the coding does."""
+
+
+class _NotCodedError(Exception):
+    """The bytes do not begin like the coding their header names."""
+
+    def __init__(self, layer: int) -> None:
+        super().__init__(layer)
+        self.layer = layer
+
+
+def list_codings(http: HttpHead) -> list[str]:
+    """The codings to undo in order, outermost first: `chunked`, `gzip`, `deflate`, `br`, `zstd`.
+
+    Names nobody knows (`identity`, `utf-8`, ...) are passed over: servers write all sorts of things.
+    """
+    named: list[str] = []
+    for header in ("transfer-encoding", "content-encoding"):
+        values = [value for name, value in http.headers if name.lower() == header]
+        names = [part.strip().lower() for value in values for part in value.split(",")]
+        known = [_MISNOMERS.get(name, name) for name in names]
+        allowed = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
+        named += [name for name in reversed(known) if name in allowed]
+    return named
+
+
+def list_unknown_codings(http: HttpHead) -> list[str]:
+    """Names of Content-Encoding that are neither a coding known here nor `identity`."""
+    values = [value for name, value in http.headers if name.lower() == "content-encoding"]
+    names = [part.strip().lower() for value in values for part in value.split(",")]
+    known = _CODED | _MISNOMERS.keys() | {"identity", ""}
+    return [name for name in names if name not in known]
+
+
+def is_packed(body: bytes) -> bool:
+    """Whether bytes begin like gzip or zstd."""
+    return body.startswith(tuple(_MAGICS.values()))
+
+
+def decode_body(
+    open_pieces: Callable[[], Pieces], codings: Sequence[str], *, body_max_bytes: int
+) -> bytes:
+    """The body with `codings` undone, outermost first.
+
+    `open_pieces` gives the coded body in pieces, anew at each call: it is asked again when a coding
+    turns out not to be there. Raises LimitError (TOO_LARGE, BOMB) and DamagedInputError (BAD_ENCODING).
+    """
+    layers = list(codings)
+    if len(layers) > CODINGS_MAX:
+        raise LimitError(
+            Reason.BOMB, f"the body is coded {len(layers)} times; {CODINGS_MAX} are undone at most"
+        )
+    while True:
+        try:
+            return _collect(_undo_layers(open_pieces(), layers), body_max_bytes)
+        except _NotCodedError as wrong:
+            del layers[wrong.layer]
+
+
+def decode_start(body: bytes, codings: Sequence[str], *, size_max: int, is_cut: bool) -> bytes:
+    """The first `size_max` bytes of a body with `codings` undone, outermost first.
+
+    A coded body that ends too early is corrupt (BAD_ENCODING), unless it `is_cut` as its reader wanted it.
+    Raises LimitError (BOMB) and DamagedInputError (BAD_ENCODING).
+    """
+    layers = list(codings)
+    if len(layers) > CODINGS_MAX:
+        raise LimitError(Reason.BOMB, f"the body is coded {len(layers)} times")
+    while True:
+        start = b""
+        try:
+            for piece in _undo_layers(iter((body,)), layers, is_whole=not is_cut):
+                start += piece[: size_max - len(start)]
+                if len(start) == size_max:
+                    break
+        except _NotCodedError as wrong:
+            del layers[wrong.layer]
+        else:
+            return start
+
+
+def _undo_layers(pieces: Pieces, layers: Sequence[str], *, is_whole: bool = False) -> Pieces:
+    for number, name in enumerate(layers):
+        if name == "chunked":
+            pieces = _unchunk(pieces, number)
+        else:
+            pieces = _decode_layer(pieces, name, number, is_whole=is_whole)
+    return pieces
+
+
+def _collect(pieces: Pieces, body_max_bytes: int) -> bytes:
+    body = io.BytesIO()
+    for piece in pieces:
+        if body.tell() + len(piece) > body_max_bytes:
+            raise LimitError(Reason.TOO_LARGE, f"the body is larger than {body_max_bytes} bytes")
+        body.write(piece)
+    return body.getvalue()
+
+
+class _PieceReader:
+    """Pieces read by lines and by lengths."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._buffer = b""
+        self._position = 0
+
+    def read_line(self) -> bytes:
+        """The next bytes to a line end, at most 4 KiB; without line end only there or at the end."""
+        while (
+            end := self._buffer.find(b"\n", self._position)
+        ) < 0 and self._count_ready() < _LINE_MAX_BYTES:
+            if not (piece := self._next_piece()):
+                break
+            self._buffer, self._position = self._buffer[self._position :] + piece, 0
+        stop = len(self._buffer) if end < 0 else end + 1
+        return self._take_bytes(min(stop - self._position, _LINE_MAX_BYTES))
+
+    def read_some(self, size_max: int) -> bytes:
+        """Between 1 and `size_max` bytes; b"" at the end."""
+        if not self._count_ready():
+            self._buffer, self._position = self._next_piece(), 0
+        return self._take_bytes(min(size_max, self._count_ready()))
+
+    def _next_piece(self) -> bytes:
+        """The next piece that is not empty; b"" at the end."""
+        return next(filter(None, self._pieces), b"")
+
+    def _count_ready(self) -> int:
+        return len(self._buffer) - self._position
+
+    def _take_bytes(self, size_bytes: int) -> bytes:
+        self._position += size_bytes
+        return self._buffer[self._position - size_bytes : self._position]
+
+
+def _unchunk(pieces: Pieces, layer: int) -> Pieces:
+    """Undo `chunked`. A body that does not begin with a chunk is none; a missing end is no fault."""
+    feed = _PieceReader(pieces)
+    first = True
+    while line := feed.read_line():
+        size = _CHUNK_SIZE.fullmatch(line)
+        if size is None:
+            if first:
+                raise _NotCodedError(layer)
+            if line in (b"\r\n", b"\n"):
+                continue
+            if not line.endswith(b"\n") and len(line) < _LINE_MAX_BYTES:
+                return
+            raise DamagedInputError(
+                Reason.BAD_ENCODING, f"a chunk of the body has no size but {line[:20]!r}"
+            )
+        first = False
+        left = int(size.group(1), 16)
+        if left == 0:
+            return
+        while left > 0:
+            if not (data := feed.read_some(left)):
+                return
+            left -= len(data)
+            yield data
+
+
+def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
+    """The same bytes in pieces of one length, the last one shorter, whatever pieces they come in."""
+    kept: list[bytes] = []
+    kept_bytes = 0
+    for piece in filter(None, pieces):
+        if kept_bytes + len(piece) < step_bytes:
+            kept.append(piece)
+            kept_bytes += len(piece)
+            continue
+        at = step_bytes - kept_bytes
+        yield b"".join([*kept, piece[:at]])
+        last = at + (len(piece) - at) // step_bytes * step_bytes
+        for start in range(at, last, step_bytes):
+            yield piece[start : start + step_bytes]
+        kept, kept_bytes = [piece[last:]], len(piece) - last
+    if kept_bytes:
+        yield b"".join(kept)
+
+
+class _CountedPieces:
+    """Pieces, how many bytes of them were taken, and their first 64 bytes."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self.read_bytes = 0
+        self.start = b""
+
+    def __iter__(self) -> _CountedPieces:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = next(self._pieces)
+        self.read_bytes += len(piece)
+        if len(self.start) < 64:
+            self.start = (self.start + piece)[:64]
+        return piece
+
+
+def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
+    """Undo one compression, at most 200:1 beyond the first MiB; an early end is a fault if it `is_whole`."""
+    counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
+    made_bytes = 0
+    try:
+        for piece in _UNPACKERS[name](counted):
+            made_bytes += len(piece)
+            if made_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * counted.read_bytes:
+                raise LimitError(
+                    Reason.BOMB,
+                    f"{counted.read_bytes} bytes of {name} unpack to more than {made_bytes}",
+                )
+            if piece:
+                yield piece
+    except _TruncatedCodingError as cut:
+        if made_bytes == 0 and counted.read_bytes > 0:
+            raise _build_fault(
+                counted, name, layer, made_bytes, "it ends before its first byte"
+            ) from cut
+        if is_whole and made_bytes:
+            told = f"the body's {name} coding ends too early"
+            raise DamagedInputError(Reason.BAD_ENCODING, told) from cut
+    except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
+        raise _build_fault(counted, name, layer, made_bytes, str(fault)) from fault
+
+
+def _build_fault(
+    pieces: _CountedPieces, name: str, layer: int, output_bytes: int, noun: str
+) -> Exception:
+    """What a fault means: the coding was never there, or it is corrupt."""
+    magic = _MAGICS.get(name)
+    if magic is None:
+        is_coded = output_bytes > 0 and not _PLAIN_START.match(pieces.start)
+    else:
+        is_coded = pieces.start.startswith(magic)
+    if not is_coded:
+        return _NotCodedError(layer)
+    return DamagedInputError(Reason.BAD_ENCODING, f"the body's {name} coding is corrupt: {noun}")
+
+
+def _decode_gzip(pieces: Pieces) -> Pieces:
+    """One gzip member after the other; what follows the last is passed over, as browsers do."""
+    return _inflate(pieces, 31)
+
+
+def _decode_deflate(pieces: Pieces) -> Pieces:
+    """Both meanings of `deflate`: zlib as the standard says, raw as some servers send it."""
+    head = b""
+    while len(head) < 2 and (piece := next(pieces, b"")):
+        head += piece
+    is_zlib = len(head) >= 2 and head[0] & 15 == 8 and (head[0] << 8 | head[1]) % 31 == 0
+    return _inflate(itertools.chain([head], pieces), 15 if is_zlib else -15)
+
+
+def _inflate(pieces: Pieces, wbits: int) -> Pieces:
+    """Undo zlib's coding; with `wbits` 31 every member, which may begin and end anywhere in the pieces."""
+    inflate: zlib._Decompress | None = zlib.decompressobj(wbits)
+    members = 1
+    between = b""
+    for piece in pieces:
+        data = between + piece
+        between = b""
+        while data:
+            if inflate is None:
+                magic = _MAGICS["gzip"]
+                if len(data) < len(magic):
+                    between = data
+                    break
+                if wbits != 31 or not data.startswith(magic):
+                    return
+                members += 1
+                if members > MEMBERS_MAX:
+                    raise LimitError(Reason.BOMB, f"the body has over {MEMBERS_MAX} gzip members")
+                inflate = zlib.decompressobj(wbits)
+            yield inflate.decompress(data, _OUTPUT_BYTES)
+            if inflate.eof:
+                data, inflate = inflate.unused_data, None
+            else:
+                data = inflate.unconsumed_tail
+    if inflate is not None:
+        yield inflate.flush()
+        raise _TruncatedCodingError
+
+
+def _decode_brotli(pieces: Pieces) -> Pieces:
+    unpacker = brotli.Decompressor()
+    for piece in pieces:
+        made = unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
+        # It says that it can accept more while it still holds back what went beyond the limit.
+        while made or not unpacker.can_accept_more_data():
+            yield made
+            if unpacker.is_finished():
+                return
+            made = unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
+        if unpacker.is_finished():
+            return
+    raise _TruncatedCodingError
+
+
+class _PieceStream:
+    """Pieces as the stream that zstandard wants to read."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._feed = _PieceReader(pieces)
+        self.start = b""
+
+    def read(self, size: int) -> bytes:
+        piece = self._feed.read_some(size)
+        if len(self.start) < 64:
+            self.start = (self.start + piece)[:64]
+        return piece
+
+
+def _decode_zstd(pieces: Pieces) -> Pieces:
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX_BYTES)
+    readable = _PieceStream(pieces)
+    reader = unpacker.stream_reader(cast(IO[bytes], readable), read_across_frames=True)
+    made = False
+    while piece := reader.read(_OUTPUT_BYTES):
+        made = True
+        yield piece
+    if not made and not _is_empty_frame(readable.start):
+        raise _TruncatedCodingError
+
+
+def _is_empty_frame(data: bytes) -> bool:
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX_BYTES).decompressobj()
+    unpacker.decompress(data)
+    return unpacker.eof
+
+
+_UNPACKERS: dict[str, Callable[[Pieces], Pieces]] = {
+    "gzip": _decode_gzip,
+    "deflate": _decode_deflate,
+    "br": _decode_brotli,
+    "zstd": _decode_zstd,
+}

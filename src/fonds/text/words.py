@@ -1,0 +1,135 @@
+"""What counts as one word, for indexing, for searching and for marking what was found.
+
+Case and accents are folded away; `C++` and `C#` are words other than `C`. Scripts written without
+spaces, and Hangul, whose words carry their particles, give one word a character, so that any part of a
+text can be found as a phrase.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+SCANNED_MAX_CHARS = 2_000_000
+"""So many characters of a text are looked through for the words of a search."""
+SPACELESS = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3007),  # ideographic iteration mark, closing mark, zero
+    (0x3041, 0x30FF),  # Hiragana, Katakana
+    (0x3100, 0x312F),  # Bopomofo
+    (0x31F0, 0x31FF),  # Katakana for Ainu
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),  # Han
+    (0xAC00, 0xD7AF),  # Hangul syllables
+    (0x20000, 0x3FFFF),  # Han, rare
+)
+INVISIBLE = frozenset("\u00ad\u0640\u200c\u200d\u2060\ufeff")
+POINTS = (
+    (0x0300, 0x036F),  # combining accents
+    (0x0591, 0x05C7),  # Hebrew
+    (0x0610, 0x061A),  # Arabic
+    (0x064B, 0x065F),  # Arabic
+    (0x0670, 0x0670),  # Arabic
+    (0xFE00, 0xFE0F),  # variation selectors
+)
+_SIGNED = re.compile(r"(?<![\w+#])(?:[A-Za-z]+\+\+|[A-Za-z]#)(?![\w+#])")
+"""Names that end in signs, as programming languages have them: the signs are a part of the word."""
+_SIGNS = {"+": "\ufdd0", "#": "\ufdd1"}
+_SIGN_PLACEHOLDERS = str.maketrans(_SIGNS)
+# Letters that Unicode does not take apart, though people type them without their stroke.
+STROKES = {
+    "æ": "ae",
+    "œ": "oe",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "þ": "th",
+    "ł": "l",
+    "ħ": "h",
+    "ŧ": "t",
+    "ı": "i",
+}
+
+
+class _FoldingTable(dict[int, str]):
+    """Character code to what it becomes, filled as characters are met; unassigned codes are not kept."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _fold_character(chr(code))
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
+            self[code] = folded
+        return folded
+
+
+class _WrittenTable(dict[int, str]):
+    """Character code to its lower case where it is part of a word, else to what it folds to."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _TABLE[code]
+        kept = folded if not folded or " " in folded else chr(code).lower()
+        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
+            self[code] = kept
+        return kept
+
+
+def fold_text(text: str) -> str:
+    """The words of `text`, lower case and without accents, with one or more spaces between them."""
+    return _neutralize_signs(compose_text(text)).translate(_TABLE)
+
+
+def normalize_text(text: str) -> str:
+    """The same words as `fold_text` finds, in the same order, lower case and with their accents."""
+    return _neutralize_signs(compose_text(text)).translate(_WRITTEN)
+
+
+def split_words(text: str) -> list[str]:
+    """The words of `text` in order, folded."""
+    return fold_text(text).split()
+
+
+def compose_text(text: str) -> str:
+    """`text` in Unicode NFC, which is what `fold_text` works on."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def measure_folded_length(character: str) -> int:
+    """How many characters `fold_text` makes of one character of a composed text."""
+    return len(_TABLE[ord(character)])
+
+
+def is_spaceless(character: str) -> bool:
+    """Whether the character is a word by itself."""
+    return _is_within(ord(character), SPACELESS)
+
+
+def _fold_character(character: str) -> str:
+    bare = "".join(
+        part
+        for part in unicodedata.normalize("NFKD", character.casefold()).casefold()
+        if part not in INVISIBLE and not _is_within(ord(part), POINTS)
+    )
+    plain = unicodedata.normalize("NFC", "".join(STROKES.get(part, part) for part in bare))
+    return "".join(_to_word_part(part) for part in plain)
+
+
+def _to_word_part(character: str) -> str:
+    if unicodedata.category(character)[0] not in "LMN":
+        return " "
+    return f" {character} " if is_spaceless(character) else character
+
+
+def _neutralize_signs(text: str) -> str:
+    """The same number of characters; signs that belong to a word stand for themselves no more."""
+    if "++" not in text and "#" not in text:
+        return text
+    return _SIGNED.sub(lambda found: found[0].translate(_SIGN_PLACEHOLDERS), text)
+
+
+def _is_within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= code <= last for first, last in ranges)
+
+
+_TABLE = _FoldingTable({ord(mark): sign for sign, mark in _SIGNS.items()})
+_WRITTEN = _WrittenTable(_TABLE)

@@ -1,0 +1,123 @@
+"""XML of others as a tree or a stream of elements: no entities, no DTDs, no network, no recovery unasked.
+
+Source: XML 1.0, section 4 (entities). What declares entities is refused before it is parsed.
+Bound: linear in the bytes, which the caller limits; depth is libxml2's 256.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+from lxml import etree
+
+from fonds.model.disposition import Reason
+from fonds.model.errors import DamagedInputError
+
+HEAD_BYTES = 64 * 1024
+XLINK_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+
+_ENCODED = re.compile(rb"<\?xml[^>]{0,200}\sencoding\s{0,20}=")
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+
+
+def has_entities(body: bytes) -> bool:
+    """Whether a document declares entities of its own, in any of the encodings of one or two bytes."""
+    return b"<!entity" in body.replace(b"\x00", b"").lower()
+
+
+def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
+    """The root of a document that is well-formed. `charset` is what its server said: it counts where the
+    document itself says nothing. Raises DamagedInputError for any other document."""
+    refuse_entities(body)
+    try:
+        parser = _create_parser(None if _declares_encoding(body) else charset)
+        root = etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, LookupError, ValueError) as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not well-formed: {error}") from error
+    if root is None:
+        raise DamagedInputError(Reason.BAD_LISTING, "an empty document")
+    return root
+
+
+def refuse_entities(body: bytes) -> None:
+    """Raises DamagedInputError for a document that declares entities."""
+    if has_entities(body):
+        raise DamagedInputError(Reason.BAD_LISTING, "it declares entities of its own")
+
+
+def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:
+    """Elements of a document as they end; each is emptied when the next is asked for, and what was empty is
+    taken off. `repair` passes over what is not well-formed. Raises DamagedInputError."""
+    refuse_entities(body)
+    walk = etree.iterparse(
+        io.BytesIO(body),
+        events=("end",),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=repair,
+    )
+    try:
+        for _, element in walk:
+            yield element
+    except etree.XMLSyntaxError as error:
+        raise DamagedInputError(Reason.BAD_LISTING, f"not well-formed: {error}") from error
+
+
+def free_element(element: etree._Element) -> None:
+    """Give back the memory of an element that was read, and of those before it."""
+    element.clear(keep_tail=False)
+    parent = element.getparent()
+    if parent is not None:
+        while element.getprevious() is not None:
+            del parent[0]
+
+
+def get_local_name(element: etree._Element) -> str:
+    """Its name without its namespace, in lower case; the namespace may itself hold a brace."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def get_namespace(element: etree._Element) -> str:
+    """Its namespace; "" for none."""
+    return element.tag[1:].rpartition("}")[0] if isinstance(element.tag, str) else ""
+
+
+def get_text(element: etree._Element | None) -> str:
+    """All the text within an element."""
+    return "" if element is None else "".join(element.itertext())
+
+
+def find_root_name(body: bytes) -> str:
+    """The name of a document's first element, without its prefix, in lower case; "" for none."""
+    head = body[:HEAD_BYTES].replace(b"\x00", b"")
+    found = _ROOT.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n"))
+    return found[1].decode("ascii").lower() if found else ""
+
+
+_ROOT = re.compile(
+    rb"(?:<\?[^>]{0,2000}\?>\s*|<!--(?:(?!-->).){0,20000}-->\s*|<!doctype[^\[>]{0,2000}(?:\[[^\]]{0,20000}\]\s*)?>\s*)"
+    rb"{0,20}<(?:[A-Za-z_][\w.-]{0,100}:)?([A-Za-z_][\w.-]{0,100})",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _declares_encoding(body: bytes) -> bool:
+    return body.startswith(_BOMS) or _ENCODED.search(body[:300]) is not None
+
+
+def _create_parser(charset: str | None) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding=charset,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )

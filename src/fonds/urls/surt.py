@@ -1,0 +1,172 @@
+"""SURT keys: a URL turned round so that sorting brings together what belongs together.
+
+Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
+What is done to a URL is what the writers of such indexes do, so that our keys are found among theirs.
+Bound: linear in the URL; escapes are undone ten times over at most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from hashlib import sha1
+
+from fonds.urls.parts import UrlParts, split_address
+
+NONE = "-"
+"""The key of no URL at all, as CDX files write it."""
+
+LOOKUP_MAX_CHARS = 400
+"""Databases limit what an index may hold of one text."""
+_KEY_MAX_CHARS = LOOKUP_MAX_CHARS - 41
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_AS_THEY_ARE = frozenset(
+    {
+        "filedesc",
+        "warcinfo",
+        "dns",
+        "urn",
+        "mailto",
+        "data",
+        "about",
+        "javascript",
+        "cid",
+        "blob",
+        "whois",
+    }
+)
+_KEEP_FRAGMENTS = frozenset({"file", "s3"})
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_WWW = re.compile(r"www[0-9]*\.")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ESCAPED_BYTES = re.compile(rb"[\x00-\x20\x7f-\xff#%]")
+_UNESCAPE_PASSES_MAX = 10
+
+_PATH_SESSIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r";jsessionid=[0-9a-z]{32}(?:[.!:][\w.!:-]*+)?(?![0-9a-z])",
+        r"(?<=/)\((?:[a-z]\([0-9a-z]{24}\))+\)/(?=[^?]{1,500}\.aspx)",
+        r"(?<=/)\([0-9a-z]{24}\)/(?=[^?]{1,500}\.aspx)",
+    )
+)
+_QUERY_SESSIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}(?:&|$)",
+        r"aspsessionid[a-z]{8}=[a-z]{24}(?:&|$)",
+        r"cfid=[^&]{1,200}&cftoken=[^&]{1,200}(?:&|$)",
+    )
+)
+
+
+def build_surt(url: str) -> str:
+    """The key of a URL: `org,example)/path?query`, lower case, without scheme.
+
+    `www`, default ports, user names, session ids, trailing slashes and fragments are dropped, query
+    parameters sorted, escapes normalised. IPv4 addresses are turned round as names are, because other
+    tools' indexes have them so. A URL without scheme is taken for HTTP; `dns:`, `urn:` and others
+    without an authority stay as they are, but for `file:/path`. Fragments of `file:` and `s3:` URLs stay:
+    they name a member of a ZIP, or are part of an object's key. "-" for an empty URL. Never raises.
+    """
+    bare = re.sub(r"[\r\n\t]", "", url.strip())
+    if not bare:
+        return NONE
+    scheme_match = _SCHEME.match(bare)
+    scheme = scheme_match.group(1).lower() if scheme_match else "http"
+    if scheme in _AS_THEY_ARE:
+        return bare
+    if bare[:8].lower() == "file:///":
+        named, hash_sign, fragment = bare[7:].partition("#")
+        path, _, query = named.partition("?")
+        return f"file:{_normalize_path(path)}{_normalize_query(query)}{hash_sign}{fragment}"
+    if scheme_match and _is_host_and_port(bare, scheme_match.end()):
+        scheme, rest = "http", bare
+    else:
+        rest = bare[scheme_match.end() :] if scheme_match else bare
+    parts = split_address("//" + rest.lstrip("/"))
+    fragment = f"#{parts.fragment}" if parts.fragment and scheme in _KEEP_FRAGMENTS else ""
+    path, query = _normalize_path(parts.path), _normalize_query(parts.query or "")
+    return f"{_reverse_host(parts, scheme)}){path}{query}{fragment}"
+
+
+def lookup_key(key: str) -> str:
+    """A SURT as indexes of databases hold it: the same, or of a longer one its beginning, `~` and its SHA-1.
+
+    One each for every SURT, and in their order but for those that begin with the same 359 characters.
+    """
+    if len(key) <= LOOKUP_MAX_CHARS:
+        return key
+    digest = sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (a key, not a seal)
+    return f"{key[:_KEY_MAX_CHARS]}~{digest}"
+
+
+def lookup_prefix(prefix: str) -> str:
+    """What the lookup keys of all SURTs begin with that begin so."""
+    return prefix[:_KEY_MAX_CHARS]
+
+
+def _is_host_and_port(url: str, colon_end: int) -> bool:
+    """Whether what looks like a scheme is a host before its port: `example.org:8080/`."""
+    return bool(re.match(r"[0-9]{1,5}(?:[/?#]|$)", url[colon_end:])) and "." in url[:colon_end]
+
+
+def _reverse_host(parts: UrlParts, scheme: str) -> str:
+    host, port = parts.host, parts.port
+    host = _encode_host(_unescape(host.encode("utf-8", "replace")).decode("utf-8", "replace"))
+    host = re.sub(r"\.{2,}", ".", host).strip(".")
+    host = _WWW.sub("", host, count=1) if _WWW.match(host) else host
+    tail = f":{port}" if port and port != _DEFAULT_PORTS.get(scheme) else ""
+    if host.startswith("["):
+        return host.strip("[]") + tail
+    return ",".join(reversed(host.split("."))) + tail
+
+
+def _encode_host(host: str) -> str:
+    ascii_host = host.lower().encode("utf-8", "replace")
+    if not ascii_host.isascii():
+        with contextlib.suppress(UnicodeError):
+            ascii_host = host.encode("idna")
+    return _escape(ascii_host).decode("ascii").lower()
+
+
+def _normalize_path(path: str) -> str:
+    # Session ids go before escapes are undone: indexes keep those that were escaped.
+    for session in _PATH_SESSIONS:
+        path = session.sub("", path)
+    raw = _unescape(path.encode("utf-8", "replace"))
+    parts: list[bytes] = []
+    for part in raw.split(b"/"):
+        if part == b"..":
+            del parts[-1:]
+        elif part not in (b"", b"."):
+            parts.append(part)
+    trailing = b"/" if parts and raw.endswith((b"/", b"/.", b"/..")) else b""
+    escaped = _escape(b"/" + b"/".join(parts) + trailing).decode("ascii").lower()
+    return escaped[:-1] if len(escaped) > 1 and escaped.endswith("/") else escaped
+
+
+def _normalize_query(query: str) -> str:
+    for session in _QUERY_SESSIONS:
+        query = session.sub("", query)
+    escaped = _escape(_unescape(query.encode("utf-8", "replace"))).decode("ascii").lower()
+    if not escaped:
+        return ""
+    # An empty parameter sorts first: `a=1&` gives `?&a=1`, as it does in the indexes out there.
+    return "?" + "&".join(sorted(escaped.split("&"), key=lambda item: item.split("=", 1)))
+
+
+def _unescape(data: bytes) -> bytes:
+    """Undo percent-escapes until none is left, at most ten times over."""
+    for _ in range(_UNESCAPE_PASSES_MAX):
+        plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
+        if plain == data:
+            break
+        data = plain
+    return data
+
+
+def _escape(data: bytes) -> bytes:
+    """Escape what cannot stand in a key: controls, blanks, `#`, `%` and everything beyond ASCII."""
+    return _ESCAPED_BYTES.sub(lambda match: b"%%%02x" % match.group()[0], data)

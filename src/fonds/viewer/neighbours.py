@@ -1,0 +1,83 @@
+"""Documents that stand beside another: of the same domain and nearly the same day.
+
+Bound: two questions to the index, of six documents each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from fonds.model.document import DateKind, DateOf, IndexDocument, SearchQuery
+from fonds.ports import Index
+
+NEIGHBOURS_MAX = 5
+WINDOW_DAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AroundDay:
+    """Others of a document's domain whose day is at most 3 days before or behind its own: `documents` are the
+    nearest, `total` counts all. The day is that of publication, of captures where that is not known;
+    `date_kind` says of the first kind what it is the day of. `first` and `last` are the days meant."""
+
+    domain: str
+    dates: DateOf
+    date_kind: DateKind | None
+    day: date
+    first: date
+    last: date
+    total: int
+    documents: Sequence[IndexDocument]
+
+
+def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
+    """None for a document without a domain, or without any day."""
+    dates = DateOf.PUBLISHED if document.publication_date else DateOf.CAPTURED
+    day = document.get_day(dates)
+    if day is None or not document.canonical_domain:
+        return None
+    first, next_day, last = (_shift_day(day, n) for n in (-WINDOW_DAYS, 1, WINDOW_DAYS))
+    until = _build_query(document, dates, first, day, "newest")
+    since = _build_query(document, dates, next_day, last, "oldest")
+    found = [index.search(one) for one in (until, since) if one.date_from != day or one is until]
+    others = [hit.document for one in found for hit in one.hits if hit.document.id != document.id]
+    return AroundDay(
+        domain=document.canonical_domain,
+        dates=dates,
+        date_kind=document.date_kind if dates is DateOf.PUBLISHED else None,
+        day=day,
+        first=first,
+        last=last,
+        total=max(sum(one.total for one in found) - 1, len(others)),
+        documents=sorted(others, key=lambda one: _distance_key(one, dates, day))[:NEIGHBOURS_MAX],
+    )
+
+
+def _build_query(
+    document: IndexDocument, dates: DateOf, first: date, last: date, sort: str
+) -> SearchQuery:
+    return SearchQuery(
+        domains=[document.canonical_domain],
+        date_from=first,
+        date_to=last,
+        dates=dates,
+        sort=sort,
+        count_max=NEIGHBOURS_MAX + 1,
+        facet_values_max=0,
+        with_snippets=False,
+        with_notes=False,
+    )
+
+
+def _distance_key(document: IndexDocument, dates: DateOf, day: date) -> tuple[int, str]:
+    """How many days lie between; of those equally near the first by id."""
+    own = document.get_day(dates) or day
+    return abs(own.toordinal() - day.toordinal()), document.id
+
+
+def _shift_day(day: date, days: int) -> date:
+    """So many days later, within what a date can be."""
+    moved = min(max(day.toordinal() + days, 1), date.max.toordinal())
+    return date.fromordinal(moved)

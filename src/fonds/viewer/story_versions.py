@@ -1,0 +1,189 @@
+"""A story as people read it: who wrote it, of which day it is, its versions, and what changed between two.
+
+Bound: of a story's versions the 200 captured last are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fonds.derivatives.documents import decode_blob_text
+from fonds.derivatives.story import list_authors
+from fonds.model.keys import build_text_blob_key
+from fonds.model.rows import StoryMetaRow, TextSketchRow
+from fonds.ports import Records, Stores
+from fonds.viewer.word_diff import DiffKind, DiffSpan, WordDiff, diff_words
+
+VERSIONS_MAX = 200
+
+
+class VersionDifference(StrEnum):
+    """How a version stands to another; `unknown` where what is kept of a text is missing."""
+
+    SAME_BYTES = "same-bytes"
+    SAME_TEXT = "same-text"
+    CHANGED_TEXT = "changed-text"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StoryHead:
+    """What stands above a story: names as the page has them, the day it says it was published on (ISO 8601),
+    the 14 digits of its capture, its site, and the extractor that read it."""
+
+    story_id: str
+    title: str | None
+    byline: str | None
+    published: str | None
+    captured: str
+    site: str
+    extractor: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoryVersion:
+    """One version of a story; `difference` to the one captured before it, None for the first
+    shown."""
+
+    sha1hex: str
+    captured: str
+    title: str | None
+    difference: VersionDifference | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoryVersions:
+    """The versions captured last, the oldest of them first; `total` counts all."""
+
+    shown: Sequence[StoryVersion]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoryPart:
+    """One part of a story in both versions: `title`, `byline`, `published` or `text`."""
+
+    name: str
+    is_changed: bool
+    diff: WordDiff
+
+
+def load_story_head(records: Records, sha1hex: str) -> StoryHead | None:
+    """None for a file that is no story."""
+    row = next(iter(records.get(StoryMetaRow, [sha1hex])), None)
+    return _build_head(row) if row is not None else None
+
+
+def load_versions(records: Records, story_id: str) -> StoryVersions:
+    """The versions of a story."""
+    where = {"story_id": story_id}
+    order = ("-captured", "-sha1hex")
+    rows = list(records.find(StoryMetaRow, where, order=order, count_max=VERSIONS_MAX))[::-1]
+    keys = [row.sha1hex for row in rows]
+    hashes = {row.sha1hex: row.text_sha256hex for row in records.get(TextSketchRow, keys)}
+    shown: list[StoryVersion] = []
+    for row in rows:
+        told = _compare_hashes(hashes, shown[-1].sha1hex, row.sha1hex) if shown else None
+        shown.append(StoryVersion(row.sha1hex, row.captured, row.article_title, told))
+    return StoryVersions(shown, records.count(StoryMetaRow, (), where)[()])
+
+
+def compare_two_versions(records: Records, previous: str, after: str) -> VersionDifference:
+    """How two versions stand to each other, by their SHA-1s."""
+    rows = records.get(TextSketchRow, [previous, after])
+    return _compare_hashes({row.sha1hex: row.text_sha256hex for row in rows}, previous, after)
+
+
+def list_changed_parts(stores: Stores, previous: str, after: str) -> list[StoryPart]:
+    """The parts of two versions held against each other."""
+    texts = [_load_parts(stores, sha1hex) for sha1hex in (previous, after)]
+    return [
+        StoryPart(
+            name, texts[0][name] != texts[1][name], diff_words(texts[0][name], texts[1][name])
+        )
+        for name in texts[0]
+    ]
+
+
+def _load_parts(stores: Stores, sha1hex: str) -> dict[str, str]:
+    head = load_story_head(stores.records, sha1hex)
+    blob = stores.blobs.get(build_text_blob_key(sha1hex))
+    return {
+        "title": (head.title if head else None) or "",
+        "byline": (head.byline if head else None) or "",
+        "published": (head.published if head else None) or "",
+        "text": decode_blob_text(blob),
+    }
+
+
+def _build_head(row: StoryMetaRow) -> StoryHead:
+    return StoryHead(
+        story_id=row.story_id,
+        title=row.article_title,
+        byline=", ".join(list_authors(row)) or None,
+        published=row.publication_date,
+        captured=row.captured,
+        site=row.canonical_domain,
+        extractor=row.extractor,
+    )
+
+
+def _compare_hashes(hashes: dict[str, str], previous: str, after: str) -> VersionDifference:
+    if previous == after:
+        return VersionDifference.SAME_BYTES
+    if previous not in hashes or after not in hashes:
+        return VersionDifference.UNKNOWN
+    return (
+        VersionDifference.SAME_TEXT
+        if hashes[previous] == hashes[after]
+        else VersionDifference.CHANGED_TEXT
+    )
+
+
+# Two texts beside each other, paragraph by paragraph, as far as the same paragraphs end in both.
+
+
+GAP = "\n\n"
+
+
+@dataclass(slots=True)
+class AlignedPair:
+    """What stands beside each other: `before` without what was added, `after` without what was removed.
+    `omitted_words` counts the words of a pair that is not shown, 0 for one that is.
+    """
+
+    before: list[DiffSpan] = field(default_factory=list)
+    after: list[DiffSpan] = field(default_factory=list)
+    omitted_words: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing stands on either side."""
+        return not (self.before or self.after or self.omitted_words)
+
+
+def align_stretches(stretches: Sequence[DiffSpan]) -> list[AlignedPair]:
+    """The pairs of a difference; each ends where a gap between paragraphs is in both texts."""
+    pairs = [AlignedPair()]
+    for one in stretches:
+        if one.kind is DiffKind.LEFT_OUT:
+            pairs += [AlignedPair(omitted_words=one.words), AlignedPair()]
+        elif one.kind is DiffKind.ADDED:
+            pairs[-1].after.append(one)
+        elif one.kind is DiffKind.REMOVED:
+            pairs[-1].before.append(one)
+        else:
+            _add_same(pairs, one)
+    return [pair for pair in pairs if not pair.is_empty]
+
+
+def _add_same(pairs: list[AlignedPair], span: DiffSpan) -> None:
+    for number, text in enumerate(span.text.split(GAP)):
+        if number:
+            pairs.append(AlignedPair())
+        if text:
+            part = DiffSpan(DiffKind.SAME, text, len(text.split()))
+            pairs[-1].before.append(part)
+            pairs[-1].after.append(part)

@@ -1,0 +1,210 @@
+"""Documents as they are sent: one, a list, `{"bulk": […]}` or one a line; what is none is told by its place.
+
+Bound: a body has at most 32 MiB (`serving/lanes.py`) and 10,000 documents; a document has no depth. All of a
+body is judged before any of it is put.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from starlette.requests import Request
+
+from fonds.grouping.configuration import (
+    ALGORITHMS,
+    CLUSTERS_MAX,
+    ENCODERS,
+    FILTER_FIELDS,
+    FILTERS_MAX,
+    GRANULARITIES_MAX,
+    Configuration,
+)
+from fonds.grouping.document import Document, validate_document
+from fonds.grouping.names import ID_MAX_CHARS
+from fonds.grouping.stored.dense_vectors import NUMBERS_MAX
+from fonds.model.encoding import EXACT_MAX, prepare_type
+from fonds.model.errors import LimitError
+from fonds.web.serving.concurrency import LINES, get_media_type
+from fonds.web.serving.json_requests import decode_body, takes
+from fonds.web.serving.problems import RefusedError
+
+DOCUMENTS_MAX = 10_000
+Time = Annotated[int, msgspec.Meta(ge=0, le=EXACT_MAX)]
+Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
+
+
+class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A document as an application sends it: `id` is its own, a number is taken as its digits. `text` is
+    grouped, `title` and `url` are shown; `language` has two letters; `time` is in seconds since 1970;
+    `vector` is what a language model of the application's own makes of it."""
+
+    id: str | int
+    text: str
+    title: str = ""
+    url: str = ""
+    language: str = ""
+    time: Time | None = None
+    vector: Numbers = []
+
+
+class DocumentAtIdIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A document whose id stands in the address, and may be repeated here."""
+
+    text: str
+    id: str | int | None = None
+    title: str = ""
+    url: str = ""
+    language: str = ""
+    time: Time | None = None
+    vector: Numbers = []
+
+
+class _BulkIn(msgspec.Struct, forbid_unknown_fields=True):
+    bulk: list[DocumentIn]
+
+
+class _BulkProbe(msgspec.Struct):
+    bulk: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def parse_documents(body: bytes, request: Request) -> list[Document]:
+    """The documents of a body. Raises RefusedError 400 or 413 that names the place."""
+    if get_media_type(request.headers) in LINES:
+        return _parse_lines(body)
+    begun = body.lstrip()[:1]
+    if begun == b"[":
+        return _build_documents(decode_body(body, list[DocumentIn]), "")
+    if begun == b"{" and _has_bulk(body):
+        return _build_documents(decode_body(body, _BulkIn).bulk, "/bulk")
+    return [_build_valid_document(decode_body(body, DocumentIn), "")]
+
+
+def parse_document(body: bytes, document_id: str) -> Document:
+    """The document of a body whose id stands in the address. Raises RefusedError."""
+    sent = decode_body(body, DocumentAtIdIn)
+    if sent.id is not None and str(sent.id) != document_id:
+        said = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
+        raise RefusedError(400, said, pointer="/id")
+    return _check_document(_build_document(sent, document_id), "")
+
+
+def _has_bulk(body: bytes) -> bool:
+    """Whether an object has the member `bulk`; nothing else of it is looked at."""
+    try:
+        return msgspec.json.decode(body, type=prepare_type(_BulkProbe)).bulk is not msgspec.UNSET
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _build_documents(documents_in: list[DocumentIn], pointer: str) -> list[Document]:
+    _check_count(len(documents_in), pointer)
+    return [_build_valid_document(one, f"{pointer}/{at}") for at, one in enumerate(documents_in)]
+
+
+def _parse_lines(body: bytes) -> list[Document]:
+    found = []
+    for number, line in enumerate(body.split(b"\n"), 1):
+        if line.strip():
+            sent = decode_body(line, DocumentIn, number)
+            found.append(_build_valid_document(sent, "", number))
+            _check_count(len(found), "")
+    if not found:
+        raise RefusedError(400, "There is no document in the body.", pointer="")
+    return found
+
+
+def _build_valid_document(
+    document_in: DocumentIn, pointer: str, line: int | None = None
+) -> Document:
+    return _check_document(_build_document(document_in, str(document_in.id)), pointer, line)
+
+
+def _build_document(sent: DocumentIn | DocumentAtIdIn, document_id: str) -> Document:
+    vector = tuple(sent.vector)
+    return Document(document_id, sent.text, sent.title, sent.url, sent.language, sent.time, vector)
+
+
+def _check_document(document: Document, pointer: str, line: int | None = None) -> Document:
+    try:
+        return validate_document(document)
+    except LimitError as error:
+        raise RefusedError(413, f"{error}.", pointer=f"{pointer}/text", line=line) from error
+    except ValueError as error:
+        raise RefusedError(400, f"{error}.", pointer=pointer, line=line) from error
+
+
+def _check_count(count: int, pointer: str) -> None:
+    if count > DOCUMENTS_MAX:
+        said = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
+        raise RefusedError(413, said, pointer=pointer)
+
+
+# What bodies look like, for the description of the API: made of the types that read them.
+
+
+def _build_schema(kind: type) -> dict[str, Any]:
+    """The schema of a type of its own, with nothing referred to."""
+    (_,), components = msgspec.json.schema_components([kind], ref_template="{name}")
+    found: dict[str, Any] = components[kind.__name__]
+    return found
+
+
+_SENT = _build_schema(DocumentIn)
+_SENT["properties"]["id"] = {
+    "anyOf": [
+        {"type": "string", "minLength": 1, "maxLength": ID_MAX_CHARS},
+        {"type": "integer"},
+    ]
+}
+_DOCUMENT_LIST_SCHEMA = {
+    "type": "array",
+    "items": _SENT,
+    "description": f"{DOCUMENTS_MAX:,} at most, else 413",
+}
+_BULK = {
+    "type": "object",
+    "properties": {"bulk": _DOCUMENT_LIST_SCHEMA},
+    "required": ["bulk"],
+    "additionalProperties": False,
+}
+DOCUMENTS = takes(
+    {"anyOf": [_SENT, _BULK, _DOCUMENT_LIST_SCHEMA]},
+    {"id": "17", "text": "The river floods the old town"},
+    lines=True,
+)
+DOCUMENT = takes(_build_schema(DocumentAtIdIn), {"text": "The river floods the old town"})
+PARAMETERS = _build_schema(Configuration)
+_CLUSTERS_SCHEMA = {"minimum": 1, "maximum": CLUSTERS_MAX}
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "algorithm": {"type": "string", "enum": list(ALGORITHMS)},
+    "clusters": {"type": ["integer", "null"], **_CLUSTERS_SCHEMA},
+    "clusters_max": {"type": "integer", **_CLUSTERS_SCHEMA},
+    "granularities": {
+        "type": "array",
+        "items": {"type": "integer", **_CLUSTERS_SCHEMA},
+        "maxItems": GRANULARITIES_MAX,
+    },
+    "threshold": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "half_life_s": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "size_min": {"type": "integer", "minimum": 1, "maximum": EXACT_MAX},
+    "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    "characters_min": {"type": "integer", "minimum": 0, "maximum": EXACT_MAX},
+    "languages": {"type": "array", "items": {"type": "string"}},
+    "where": {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^({'|'.join(FILTER_FIELDS)})="},
+        "maxItems": FILTERS_MAX,
+    },
+    "dense": {"type": ["integer", "null"], "minimum": 1, "maximum": NUMBERS_MAX},
+    "encoder": {"type": ["string", "null"], "enum": [*ENCODERS, None]},
+    "growth_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "outliers_factor": {"type": ["number", "null"], "exclusiveMinimum": 1},
+    "unknown_max": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "every_s": {"type": ["integer", "null"], "minimum": 60, "maximum": EXACT_MAX},
+    "kept": {"type": "integer", "minimum": 1, "maximum": 100},
+}
+for _name, _told in PARAMETERS["properties"].items():
+    PARAMETERS["properties"][_name] = {**_BOUNDS[_name], "default": _told.get("default")}
+PARAMETERS["additionalProperties"] = False
+CONFIGURATION = takes(PARAMETERS, {"algorithm": "topics", "clusters": 12})

@@ -1,0 +1,90 @@
+"""The paths of the service: which they are, and parts of them that may hold any character, slashes too.
+
+Source: RFC 3986, section 2.4: a path is taken apart before its parts are decoded, and that once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from fastapi import Path
+from pydantic import AfterValidator
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fonds.grouping.names import ID_MAX_CHARS, PART_MAX_CHARS
+from fonds.web.serving.problems import render_problem
+
+HEADS = frozenset(
+    {
+        "clusters",
+        "collections",
+        "configurations",
+        "docs",
+        "documents",
+        "queries",
+        "results",
+        "run",
+    }
+)
+_PAGE = "docs"
+"""The page of the API, whose address is the head of documents without anything behind it."""
+
+Part = Annotated[str, AfterValidator(unquote)]
+_PART_SCHEMA: dict[str, Any] = {"minLength": 1, "maxLength": PART_MAX_CHARS}
+_ID = {"minLength": 1, "maxLength": ID_MAX_CHARS}
+_CONF = {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}
+
+Namespace = Annotated[
+    Part, Path(description="Namespace of the collection", json_schema_extra=_PART_SCHEMA)
+]
+Key = Annotated[
+    Part, Path(description="Key of the collection in its namespace", json_schema_extra=_PART_SCHEMA)
+]
+Id = Annotated[
+    Part, Path(description="Id of the document, the application's own", json_schema_extra=_ID)
+]
+Label = Annotated[
+    Part, Path(description="Label of the cluster, its id, or why documents are apart")
+]
+Conf = Annotated[Part, Path(description="Name of the configuration", json_schema_extra=_CONF)]
+QueryName = Annotated[
+    Part,
+    Path(
+        description="Name of the query: the key of its collection", json_schema_extra=_PART_SCHEMA
+    ),
+]
+
+
+def is_rest(path: str) -> bool:
+    """Whether the service answers at a path."""
+    head, _, rest = path.lstrip("/").partition("/")
+    return head in HEADS and not (head == _PAGE and not rest)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPathMiddleware:
+    """ASGI middleware: routes see the service's paths with each part percent-encoded, so that a slash inside
+    of a name separates nothing; `Part` decodes it."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 400 for a part that is no UTF-8."""
+        if scope["type"] != "http" or not is_rest(scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        raw = scope.get("raw_path") or quote(scope["path"]).encode()
+        try:
+            parts = [unquote_to_bytes(part).decode("utf-8") for part in raw.split(b"/")]
+        except UnicodeDecodeError:
+            await render_problem(400, "A part of the path is no UTF-8.")(scope, receive, send)
+            return
+        path = "/".join(quote(part, safe="") for part in parts)
+        await self.app({**scope, "path": path}, receive, send)
+
+
+def build_path(*parts: str) -> str:
+    """The address of what is named by these parts."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)

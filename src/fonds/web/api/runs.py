@@ -1,0 +1,188 @@
+"""Runs: a rebuild is asked for, answered at once with where its state is read, and done in the background.
+
+Source: Grouperfish v0.1's REST: POST /run/<ns>[/<query>], /run/<ns>/<transform>/<query>; GET is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from fonds.grouping import configuration
+from fonds.grouping.names import DEFAULT, CollectionName
+from fonds.grouping.rebuild.requests import (
+    RebuildRequest,
+    find_request,
+    list_requested_confs,
+    request_rebuild,
+)
+from fonds.grouping.views.clusterings import CollectionView
+from fonds.model.errors import ConfigurationError
+from fonds.web.access.roles import CURATES, READS
+from fonds.web.api.paths import Conf, Namespace, QueryName, build_path
+from fonds.web.serving.json_requests import TheService, json_response, refuse_invalid
+from fonds.web.serving.parameters import namespace_named, parse_conf, parse_name
+from fonds.web.serving.problems import RESPONSES, RefusedError
+from fonds.wiring.collections import CollectionService
+
+RUNS_MAX = 1000
+router = APIRouter(responses=RESPONSES, tags=["runs"], dependencies=[READS])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A rebuild that was asked for at `wanted`: queued, building, done or failed. While it is built: its
+    `stage`, and `done` of `total` documents, 0 where that is not known. `rebuilt` is the clustering that is
+    served meanwhile, or came of it; `error` is why it failed. `results` are what came of it."""
+
+    namespace: str
+    transform: str
+    query: str
+    wanted: int
+    state: str
+    stage: str
+    done: int
+    total: int
+    rebuilt: int | None
+    error: str
+    href: str
+    results: str
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The last run of each collection by each configuration; those never asked for have none."""
+
+    runs: list[Run]
+
+
+@router.post(
+    "/run/{ns}",
+    status_code=202,
+    response_model=Runs,
+    summary="Group all of a namespace",
+    dependencies=[CURATES],
+)
+def run_all(service: TheService, ns: Namespace) -> Response:
+    """Each collection by the configurations it is grouped by, or by `DEFAULT`. 413 for over 1,000."""
+    wanted = [
+        (one.name, conf)
+        for one in _list_collections(service, ns)
+        for conf in _list_confs(service, one)
+    ]
+    return _render_runs(service, wanted, build_path("run", ns))
+
+
+@router.post(
+    "/run/{ns}/{name}",
+    status_code=202,
+    response_model=Runs,
+    summary="Group one collection",
+    dependencies=[CURATES],
+)
+def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
+    """By the configurations it is grouped by, or by `DEFAULT`."""
+    found = service.collection(parse_name(ns, name))
+    wanted = [(found.name, conf) for conf in _list_confs(service, found)]
+    return _render_runs(service, wanted, build_path("run", ns, name))
+
+
+@router.post(
+    "/run/{ns}/{conf}/{name}",
+    status_code=202,
+    response_model=Runs,
+    summary="Group one collection by one configuration",
+    dependencies=[CURATES],
+)
+def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
+    """What it has at this moment will be in the clustering. Asked again before it began, it is one run."""
+    service.configuration(namespace_named(ns), parse_conf(conf))
+    found = service.collection(parse_name(ns, name))
+    return _render_runs(service, [(found.name, conf)], build_path("run", ns, conf, name))
+
+
+@router.get("/run/{ns}", response_model=Runs, summary="The runs of a namespace")
+def list_runs(service: TheService, ns: Namespace) -> Response:
+    """Of each collection that was asked for. 413 for over 1,000 collections."""
+    names = [one.name for one in _list_collections(service, ns)]
+    return json_response(Runs([run for name in names for run in _iter_runs(service, name)]))
+
+
+@router.get("/run/{ns}/{name}", response_model=Runs, summary="The runs of a collection")
+def get_runs(service: TheService, ns: Namespace, name: QueryName) -> Response:
+    """By each configuration that was asked for."""
+    found = service.collection(parse_name(ns, name))
+    return json_response(Runs(list(_iter_runs(service, found.name))))
+
+
+@router.get("/run/{ns}/{conf}/{name}", response_model=Run, summary="One run")
+def run_of(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
+    """404 where it was never asked for."""
+    service.configuration(namespace_named(ns), parse_conf(conf))
+    found = service.collection(parse_name(ns, name))
+    told_of = find_request(service.tables, service.changes.leases, found.name, conf)
+    if told_of is None:
+        said = f"Nobody asked for {found.name} by {conf}: POST {build_path('run', ns, conf, name)}."
+        raise RefusedError(404, said, parameter="conf")
+    return json_response(_run(told_of))
+
+
+def _render_runs(
+    service: CollectionService, requests: list[tuple[CollectionName, str]], where: str
+) -> Response:
+    changes = service.writing()
+    for name, conf in requests:
+        try:
+            with refuse_invalid():
+                request_rebuild(changes, name, conf)
+        except ConfigurationError as error:
+            raise RefusedError(404, f"{error}.", parameter="name") from error
+    service.runs.look()
+    claims = service.changes.leases
+    found = [find_request(service.tables, claims, name, conf) for name, conf in requests]
+    answer = Runs([_run(one) for one in found if one is not None])
+    return json_response(answer, 202, {"Location": where})
+
+
+def _list_collections(service: CollectionService, namespace: str) -> list[CollectionView]:
+    namespace_named(namespace)
+    found = []
+    for one in service.every(namespace):
+        found.append(one)
+        if len(found) > RUNS_MAX:
+            raise RefusedError(413, f"There are over {RUNS_MAX:,} collections; name one.")
+    return found
+
+
+def _list_confs(service: CollectionService, collection: CollectionView) -> list[str]:
+    """The configurations a collection is grouped by; one that was forgotten meanwhile is left out."""
+    known = configuration.list_configurations(service.tables, collection.name.namespace)
+    return [one.conf for one in collection.served if one.conf in known] or [DEFAULT]
+
+
+def _iter_runs(service: CollectionService, name: CollectionName) -> Iterator[Run]:
+    for conf in list_requested_confs(service.tables, name):
+        found = find_request(service.tables, service.changes.leases, name, conf)
+        if found is not None:
+            yield _run(found)
+
+
+def _run(request: RebuildRequest) -> Run:
+    ns, key = request.name.namespace, request.name.key
+    return Run(
+        ns,
+        request.conf,
+        key,
+        request.requested_at,
+        request.state,
+        request.stage,
+        request.done,
+        request.total,
+        request.rebuilt,
+        request.error,
+        build_path("run", ns, request.conf, key),
+        build_path("results", ns, request.conf, key),
+    )

@@ -1,0 +1,290 @@
+"""Charts: data -> SVG. Colours come by class from the style sheet; each says itself in words too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+
+from markupsafe import Markup
+
+HISTOGRAM_HEIGHT, BUCKET_WIDTH, ALONE_WIDTH = 100, 10, 40
+SPARK_WIDTH, SPARK_HEIGHT = 10, 120
+SMALLEST = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramBar:
+    """One bar of the histogram; `label` is its time in words, `href` empty where it opens nothing."""
+
+    label: str
+    count: int
+    href: str
+
+
+def format_share(count: int, total: int) -> str:
+    """A percentage for people: never 0 % of something, never 100 % of not all."""
+    if total <= 0 or count <= 0:
+        return "0 %"
+    if count >= total:
+        return "100 %"
+    percent = 100 * count / total
+    if percent < 0.1:
+        return "under 0.1 %"
+    return f"{min(percent, 99.9):.1f} %"
+
+
+def _open(kind: str, width: float, height: float, title: str, desc: str, extra: str = "") -> Markup:
+    return Markup(
+        '<svg class="{kind}" viewBox="0 0 {w:g} {h:g}" role="group"{extra} '
+        'aria-labelledby="{kind}-title {kind}-desc">'
+        '<title id="{kind}-title">{title}</title><desc id="{kind}-desc">{desc}</desc>'
+    ).format(kind=kind, w=width, h=height, title=title, desc=desc, extra=Markup(extra))  # noqa: S704
+
+
+def _build_link(href: str, title: str, inner: Markup) -> Markup:
+    """Link for the pointer. It is no tab stop: the date form beside the chart opens the same rows."""
+    if not href:
+        return Markup("<g><title>{}</title>{}</g>").format(title, inner)
+    return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(href, title, inner)
+
+
+def _format_number(count: int) -> str:
+    return f"{count:,}"
+
+
+def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
+    """Bars over time, stretched to the width there is; the axis' words stand beside it in HTML."""
+    width = BUCKET_WIDTH * len(buckets) if len(buckets) > 1 else ALONE_WIDTH
+    most = max((bucket.count for bucket in buckets), default=0)
+    desc = "; ".join(f"{b.label}: {_format_number(b.count)}" for b in buckets if b.count)
+    pieces = [
+        _open(
+            "histogram", width, HISTOGRAM_HEIGHT, title, desc or "No dates.",
+            ' preserveAspectRatio="none"',
+        )
+    ]  # fmt: skip
+    for position, bucket in enumerate(buckets):
+        if bucket.count <= 0:
+            continue
+        height = max(SMALLEST, HISTOGRAM_HEIGHT * bucket.count / most)
+        said = f"{bucket.label}: {_format_number(bucket.count)}"
+        inner = Markup(
+            '<rect class="hit" x="{x}" y="0" width="{w}" height="{whole}"/>'
+            '<rect class="bar" x="{bx:g}" y="{y:.1f}" width="{bw:g}" height="{h:.1f}"/>'
+        ).format(
+            x=position * BUCKET_WIDTH, w=BUCKET_WIDTH, whole=HISTOGRAM_HEIGHT,
+            bx=position * BUCKET_WIDTH + 0.75, bw=BUCKET_WIDTH - 1.5,
+            y=HISTOGRAM_HEIGHT - height, h=height,
+        )  # fmt: skip
+        pieces.append(_build_link(bucket.href, said, inner))
+    pieces.append(Markup("</svg>"))
+    return Markup("").join(pieces)
+
+
+def draw_meter(count: int, total: int) -> Markup:
+    """A hairline bar beside a number that says the same."""
+    width = 100 * count / total if total > 0 else 0.0
+    return Markup(
+        '<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="track" width="100" height="6"/><rect class="bar" width="{:.1f}" height="6"/></svg>'
+    ).format(max(1.0, width) if count else 0.0)
+
+
+def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
+    """Small bars above words that say the same, hidden from who hears these. What is not 0 is seen; where
+    nothing is, a mark lies on the ground."""
+    most = max(counts, default=0)
+    bars, ground = [], []
+    for position, count in enumerate(counts):
+        left = position * SPARK_WIDTH + 0.75
+        if count > 0:
+            height = max(8.0, SPARK_HEIGHT * count / most)
+            bars.append(f"M{left:g} {SPARK_HEIGHT}v-{height:.1f}h8.5V{SPARK_HEIGHT}z")
+        else:
+            ground.append(f"M{left:g} {SPARK_HEIGHT}v-4h8.5v4z")
+    return Markup(
+        '<svg class="sparks {tone}" viewBox="0 0 {w} {h}" preserveAspectRatio="none" aria-hidden="true">'
+        '<path class="bar" d="{bars}"/><path class="track" d="{ground}"/></svg>'
+    ).format(
+        tone=tone, w=SPARK_WIDTH * max(1, len(counts)), h=SPARK_HEIGHT, bars="".join(bars),
+        ground="".join(ground),
+    )  # fmt: skip
+
+
+# Bars over time as SVG, stacked by tone and stretched to the width there is.
+
+
+HEIGHT, BAR_WIDTH, GAP = 120, 10, 1.5
+DAY_BAR_SMALLEST, EMPTY = 2.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StackedBar:
+    """One bar: `label` says in words what it shows; `parts` are (tone, count) from the foot up."""
+
+    label: str
+    href: str
+    parts: Sequence[tuple[str, int]]
+
+    @property
+    def count(self) -> int:
+        """The height of the whole."""
+        return sum(count for _, count in self.parts)
+
+
+def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
+    """Stacked bars of one scale. What is not 0 is drawn at least 2 of 120 units high; where nothing is, a
+    mark lies on the ground. Links are no tab stops: the date form below opens the same records."""
+    most = max((bar.count for bar in bars), default=0)
+    pieces = [
+        Markup(
+            '<svg class="stacks" viewBox="0 0 {w} {h}" preserveAspectRatio="none" role="group" '
+            'aria-labelledby="stacks-title stacks-desc">'
+            '<title id="stacks-title">{title}</title><desc id="stacks-desc">{desc}</desc>'
+        ).format(w=BAR_WIDTH * len(bars), h=HEIGHT, title=title, desc=desc)
+    ]
+    for position, bar in enumerate(bars):
+        inner = _draw_hit(position) + (
+            _draw_parts(bar, position, most) if bar.count else _draw_empty(position)
+        )
+        if bar.href:
+            pieces.append(
+                Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(
+                    bar.href, bar.label, inner
+                )
+            )
+        else:
+            pieces.append(Markup("<g><title>{}</title>{}</g>").format(bar.label, inner))
+    return Markup("").join([*pieces, Markup("</svg>")])
+
+
+@lru_cache(maxsize=400)
+def _draw_hit(position: int) -> Markup:
+    return Markup('<rect class="hit" x="{}" y="0" width="{}" height="{}"/>').format(
+        position * BAR_WIDTH, BAR_WIDTH, HEIGHT
+    )
+
+
+@lru_cache(maxsize=400)
+def _draw_empty(position: int) -> Markup:
+    return _draw_rect("track", position, HEIGHT - EMPTY, EMPTY)
+
+
+def _draw_parts(bar: StackedBar, position: int, count_max: int) -> Markup:
+    heights = [
+        (tone, max(DAY_BAR_SMALLEST, HEIGHT * count / count_max))
+        for tone, count in bar.parts
+        if count > 0
+    ]
+    # What is drawn larger to be seen must not push the bar out of the picture.
+    scale = min(1.0, HEIGHT / sum(height for _, height in heights))
+    pieces, top = [], float(HEIGHT)
+    for tone, height in heights:
+        top -= height * scale
+        pieces.append(_draw_rect(f"bar {tone}", position, top, height * scale))
+    return Markup("").join(pieces)
+
+
+def _draw_rect(kind: str, position: int, top: float, height: float) -> Markup:
+    return Markup(
+        '<rect class="{kind}" x="{x:g}" y="{y:.1f}" width="{w:g}" height="{h:.1f}"/>'
+    ).format(
+        kind=kind, x=position * BAR_WIDTH + GAP / 2, y=top, w=BAR_WIDTH - GAP, h=height,
+    )  # fmt: skip
+
+
+# Months counted by the index -> bars of a readable histogram: equal periods, gaps kept, at most 72.
+
+
+PERIODS_MAX = 72
+LENGTHS = (1, 12, 120, 1200)
+MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """`count` documents dated from `first` to `last`, both inclusive."""
+
+    label: str
+    first: date
+    last: date
+    count: int
+
+
+def build_periods(
+    months: Sequence[tuple[str, int]], earliest: date | None = None, latest: date | None = None
+) -> list[Period]:
+    """Equal periods of a month, a year, a decade or a century from the first month counted to the last.
+
+    `months` are (YYYY-MM, count), those that cannot be read as months are left out. `earliest` and
+    `latest` are the limits the documents were searched within: no period reaches beyond them.
+    """
+    counts = {at: n for text, n in months if (at := _parse_month(text)) is not None and n > 0}
+    if not counts:
+        return []
+    first, last = min(counts), max(counts)
+    length = next((one for one in LENGTHS if (last - first) // one + 1 <= PERIODS_MAX), LENGTHS[-1])
+    start = first - first % length
+    totals: Counter[int] = Counter()
+    for at, n in counts.items():
+        totals[(at - start) // length] += n
+    return [
+        _build_period(begin, length, totals[number], earliest, latest)
+        for number, begin in enumerate(range(start, last + 1, length))
+    ]
+
+
+def build_spans(counts: Mapping[date, int]) -> list[Period]:
+    """The same of documents by day: periods of a day where these are at most 72, and else those above."""
+    dated = {day: n for day, n in counts.items() if n > 0}
+    if not dated:
+        return []
+    first, last = min(dated), max(dated)
+    if (last - first).days < PERIODS_MAX:
+        every = (first + timedelta(days=at) for at in range((last - first).days + 1))
+        return [Period(f"{day:%Y-%m-%d}", day, day, dated.get(day, 0)) for day in every]
+    months: Counter[str] = Counter()
+    for day, n in dated.items():
+        months[f"{day.year:04}-{day.month:02}"] += n
+    return build_periods(list(months.items()), first, last)
+
+
+def _parse_month(text: str) -> int | None:
+    """Months since the year 0; None for anything that is not a month of the calendar."""
+    year, dash, month = text.partition("-")
+    if not (dash and len(year) == 4 and len(month) == 2 and text.isascii()):
+        return None
+    if not (year.isdigit() and month.isdigit() and year > "0000" and "01" <= month <= "12"):
+        return None
+    return int(year) * 12 + int(month) - 1
+
+
+def _build_period(
+    begin: int, length: int, count: int, earliest: date | None, latest: date | None
+) -> Period:
+    first, last = _get_first_day(begin), _get_last_day(begin + length - 1)
+    return Period(
+        _format_label(begin, length),
+        max(first, earliest) if earliest else first,
+        min(last, latest) if latest else last,
+        count,
+    )
+
+
+def _get_first_day(month: int) -> date:
+    return date(max(month // 12, 1), month % 12 + 1, 1)
+
+
+def _get_last_day(month: int) -> date:
+    after = month + 1
+    return date.max if after // 12 > 9999 else _get_first_day(after) - timedelta(days=1)
+
+
+def _format_label(begin: int, length: int) -> str:
+    year = begin // 12
+    if length == 1:
+        return f"{MONTH_NAMES[begin % 12]} {year}"
+    return str(year) if length == 12 else f"{year}–{year + length // 12 - 1}"

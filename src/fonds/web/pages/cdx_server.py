@@ -1,0 +1,144 @@
+"""The index of captures as web archives' CDX servers answer: lines of fields, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from fastapi import APIRouter, HTTPException, Query
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import PlainTextResponse, Response
+
+from fonds.archive.replay.captures import UrlMatch, pad_lower14, pad_upper14
+from fonds.archive.replay.cdx_query import (
+    CONDITIONS_MAX,
+    DEFAULT_FIELDS,
+    LIMIT_MAX,
+    CdxCollapse,
+    CdxFilter,
+    CdxQuery,
+    CdxResult,
+    CdxResumeKey,
+    check_fields,
+    run_query,
+)
+from fonds.web.access.roles import READS
+from fonds.web.html.rendering import OpenStores, build_url
+
+URL_MAX_CHARS = 8_192
+
+router = APIRouter(dependencies=[READS])
+ValueT = TypeVar("ValueT")
+
+
+def _validate_with(parse: Callable[[str], object]) -> Any:
+    """A parameter that `parse` refuses with a ValueError, or takes as it is."""
+
+    def check(text: str) -> str:
+        if text:
+            parse(text)
+        return text
+
+    return AfterValidator(check)
+
+
+FilterText = Annotated[str, _validate_with(CdxFilter.parse)]
+CollapseText = Annotated[str, _validate_with(CdxCollapse.parse)]
+
+
+class CdxForm(BaseModel):
+    """A question as the CDX servers of web archives take it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field(
+        "", max_length=URL_MAX_CHARS, description="Address; `*` behind it or `*.` before"
+    )
+    match: Literal["exact", "prefix", "host", "domain"] = Field(
+        "exact", alias="matchType", description="Which addresses are meant"
+    )
+    since: Annotated[str, _validate_with(pad_lower14)] = Field(
+        "", alias="from", max_length=14, description="First time, 4 to 14 digits"
+    )
+    until: Annotated[str, _validate_with(pad_upper14)] = Field(
+        "", alias="to", max_length=14, description="Last time, 4 to 14 digits"
+    )
+    filter: list[FilterText] = Field(
+        [],
+        max_length=CONDITIONS_MAX,
+        description="[!]FIELD:PATTERN, a whole match by RE2; again for more",
+    )
+    collapse: list[CollapseText] = Field(
+        [], max_length=CONDITIONS_MAX, description="FIELD or FIELD:N; of neighbours alike the first"
+    )
+    fields: Annotated[str, _validate_with(check_fields)] = Field(
+        ",".join(DEFAULT_FIELDS), alias="fl", max_length=200, description="Fields, a comma between"
+    )
+    limit: int = Field(LIMIT_MAX, ge=1, le=LIMIT_MAX, description="Captures at most")
+    output: Literal["text", "json"] = Field("text", description="Lines, or an array of arrays")
+    resume_key: Annotated[str, _validate_with(CdxResumeKey.decode)] = Field(
+        "", alias="resumeKey", max_length=20_000, description="Go on where an answer ended"
+    )
+    show_resume_key: bool = Field(
+        False, alias="showResumeKey", description="The key to go on with behind the captures"
+    )
+
+    def build_query(self) -> CdxQuery:
+        """What is asked. Raises HTTPException 400 without an address."""
+        url, match = self.url.strip(), UrlMatch(self.match)
+        if not url:
+            raise HTTPException(
+                400, "The parameter “url” is missing: say whose captures are asked for."
+            )
+        if match is UrlMatch.EXACT and url.startswith("*."):
+            url, match = url[2:], UrlMatch.DOMAIN
+        elif match is UrlMatch.EXACT and url.endswith("*"):
+            url, match = url[:-1], UrlMatch.PREFIX
+        return CdxQuery(
+            url=url,
+            match=match,
+            since=pad_lower14(self.since) if self.since else "",
+            until=pad_upper14(self.until) if self.until else "",
+            filters=[CdxFilter.parse(one) for one in self.filter if one],
+            collapse=[CdxCollapse.parse(one) for one in self.collapse if one],
+            fields=check_fields(self.fields),
+            limit=self.limit,
+            resume=CdxResumeKey.decode(self.resume_key) if self.resume_key else None,
+        )
+
+
+@router.get("/cdx", response_class=Response, summary="Captures by address, as CDX servers answer")
+def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
+    """Captures in the order of address and time. Where there are more than are answered, or than could be
+    looked at, a header `Link` with `rel="next"` leads on.
+    """
+    try:
+        query = form.build_query()
+        found = run_query(stores.records, query)
+    except ValueError as error:
+        raise HTTPException(400, f"The parameter “url” cannot be answered: {error}.") from error
+    headers = {}
+    if found.resume is not None:
+        given = form.model_dump(by_alias=True, exclude_defaults=True)
+        onward = build_url("/cdx", **{**given, "resumeKey": found.resume.encode()})
+        headers["Link"] = f'<{onward}>; rel="next"'
+    if form.output == "json":
+        body = msgspec.json.encode(_build_table(query, found, form.show_resume_key))
+        return Response(body, media_type="application/json", headers=headers)
+    return PlainTextResponse(_format_lines(found, form.show_resume_key), headers=headers)
+
+
+def _build_table(query: CdxQuery, result: CdxResult, show_resume_key: bool) -> list[list[str]]:
+    """The names of the fields, then the captures; nothing at all where there are none."""
+    rows = [list(query.fields), *map(list, result.rows)] if result.rows else []
+    if show_resume_key and result.resume is not None:
+        rows += [[], [result.resume.encode()]]
+    return rows
+
+
+def _format_lines(result: CdxResult, show_resume_key: bool) -> str:
+    lines = [" ".join(row) for row in result.rows]
+    if show_resume_key and result.resume is not None:
+        lines += ["", result.resume.encode()]
+    return "".join(f"{line}\n" for line in lines)

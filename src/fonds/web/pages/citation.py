@@ -1,0 +1,128 @@
+"""How a file is cited, and whether its bytes are still where they were archived."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from fonds.model.encoding import pluralize
+from fonds.ports import Stores
+from fonds.viewer.citation import (
+    QUOTE_MAX_CHARS,
+    CitationText,
+    Quotation,
+    build_reference,
+    find_quotation,
+    verify_places,
+)
+from fonds.viewer.description import FileDescription
+from fonds.web.access.roles import CURATES, READS
+from fonds.web.html.rendering import OpenStores, build_url, render_page
+from fonds.web.pages.file import (
+    find_file_title,
+    is_pdf,
+    load_file,
+    load_file_text,
+    redirect_spelling,
+)
+from fonds.web.pages.pdf_page import PAGE_MAX
+from fonds.web.serving.problems import RefusedError
+
+router = APIRouter(dependencies=[READS])
+
+CitedPage = Annotated[
+    int | None, Query(alias="page", ge=1, le=PAGE_MAX, description="Page of a PDF that is cited")
+]
+
+
+Quote = Annotated[
+    str, Query(max_length=QUOTE_MAX_CHARS, description="Words of its text that are quoted")
+]
+
+
+def build_citation(stores: Stores, sha1hex: str, number: int | None, quote: str) -> CitationText:
+    """Raises HTTPException 404 for a file nobody knows, RefusedError 404 for words it does not say."""
+    found = load_file(stores, sha1hex)
+    quotation = _find_quotation(stores, found, number, quote) if quote.strip() else None
+    return build_reference(found, find_file_title(found)[0], number, quotation)
+
+
+def _find_quotation(
+    stores: Stores, description: FileDescription, number: int | None, quote: str
+) -> Quotation:
+    text = load_file_text(stores, description) or ""
+    there = find_quotation(quote, text, number, has_pages=is_pdf(description))
+    if there is None:
+        where = f"on page {number:,} of this file" if number else "in the text of this file"
+        raise RefusedError(404, f"These words do not stand {where}.", parameter="quote")
+    return there
+
+
+@router.get("/file/{sha1hex}/cite.json", include_in_schema=False)
+@router.get("/api/files/{sha1hex}/cite", summary="How a file, a page or words of it are cited")
+def cite_json(
+    stores: OpenStores, sha1hex: str, number: CitedPage = None, quote: Quote = ""
+) -> CitationText:
+    """A sentence with SHA-1, page, WARC and offset, and the characters where quoted words stand; BibTeX and
+    CSL-JSON of the work."""
+    return build_citation(stores, sha1hex, number, quote)
+
+
+@router.get("/file/{sha1hex}/cite", include_in_schema=False)
+def cite_html(
+    request: Request,
+    stores: OpenStores,
+    sha1hex: str,
+    number: CitedPage = None,
+    quote: Quote = "",
+) -> Response:
+    """The same as a page, from which the bytes are verified. Words the file does not say are told in their
+    place, with status 404."""
+    elsewhere = redirect_spelling(sha1hex, build_url("/cite", page=number, quote=quote))
+    if elsewhere is not None:
+        return elsewhere
+    refused, status = "", 200
+    try:
+        found = build_citation(stores, sha1hex, number, quote)
+    except RefusedError as error:
+        found, refused, status = build_citation(stores, sha1hex, number, ""), str(error.detail), 404
+    of = f"page {number:,} of this file" if number else "this file"
+    return render_page(
+        request,
+        "cite.html",
+        status=status,
+        heading=refused or f"How {'these words are' if found.quotation else f'{of} is'} cited",
+        found=found,
+        number=number,
+        quote=quote,
+        quote_max=QUOTE_MAX_CHARS,
+        words_href=_link_to_words(found) if found.quotation else None,
+    )
+
+
+def _link_to_words(citation: CitationText) -> str:
+    """The words in their place, marked."""
+    quotation = citation.quotation
+    if quotation is None:
+        return build_url(f"/file/{citation.sha1hex}")
+    if quotation.page is not None:
+        return build_url(f"/file/{citation.sha1hex}/pages/{quotation.page}", q=quotation.search)
+    return f"{build_url(f'/file/{citation.sha1hex}', find=quotation.search)}#hit-1"
+
+
+@router.post("/file/{sha1hex}/verify", include_in_schema=False, dependencies=[CURATES])
+def verify(request: Request, stores: OpenStores, sha1hex: str) -> Response:
+    """Read the archived records again and hash them."""
+    known = load_file(stores, sha1hex)
+    found = verify_places(stores.archive, known)
+    same = sum(one.is_same for one in found.places)
+    heading = f"{pluralize(same, 'place')} of {len(found.places):,} hold these bytes"
+    if not found.places:
+        heading = "It lies in no WARC, so there is nothing to verify"
+    elif same == len(found.places):
+        heading = "The bytes are as they were archived"
+    return render_page(
+        request, "verified.html", heading=heading, found=found, sha1hex=known.sha1hex
+    )

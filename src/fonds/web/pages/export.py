@@ -1,0 +1,204 @@
+"""The whole result of a search, handed out as it is written: rows or references, alone or with a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time
+from typing import Annotated
+from xml.etree import ElementTree as Xml
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from fonds import __version__
+from fonds.model.document import Hit, IndexDocument
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import Stores
+from fonds.search.export_formats import FORMS, ExportFormat, export_documents
+from fonds.search.export_rows import FIELDS
+from fonds.search.export_warcs import DrainableStream, MissingDocuments
+from fonds.search.manifest import (
+    SUFFIX,
+    Manifest,
+    ManifestMembers,
+    build_query_record,
+    encode_manifest,
+)
+from fonds.search.request import SearchForm
+from fonds.search.scan import (
+    MatchCount,
+    ResultContents,
+    confirm_generation,
+    count_matches,
+    iter_documents,
+)
+from fonds.web.access.roles import READS
+from fonds.web.html.rendering import OpenStores, build_url
+from fonds.web.pages.search import EXPORTED_MAX, search_params
+from fonds.web.pages.search_facets import build_uncounted_query
+from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, create_feed, encode_feed
+
+PACKED = ".zip"
+Name = Annotated[
+    str,
+    Path(
+        max_length=40,
+        description="jsonl, csv, parquet, bibtex, csl, warc or wacz; .zip adds a manifest",
+    ),
+]
+
+router = APIRouter(dependencies=[READS])
+
+
+@router.get("/search/export/{name}", include_in_schema=False, response_class=StreamingResponse)
+@router.get(
+    "/api/search/export/{name}",
+    response_class=StreamingResponse,
+    summary="The whole result of a search, up to 100,000 documents",
+)
+def export(
+    stores: OpenStores, name: Name, form: Annotated[SearchForm, Query()]
+) -> StreamingResponse:
+    """Rows without texts, references, or captures. Packed, a manifest says query, count, hashes and when."""
+    is_packed = name.endswith(PACKED)
+    said = name.removesuffix(PACKED)
+    if said not in FORMS:
+        raise HTTPException(
+            404, f"{format_unknown_name('form of an export', said, FORMS).capitalize()}."
+        )
+    try:
+        found = count_matches(stores.index, build_uncounted_query(form))
+        if not found.total:
+            raise HTTPException(404, _explain_empty(stores, form))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
+    file = f"search.{FORMS[said].suffix}"
+    if is_packed:
+        pieces, media, file = (
+            iter_package(stores, said, found, file),
+            "application/zip",
+            "search.zip",
+        )
+    else:
+        pieces, media = (
+            _iter_pieces(stores, FORMS[said], _iter_documents(stores, found, ResultContents())),
+            FORMS[said].media_type,
+        )
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return StreamingResponse(pieces, media_type=media, headers=headers)
+
+
+def _explain_empty(stores: Stores, form: SearchForm) -> str:
+    """Why there is nothing to be had."""
+    notes = stores.index.search(
+        replace(form.build_query(), count_max=1, offset=0, after=None)
+    ).notes
+    return " ".join(["There is nothing to export: the search finds no document.", *notes])
+
+
+def _iter_documents(
+    stores: Stores, matches: MatchCount, contents: ResultContents
+) -> Iterator[IndexDocument]:
+    return contents.collect(iter_documents(stores.index, matches.query, EXPORTED_MAX))
+
+
+def _iter_pieces(
+    stores: Stores, form: ExportFormat, documents: Iterator[IndexDocument]
+) -> Iterator[bytes]:
+    return export_documents(form, stores, documents, with_text=False, missed=MissingDocuments())
+
+
+def iter_package(stores: Stores, name: str, matches: MatchCount, file: str) -> Iterator[bytes]:
+    """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
+    contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
+    form, now, members = FORMS[name], datetime.now(UTC), ManifestMembers(stores.records)
+    documents = members.collect(_iter_documents(stores, matches, contents))
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open(
+            zipfile.ZipInfo(file, now.timetuple()[:6]), "w", force_zip64=True
+        ) as entry:
+            for piece in _iter_pieces(stores, form, documents):
+                digest.update(piece)
+                entry.write(piece)
+                yield sink.drain()
+        manifest = Manifest(
+            file=file, format=name, rows=contents.count, sha256=digest.hexdigest(),
+            fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
+            asked=build_query_record(matches, EXPORTED_MAX), documents_sha256=contents.sha256hex,
+            extractors=list(members.extractors), documents=members.lines,
+            generation=confirm_generation(stores.index, matches.generation),
+        )  # fmt: skip
+        archive.writestr(
+            zipfile.ZipInfo(f"{file}{SUFFIX}", now.timetuple()[:6]), encode_manifest(manifest)
+        )
+    yield sink.drain()
+
+
+# A search as an Atom feed: what came to be found by it last, for those who saved it in a reader of feeds.
+
+
+ENTRIES = 50
+
+
+@router.get("/search.atom", response_class=Response, include_in_schema=False)
+@router.get(
+    "/api/search.atom",
+    response_class=Response,
+    summary="A search as an Atom feed: the fifty documents added last",
+)
+def feed(request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]) -> Response:
+    """The documents that came to be found last, whatever the order and the page asked for."""
+    narrowed = build_uncounted_query(form)
+    asked = replace(
+        narrowed, sort="added", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
+    )
+    try:
+        hits = stores.index.search(asked).hits
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
+    origin = str(request.base_url).rstrip("/")
+    body = _build_atom(
+        origin, build_url("/search", **search_params(form)), form.q.strip() or "everything", hits
+    )
+    return Response(body, media_type=MEDIA_TYPE)
+
+
+def _build_atom(origin: str, path: str, title: str, hits: Sequence[Hit]) -> bytes:
+    changed = max((hit.document.indexed_date for hit in hits), default=NEVER)
+    own = path.replace("/search", "/search.atom", 1)
+    top = create_feed(f"Search: {title}", f"{origin}{path}", f"{origin}{own}", changed)
+    for hit in hits:
+        _add_entry(top, origin, hit)
+    return encode_feed(top)
+
+
+def _add_entry(top: Xml.Element, origin: str, hit: Hit) -> None:
+    document = hit.document
+    entry = add(top, "entry")
+    add(
+        entry,
+        "id",
+        f"urn:sha1:{document.sha1hex}"
+        if document.id == document.sha1hex
+        else f"{origin}/{document.id}",
+    )
+    add(entry, "title", document.article_title or document.url)
+    add(entry, "updated", document.indexed_date.astimezone(UTC).isoformat())
+    if document.publication_date:
+        add(entry, "published", _format_midnight(document.publication_date))
+    for name in document.authors:
+        add(add(entry, "author"), "name", name)
+    if rights := [*document.holders, *document.licenses]:
+        add(entry, "rights", "; ".join(rights))
+    Xml.SubElement(
+        entry, "link", rel="alternate", type="text/html", href=f"{origin}/file/{document.sha1hex}"
+    )
+    shown = hit.version.snippets[:1] if hit.version else [hit.snippet]
+    add(entry, "summary", " ".join(one.text_with_ellipses[0] for one in shown))
+
+
+def _format_midnight(day: date) -> str:
+    return datetime.combine(day, time(), UTC).isoformat()

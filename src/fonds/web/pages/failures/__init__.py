@@ -1,1 +1,0 @@
-"""Pages of what failed, and of what people decide about it."""

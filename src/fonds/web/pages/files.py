@@ -1,0 +1,158 @@
+"""The files of a type, with what they are called and look like, from the newest or from the oldest."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.failures.accounting.tallies import count_files_by_type
+from fonds.model.document import IndexDocument
+from fonds.model.encoding import pluralize
+from fonds.model.rows import EntryRow, FileMetaRow
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import Stores
+from fonds.search.direct_hits import load_file_documents
+from fonds.web.access.roles import READS
+from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, get_first_number
+from fonds.web.html.rendering import OpenStores, build_window, capitalize, render_page
+from fonds.web.serving.csv_tables import add_csv_route
+
+PAGE_SIZE, TYPES_OFFERED = 50, 12
+FILES = CursorList("row_created", FileMetaRow.KEY)
+
+router = APIRouter(dependencies=[READS])
+
+AfterFile = Annotated[str, AfterValidator(FILES.validate)]
+
+
+class FilesForm(BaseModel):
+    """Which files; an empty type means all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str = Field("", max_length=200, description="Media type, e.g. application/pdf")
+    sort: Literal["newest", "oldest"] = Field("newest", description="By when they were noted")
+    after: AfterFile = Field(
+        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+    )
+
+    def build_params(self) -> dict[str, Any]:
+        """Everything but where the page begins, for links; the usual order says nothing."""
+        return {"type": self.type, "sort": self.sort if self.sort != "newest" else None}
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """One index serves both, read from either end."""
+        if self.sort == "oldest":
+            return ("row_created", "-sha1hex")
+        return ("-row_created", "sha1hex")
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """A file in a listing; `title` and `url` are None when unknown: its document's, its first capture's.
+    `has_thumbnail` tells whether there is a picture of its first page.
+    """
+
+    sha1hex: str
+    title: str | None
+    mimetype: str
+    size_bytes: int
+    url: str | None
+    row_created: dt.datetime
+    has_thumbnail: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilesPage:
+    """One page of files; `first` and `next` as in a page of records. `notes` name the types
+    there are when none is like the one asked for.
+    """
+
+    answer: str
+    notes: Sequence[str]
+    total: int
+    first: int
+    next: str | None
+    rows: Sequence[FileLine]
+
+
+def build_files_page(
+    stores: Stores, form: FilesForm, types: Sequence[tuple[str, int]]
+) -> FilesPage:
+    """The files of a type, each with its title and the URL it was first seen at; `types` as
+    `count_files_by_type` tells them."""
+    records = stores.records
+    where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
+    total = sum(n for name, n in types if form.type in ("", name))
+    begins = FILES.decode(form.after)
+    rows = list(
+        records.find(
+            FileMetaRow,
+            where,
+            order=form.order,
+            after=FILES.build_filter(begins),
+            count_max=PAGE_SIZE,
+        )
+    )
+    captures = records.find(EntryRow, {"entry_id": [row.capture_id for row in rows]})
+    urls = {row.entry_id: row.url for row in captures}
+    documents = load_file_documents(stores, [row.sha1hex for row in rows])
+    lines = [
+        _build_file_line(one, urls.get(one.capture_id), documents.get(one.sha1hex)) for one in rows
+    ]
+    first = get_first_number(begins)
+    behind = FILES.find_next(first, rows, PAGE_SIZE)
+    of_type = f" of type {form.type}" if form.type else ""
+    notes = (
+        []
+        if total or not form.type
+        else [capitalize(format_unknown_name("type", form.type, dict(types)))]
+    )
+    answer = f"{pluralize(total, 'file')}{of_type}"
+    return FilesPage(answer, notes, total, first, behind, lines)
+
+
+def _build_file_line(row: FileMetaRow, url: str | None, document: IndexDocument | None) -> FileLine:
+    title = document.article_title if document else None
+    pictured = document is not None and document.has_thumbnail
+    return FileLine(
+        row.sha1hex, title, row.mimetype, row.size_bytes, url, row.row_created, pictured
+    )
+
+
+@router.get("/files", include_in_schema=False)
+def files_html(
+    request: Request, stores: OpenStores, form: Annotated[FilesForm, Query()]
+) -> HTMLResponse:
+    """The files of a type."""
+    types = count_files_by_type(stores.records)
+    found = build_files_page(stores, form, types)
+    position = found.first - 1
+    window = build_window(
+        "/files", form.build_params(), found.total, len(found.rows), position, found.next
+    )
+    return render_page(
+        request,
+        "files.html",
+        heading=found.answer,
+        found=found,
+        form=form,
+        types=types[:TYPES_OFFERED],
+        types_total=len(types),
+        shown=window,
+    )
+
+
+@add_csv_route(router, "/files", lambda found: found.rows)
+@router.get("/files.json", include_in_schema=False)
+@router.get("/api/files", summary="Files by type")
+def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
+    """The files of one media type, or all, 50 a page, newest first."""
+    return build_files_page(stores, form, count_files_by_type(stores.records))

@@ -1,0 +1,134 @@
+"""What a key stands for: files kept, what became of the rest, and which sources should have had it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from fonds.following.source_list import find_related_sources
+from fonds.model.disposition import Reason
+from fonds.model.rows import CdxRow
+from fonds.ports import Stores
+from fonds.search.direct_hits import load_file_documents
+from fonds.viewer.description import ResolvedKey, resolve
+from fonds.viewer.history import find_entries
+from fonds.web.access.roles import READS
+from fonds.web.html.rendering import OpenStores, filter_web_url, render_page
+from fonds.web.pages.file import KEY_MAX_CHARS
+from fonds.web.pages.records import Record, build_record
+from fonds.web.pages.sources import SourceLine, build_source_lines
+from fonds.web.serving.parameters import shorten
+
+LISTED_MAX = 50
+
+router = APIRouter(dependencies=[READS])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file a key stands for; `title` is that of its document, `captured` the 14 digits of its newest
+    capture, None for none."""
+
+    sha1hex: str
+    title: str | None
+    url: str | None
+    captured: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LookupPage:
+    """What a key stands for: files kept, and records with this URL whether they were kept or not.
+
+    At most 50 files are listed, the one captured last first, of `files_total` (more than that, unless
+    `files_complete`), and the newest 50 of `records_total`. `sources` are followed sources of the URL's
+    site, which should have listed it.
+    """
+
+    key: str
+    answer: str
+    files: Sequence[FoundFile]
+    files_total: int
+    files_complete: bool
+    records: Sequence[Record]
+    records_total: int
+    sources: Sequence[SourceLine]
+
+
+def look_up_key(stores: Stores, key: str) -> LookupPage:
+    """Look a key up; a URL that was never kept still has its records, which say why."""
+    try:
+        resolved = resolve(stores, key)
+    except ValueError:
+        resolved = ResolvedKey([])
+    files = _build_files(stores, resolved.files[:LISTED_MAX])
+    is_url = filter_web_url(key) is not None
+    entries, total = find_entries(stores.records, key, LISTED_MAX)
+    records = [build_record(row) for row in entries]
+    now = datetime.now(UTC)
+    related = find_related_sources(stores.records, key) if is_url else []
+    answer = f"Nothing here is known as “{shorten(key, 100)}”"
+    if files or records:
+        answer = f"What is known as “{shorten(key, 100)}”"
+    return LookupPage(
+        key=key,
+        answer=answer,
+        files=files,
+        files_total=len(resolved.files),
+        files_complete=resolved.complete,
+        records=records,
+        records_total=total,
+        sources=build_source_lines(stores.records, related, now),
+    )
+
+
+def _build_files(stores: Stores, sha1hexes: Sequence[str]) -> list[FoundFile]:
+    """The files with what they are called, the one captured last first."""
+    documents = load_file_documents(stores, sha1hexes)
+    found = []
+    for sha1hex in sha1hexes:
+        rows = stores.records.find(CdxRow, {"sha1hex": sha1hex}, order=("-datetime",), count_max=1)
+        newest = next(rows, None)
+        document = documents.get(sha1hex)
+        title = document.article_title if document else None
+        url = newest.url if newest else None
+        found.append(FoundFile(sha1hex, title, url, newest.datetime if newest else None))
+    return sorted(found, key=lambda one: one.captured or "", reverse=True)
+
+
+Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]
+
+
+@router.get("/show", include_in_schema=False)
+def show_html(request: Request, stores: OpenStores, key: Key = "") -> Response:
+    """A SHA-1, URL or story id: on to its file, or to what it stands for, or where it was looked for."""
+    key = key.strip()
+    if not key:
+        return _render_page(request, "Look up a file, a URL or a story", 200, None)
+    found = look_up_key(stores, key)
+    if len(found.files) == 1 and len(found.records) < 2:
+        return RedirectResponse(f"/file/{found.files[0].sha1hex}", 303)
+    return _render_page(request, found.answer, 200 if found.files or found.records else 404, found)
+
+
+def _render_page(
+    request: Request, heading: str, status: int, lookup_page: LookupPage | None
+) -> HTMLResponse:
+    reasons = {str(reason): reason.explanation for reason in Reason}
+    return render_page(
+        request, "show.html", status, heading=heading, found=lookup_page, reasons=reasons
+    )
+
+
+@router.get("/show.json", include_in_schema=False)
+@router.get("/api/show", summary="What a SHA-1, URL or story id stands for")
+def show_json(stores: OpenStores, key: Key) -> LookupPage:
+    """The files with this key, and the records with this URL whatever became of them."""
+    found = look_up_key(stores, key.strip())
+    if not found.files and not found.records:
+        raise HTTPException(404, f"{found.answer}: no file, capture, story or record has it.")
+    return found

@@ -1,0 +1,85 @@
+"""The five things that can become of a record, counted, each with the records behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fonds.failures.accounting.tallies import OutcomeTally
+from fonds.model.disposition import Reason, Weight
+from fonds.web.html.rendering import build_url
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonCount:
+    """How many records ended for one reason; `href` opens them."""
+
+    reason: str
+    explanation: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCount:
+    """One of the five things that can become of a record; its reasons sum up to its count, if it has any.
+
+    Those of what was kept count the files without text.
+    """
+
+    name: str
+    title: str
+    tone: str
+    count: int
+    href: str
+    reasons: Sequence[ReasonCount] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeKind:
+    """One of the five, without a count: `weight` is that of its reasons, `asked` the parameter of `/records`
+    that asks for its records."""
+
+    name: str
+    title: str
+    tone: str
+    weight: Weight | None
+    asked: Mapping[str, str]
+
+
+FIVE = (
+    OutcomeKind("kept", "Kept", "kept", Weight.KEPT, {"outcome": "done"}),
+    OutcomeKind("set-aside", "Set aside", "aside", Weight.SET_ASIDE, {"weight": "set-aside"}),
+    OutcomeKind("refused", "Refused", "refused", Weight.REFUSED, {"weight": "refused"}),
+    OutcomeKind("failed", "Failed", "failed", Weight.FAILED, {"weight": "failed"}),
+    OutcomeKind("in-flight", "In flight", "flight", None, {"outcome": "pending"}),
+)
+"""Kept, set aside, refused, failed, in flight: always all five, in this order."""
+
+
+def count_outcomes(tally: OutcomeTally) -> list[int]:
+    """How many records each of the five became."""
+    of = Counter[Weight | None]()
+    for reasons in (tally.dropped, tally.quarantined):
+        for name, count in reasons.items():
+            of[Reason(name).weight] += count
+    return [tally.done, *(of[one.weight] for one in FIVE[1:4]), tally.pending]
+
+
+def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
+    """All five, with the reasons of those that have any."""
+    return [
+        OutcomeCount(
+            kind.name,
+            kind.title,
+            kind.tone,
+            count,
+            build_url("/records", **kind.asked),
+            [
+                ReasonCount(name, Reason(name).explanation, n, build_url("/records", reason=name))
+                for name, n in (tally.filter_reasons(kind.weight).items() if kind.weight else ())
+            ],
+        )
+        for kind, count in zip(FIVE, count_outcomes(tally), strict=True)
+    ]

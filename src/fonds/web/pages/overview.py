@@ -1,0 +1,224 @@
+"""The overview: what came in, and what became of all of it, in numbers that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse, Response
+
+from fonds.failures.accounting.days import DayRange, build_daily_tallies
+from fonds.failures.accounting.tallies import (
+    OutcomeTally,
+    count_derivatives,
+    count_entries,
+    count_files_by_type,
+    count_step_failures,
+    find_newest_input,
+)
+from fonds.model.encoding import pluralize
+from fonds.ports import Records, Stores
+from fonds.web.access.roles import READS
+from fonds.web.html.charts import draw_meter, format_share
+from fonds.web.html.rendering import OpenStores, build_url, render_page
+from fonds.web.pages.days import (
+    DayBar,
+    DaysForm,
+    DaysPage,
+    build_bar,
+    build_days,
+    build_windows,
+    draw_days_chart,
+)
+from fonds.web.pages.failures import FailureLine, build_failure
+from fonds.web.pages.outcomes import OutcomeCount, build_outcomes
+
+# What came in since somebody looked last: a day the address says, or one of two a cookie keeps.
+
+
+COOKIE = "fonds_visit"
+COOKIE_S = 365 * 24 * 3600
+
+
+def find_last_visit(request: Request, today: date) -> date | None:
+    """The last day before today, in UTC, that somebody looked with this browser; None without one."""
+    return next((day for day in _parse_days(request) if day < today), None)
+
+
+def record_visit(request: Request, answer: Response, today: date) -> None:
+    """Have the browser keep today and the day before it, where today is not the last it keeps."""
+    days = _parse_days(request)
+    if days[:1] != [today]:
+        answer.set_cookie(
+            COOKIE,
+            "_".join(one.isoformat() for one in [today, *days][:2]),
+            max_age=COOKIE_S,
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+
+
+def _parse_days(request: Request) -> list[date]:
+    """The two last days, the later first; none for what is none."""
+    try:
+        return [date.fromisoformat(one) for one in request.cookies[COOKIE].split("_", 2)[:2]]
+    except (KeyError, ValueError):
+        return []
+
+
+def count_arrivals_since(
+    records: Records, since: date | None, today: date, pipelines: Sequence[str]
+) -> DayBar | None:
+    """What came into these pipelines from this day until today, and what became of it; None without a day,
+    and for a later one than today."""
+    if since is None or since > today:
+        return None
+    found = build_daily_tallies(records, DayRange(since, today), pipelines)
+    return build_bar(since, today, found, None)
+
+
+ATTENTION_MAX = 5
+BEGIN_COMMANDS = (
+    ("Take something in: a WARC, a folder, a ZIP, a CDX", "fonds ingest PATH …"),
+    ("See what became of it", "fonds status"),
+    ("Find what it says", "fonds search WORDS"),
+)
+
+router = APIRouter(dependencies=[READS])
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """How many files of one type are kept."""
+
+    mimetype: str
+    count: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeCount:
+    """How many files have a derivative of one kind, by its status, the most frequent first."""
+
+    kind: str
+    title: str
+    count: int
+    by_status: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
+
+    `newest_input_at` is None when nothing ever came in. `by_day` is what came in day by day, `since` what
+    came in since the day in the request, None without one.
+    """
+
+    answer: str
+    received: int
+    outcomes: Sequence[OutcomeCount]
+    unaccounted: int
+    attention: Sequence[FailureLine]
+    attention_groups_total: int
+    file_types: Sequence[FileType]
+    files_total: int
+    derivatives: Sequence[DerivativeCount]
+    searchable: int
+    newest_input_at: datetime | None
+    by_day: DaysPage
+    since: DayBar | None
+    as_of: datetime
+
+
+def build_overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
+    """Count everything as of `now`.
+
+    Raises HTTPException 400 for a pipeline there is not.
+    """
+    records = stores.records
+    found = count_entries(records)
+    groups = count_step_failures(records)
+    all_outcomes = build_outcomes(found)
+    types = _list_file_types(records)
+    by_day = build_days(records, form, found.received, now)
+    return Overview(
+        answer=build_heading(found, all_outcomes),
+        received=found.received,
+        outcomes=all_outcomes,
+        unaccounted=found.received - sum(one.count for one in all_outcomes),
+        attention=[build_failure(group) for group in groups[:ATTENTION_MAX]],
+        attention_groups_total=len(groups),
+        file_types=types,
+        files_total=sum(one.count for one in types),
+        derivatives=[
+            DerivativeCount(kind.name, kind.title, sum(counts.values()), counts)
+            for kind, counts in count_derivatives(records)
+        ],
+        searchable=stores.index.count(),
+        newest_input_at=find_newest_input(records),
+        by_day=by_day,
+        since=count_arrivals_since(records, form.since, now.date(), by_day.pipelines),
+        as_of=now,
+    )
+
+
+def _list_file_types(records: Records) -> list[FileType]:
+    return [
+        FileType(name, n, build_url("/files", type=name))
+        for name, n in count_files_by_type(records)
+    ]
+
+
+def build_heading(tally: OutcomeTally, all_outcomes: Sequence[OutcomeCount]) -> str:
+    """The state of the whole as one sentence."""
+    if tally.received == 0:
+        return "Nothing has come in yet"
+    kept, _, _, failed, flight = (one.count for one in all_outcomes)
+    parts = [f"{kept:,} {'was' if kept == 1 else 'were'} kept"]
+    if flight:
+        parts.append(f"{flight:,} {'is' if flight == 1 else 'are'} still on the way")
+    parts.append(
+        f"{failed:,} {'needs' if failed == 1 else 'need'} someone" if failed else "nothing failed"
+    )
+    listed = (
+        ", ".join(parts[:-1]) + f", and {parts[-1]}" if len(parts) > 2 else ", and ".join(parts)
+    )
+    return f"{pluralize(tally.received, 'record')} came in: {listed}"
+
+
+@router.get("/", include_in_schema=False)
+def overview_html(
+    request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
+) -> HTMLResponse:
+    """The page that adds up."""
+    now = datetime.now(UTC)
+    since = form.since or find_last_visit(request, now.date())
+    found = build_overview(stores, form.model_copy(update={"since": since}), now)
+    answered = render_page(
+        request,
+        "overview.html",
+        heading=found.answer,
+        found=found,
+        windows=build_windows(form),
+        days_chart=draw_days_chart(found.by_day),
+        meter=draw_meter,
+        share=format_share,
+        begin=BEGIN_COMMANDS,
+        several=len({one.pipeline for one in found.attention}) > 1,
+        since_href=build_url("/", since=found.since.first.isoformat()) if found.since else None,
+        is_asked=form.since is not None,
+    )
+    record_visit(request, answered, now.date())
+    return answered
+
+
+@router.get("/.json", include_in_schema=False)
+@router.get("/api/overview", summary="What came in and what became of it")
+def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
+    """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each, and
+    what came in day by day."""
+    return build_overview(stores, form, datetime.now(UTC))

@@ -1,0 +1,201 @@
+"""A PDF read page by page: the page as it looks beside its text, and what was looked for marked on both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from fonds.model.errors import PermanentError
+from fonds.model.pdf import PageView
+from fonds.ports import Stores
+from fonds.text.words import compose_text
+from fonds.viewer.description import FileDescription, read_body
+from fonds.viewer.pdf_pages import Box, PageHits, PageViews
+from fonds.web.access.roles import READS
+from fonds.web.access.security import ARCHIVED_POLICY
+from fonds.web.html.rendering import OpenStores, build_url, render_page
+from fonds.web.pages.file import (
+    Words,
+    find_file_title,
+    is_pdf,
+    load_file,
+    load_file_text,
+    parse_words,
+    redirect_spelling,
+)
+from fonds.web.serving.downloads import build_response
+
+PAGE_SEPARATOR = "\f"
+PAGE_MAX = 1_000_000
+DAY_S = 24 * 3600
+NOT_DRAWN = "this server draws no pages"
+IMAGE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": ARCHIVED_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": f"private, max-age={DAY_S}",
+}
+
+router = APIRouter(dependencies=[READS])
+
+
+@dataclass(frozen=True, slots=True)
+class PdfPage:
+    """Page `number` of `page_count` of a PDF, both counted from 1.
+
+    `text` is what was extracted of this page, None where that ends before it; `text_marks` are (start,
+    end) of the hits in it. `image_href` is its picture, of `width` x `height` pixels, on which `boxes`
+    (left, top, right, bottom) are the hits; without one `why` tells the reason. `hits` are the pages with
+    hits, all of them if `hits_complete`.
+    """
+
+    sha1hex: str
+    title: str
+    language: str | None
+    number: int
+    page_count: int
+    text: str | None
+    text_marks: Sequence[tuple[int, int]]
+    image_href: str | None
+    width: int
+    height: int
+    boxes: Sequence[Box]
+    why: str | None
+    hits: Sequence[PageHits]
+    hits_complete: bool
+
+
+Number = Annotated[int, Path(ge=1, le=PAGE_MAX, description="page of the PDF, from 1")]
+
+
+def build_pdf_page(
+    stores: Stores, views: PageViews | None, description: FileDescription, number: int, query: str
+) -> PdfPage:
+    """Raises HTTPException 404 for a page the file has not, RefusedError 400 for a query that is none."""
+    title, language = find_file_title(description)
+    words = parse_words(query, description)
+    texts = _load_texts(stores, description)
+    view = draw_page(stores, views, description, number)
+    count = view.page_count or _get_page_count(description) or len(texts)
+    if number > max(count, 1):
+        raise HTTPException(404, f"This PDF has {count:,} pages; there is no page {number:,}.")
+    hits, complete = words.find_by_page(texts)
+    text = compose_text(texts[number - 1]) if number <= len(texts) else None
+    return PdfPage(
+        sha1hex=description.sha1hex,
+        title=title,
+        language=language,
+        number=number,
+        page_count=count,
+        text=text,
+        text_marks=words.find_in_text(text or ""),
+        image_href=f"{link_to_page(description.sha1hex, number)}/image" if view.image else None,
+        width=view.width,
+        height=view.height,
+        boxes=words.find_boxes(view.words),
+        why=view.why,
+        hits=hits,
+        hits_complete=complete,
+    )
+
+
+def draw_page(
+    stores: Stores, views: PageViews | None, description: FileDescription, number: int
+) -> PageView:
+    """The picture of a page, or why there is none."""
+    if not is_pdf(description):
+        raise HTTPException(404, f"{description.sha1hex} is no PDF, so it has no pages to look at.")
+    if views is None:
+        return PageView(None, why=NOT_DRAWN)
+    try:
+        return views.get_view(
+            stores.blobs, description.sha1hex, number, lambda: read_body(stores, description)
+        )
+    except PermanentError as error:
+        return PageView(None, why=error.detail)
+
+
+def link_to_page(sha1hex: str, number: int, query: str = "") -> str:
+    """The address of a page, with what is marked on it."""
+    return build_url(f"/file/{sha1hex}/pages/{number}", q=query)
+
+
+def _load_texts(stores: Stores, description: FileDescription) -> list[str]:
+    text = load_file_text(stores, description)
+    return text.split(PAGE_SEPARATOR) if text else []
+
+
+def _get_page_count(description: FileDescription) -> int:
+    """How many pages were counted when it was read; 0 where it was not."""
+    counts = (getattr(row, "page_count", None) for row in description.derivatives.values())
+    return next((count for count in counts if isinstance(count, int)), 0)
+
+
+def _get_page_views(request: Request) -> PageViews | None:
+    views: PageViews | None = request.app.state.views
+    return views
+
+
+@router.get("/file/{sha1hex}/pages", include_in_schema=False)
+def find_in_file(
+    stores: OpenStores,
+    sha1hex: str,
+    n: Annotated[int | None, Query(ge=1, le=PAGE_MAX)] = None,
+    q: Words = "",
+) -> Response:
+    """On to page `n`, without it to the first that has a hit, or to the first of all."""
+    found = load_file(stores, sha1hex)
+    if n is None:
+        hits, _ = parse_words(q, found).find_by_page(_load_texts(stores, found))
+        n = hits[0].page if hits else 1
+    return RedirectResponse(link_to_page(found.sha1hex, n, q), 303)
+
+
+@router.get("/file/{sha1hex}/pages/{number}.json", include_in_schema=False)
+@router.get("/api/files/{sha1hex}/pages/{number}", summary="One page of a PDF, its text and hits")
+def page_json(
+    request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
+) -> PdfPage:
+    """The page's text and the address of its picture, with the places of what is looked for on both."""
+    return build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
+
+
+@router.get("/file/{sha1hex}/pages/{number}", include_in_schema=False)
+def page_html(
+    request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
+) -> Response:
+    """A page of a PDF; other spellings of its SHA-1 are sent to this one."""
+    elsewhere = redirect_spelling(sha1hex, build_url(f"/pages/{number}", q=q))
+    if elsewhere is not None:
+        return elsewhere
+    found = build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
+    beside = [one.page for one in found.hits]
+    return render_page(
+        request,
+        "pdf_page.html",
+        heading=f"Page {number:,} of {found.page_count:,}: {found.title}",
+        found=found,
+        query=q,
+        hits_total=sum(one.count for one in found.hits),
+        hit_before=max((n for n in beside if n < number), default=None),
+        hit_behind=min((n for n in beside if n > number), default=None),
+        page_href=link_to_page,
+    )
+
+
+@router.get(
+    "/file/{sha1hex}/pages/{number}/image",
+    response_class=Response,
+    summary="The picture of a page of a PDF",
+)
+def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Number) -> Response:
+    """A WebP within 1,200 × 1,800 pixels; 404 where the page cannot be drawn, 503 where too many wait."""
+    view = draw_page(stores, _get_page_views(request), load_file(stores, sha1hex), number)
+    if view.image is None:
+        raise HTTPException(404, f"There is no picture of page {number:,}: {view.why}.")
+    etag = sha256(view.image).hexdigest()
+    return build_response(request.headers, view.image, "image/webp", etag, IMAGE_HEADERS)

@@ -1,0 +1,134 @@
+"""A file as it is: its bytes in hex, what its server said, and the header of its WARC record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from starlette.responses import Response
+
+from fonds.model.errors import PermanentError
+from fonds.model.secrets import redact_secrets
+from fonds.ports import Stores
+from fonds.viewer.citation import ArchivedPlace, build_archived_place
+from fonds.viewer.raw_record import (
+    PIECE_BYTES,
+    ROW_BYTES,
+    HeaderBlock,
+    HexRow,
+    ReadRecord,
+    build_hex_rows,
+    build_http_head,
+    build_record_head,
+    read_raw,
+)
+from fonds.web.access.roles import READS
+from fonds.web.html.rendering import OpenStores, build_url, render_page
+from fonds.web.pages.file import (
+    find_file_title,
+    load_file,
+    redirect_spelling,
+)
+
+FROM_MAX = 2**40
+
+router = APIRouter(dependencies=[READS])
+
+From = Annotated[
+    int,
+    Query(
+        alias="from", ge=0, le=FROM_MAX, description="First byte, from 0; its row is shown whole"
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFilePage:
+    """`rows` are the bytes from `first` (from 0) on, `shown_bytes` of `size_bytes`, codings undone.
+
+    `place` is the record they were read from; `http` is the head of the server's answer in it, None where it
+    has none, `warc` the header of the record. Where nothing can be read `why` says so, `size_bytes` is
+    None and there are no rows.
+    """
+
+    sha1hex: str
+    title: str
+    language: str | None
+    place: ArchivedPlace | None
+    http: HeaderBlock | None
+    warc: HeaderBlock | None
+    size_bytes: int | None
+    first: int
+    shown_bytes: int
+    rows: Sequence[HexRow]
+    why: str | None
+
+
+def build_raw_file(stores: Stores, sha1hex: str, first: int) -> RawFilePage:
+    """Raises HTTPException 404 for a file nobody knows, and where it ends before byte `first`."""
+    found = load_file(stores, sha1hex)
+    title, language = find_file_title(found)
+    try:
+        record = read_raw(stores.archive, found)
+    except PermanentError as error:
+        why = redact_secrets(error.detail)
+        return RawFilePage(
+            found.sha1hex, title, language, None, None, None, None, first, 0, (), why
+        )
+    return _build_raw(found.sha1hex, title, language, record, first)
+
+
+def _build_raw(
+    sha1hex: str, title: str, language: str | None, record: ReadRecord, first: int
+) -> RawFilePage:
+    body = record.payload.body
+    if first and first >= len(body):
+        raise HTTPException(404, f"This file has {len(body):,} bytes; there is no byte {first:,}.")
+    begin = first - first % ROW_BYTES
+    return RawFilePage(
+        sha1hex=sha1hex,
+        title=title,
+        language=language,
+        place=build_archived_place(record.capture),
+        http=build_http_head(record.payload),
+        warc=build_record_head(record.payload),
+        size_bytes=len(body),
+        first=begin,
+        shown_bytes=len(body[begin : begin + PIECE_BYTES]),
+        rows=build_hex_rows(body, begin),
+        why=None,
+    )
+
+
+@router.get("/file/{sha1hex}/raw.json", include_in_schema=False)
+@router.get("/api/files/{sha1hex}/raw", summary="The bytes of a file in hex, and its headers")
+def raw_json(stores: OpenStores, sha1hex: str, first: From = 0) -> RawFilePage:
+    """4,096 bytes from the first asked for on, the head of the server's answer, and the record's header."""
+    return build_raw_file(stores, sha1hex, first)
+
+
+@router.get("/file/{sha1hex}/raw", include_in_schema=False)
+def raw_html(request: Request, stores: OpenStores, sha1hex: str, first: From = 0) -> Response:
+    """The same as a page."""
+    elsewhere = redirect_spelling(sha1hex, build_url("/raw", **{"from": first}))
+    if elsewhere is not None:
+        return elsewhere
+    found = build_raw_file(stores, sha1hex, first)
+    path, behind = f"/file/{found.sha1hex}/raw", found.first + found.shown_bytes
+    before = max(0, found.first - PIECE_BYTES)
+    return render_page(
+        request,
+        "raw.html",
+        heading=_format_heading(found),
+        found=found,
+        previous_href=build_url(path, **{"from": before}) if found.first else None,
+        next_href=build_url(path, **{"from": behind}) if behind < (found.size_bytes or 0) else None,
+    )
+
+
+def _format_heading(page: RawFilePage) -> str:
+    if page.size_bytes is None:
+        return "The bytes cannot be read now"
+    return f"{page.shown_bytes:,} of {page.size_bytes:,} bytes shown"

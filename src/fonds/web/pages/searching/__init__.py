@@ -1,1 +1,0 @@
-"""Search on the pages: what is asked, its facets, its hits, its whole result, its feed."""

@@ -1,0 +1,107 @@
+"""Signing in: a page takes a key and gives the browser a session, which signing out ends.
+
+Source: RFC 6265bis, sections 4.1.3 (cookie prefixes) and 5.6.7 (SameSite).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from fonds.web.access.gate import SECRET_MAX_CHARS, AccessGate, get_client_address
+from fonds.web.access.roles import CHALLENGE, OPEN
+from fonds.web.access.viewers import get_requester
+from fonds.web.html.actions import FormFields
+from fonds.web.html.rendering import render_page
+
+NEXT_MAX_CHARS = 2_000
+SIGN_IN_FORM = Depends(FormFields(frozenset({"key", "next"}), max_bytes=8_192))
+HOUR_S = 3_600
+
+router = APIRouter(include_in_schema=False, dependencies=[OPEN])
+
+
+@router.get("/sign-in")
+def sign_in_html(
+    request: Request,
+    onward: Annotated[
+        str,
+        Query(alias="next", max_length=NEXT_MAX_CHARS, description="Where to go behind it"),
+    ] = "/",
+) -> HTMLResponse:
+    """The page that takes a key."""
+    return _render_page(request, onward)
+
+
+@router.post("/sign-in")
+def sign_in(request: Request, sent: Annotated[dict[str, str], SIGN_IN_FORM]) -> Response:
+    """A new session for the key, in place of the browser's last one; a wrong key is counted."""
+    gate: AccessGate = request.app.state.gate
+    address, onward = get_client_address(request.scope), restrict_to_local(sent["next"])
+    wait_s = gate.attempts.get_wait_s(address)
+    if wait_s:
+        told = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
+        return _render_page(request, onward, 429, told, {"Retry-After": str(wait_s)})
+    key = gate.authenticate(sent["key"].strip()[:SECRET_MAX_CHARS], address)
+    if key is None:
+        told = "This is no key, or one that was revoked or has ended."
+        return _render_page(request, onward, 401, told, {"WWW-Authenticate": CHALLENGE})
+    gate.sessions.end(gate.get_cookie(request.headers))
+    answer = RedirectResponse(onward, 303)
+    cookie = gate.sessions.begin(key)
+    answer.set_cookie(
+        gate.get_cookie_name(request.headers),
+        cookie,
+        max_age=int(gate.sessions.duration.total_seconds()),
+        secure=not gate.is_local(request.headers),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(request: Request) -> Response:
+    """End the browser's session, here and there."""
+    gate: AccessGate = request.app.state.gate
+    gate.sessions.end(gate.get_cookie(request.headers))
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(
+        gate.get_cookie_name(request.headers),
+        secure=not gate.is_local(request.headers),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+def restrict_to_local(path: str) -> str:
+    """`path` where it is an address of these pages; else the first page."""
+    is_ours = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    return path[:NEXT_MAX_CHARS] if is_ours and path.isprintable() else "/"
+
+
+def _render_page(
+    request: Request,
+    onward: str,
+    status: int = 200,
+    error: str = "",
+    headers: dict[str, str] | None = None,
+) -> HTMLResponse:
+    gate: AccessGate = request.app.state.gate
+    is_tls = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+    answer = render_page(
+        request,
+        "sign_in.html",
+        status,
+        heading="Signed in" if get_requester(request.scope).is_signed_in else "Sign in with a key",
+        error=error,
+        next=restrict_to_local(onward),
+        is_kept=is_tls or gate.is_local(request.headers),
+        hours=max(1, int(gate.sessions.duration.total_seconds()) // HOUR_S),
+        characters_max=SECRET_MAX_CHARS,
+    )
+    answer.headers.update(headers or {})
+    return answer

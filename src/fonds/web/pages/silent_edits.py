@@ -1,0 +1,204 @@
+"""Silent edits: stories of which a later version has another headline or text, as a list and as a feed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from xml.etree import ElementTree as Xml
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse, Response
+
+from fonds.model.capture import parse_datetime14
+from fonds.ports import Stores
+from fonds.viewer.edits import Edit, EditKind, VersionWindow, edit, load_window
+from fonds.web.access.roles import READS
+from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, PageCursor
+from fonds.web.html.rendering import OpenStores, build_url, render_page
+from fonds.web.serving.atom import (
+    MEDIA_TYPE,
+    NEVER,
+    add,
+    clean,
+    create_feed,
+    encode_feed,
+)
+from fonds.web.serving.csv_tables import add_csv_route
+from fonds.web.serving.parameters import shorten
+
+FEED_WINDOWS, FEED_ENTRIES = 5, 50
+SITE_MAX_CHARS = 300
+LATER = CursorList("captured", ("sha1hex",))
+CHANGE_WORDS = {
+    EditKind.EDITED: "headline or text edited",
+    EditKind.SAME_TEXT: "other bytes, the same headline and text",
+    EditKind.OTHER_EXTRACTOR: "read by different programs, not compared",
+    EditKind.UNKNOWN: "text missing, not compared",
+}
+
+router = APIRouter(dependencies=[READS])
+
+
+def _validate_site(text: str) -> str:
+    mark = LATER.decode(text)
+    if mark is not None and not (isinstance(mark.time, int) and 0 <= mark.time < 10**14):
+        raise ValueError("it is no place in this list; begin at its first page")
+    return text
+
+
+Site = Annotated[
+    str, Query(max_length=SITE_MAX_CHARS, description="Stories of this site, as a search names it")
+]
+
+
+class EditsForm(BaseModel):
+    """Which later versions; without parameters the newest that were edited."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    site: str = Field(
+        "", max_length=SITE_MAX_CHARS, description="Stories of this site, as a search names it"
+    )
+    change: Literal["edited", "same-text", "other-extractor", "unknown"] = Field(
+        "edited", description="What became of headline and text"
+    )
+    after: Annotated[str, AfterValidator(_validate_site)] = Field(
+        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EditsPage:
+    """One page of the walk: `walked` versions were gone by, `later` of them have one before them, `counts` of
+    each change. `rows` are those of the change asked for. `next` begins the page behind it, None at the end.
+    """
+
+    site: str
+    change: EditKind
+    walked: int
+    later: int
+    counts: Mapping[str, int]
+    next: str | None
+    rows: Sequence[Edit]
+
+
+def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
+    """The page that begins at `after`, whatever change is asked for: its counts are of the same versions."""
+    mark = LATER.decode(form.after)
+    found = load_window(stores, form.site.strip().lower(), _build_cursor(mark))
+    counted = Counter(one.change for one in found.later)
+    return EditsPage(
+        site=form.site,
+        change=EditKind(form.change),
+        walked=found.walked,
+        later=len(found.later),
+        counts={str(one): counted[one] for one in EditKind},
+        next=_build_next_mark(mark, found),
+        rows=[edit(one) for one in found.later if one.change == form.change],
+    )
+
+
+def _build_cursor(mark: PageCursor | None) -> Mapping[str, object] | None:
+    if mark is None:
+        return None
+    return {"captured": f"{mark.time:014d}", "sha1hex": mark.key[0]}
+
+
+def _build_next_mark(mark: PageCursor | None, window: VersionWindow) -> str | None:
+    if window.last is None:
+        return None
+    position = (mark.position if mark else 0) + window.walked
+    key = (str(window.last["sha1hex"]),)
+    return PageCursor(position, int(str(window.last["captured"])), key).encode()
+
+
+@add_csv_route(router, "/changes", lambda found: found.rows)
+@router.get("/changes.json", include_in_schema=False)
+@router.get("/api/changes", summary="Stories of which a later version has another headline or text")
+def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> EditsPage:
+    """A page of the walk over versions of stories, the one captured last first: at most 30 that have one
+    before them, or 1,000 of any. A page may have no rows though pages behind it have some: follow `next`."""
+    return build_edits_page(stores, form)
+
+
+@router.get("/changes", include_in_schema=False)
+def edits_html(
+    request: Request, stores: OpenStores, form: Annotated[EditsForm, Query()]
+) -> HTMLResponse:
+    """The same as a page."""
+    found = build_edits_page(stores, form)
+    of_site = f" of {shorten(form.site, 100)}" if form.site else ""
+    params = form.model_dump()
+    return render_page(
+        request,
+        "edits.html",
+        heading=f"Silent edits{of_site}",
+        found=found,
+        form=form,
+        words=CHANGE_WORDS,
+        others={one: build_url("/changes", **{**params, "change": str(one)}) for one in EditKind},
+        feed=build_url("/changes.atom", site=form.site),
+        every_site=build_url("/changes", change=form.change),
+        first_href=build_url("/changes", **{**params, "after": ""}) if form.after else None,
+        next_href=build_url("/changes", **{**params, "after": found.next}) if found.next else None,
+    )
+
+
+@router.get("/changes.atom", response_class=Response, include_in_schema=False)
+@router.get(
+    "/api/changes.atom",
+    response_class=Response,
+    summary="Silent edits as an Atom feed: the fifty newest",
+)
+def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Response:
+    """The edits among the newest 5 pages of the list, 50 at most."""
+    origin = str(request.base_url).rstrip("/")
+    rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
+    updated = max((parse_datetime14(one.captured) for one in rows), default=NEVER)
+    top = create_feed(
+        f"Silent edits: {site or 'all sites'}",
+        origin + build_url("/changes", site=site),
+        origin + build_url("/changes.atom", site=site),
+        updated,
+    )
+    for one in rows:
+        _add_entry(top, origin, one)
+    return Response(encode_feed(top), media_type=MEDIA_TYPE)
+
+
+def _iter_newest(stores: Stores, site: str) -> Iterator[Edit]:
+    after = ""
+    for _ in range(FEED_WINDOWS):
+        found = build_edits_page(stores, EditsForm(site=site, change="edited", after=after))
+        yield from found.rows
+        if found.next is None:
+            return
+        after = found.next
+
+
+def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:
+    entry = add(top, "entry")
+    add(entry, "id", f"{origin}{edit.href}")
+    add(entry, "title", edit.title or edit.url)
+    add(entry, "updated", parse_datetime14(edit.captured).isoformat())
+    Xml.SubElement(
+        entry, "link", rel="alternate", type="text/html", href=clean(f"{origin}{edit.href}")
+    )
+    add(entry, "summary", f"{edit.summary}. {_format_edit(edit)}".strip())
+
+
+def _format_edit(edit: Edit) -> str:
+    """The headline before, then what went and came of headline and text, as plain text."""
+    said: list[str] = [
+        f"Headline before: {edit.title_before or 'none'}."
+    ] * edit.is_headline_changed
+    told: dict[str, Any] = {"removed": "Removed", "added": "Added"}
+    said += [
+        f"{told[each.kind]}: {' '.join(each.text.split())}"
+        for each in edit.text
+        if each.kind in told and each.text.strip()
+    ]
+    return " ".join(said)

@@ -1,0 +1,167 @@
+"""The links of a source behind a number: those of a day, a poll, an outcome, or that came so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from fonds.failures.accounting.tallies import count_outcomes, list_outcomes_of_any
+from fonds.following.funnel import list_steps_after
+from fonds.following.source_list import (
+    SourceDetails,
+    build_links_filter,
+    list_polls_on,
+)
+from fonds.model.disposition import Reason, Verdict
+from fonds.model.encoding import pluralize
+from fonds.model.rows import EntryRow
+from fonds.model.suggestions import format_unknown_name
+from fonds.pipelines.flavours.registry import list_stages
+from fonds.ports import Records
+from fonds.web.access.roles import READS
+from fonds.web.html.paging import TEXT_MAX_CHARS, CursorList, get_first_number
+from fonds.web.html.rendering import OpenStores, build_url, build_window, capitalize, render_page
+from fonds.web.pages.records import Record, build_record
+from fonds.web.pages.source import SourceId, load_source
+from fonds.web.serving.csv_tables import add_csv_route
+from fonds.wiring.pipelines import check_names
+
+PAGE_SIZE = 50
+LINKS = CursorList("settled_at", EntryRow.KEY)
+
+router = APIRouter(dependencies=[READS])
+
+
+class LinksForm(BaseModel):
+    """Which links of a source; without a word all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    outcome: Literal["", "done", "dropped", "quarantined", "pending"] = Field(
+        "", description="What became of the link"
+    )
+    reason: Reason | Literal[""] = Field("", description="Why it was dropped or quarantined")
+    step: str = Field("", max_length=100, description="The step that decided it")
+    beyond: str = Field(
+        "",
+        max_length=100,
+        description="A stage of its pipeline: links that ended behind it, or were kept",
+    )
+    day: date | None = Field(None, description="The day, in UTC, of the polls that found it")
+    poll: str = Field(
+        "", max_length=40, pattern=r"^([0-9]{1,20})?$", description="The number of the poll"
+    )
+    after: Annotated[str, AfterValidator(LINKS.validate)] = Field(
+        "", max_length=TEXT_MAX_CHARS, description="The page behind another: its `next`"
+    )
+
+    def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
+        """The columns of `entries` asked for: rows that have any of these. Raises ValueError, with the
+        nearest, for no stage of the pipeline."""
+        chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
+        told = {name: value for name, value in chosen.items() if value}
+        where = {**self._build_poll_filter(records, details.source.source_id), **told}
+        return [{**where, **one} for one in self._build_stage_filters(details)]
+
+    def _build_poll_filter(self, records: Records, source_id: str) -> dict[str, object]:
+        of_poll = f"{source_id}.{self.poll}"
+        if self.day is None:
+            return {"input_id": of_poll} if self.poll else build_links_filter(source_id)
+        there = list_polls_on(records, source_id, self.day)
+        return {"input_id": [one for one in there if not self.poll or one == of_poll]}
+
+    def _build_stage_filters(self, details: SourceDetails) -> list[dict[str, object]]:
+        """What makes that a link ended behind a stage: it was kept, or lost at a later one."""
+        if not self.beyond:
+            return [{}]
+        stages = list_stages(details.source.pipeline)
+        if self.beyond not in stages:
+            raise ValueError(format_unknown_name("stage", self.beyond, stages))
+        behind = list_steps_after(details.ended, stages[: stages.index(self.beyond) + 1])
+        lost: list[str] = [str(Verdict.DROPPED), str(Verdict.QUARANTINED)]
+        parts: list[dict[str, object]] = []
+        if self.outcome in ("", "done"):
+            parts.append({"outcome": str(Verdict.DONE)})
+        if self.outcome != "done":
+            steps = [one for one in behind if self.step in ("", one)]
+            outcomes = [one for one in lost if self.outcome in ("", one)]
+            parts.append({"outcome": outcomes, "step": steps})
+        return parts
+
+    def build_params(self) -> dict[str, Any]:
+        """Everything but where the page begins, for links."""
+        return self.model_dump(exclude={"after"}, mode="json")
+
+
+@dataclass(frozen=True, slots=True)
+class LinksPage:
+    """One page of a source's links, the last settled first; `first` and `next` as in a page of records."""
+
+    answer: str
+    total: int
+    first: int
+    next: str | None
+    rows: Sequence[Record]
+
+
+def build_links_page(records: Records, source_id: str, form: LinksForm, now: datetime) -> LinksPage:
+    """What the form asks for. Raises HTTPException 404 where there is no such source, 400 for no step."""
+    found = load_source(records, source_id, now)
+    wheres = _build_filters(records, form, found)
+    begins = LINKS.decode(form.after)
+    first = get_first_number(begins)
+    rows = list_outcomes_of_any(
+        records, wheres, after=LINKS.build_filter(begins), count_max=PAGE_SIZE
+    )
+    total = sum(count_outcomes(records, where) for where in wheres)
+    answer = f"{pluralize(total, 'link')} of {found.source.title or found.source.url}"
+    following = LINKS.find_next(first, rows, PAGE_SIZE)
+    return LinksPage(answer, total, first, following, [build_record(row) for row in rows])
+
+
+def _build_filters(
+    records: Records, form: LinksForm, details: SourceDetails
+) -> list[Mapping[str, object]]:
+    try:
+        check_names(records, step=form.step)
+        return [*form.build_filters(records, details)]
+    except ValueError as error:
+        raise HTTPException(400, capitalize(str(error))) from None
+
+
+@router.get("/sources/{source_id}/links", include_in_schema=False)
+def links_html(
+    request: Request,
+    stores: OpenStores,
+    source_id: SourceId,
+    form: Annotated[LinksForm, Query()],
+) -> HTMLResponse:
+    """The links of a source behind a number."""
+    found = build_links_page(stores.records, source_id, form, datetime.now(UTC))
+    path, params = f"/sources/{source_id}/links", form.build_params()
+    return render_page(
+        request,
+        "links.html",
+        heading=found.answer,
+        found=found,
+        source_href=f"/sources/{source_id}",
+        explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
+        chips=[(n, v, build_url(path, **{**params, n: None})) for n, v in params.items() if v],
+        shown=build_window(path, params, found.total, len(found.rows), found.first - 1, found.next),
+    )
+
+
+@add_csv_route(router, "/sources/{source_id}/links", lambda found: found.rows)
+@router.get("/sources/{source_id}/links.json", include_in_schema=False)
+@router.get("/api/sources/{source_id}/links", summary="The links of one source")
+def links_json(
+    stores: OpenStores, source_id: SourceId, form: Annotated[LinksForm, Query()]
+) -> LinksPage:
+    """What became of each, 50 a page, the last settled first."""
+    return build_links_page(stores.records, source_id, form, datetime.now(UTC))

@@ -1,0 +1,210 @@
+"""What changed between two versions of a story, word by word: headline, byline, day and text apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from fonds.derivatives.kinds import KINDS
+from fonds.ingest.catch_up import CatchUpSelection
+from fonds.model.errors import ConfigurationError
+from fonds.model.keys import parse_sha1
+from fonds.model.rows import DispositionRow
+from fonds.ports import Records, Stores
+from fonds.viewer.story_versions import (
+    StoryHead,
+    StoryPart,
+    StoryVersions,
+    VersionDifference,
+    align_stretches,
+    compare_two_versions,
+    list_changed_parts,
+    load_story_head,
+    load_versions,
+)
+from fonds.viewer.word_diff import WORDS_MAX, trim_unchanged
+from fonds.web.access.roles import CURATES, READS
+from fonds.web.html.actions import FOREIGN_FORM_MESSAGE, FormFields
+from fonds.web.html.rendering import InForce, OpenStores, build_url, render_page
+from fonds.web.pages.file import find_file_title, load_file, redirect_spelling
+from fonds.web.serving.problems import RefusedError
+from fonds.wiring.pipelines import send_catchup
+from fonds.wiring.readers import name_extractors
+
+# Two versions of a story that different programs read are read again by one: what differs is the pages'.
+
+
+STORY = next(kind for kind in KINDS if kind.name == "story")
+_FIELDS = FormFields(frozenset({"since"}))
+
+action_router = APIRouter(include_in_schema=False, dependencies=[CURATES])
+
+
+def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
+    """Whether one of them was sent to be read and has not been yet."""
+    step = STORY.reading.step if STORY.reading else ""
+    where = {"about": sha1hexes, "step": step, "is_open": True}
+    return any(True for _ in records.find(DispositionRow, where, count_max=1))
+
+
+@action_router.post("/file/{sha1hex}/changes")
+def read_again_html(
+    stores: OpenStores,
+    settings: InForce,
+    sha1hex: str,
+    sent: Annotated[dict[str, str], Depends(_FIELDS)],
+) -> RedirectResponse:
+    """Send both to be read by the reader there is now, and lead back; what is on its way is not sent twice.
+
+    Raises RefusedError 400 for what are no two versions of a story, 409 where no step reads stories.
+    """
+    both = _parse_both(stores, sha1hex, sent["since"])
+    names = name_extractors(settings)
+    reading = STORY.reading
+    wanted = CatchUpSelection(
+        kind=STORY,
+        extractor=reading.extractor(names) if reading else "",
+        rereads=True,
+        only_files=frozenset(both),
+    )
+    try:
+        send_catchup(stores, settings, wanted, lambda sent, captures: None)
+    except ConfigurationError as error:
+        raise RefusedError(409, f"Nothing was sent: {error}.") from error
+    return RedirectResponse(build_url(f"/file/{both[0]}/changes", since=both[1]), 303)
+
+
+def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
+    """The SHA-1s of the two, in hex."""
+    raws = parse_sha1(sha1hex), parse_sha1(since)
+    if raws[0] is None or raws[1] is None:
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+    both = raws[0].hex(), raws[1].hex()
+    heads = [load_story_head(stores.records, one) for one in both]
+    if heads[0] is None:
+        raise HTTPException(404, f"{both[0]} is no story, so it has no versions.")
+    if heads[1] is None or heads[0].story_id != heads[1].story_id or both[0] == both[1]:
+        raise RefusedError(400, "These are no two versions of one story.", parameter="since")
+    return both
+
+
+PART_NAMES = {"title": "Headline", "byline": "Byline", "published": "Day", "text": "Text"}
+SINCE_MAX_CHARS = 100
+
+router = APIRouter(dependencies=[READS])
+
+
+@dataclass(frozen=True, slots=True)
+class StoryChangesPage:
+    """Version `sha1hex` of a story held against version `since`, captured at 14 digits each, read by an
+    extractor each; `parts` are headline, byline, day and text."""
+
+    sha1hex: str
+    since: str
+    title: str
+    captured: str
+    since_captured: str
+    extractor: str
+    since_extractor: str
+    difference: VersionDifference
+    parts: Sequence[StoryPart]
+    versions: StoryVersions
+
+
+Since = Annotated[
+    str,
+    Query(
+        max_length=SINCE_MAX_CHARS,
+        description="SHA-1 of the version compared with; without it the one before",
+    ),
+]
+
+
+def build_changes(stores: Stores, sha1hex: str, title: str, since: str) -> StoryChangesPage:
+    """Raises HTTPException 404 for a file that is no story, RefusedError 400 for what is no version of it."""
+    head = load_story_head(stores.records, sha1hex)
+    if head is None:
+        raise HTTPException(404, f"{sha1hex} is no story, so it has no versions.")
+    versions = load_versions(stores.records, head.story_id)
+    other = _choose_other_version(stores, head, versions, sha1hex, since)
+    other_head = load_story_head(stores.records, other) or head
+    return StoryChangesPage(
+        sha1hex=sha1hex,
+        since=other,
+        title=title,
+        captured=head.captured,
+        since_captured=other_head.captured,
+        extractor=head.extractor,
+        since_extractor=other_head.extractor,
+        difference=compare_two_versions(stores.records, other, sha1hex),
+        parts=list_changed_parts(stores, other, sha1hex),
+        versions=versions,
+    )
+
+
+def _choose_other_version(
+    stores: Stores, head: StoryHead, versions: StoryVersions, sha1hex: str, since: str
+) -> str:
+    """The version that was asked for, or the one captured before."""
+    keys = [one.sha1hex for one in versions.shown]
+    if not since:
+        at = keys.index(sha1hex) if sha1hex in keys else 0
+        return keys[at - 1] if at else sha1hex
+    raw = parse_sha1(since)
+    other = load_story_head(stores.records, raw.hex()) if raw is not None else None
+    if raw is None or other is None or other.story_id != head.story_id:
+        said = f"The parameter “since” is “{since}”: no version of this story has this SHA-1."
+        raise RefusedError(400, said, parameter="since")
+    return raw.hex()
+
+
+@router.get("/file/{sha1hex}/changes.json", include_in_schema=False)
+@router.get("/api/files/{sha1hex}/changes", summary="What changed between two versions of a story")
+def changes_json(stores: OpenStores, sha1hex: str, since: Since = "") -> StoryChangesPage:
+    """Stretches of words that are the same, added and removed, of each part of a story."""
+    found = load_file(stores, sha1hex)
+    return build_changes(stores, found.sha1hex, find_file_title(found)[0], since)
+
+
+@router.get("/file/{sha1hex}/changes", include_in_schema=False)
+def changes_html(
+    request: Request, stores: OpenStores, sha1hex: str, since: Since = "", whole: bool = False
+) -> Response:
+    """The same as a page; with `whole` the words that are the same stand there too."""
+    elsewhere = redirect_spelling(
+        sha1hex, build_url("/changes", since=since, whole="1" if whole else "")
+    )
+    if elsewhere is not None:
+        return elsewhere
+    known = load_file(stores, sha1hex)
+    title, language = find_file_title(known)
+    found = build_changes(stores, sha1hex, title, since)
+    changed = [part for part in found.parts if part.is_changed]
+    return render_page(
+        request,
+        "changes.html",
+        heading=f"What changed: {title}",
+        found=found,
+        language=language,
+        changed=changed,
+        summary=_format_summary(changed),
+        names=PART_NAMES,
+        words_max=WORDS_MAX,
+        whole=whole,
+        shortened=trim_unchanged,
+        beside=align_stretches,
+        is_being_read=is_being_read(stores.records, [found.sha1hex, found.since]),
+    )
+
+
+def _format_summary(changed: Sequence[StoryPart]) -> str:
+    """How many words the text gained and lost, and what else is another."""
+    counts = [(part.diff.added, part.diff.removed) for part in changed if part.name == "text"]
+    words = [f"+{added:,} −{removed:,} words" for added, removed in counts]
+    others = [PART_NAMES[part.name].lower() for part in changed if part.name != "text"]
+    also = [f"{' and '.join(others)} changed"] if others else []
+    return ", ".join([*words, *also])

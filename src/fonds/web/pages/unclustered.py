@@ -1,0 +1,257 @@
+"""The documents in no theme, for one reason or for any, at addresses no theme can have."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import HTMLResponse
+
+from fonds.grouping.views.clusters import MemberPage, load_clusters, unclustered_members
+from fonds.model.encoding import pluralize
+from fonds.model.suggestions import format_unknown_name
+from fonds.ports import Stores
+from fonds.web.access.roles import READS
+from fonds.web.html.paging import AFTER, decode_cursor, encode_cursor, refuse_invalid_cursor
+from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
+from fonds.web.pages.document_lines import DocumentLine, build_document_lines
+from fonds.web.pages.theme_links import API, link_to_collection, link_to_reason, unquote_part
+from fonds.web.pages.theme_selection import CONF, TIMESTAMP_FIELD, Selection, resolve_selection
+from fonds.web.serving.csv_tables import add_csv_route
+from fonds.web.serving.json_requests import TheService
+from fonds.web.serving.parameters import shorten
+from fonds.wiring.collections import CollectionService
+
+# Documents in no theme: the reasons in words, how many there are for each, and the pages that list them.
+
+
+UNCLUSTERED_REASONS = {
+    "outlier": "like no theme enough",
+    "short": "too short to be grouped",
+    "language": "in a language this configuration leaves out",
+    "vector": "without a vector of the length this configuration asks for",
+    "field": "with other fields than this configuration asks for",
+    "empty": "without a word to group by",
+    "excluded": "taken out of a theme, and like no other enough",
+}
+EXPLAINED = {
+    "outlier": "The terms of these documents lie further from every theme's middle than those of nearly all"
+    " documents the theme was built of. They are counted, and the next rebuild looks at them again.",
+    "short": "These documents have fewer characters than the configuration asks for (characters_min).",
+    "language": "These documents say they are in a language the configuration does not name (languages).",
+    "vector": "These documents were put without a vector of the length the configuration asks for (dense).",
+    "field": "These documents have other fields than the configuration asks for (where).",
+    "excluded": "A curator said of these documents that they do not belong in a theme, and no other takes"
+    " them. They stay out of that one, whatever is built anew.",
+    "empty": "These documents have no word that counts: function words, numbers alone, or nothing at all.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnclusteredLine:
+    """Documents in no theme, for a reason."""
+
+    reason: str
+    explanation: str
+    count: int
+    href: str
+
+
+def link_to_unclustered(selection: Selection, reason: str = "") -> str:
+    """The page of the documents that are apart for a reason, or for any: of every level the same."""
+    return link_to_reason(selection.name, reason, **{**selection.build_params(), "level": None})
+
+
+def build_unclustered_lines(
+    selection: Selection, unclustered_count: Mapping[str, int]
+) -> list[UnclusteredLine]:
+    """A line for each reason that any document is apart for."""
+    return [
+        UnclusteredLine(
+            reason,
+            UNCLUSTERED_REASONS.get(reason, reason),
+            count,
+            link_to_unclustered(selection, reason),
+        )
+        for reason, count in unclustered_count.items()
+        if count
+    ]
+
+
+def build_heading(reason: str, size: int) -> str:
+    """How many documents are apart for the reason, or for any where it is '', as a sentence without its
+    end."""
+    verb = "is" if size == 1 else "are"
+    return f"{pluralize(size, 'document')} {verb} {UNCLUSTERED_REASONS.get(reason, 'in no theme')}"
+
+
+PAGE_SIZE = 20
+PATH = "/themes/{namespace}/{key}/apart"
+
+router = APIRouter(dependencies=[READS])
+
+
+class UnclusteredForm(BaseModel):
+    """Which clustering of a collection, and which page of the documents."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    conf: str = CONF
+    at: int | None = TIMESTAMP_FIELD
+    after: str = AFTER
+
+    @property
+    def level(self) -> int:
+        """Who is in no theme of the first level is in none of the others."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnclusteredPage:
+    """Documents in no theme, 20 a page: for the `reason`, or for whatever reason where that is None, those of
+    one reason together. `size` counts all of them, `reasons` those of each reason. The page behind this
+    one is had with `after` = `next`, None at the end."""
+
+    answer: str
+    namespace: str
+    key: str
+    conf: str
+    shown_at: dt.datetime | None
+    reason: str | None
+    size: int
+    reasons: Sequence[UnclusteredLine]
+    documents: Sequence[DocumentLine]
+    next: str | None
+
+
+def build_unclustered_page(
+    stores: Stores, collections: CollectionService, selection: Selection, reason: str, after: str
+) -> UnclusteredPage:
+    """The documents apart for a reason, or for any where it is ''. Raises HTTPException 404 for a reason
+    there is not, 400 for an `after` that is none of its pages."""
+    at = selection.clustering
+    if at is None:
+        raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
+    if reason and reason not in UNCLUSTERED_REASONS:
+        told = format_unknown_name(
+            "reason to be in no theme", shorten(reason, 200), UNCLUSTERED_REASONS
+        )
+        raise HTTPException(404, f"{capitalize(told)}.")
+    level = load_clusters(collections.tables, selection.name, selection.conf, at.timestamp, top=0)
+    counts = level.apart if level else {}
+    with refuse_invalid_cursor():
+        found = unclustered_members(
+            collections.tables, selection.name, selection.conf, at.timestamp,
+            reason=reason, after=decode_cursor(after), count_max=PAGE_SIZE,
+        )  # fmt: skip
+    shown = found or MemberPage((), None)
+    size = counts.get(reason, 0) if reason else sum(counts.values())
+    return UnclusteredPage(
+        answer=build_heading(reason, size),
+        namespace=selection.name.namespace,
+        key=selection.name.key,
+        conf=selection.conf,
+        shown_at=to_datetime(at.timestamp),
+        reason=reason or None,
+        size=size,
+        reasons=build_unclustered_lines(selection, counts),
+        documents=build_document_lines(stores.index, selection, shown.members),
+        next=None if shown.after is None else encode_cursor(shown.after),
+    )
+
+
+def _html(
+    request: Request, selection: Selection, unclustered_page: UnclusteredPage, after: str
+) -> HTMLResponse:
+    here, words = (
+        link_to_reason(selection.name, unclustered_page.reason or ""),
+        selection.build_params(),
+    )
+    return render_page(
+        request,
+        "apart.html",
+        heading=unclustered_page.answer,
+        found=unclustered_page,
+        name=selection.name,
+        conf=selection.conf,
+        is_served=selection.clustering is not None and selection.clustering.is_served,
+        collection_href=link_to_collection(selection.name, **words),
+        newest_href=link_to_collection(selection.name, conf=words["conf"]),
+        every_href=link_to_unclustered(selection),
+        explanation=EXPLAINED.get(unclustered_page.reason or "", ""),
+        pictured=any(one.file_href for one in unclustered_page.documents),
+        first_page_href=build_url(here, **words) if after else None,
+        next_href=build_url(here, **words, after=unclustered_page.next)
+        if unclustered_page.next
+        else None,
+        api_href=f"{API}{build_url(here, **words, after=after)}",
+    )
+
+
+@router.get(PATH, include_in_schema=False)
+def every_html(
+    request: Request,
+    stores: OpenStores,
+    collections: TheService,
+    namespace: str,
+    key: str,
+    form: Annotated[UnclusteredForm, Query()],
+) -> HTMLResponse:
+    """The documents in no theme, and how many for each reason."""
+    there = resolve_selection(collections, namespace, key, form)
+    return _html(
+        request,
+        there,
+        build_unclustered_page(stores, collections, there, "", form.after),
+        form.after,
+    )
+
+
+@router.get(f"{PATH}/{{reason}}", include_in_schema=False)
+def unclustered_html(
+    request: Request,
+    stores: OpenStores,
+    collections: TheService,
+    namespace: str,
+    key: str,
+    reason: str,
+    form: Annotated[UnclusteredForm, Query()],
+) -> HTMLResponse:
+    """The documents that are in no theme for a reason."""
+    there = resolve_selection(collections, namespace, key, form)
+    found = build_unclustered_page(stores, collections, there, unquote_part(reason), form.after)
+    return _html(request, there, found, form.after)
+
+
+@add_csv_route(router, PATH, lambda found: found.documents)
+@router.get(f"/api{PATH}", summary="The documents in no theme")
+def every_json(
+    stores: OpenStores,
+    collections: TheService,
+    namespace: str,
+    key: str,
+    form: Annotated[UnclusteredForm, Query()],
+) -> UnclusteredPage:
+    """The documents in no theme, 20 a page, those of one reason together, and how many for each reason."""
+    there = resolve_selection(collections, namespace, key, form)
+    return build_unclustered_page(stores, collections, there, "", form.after)
+
+
+@add_csv_route(router, f"{PATH}/{{reason}}", lambda found: found.documents)
+@router.get(f"/api{PATH}/{{reason}}", summary="The documents in no theme for a reason")
+def unclustered_json(
+    stores: OpenStores,
+    collections: TheService,
+    namespace: str,
+    key: str,
+    reason: str,
+    form: Annotated[UnclusteredForm, Query()],
+) -> UnclusteredPage:
+    """The documents in no theme for a reason, 20 a page: `outlier`, `short`, `language`, `field`, `vector`
+    or `empty`."""
+    there = resolve_selection(collections, namespace, key, form)
+    return build_unclustered_page(stores, collections, there, unquote_part(reason), form.after)

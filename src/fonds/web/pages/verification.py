@@ -1,0 +1,200 @@
+"""What became of a result: the manifest of an export is held against the library."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import HTMLResponse
+
+from fonds.model.access import Role
+from fonds.ports import Stores
+from fonds.search.manifest import MANIFEST_MAX_BYTES, MEMBERS_MAX, Manifest, parse_manifest
+from fonds.search.verification import (
+    LISTED_MAX,
+    WALKED_MAX,
+    WORDS,
+    ManifestVerifier,
+    VerificationResult,
+    build_accounts,
+)
+from fonds.web.access.roles import READS
+from fonds.web.access.viewers import TheViewer
+from fonds.web.html.rendering import OpenStores, render_page
+from fonds.web.serving.concurrency import get_media_type
+from fonds.web.serving.parameters import shorten
+from fonds.web.serving.problems import RefusedError
+
+# A manifest as somebody sends it: a file or pasted text of the form of our page, or the bytes alone.
+#
+# Source: RFC 7578 (multipart/form-data), RFC 2046, section 5.1.1 (boundaries).
+
+
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+FIELDS = ("file", "pasted")
+PARTS_MAX = 4
+FRAME_MAX_BYTES = 10_000
+"""What stands around the parts of a form."""
+FOREIGN_FORM_MESSAGE = "The form is none of these pages."
+TOO_LONG = f"A manifest has at most {MANIFEST_MAX_BYTES:,} bytes."
+_BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*(?:;|$)')
+_NAME = re.compile(
+    rb'(?i)^content-disposition:\s*form-data;(?:[^\r\n]*;)?\s*name="(\w{1,20})"', re.M
+)
+
+
+async def _read_body(request: Request) -> bytes:
+    """The body. Raises RefusedError 413 for one that is longer than a manifest can be."""
+    sent = bytearray()
+    async for piece in request.stream():
+        sent += piece
+        if len(sent) > MANIFEST_MAX_BYTES + FRAME_MAX_BYTES:
+            raise RefusedError(413, TOO_LONG)
+    return bytes(sent)
+
+
+Sent = Annotated[bytes, Depends(_read_body)]
+
+
+def parse_manifest_upload(request: Request, body: bytes) -> bytes:
+    """The file of the form or, where none was chosen, what was pasted; b"" where there is neither.
+
+    Raises RefusedError 400 for what is none of our forms.
+    """
+    kind = get_media_type(request.headers)
+    if kind == FORM:
+        fields = _parse_urlencoded(body)
+    elif kind == MULTIPART:
+        fields = _parse_multipart(request.headers.get("content-type", ""), body)
+    else:
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+    if not fields.keys() <= set(FIELDS):
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+    return next((fields[name] for name in FIELDS if fields.get(name, b"").strip()), b"")
+
+
+def _parse_urlencoded(body: bytes) -> dict[str, bytes]:
+    try:
+        text = body.decode("ascii")
+        pairs = parse_qsl(text, max_num_fields=PARTS_MAX, keep_blank_values=True)
+    except ValueError:
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE) from None
+    return {name: value.encode("utf-8", "replace") for name, value in pairs}
+
+
+def _parse_multipart(content_type: str, body: bytes) -> dict[str, bytes]:
+    boundary = _BOUNDARY.search(content_type)
+    if boundary is None:
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+    between = b"\r\n--" + boundary[1].encode()
+    fields: dict[str, bytes] = {}
+    # What stands before the first boundary and behind the last is no part.
+    for part in (b"\r\n" + body).split(between, PARTS_MAX + 1)[1:-1]:
+        head, blank, value = part.partition(b"\r\n\r\n")
+        named = _NAME.search(head)
+        if not blank or named is None or len(head) > FRAME_MAX_BYTES:
+            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        fields[named[1].decode("ascii")] = value
+    return fields
+
+
+API = "/api/verify"
+REASON_CHARS = 300
+EMPTY_FORM_MESSAGE = "Choose the manifest of an export, or paste it."
+
+router = APIRouter(dependencies=[READS])
+
+
+@router.get("/verify", include_in_schema=False)
+def verify_html(request: Request) -> HTMLResponse:
+    """The form alone."""
+    return _render_page(request, 200, "What became of a result", None)
+
+
+@router.post("/verify", include_in_schema=False)
+def verified_html(
+    request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
+) -> HTMLResponse:
+    """What became of the result of a manifest; what is none is told in its place, with status 400."""
+    told = parse_manifest_upload(request, sent)
+    try:
+        if not told:
+            raise RefusedError(400, EMPTY_FORM_MESSAGE)
+        found = _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), told)
+    except RefusedError as error:
+        return _render_page(request, 400, "This cannot be verified", None, str(error.detail))
+    return _render_page(request, 200, _format_heading(found), found)
+
+
+@router.post(
+    API,
+    summary="What became of a result since its manifest was written",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"type": "object"}}},
+            "description": f"The manifest of an export as it is, {MANIFEST_MAX_BYTES:,} bytes at most",
+        }
+    },
+)
+def verify_json(
+    request: Request, stores: OpenStores, viewer: TheViewer, sent: Sent
+) -> VerificationResult:
+    """How many documents are unchanged, read again, shown by another version, unfound, taken down, under
+    embargo (null for who may not know; such are gone for them), gone and added, and the first 50 of each.
+    Nothing is kept of what is sent."""
+    return _verify_manifest(request, stores, viewer.has_role(Role.CURATOR), sent)
+
+
+def _verify_manifest(
+    request: Request, stores: Stores, knows: bool, data: bytes
+) -> VerificationResult:
+    """Raises RefusedError 400 for what is no manifest, or one of no search."""
+    try:
+        manifest = parse_manifest(data)
+        if manifest.asked is None:
+            raise ValueError("it is of the library whole, and no search; nothing is compared")
+        whole: Stores = request.app.state.whole_stores
+        return ManifestVerifier(stores, whole.records if knows else None)(
+            manifest, _get_file_name(manifest)
+        )
+    except ValueError as error:
+        said = f"This is no manifest that can be verified: {shorten(str(error), REASON_CHARS)}."
+        raise RefusedError(400, said) from error
+
+
+def _get_file_name(manifest: Manifest) -> str:
+    return shorten(manifest.file, REASON_CHARS)
+
+
+def _format_heading(result: VerificationResult) -> str:
+    if result.result_is_same:
+        return "The search finds the same documents, of the same files"
+    now = f"at least {result.now:,}" if result.now_is_more else f"{result.now or 0:,}"
+    return f"{result.then:,} documents then, {now} now"
+
+
+def _render_page(
+    request: Request,
+    status: int,
+    heading: str,
+    result: VerificationResult | None,
+    error: str | None = None,
+) -> HTMLResponse:
+    read = {"generation": result.generation_now} if result is not None else {}
+    return render_page(
+        request,
+        "verify.html",
+        status,
+        heading=heading,
+        **read,
+        found=result,
+        error=error,
+        sorts=build_accounts(result.compared) if result is not None and result.compared else [],
+        words=WORDS,
+        listed_max=LISTED_MAX,
+        members_max=MEMBERS_MAX,
+        walked_max=WALKED_MAX,
+    )

@@ -1,1 +1,0 @@
-"""What is replayed, on an origin of its own: captures, TimeGates and TimeMaps."""

@@ -1,1 +1,0 @@
-"""What is sent to the service: read and judged, and described."""

@@ -1,1 +1,0 @@
-"""The clusters of a collection, as programs ask for them."""

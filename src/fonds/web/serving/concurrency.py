@@ -1,0 +1,118 @@
+"""Who reads and who writes wait in lanes of their own; bodies are read before anybody is kept waiting.
+
+A body is received whole, within a bound for each and one for all, before the request takes a place among
+those that are worked on: who sends slowly keeps nobody waiting, and a busy collection no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fonds.web.serving.problems import render_problem
+from fonds.web.serving.responses import RETRY_AFTER_S, SAFE_METHODS, ConcurrencyLimit
+
+BODY_MAX_BYTES = 32 * 1024 * 1024
+ALL_BODIES_MAX_BYTES = 256 * 1024 * 1024
+CONCURRENT_WRITES_MAX = 8
+WRITES_WAITING_MAX = 256
+JSON = "application/json"
+LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/ndjson"})
+
+
+def get_media_type(headers: Headers) -> str:
+    """The media type of a body without its parameters, '' where none is said."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class ReadWriteLimits:
+    """ASGI middleware: requests that write, where `takes` says of their path that it may be written, in one
+    lane with their bodies in hand; all others in another."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        takes: Callable[[str], bool],
+        body_max_bytes: int = BODY_MAX_BYTES,
+        all_max_bytes: int = ALL_BODIES_MAX_BYTES,
+    ) -> None:
+        self._takes = takes
+        self._body_max_bytes = body_max_bytes
+        self._all_max_bytes = all_max_bytes
+        self._reading = ConcurrencyLimit(app)
+        self._writing = ConcurrencyLimit(app, CONCURRENT_WRITES_MAX, WRITES_WAITING_MAX)
+        self._buffered_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 413, 415 or 503 for a body that is not taken."""
+        if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
+            await self._reading(scope, receive, send)
+            return
+        refusal = self._find_refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        held: list[bytes] = []
+        try:
+            answer = await self._receive_body(receive, held)
+            if answer is None:
+                await self._writing(scope, _replay_body(b"".join(held), receive), send)
+            else:
+                await answer(scope, receive, send)
+        finally:
+            self._buffered_bytes -= sum(map(len, held))
+
+    def _find_refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        kind = get_media_type(headers)
+        if not self._takes(scope["path"]):
+            return None
+        if kind and kind != JSON and kind not in LINES:
+            said = f"A body is {JSON}, or application/x-ndjson for a document a line; say so in Content-Type."
+            return render_problem(415, said, {"parameter": "Content-Type"})
+        if not kind and (length != "0" or "transfer-encoding" in headers):
+            said = f"Say in Content-Type what the body is: {JSON} or application/x-ndjson."
+            return render_problem(415, said, {"parameter": "Content-Type"})
+        return (
+            self._build_too_long()
+            if length.isdigit() and int(length) > self._body_max_bytes
+            else None
+        )
+
+    async def _receive_body(self, receive: Receive, chunks: list[bytes]) -> Response | None:
+        """Read the body into `chunks`; what is answered where it is not taken."""
+        count = 0
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return render_problem(400, "The body ended early.")
+            part = message.get("body", b"")
+            count += len(part)
+            if count > self._body_max_bytes:
+                return self._build_too_long()
+            if self._buffered_bytes + len(part) > self._all_max_bytes:
+                busy = {"Retry-After": str(RETRY_AFTER_S)}
+                return render_problem(503, "Too much is being sent at once; try again.", None, busy)
+            self._buffered_bytes += len(part)
+            chunks.append(part)
+            if not message.get("more_body", False):
+                return None
+
+    def _build_too_long(self) -> Response:
+        return render_problem(
+            413, f"A body has at most {self._body_max_bytes:,} bytes; send less at once."
+        )
+
+
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """What gives the body at once, and then what else there is to receive."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def given() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return given

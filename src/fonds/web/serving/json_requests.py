@@ -1,0 +1,131 @@
+"""What the routes of the service are given, and how they answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import LimitError
+from fonds.model.suggestions import find_nearest_name
+from fonds.web.serving.concurrency import JSON, get_media_type
+from fonds.web.serving.problems import RefusedError
+from fonds.wiring.collections import CollectionService
+
+BODY_MAX_BYTES = 32_768
+"""Maximum length of the JSON body of an action on a page's subject."""
+
+T = TypeVar("T")
+_PLACE = re.compile(r" - at `(\$[^`]*)`$")
+_UNKNOWN = re.compile(r"unknown field `(.*?)`(?= - at |$)", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
+    """Decode a body as a value of a kind. Raises RefusedError 400 that names the place, and the nearest field
+    for an unknown one."""
+    if not body.strip():
+        raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
+    try:
+        return msgspec.json.decode(body, type=prepare_type(kind))
+    except msgspec.ValidationError as error:
+        said = str(error)
+        place = _PLACE.search(said)
+        unknown = _UNKNOWN.search(said)
+        names = _field_names(kind, place.group(1) if place else "") if unknown else ()
+        near = find_nearest_name(unknown.group(1), names) if unknown else None
+        meant = f" Did you mean “{near}”?" if near else ""
+        takes = f" It takes {', '.join(names)}." if unknown else ""
+        told = f"{_PLACE.sub('', said)}.{meant}{takes}"
+        pointer = _build_pointer(place.group(1)) if place else ""
+        raise RefusedError(400, told, pointer=pointer, line=line, nearest=near) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
+
+
+def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
+    """The further members of an operation that takes a body of this schema, or one such value a line."""
+    content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
+    if lines:
+        content["application/x-ndjson"] = {"schema": {"type": "string"}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@contextmanager
+def refuse_invalid(pointer: str | None = None) -> Iterator[None]:
+    """What a room says of values that are none, as a refusal: 413 for what is too large, 400 for the rest."""
+    try:
+        yield
+    except LimitError as error:
+        raise RefusedError(413, _format_sentence(str(error)), pointer=pointer) from error
+    except ValueError as error:
+        raise RefusedError(400, _format_sentence(str(error)), pointer=pointer) from error
+
+
+def json_response(
+    value: object, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value), status, headers, "application/json")
+
+
+def escape_pointer(name: str) -> str:
+    """A member's name as a JSON pointer has it."""
+    return name[:100].replace("~", "~0").replace("/", "~1")
+
+
+def _build_pointer(place: str) -> str:
+    """A place as the decoder tells it (`$.bulk[3].text`), as a JSON pointer."""
+    return "".join(f"/{name or number}" for name, number in _STEP.findall(place))
+
+
+def _field_names(kind: Any, place: str) -> tuple[str, ...]:
+    """Return the fields of the object at a place (`$.bulk[3]`) of a value of this kind."""
+    at = msgspec.inspect.type_info(kind)
+    for name, _ in _STEP.findall(place):
+        if isinstance(at, msgspec.inspect.ListType):
+            at = at.item_type
+        elif isinstance(at, msgspec.inspect.StructType):
+            at = next(field.type for field in at.fields if field.encode_name == name)
+    fields = at.fields if isinstance(at, msgspec.inspect.StructType) else ()
+    return tuple(field.encode_name for field in fields)
+
+
+def _format_sentence(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:]}."
+
+
+async def _get_service(request: Request) -> CollectionService:
+    found: CollectionService = request.app.state.service
+    return found
+
+
+async def _read_body(request: Request) -> bytes:
+    return await request.body()
+
+
+TheService = Annotated[CollectionService, Depends(_get_service)]
+Body = Annotated[bytes, Depends(_read_body)]
+
+
+async def _json(request: Request) -> bytes:
+    """The body, b"" for none. Raises RefusedError 415 for another media type: forms of older browsers, which
+    do not tell where they come from, have one; 413 for a long one."""
+    kind = get_media_type(request.headers)
+    body = await request.body()
+    if len(body) > BODY_MAX_BYTES:
+        raise RefusedError(413, f"A body has at most {BODY_MAX_BYTES:,} bytes here.")
+    if (kind or body) and kind != JSON:
+        raise RefusedError(
+            415, f"A body is {JSON}; say so in Content-Type.", parameter="Content-Type"
+        )
+    return body
+
+
+SentJson = Annotated[bytes, Depends(_json)]

@@ -1,0 +1,133 @@
+"""What is true of every answer: HEAD is GET without a body, codings as asked for, bounded work at once.
+
+Source: RFC 9110, sections 9.3 (methods), 12.5.3 (Accept-Encoding) and 8.8.1 (weak validators).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+WORK_MAX = 16
+WAITING_MAX = 64
+RETRY_AFTER_S = 5
+METHODS = "GET, HEAD"
+PACKED_TYPES = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/pdf", "application/octet-stream")
+PACK_FROM_BYTES = 1_000
+PACK_LEVEL = 5
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding takes gzip; its weight 0 says no, also by `*`."""
+    weights = {}
+    for one in accepted.split(","):
+        name, _, parameters = one.partition(";")
+        weight = parameters.partition("=")[2].strip() if "q=" in parameters.lower() else "1"
+        try:
+            weights[name.strip().lower()] = float(weight)
+        except ValueError:
+            weights[name.strip().lower()] = 0.0
+    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMiddleware:
+    """ASGI middleware: HEAD as GET without its body, and gzip where it is taken, unless `uses_gzip` is
+    False."""
+
+    app: ASGIApp
+    uses_gzip: bool = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on what was asked as the pages understand it, and put right what they answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        is_head = scope["method"] == "HEAD"
+        headers = Headers(scope=scope)
+        coding = (
+            "gzip"
+            if self.uses_gzip and takes_gzip(headers.get("accept-encoding", ""))
+            else "identity"
+        )
+        asked = {**scope, "method": "GET"} if is_head else {**scope}
+        others = [(name, value) for name, value in headers.raw if name != b"accept-encoding"]
+        asked["headers"] = [*others, (b"accept-encoding", coding.encode())]
+
+        async def send_right(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _fix_headers(message)
+            elif is_head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        packed = GZipMiddleware(
+            self.app, PACK_FROM_BYTES, PACK_LEVEL, exclude_content_types=PACKED_TYPES
+        )
+        await packed(asked, receive, send_right)
+
+
+def _fix_headers(message: Message) -> None:
+    """A packed answer is another sequence of bytes than its validator says; HEAD is where GET is."""
+    headers = MutableHeaders(scope=message)
+    etag = headers.get("etag")
+    if etag and "content-encoding" in headers and not etag.startswith("W/"):
+        headers["etag"] = f"W/{etag}"
+    if headers.get("allow") == "GET":
+        headers["allow"] = METHODS
+
+
+@dataclass(slots=True)
+class ConcurrencyLimit:
+    """ASGI middleware: so many requests are worked on at once, so many wait, all others are asked to come
+    again. A request is worked on until its answer begins: whoever takes it slowly keeps nobody waiting.
+    """
+
+    app: ASGIApp
+    work_max: int = WORK_MAX
+    waiting_max: int = WAITING_MAX
+    _waiting: int = 0
+    _slots: asyncio.Semaphore | None = field(default=None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 503 where too many wait already."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        slots = self._slots = self._slots or asyncio.Semaphore(self.work_max)
+        if slots.locked() and self._waiting >= self.waiting_max:
+            told = "Too many are asking at once; try again in a few seconds.\n"
+            busy = PlainTextResponse(told, 503, {"Retry-After": str(RETRY_AFTER_S)})
+            await busy(scope, receive, send)
+            return
+        self._waiting += 1
+        try:
+            await slots.acquire()
+        finally:
+            self._waiting -= 1
+        await _run_in_slot(self.app, slots, scope, receive, send)
+
+
+async def _run_in_slot(
+    app: ASGIApp, slots: asyncio.Semaphore, scope: Scope, receive: Receive, send: Send
+) -> None:
+    held = [slots]
+
+    def release() -> None:
+        if held:
+            held.pop().release()
+
+    async def send_released(message: Message) -> None:
+        release()
+        await send(message)
+
+    try:
+        await app(scope, receive, send_released)
+    finally:
+        release()

@@ -1,1 +1,0 @@
-"""Documents in no theme: why, and the pages that list them."""

@@ -1,1 +1,0 @@
-"""Documents of themes as lines, and places in their lists."""

@@ -1,1 +1,0 @@
-"""One theme: its page, and its course over time."""

@@ -1,0 +1,251 @@
+"""Collections over the stores of a home, and what is done for them again and again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from threading import Event, Lock
+
+from fonds.config import Settings
+from fonds.grouping import configuration as configurations
+from fonds.grouping.changes.lifecycle import finish_removals
+from fonds.grouping.changes.membership import CollectCounts, RuleCollector, iter_rules
+from fonds.grouping.changes.writer import CollectionWriter
+from fonds.grouping.configuration import Configuration
+from fonds.grouping.names import DEFAULT, CollectionName
+from fonds.grouping.rebuild.requests import Runs, iter_pending_requests, run_request
+from fonds.grouping.tables import Tables
+from fonds.grouping.views.clusterings import (
+    CollectionView,
+    find_collection,
+    find_served_timestamp,
+    iter_collections,
+)
+from fonds.grouping.views.curation import list_theme_ids
+from fonds.grouping.views.similar_clusters import SimilarPairsCache
+from fonds.grouping.views.timeline import DocumentSampleCache
+from fonds.isolation.process_identity import create_worker_name
+from fonds.model.suggestions import UnknownNameError
+from fonds.pipelines.runtime.leases import Leases
+from fonds.pipelines.runtime.schedule import RecurringTask
+from fonds.pipelines.runtime.timetable import Action, Runner, Timetable
+from fonds.ports import Stores
+from fonds.restrictions.embargo import EmbargoService
+from fonds.restrictions.takedown import TakedownService
+from fonds.restrictions.warc_records import Tick, WarcPurge
+from fonds.viewer.pdf_pages import remove_views
+from fonds.wiring.stores import get_utc_now, list_readers
+
+COLLECT = "collect"
+GROUP = "group"
+LIFT = "embargoes"
+LIFT_EVERY_S = 60
+KEYS_COMPARED_MAX = 1000
+"""Maximum keys of a namespace compared with an unknown key to find the nearest."""
+
+
+@dataclass(slots=True)
+class CollectionService:
+    """Collections over the stores of a home. Safe for several threads."""
+
+    changes: CollectionWriter
+    runs: Runs
+    times: DocumentSampleCache = field(default_factory=DocumentSampleCache)
+    similar_pairs: SimilarPairsCache = field(default_factory=SimilarPairsCache)
+    _declared: bool = False
+    _complete: bool = False
+    _guard: Lock = field(default_factory=Lock)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables. They do not exist in a home without collections."""
+        return self.changes.tables
+
+    def are_there(self) -> bool:
+        """Return whether the tables exist."""
+        self._declared = self._declared or self.tables.exist()
+        return self._declared
+
+    def writing(self) -> CollectionWriter:
+        """Return what changes collections, with the tables created if they do not exist."""
+        with self._guard:
+            if not self._complete and not self.tables.is_complete():
+                self.tables.declare()
+            self._complete = True
+        return self.changes
+
+    def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
+        """Return whether the served clustering of a collection has a theme with this id."""
+        at = find_served_timestamp(self.tables, name, conf)
+        return at is not None and theme_id in list_theme_ids(self.tables, name, conf, at)
+
+    def every(
+        self, namespace: str | None = None, after: CollectionName | None = None
+    ) -> Iterator[CollectionView]:
+        """Return all collections, or those of a namespace, that come after one."""
+        return iter_collections(self.tables, namespace, after) if self.are_there() else iter(())
+
+    def collection(self, name: CollectionName) -> CollectionView:
+        """Return a collection. Raises UnknownNameError (field "key")."""
+        found = find_collection(self.tables, name) if self.are_there() else None
+        if found is None:
+            keys = [one.name.key for one in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
+            what = f"collection in the namespace {name.namespace!r} with the key"
+            raise UnknownNameError("key", what, name.key, keys)
+        return found
+
+    def configuration(self, namespace: str, conf: str) -> Configuration:
+        """Return a configuration. Raises UnknownNameError (field "conf")."""
+        if self.are_there():
+            return configurations.get(self.tables, namespace, conf)
+        if conf == DEFAULT:
+            return Configuration()
+        raise UnknownNameError("conf", "configuration", conf, [DEFAULT])
+
+
+def create_service(
+    stores: Stores, prefix: str = "", threads: int | None = None
+) -> CollectionService:
+    """Return the service of this process over `stores`. `prefix` starts the names of its tables."""
+    changes = create_changes(stores, Tables(stores.table, prefix))
+    return CollectionService(changes, Runs(changes, threads))
+
+
+def open_tables(stores: Stores, settings: Settings) -> Tables:
+    """The tables of collections, made where they are not there."""
+    tables = Tables(stores.table, settings.collections.prefix)
+    if not tables.is_complete():
+        tables.declare()
+    return tables
+
+
+def find_tables(stores: Stores, settings: Settings) -> Tables | None:
+    """The tables of collections, None where nobody made any."""
+    tables = Tables(stores.table, settings.collections.prefix)
+    return tables if tables.exist() else None
+
+
+def find_changes(stores: Stores, settings: Settings) -> CollectionWriter | None:
+    """What changes collections, None where nobody made any."""
+    tables = find_tables(stores, settings)
+    return None if tables is None else create_changes(stores, tables)
+
+
+def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
+    """Bring what was just taken in into collections by their rules; None where there is no rule."""
+    tables = find_tables(stores, settings)
+    if tables is None or next(iter_rules(tables), None) is None:
+        return None
+    return create_collector(stores, open_changes(stores, settings)).run()
+
+
+def open_changes(stores: Stores, settings: Settings) -> CollectionWriter:
+    """What changes collections, for this process; their tables are made where they are not there."""
+    return create_changes(stores, open_tables(stores, settings))
+
+
+def create_changes(stores: Stores, tables: Tables) -> CollectionWriter:
+    """What changes the collections of these tables, for this process."""
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, claims, lambda: int(time.time()))
+
+
+def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
+    """What purges our WARCs of what was taken down, for this process."""
+    claims = Leases(stores.records, create_worker_name(), time.monotonic)
+    return WarcPurge(stores.archive, claims, report, tick)
+
+
+def create_collector(
+    stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
+) -> RuleCollector:
+    """What fills collections by their rules; it leaves off when `stop_event` is set."""
+    is_stopped = stop_event.is_set if stop_event is not None else lambda: False
+    return RuleCollector(
+        changes, stores.records, stores.blobs, stores.index, get_utc_now, is_stopped
+    )
+
+
+def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False) -> int:
+    """How many threads a rebuild may use: as many as is set, or as there are cores this process may run on;
+    half of them where others work beside it, since threads without a core wait busily."""
+    cores = len(os.sched_getaffinity(0))
+    return settings.collections.threads or max(1, cores // 2 if is_shared_machine else cores)
+
+
+@contextmanager
+def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
+    """Collects, rebuilds and lifts embargoes while the context lasts, each in a thread of its own: a rebuild
+    takes long, and what is taken in arrives meanwhile. Of several processes one does it."""
+    changes, stopped = open_changes(stores, settings), Event()
+    filling = create_collector(stores, changes, stopped)
+
+    def collect() -> str:
+        done = filling.run()
+        return f"{done.put} documents put, {done.removed} taken out" if done.examined else ""
+
+    def group() -> str:
+        from fonds.grouping.rebuild.maintenance import maintain
+
+        finish_removals(changes)
+        threads = count_rebuild_threads(settings, is_shared_machine=True)
+        told = []
+        for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
+            if run_request(changes, name, conf, threads=threads):
+                told.append(f"{name} by {conf} built as asked for")
+        for one in iter_collections(changes.tables):
+            for done in () if stopped.is_set() else maintain(changes, one.name, threads=threads):
+                if done.reason:
+                    told.append(f"{done.name} by {done.conf} rebuilt for its {done.reason}")
+                if done.refused:
+                    told.append(f"{done.name} by {done.conf} not built: {done.refused}")
+        return "; ".join(told)
+
+    def lift() -> str:
+        lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stopped.is_set)
+        return f"{lifted} embargoes lifted" if lifted else ""
+
+    every_s = settings.collections.every_s
+    with (
+        _create_runner(stores, COLLECT, every_s, collect),
+        _create_runner(stores, GROUP, every_s, group),
+        _create_runner(stores, LIFT, LIFT_EVERY_S, lift),
+    ):
+        try:
+            yield
+        finally:
+            stopped.set()
+
+
+def _create_runner(stores: Stores, name: str, every_s: int, action: Action) -> Runner:
+    task = RecurringTask(name, every_s=every_s)
+    timetable = Timetable(stores.records, [task], create_worker_name(), get_utc_now, time.monotonic)
+    return Runner(timetable, {name: action})
+
+
+# What takes files down in a home, for commands and pages alike.
+
+
+def create_takedown(
+    stores: Stores,
+    settings: Settings,
+    report: Callable[[str], None],
+    tick: Tick = lambda name, done_bytes: None,
+    *,
+    everywhere: bool = False,
+) -> TakedownService:
+    """For this process; `report` is told in a sentence what came of each WARC of ours, `tick` how far one
+    is."""
+    return TakedownService(
+        stores,
+        find_changes(stores, settings),
+        list(list_readers(settings)),
+        get_utc_now,
+        create_warc_purge(stores, report, tick),
+        remove_views,
+        scans_all_warcs=everywhere,
+    )

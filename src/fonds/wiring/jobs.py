@@ -1,0 +1,319 @@
+"""Jobs and engines by their names and URLs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+from fonds.bulk.local import LocalEngine, Tell
+from fonds.bulk.spark import SparkEngine
+from fonds.config import PORTS, Settings
+from fonds.failures.accounting.table_counts import build_counting_job
+from fonds.grouping.clustering import StoredClustering
+from fonds.grouping.configuration import Configuration, get
+from fonds.grouping.names import CollectionName
+from fonds.grouping.rebuild.bulk_reader import (
+    DocumentReader,
+    build_reading_job,
+    collect_frequencies,
+)
+from fonds.grouping.rebuild.bulk_rebuild import BulkPasses
+from fonds.grouping.rebuild.bulk_slices import split_key_ranges
+from fonds.grouping.rebuild.reader import Corpus, StoreEncoded, detect_usual_language
+from fonds.grouping.rebuild.rebuild import RebuildPasses
+from fonds.grouping.redo_log import SEQUENCE
+from fonds.grouping.tables import COLLECTIONS, Tables, decode_int
+from fonds.ingest.bulk.capture_filter import CaptureFilter
+from fonds.ingest.bulk.index_job import build_backfill_job
+from fonds.ingest.bulk.index_reader import iter_parts
+from fonds.ingest.bulk.parquet_job import build_extraction_job
+from fonds.ingest.bulk.record_reading import ReadingSteps
+from fonds.ingest.bulk.store_job import build_ingest_job
+from fonds.ingest.sources.paths import PathSource, detect_kind
+from fonds.ingest.sources.remote_paths import REMOTE, RemotePathSource
+from fonds.model.errors import ConfigurationError
+from fonds.model.paper import JATS_VERSION
+from fonds.model.rows import InputRow
+from fonds.model.secrets import redact_secrets
+from fonds.model.suggestions import format_unknown_name
+from fonds.papers.bulk_match import build_matching_job
+from fonds.papers.catalog.store import name_catalog_table
+from fonds.ports import Engine, Job
+from fonds.stores.journal_table.schema import Schema
+from fonds.wiring.pipelines import create_named_source, discard_file, get_input_file, open_pipeline
+from fonds.wiring.readers import count_cores, name_extractors, open_readers
+from fonds.wiring.steps import build_reading_steps
+from fonds.wiring.stores import are_ports_shared, name_journal, open_archive, open_backend
+
+LOCAL = "local"
+SPARK_MASTERS = ("spark", "yarn", "k8s")
+STORES = ("table", "records")
+BULK_FOLDER = "bulk"
+RANGES_A_WORKER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInputs:
+    """The indexes below some paths, and what was found there that is none."""
+
+    paths: tuple[Path, ...]
+    fingerprint: str
+    other_paths: tuple[str, ...]
+
+
+def find_indexes(paths: Sequence[Path], home: Path) -> IndexInputs:
+    """CDX and CDXJ files, packed or not, told by their content. What leads to the parts of a ZipNum cluster
+    is passed over: the parts are indexes themselves.
+
+    Raises ConfigurationError for a file that cannot be read.
+    """
+    found, prints, others = [], [], []
+    for row in PathSource(paths, home, "", "").iter_inputs():
+        if row.kind in ("missing", "unreadable"):
+            raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
+        if row.kind == "index":
+            found.append(Path(row.path))
+            prints.append(f"{row.path}:{row.fingerprint}")
+        elif row.kind != "zipnum":
+            others.append(row.path)
+    return IndexInputs(tuple(found), "\n".join(prints), tuple(others))
+
+
+def open_engine(
+    url: str,
+    home: Path,
+    settings: Settings,
+    *,
+    workers: int = 0,
+    stores: Sequence[str] = STORES,
+    report: Tell | None = None,
+) -> Engine:
+    """`local`, or Spark by the URL of its master; `stores` are what its jobs open. `report` is told how far
+    jobs got here.
+
+    Raises ConfigurationError for another, and for Spark where a store is a file of this machine.
+    """
+    if url == LOCAL:
+        count = workers or os.cpu_count() or 1
+        writers = count if are_ports_shared(settings, stores) else 1
+        return LocalEngine(home / BULK_FOLDER, count, writers, tell=report)
+    if url.partition(":")[0].partition("?")[0] not in SPARK_MASTERS:
+        raise ConfigurationError(
+            format_unknown_name("engine", url, (LOCAL, "spark://host:7077", *SPARK_MASTERS[1:]))
+        )
+    for port in stores:
+        if not are_ports_shared(settings, (port,)):
+            value = redact_secrets(getattr(settings, port))
+            raise ConfigurationError(
+                f"{port} = {value!r} is a file of this machine, which Spark's other machines cannot write;"
+                " set one of a server, or use the engine 'local'"
+            )
+    return SparkEngine(url)
+
+
+def build_table_counting_job(
+    table: str, schema: Schema, home: Path, settings: Settings, large: bool, fingerprint: str
+) -> Job:
+    """The statistics of one table; `fingerprint` is new each time, for tables change."""
+    opens = partial(open_backend, "table", settings.table, home)
+    return build_counting_job(opens, table, schema, large=large, fingerprint=fingerprint)
+
+
+def build_match_job(subject: str, home: Path, settings: Settings, now: datetime) -> Job:
+    """All papers, or all references, held against the catalogue of these settings."""
+    stores = (
+        partial(open_backend, "table", settings.table, home),
+        partial(open_backend, "records", settings.records, home),
+        name_journal(settings),
+        name_catalog_table(settings.group, settings.env),
+    )
+    return build_matching_job(subject, stores, now, uuid.uuid4().hex[:16])
+
+
+def build_captures_job(
+    indexes: IndexInputs,
+    capture_filter: CaptureFilter,
+    home: Path,
+    settings: Settings,
+    workers: int,
+    now: datetime,
+) -> Job:
+    """The backfill of some indexes into the stores of these settings."""
+    stores = (
+        partial(open_backend, "table", settings.table, home),
+        partial(open_backend, "records", settings.records, home),
+        name_journal(settings),
+    )
+    where = "\n".join((indexes.fingerprint, settings.table, settings.records, stores[2]))
+    parts = [*iter_parts(indexes.paths)]
+    ranges = RANGES_A_WORKER * (workers or os.cpu_count() or 1)
+    return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
+
+
+# Extraction in bulk over the settings of a home: its WARCs, its steps, its job.
+
+
+@dataclass(frozen=True, slots=True)
+class WarcInputs:
+    """The WARCs and ARCs that names mean, what was found there that is none, and the source that reads them.
+
+    `urls` are those of WARCs that were fetched, by the paths where they lie now.
+    """
+
+    rows: tuple[InputRow, ...]
+    other_paths: tuple[str, ...]
+    source: PathSource | RemotePathSource
+    urls: Mapping[str, str]
+
+
+def find_warcs(
+    names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
+) -> WarcInputs:
+    """Return WARC and ARC files, recognised by their content, each once. What lies at URLs and in S3 is
+    fetched to the home's inbox; `keeps_files` as for `create_named_source`.
+
+    Raises ConfigurationError for a file that cannot be read.
+    """
+    source = create_named_source(names, home, settings, keeps_files=keeps_files)
+    found: dict[str, InputRow] = {}
+    urls: dict[str, str] = {}
+    others = []
+    for row in source.iter_inputs():
+        if row.kind in ("missing", "unreadable"):
+            raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
+        path = get_input_file(source, row)
+        if row.kind == "warc" or (row.kind == REMOTE and detect_kind(path) == "warc"):
+            found.setdefault(row.input_id, row)
+            if str(path) != row.path:
+                urls[str(path)] = row.path
+        else:
+            others.append(row.path)
+            discard_file(source, row.path, path)
+    return WarcInputs(tuple(found.values()), tuple(others), source, urls)
+
+
+def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Settings) -> Job:
+    """The extraction of these WARCs into a folder. Raises ConfigurationError for too many."""
+    limits = (settings.pdf.max_bytes, settings.page.max_bytes)
+    try:
+        return build_extraction_job(
+            warcs.rows,
+            warcs.source,
+            partial(open_reading, home, settings),
+            folder,
+            repr((_list_readers(settings), limits, str(folder))),
+            warcs.urls,
+        )
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _list_readers(settings: Settings) -> tuple[object, ...]:
+    """What reads: another one reads anew what was read already."""
+    return name_extractors(settings), JATS_VERSION
+
+
+def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers: int) -> Job:
+    """The extraction of these WARCs into the stores of a home by so many processes of this machine.
+
+    The same WARCs, extractors and stores go on where they were left.
+    """
+    names = [getattr(settings, port) for port in PORTS]
+    told = repr(([one.input_id for one in warcs.rows], _list_readers(settings), names))
+    each = settings.replace_values(
+        work_children=max(1, (settings.work.children or count_cores()) // workers)
+    )
+    return build_ingest_job(
+        warcs.rows,
+        warcs.source,
+        partial(open_pipeline, home, each),
+        sha256(f"{told}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
+    )
+
+
+def open_reading(home: Path, settings: Settings) -> ReadingSteps:
+    """The reading steps, opened where they are carried out; bodies lie in the home's `tmp` for as long."""
+    readers = open_readers(home / "tmp", settings)
+    steps = build_reading_steps(open_archive(home, settings), readers, settings)
+    return ReadingSteps(steps, readers.close)
+
+
+# Collections read and written by an engine, over the stores of a home: rebuilds, document frequencies.
+
+
+GROUPING_STORES = ("table",)
+
+
+def build_rebuild_passes(
+    name: CollectionName, conf: str, url: str, home: Path, settings: Settings, *, workers: int = 0
+) -> RebuildPasses:
+    """The passes of a rebuild by the engine of this URL. Raises ConfigurationError as `open_engine` does."""
+    engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
+    digest = _hash_name(name, conf)
+    by = BulkPasses(
+        engine,
+        partial(open_tables_in_worker, home, settings),
+        lambda: f"{digest}-{uuid.uuid4().hex[:16]}",
+    )
+
+    def read(
+        tables: Tables,
+        one: StoredClustering,
+        until: int,
+        configuration: Configuration,
+        progress: Callable[[int], None],
+        keep: StoreEncoded,
+    ) -> Corpus:
+        # Whoever builds this has the claim of it: what is there is of one that died.
+        for left in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return by.read(tables, one, until, configuration, progress, keep)
+
+    return RebuildPasses(read, by.put)
+
+
+def count_document_frequencies(
+    tables: Tables,
+    name: CollectionName,
+    conf: str,
+    url: str,
+    home: Path,
+    settings: Settings,
+    *,
+    workers: int = 0,
+) -> tuple[int, Iterator[tuple[str, int]]]:
+    """How many documents of a collection a configuration groups, and of each of their terms, in order, in how
+    many it stands; nothing is encoded for it. Raises ConfigurationError as `open_engine`
+    does, ValueError for a configuration there is not."""
+    engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
+    until = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
+    read = DocumentReader(
+        partial(open_tables_in_worker, home, settings),
+        StoredClustering(name, conf, 0, 1, {}),
+        until,
+        replace(get(tables, name.namespace, conf), encoder=None),
+        detect_usual_language(tables, name),
+        keeps_pages=False,
+    )
+    fingerprint = f"{_hash_name(name, conf)}-{uuid.uuid4().hex[:16]}"
+    return collect_frequencies(
+        engine.run(build_reading_job(read, split_key_ranges(tables, name), fingerprint))
+    )
+
+
+def open_tables_in_worker(home: Path, settings: Settings) -> Tables:
+    """The tables of collections, in whatever process."""
+    return Tables(open_backend("table", settings.table, home), settings.collections.prefix)
+
+
+def _hash_name(name: CollectionName, conf: str) -> str:
+    return sha256(repr((name.namespace, name.key, conf)).encode("utf-8", "replace")).hexdigest()[
+        :12
+    ]

@@ -1,0 +1,208 @@
+"""What fetching is made of: connections, names, paces and claims, with the settings of a home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+from fonds.config import Settings
+from fonds.config_options import FetchSettings
+from fonds.fetching import addresses
+from fonds.fetching.addresses import Resolver
+from fonds.fetching.domain_leases import AddressShares, DomainLeases
+from fonds.fetching.fetcher import Fetcher
+from fonds.fetching.frontier import Frontier, FrontierRules
+from fonds.fetching.pace import PaceRules
+from fonds.fetching.request import RequestLimits
+from fonds.fetching.robots import parse_product_token
+from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
+from fonds.fetching.transfers import Transfers
+from fonds.following.link_rules import LinkRules, create_link_rules
+from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
+from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
+from fonds.ingest.sources.remote_files import RemoteFiles
+from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.fetch import FetchRules, FetchStep
+from fonds.ingest.steps.keep_host_files import HostFileKeeper
+from fonds.ingest.steps.persist_file import PersistFileStep
+from fonds.ingest.steps.spool import Spool
+from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
+from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.model.entry import Link, TlsCheck
+from fonds.ports import ConcurrentStep, Records, Stores
+from fonds.wiring.identification import create_identify
+from fonds.wiring.stores import create_s3_opener, get_configured_pipeline, get_utc_now, open_web
+
+# What the flavours that begin with links take in: which form their files have, and how they are read.
+
+
+FORMS: Mapping[str, str] = {
+    "queue-fetcher": RSS_DAY,
+    "batch": RSS_DAY,
+    "historical": DOWNLOADS,
+}
+"""What the files of a flavour are; of others tables of addresses."""
+
+
+def takes_links(settings: Settings) -> bool:
+    """Whether the pipeline of these settings begins with links."""
+    return get_configured_pipeline(settings).entry.payload is Link
+
+
+def build_link_rules(settings: Settings) -> LinkRules:
+    """Which links are refused before anything is fetched."""
+    return create_link_rules(
+        settings.sources.non_news,
+        settings.sources.news,
+        private_addresses=settings.elsewhere.private_addresses,
+    )
+
+
+def build_named_link_rules(settings: Settings) -> LinkRules:
+    """The rules for links a person names: any site, however little news it has."""
+    return LinkRules(frozenset(), settings.elsewhere.private_addresses)
+
+
+def open_link_lists(
+    names: Sequence[str],
+    home: Path,
+    settings: Settings,
+    records: Records | None,
+    choice: LinkSample,
+    *,
+    shuffle: bool = False,
+) -> LimitedSource:
+    """The Source of what a person names for a pipeline that begins with links."""
+    source = _open_lists(names, home, settings, records, build_link_rules(settings), choice=choice)
+    return LimitedSource(
+        ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, choice
+    )
+
+
+def open_named_lists(
+    names: Sequence[str],
+    home: Path,
+    settings: Settings,
+    records: Records,
+    *,
+    refetches: bool,
+    tls: TlsCheck,
+) -> LinkListSource:
+    """The Source of lists a person names to be fetched now: of any site, however little news it has."""
+    rules = build_named_link_rules(settings)
+    return _open_lists(names, home, settings, records, rules, allows_known=refetches, tls=tls)
+
+
+def _open_lists(
+    names: Sequence[str],
+    home: Path,
+    settings: Settings,
+    records: Records | None,
+    rules: LinkRules,
+    **options: Any,
+) -> LinkListSource:
+    return LinkListSource(
+        names=names,
+        form=FORMS.get(settings.pipeline, ADDRESSES),
+        home=home,
+        pipeline=settings.pipeline,
+        collection=settings.collection,
+        rules=rules,
+        remotes=RemoteFiles(open_web(settings), create_s3_opener(home, settings)),
+        clock=get_utc_now,
+        records=records,
+        follows_links=settings.follow_links,
+        downloads_url=settings.sources.downloads_url.rstrip("/"),
+        **options,
+    )
+
+
+ADDRESS_GAP_S, ADDRESS_ACTIVE_MAX = 0.1, 16
+DOMAIN_ACTIVE_MAX = 4
+_ASKERS: dict[int, Fetcher] = {}
+"""By the identity of their records."""
+
+
+def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
+    """The step `fetch` of a home."""
+    told = settings.fetch
+    rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
+    spool = Spool(stores.blobs, stores.records, stores.archive)
+    asker = get_fetcher(stores.records, settings)
+    refusals = (
+        build_link_rules(settings).find_refusal,
+        build_named_link_rules(settings).find_refusal,
+    )
+    keep = _create_host_file_keeper(stores, settings, spool)
+    tdmrep = TdmrepRequests(asker, stores.records, keep.save, get_utc_now) if told.tdmrep else None
+    return FetchStep(rules, asker, spool, *refusals, keep, tdmrep)
+
+
+def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
+    """What keeps what hosts say to crawlers, through the steps of every capture."""
+    archive = (stores.archive, stores.records, stores.table, stores.blobs)
+    return HostFileKeeper(
+        spool,
+        stores.records,
+        create_identify(stores.archive, settings),
+        PersistFileStep(stores.table, stores.records, stores.journal, True, get_utc_now),
+        ArchiveBodyStep(
+            *archive, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
+        ),
+        get_utc_now,
+    )
+
+
+def get_fetcher(records: Records, settings: Settings) -> Fetcher:
+    """What asks the web for all of this process that uses these records, so that it keeps one pace."""
+    key = id(records)
+    if key not in _ASKERS:
+        make = partial(create_scheduler, records, settings)
+        _ASKERS[key] = Fetcher(make, lambda: _ASKERS.pop(key, None))
+    return _ASKERS[key]
+
+
+def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
+    """Chains of requests with the paces, limits and name of these settings."""
+    told = settings.fetch
+    allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
+    frontier = Frontier(build_frontier_rules(told))
+    agent, who = told.user_agent, create_worker_name()
+    return FetchScheduler(
+        FetchSchedulerRules(agent, parse_product_token(agent), told.at_once, told.again_s),
+        Transfers(RequestLimits(told.connect_s, told.total_s), allowed, told.ca_file or None),
+        Resolver(addresses.resolve, allowed),
+        frontier,
+        DomainLeases(records, frontier, who, get_utc_now, is_process_gone),
+        AddressShares(records, who, get_utc_now, is_process_gone),
+        create_steady_clock(),
+    )
+
+
+def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
+    """The paces of these settings."""
+    gap_s = settings.host_gap_s
+    return FrontierRules(
+        host=PaceRules(gap_s, settings.gap_longest_s),
+        domain=PaceRules(
+            gap_s / 2, settings.gap_longest_s, busy_factor=0.0, active_max=DOMAIN_ACTIVE_MAX
+        ),
+        address=PaceRules(
+            min(gap_s, ADDRESS_GAP_S), busy_factor=0.0, active_max=ADDRESS_ACTIVE_MAX
+        ),
+        patience_s=settings.patience_s,
+    )
+
+
+def create_steady_clock() -> Callable[[], float]:
+    """A clock in Unix seconds that goes on evenly, whatever happens to the machine's own."""
+    began_s = time.time() - time.monotonic()
+    return lambda: began_s + time.monotonic()
+
+
+def _allow_any_address(address: str) -> bool:
+    return True

@@ -1,1 +1,0 @@
-"""Links and what lists them: what fetches, what follows sources, and which lists were read."""

@@ -1,0 +1,453 @@
+"""Which class stands behind a URL, and the six stores of a home, opened and closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fonds.archive.store.body_sources import BodyCache, LayeredArchive, SpooledBodies
+from fonds.archive.store.options import ArchiveOptions
+from fonds.archive.store.options import get_utc_now as utc_now
+from fonds.archive.warc_names import WarcNames, list_paths
+from fonds.config import PORTS, Settings
+from fonds.derivatives.visibility import find_active_embargoes
+from fonds.ingest.sources.indexes import list_paths_below
+from fonds.model.capture import Place, PlaceKind
+from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.errors import ConfigurationError, FondsError, PermanentError
+from fonds.model.keys import THUMBNAIL_FOLDER
+from fonds.model.message import Subscription
+from fonds.model.optional_libraries import build_missing_extra_error
+from fonds.model.rows import CdxRow
+from fonds.model.search import NamedTheme
+from fonds.model.secrets import collect_credentials, redact_secrets, strip_credentials
+from fonds.model.step import Pipeline
+from fonds.model.suggestions import format_unknown_name
+from fonds.pipelines.flavours.papers import add_papers
+from fonds.pipelines.flavours.registry import PIPELINES
+from fonds.pipelines.runtime.binding import build_subscriptions, list_public_topics, name_topic
+from fonds.ports import Blobs, Index, QueryCompleter, Records, Stores, Table, WarcArchive
+from fonds.ports.stores import close
+from fonds.queues.large_bodies import BodyLimits, LargeBodies
+from fonds.queues.messages.contracts import CONTRACTS
+from fonds.queues.messages.large_field import LargeField
+from fonds.search.index.version_search import VersionedIndex
+from fonds.search.index.wrappers import EmbargoFilterIndex
+from fonds.stores.home_lock import create_home
+from fonds.stores.journal_table.keys import name_journal_table
+from fonds.stores.journal_table.schema import build_journal_schema
+from fonds.stores.split_blobs import SplitBlobs
+
+if TYPE_CHECKING:
+    from fonds.fetching.http_client import HttpClient
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSpec:
+    """A technology behind a scheme.
+
+    `opener` is the module and what is called in it. `is_below_home`: the URL is a path below the home, which
+    it is called with instead. `is_shared`: processes may use it side by side, on every machine that reaches
+    what the URL names. `is_exclusive`: what one process keeps no other sees, so that nobody works beside it.
+    `extra` brings the library.
+    """
+
+    opener: str
+    is_below_home: bool = False
+    is_shared: bool = True
+    is_exclusive: bool = False
+    extra: str = ""
+
+
+BLOBS = {
+    "file": BackendSpec("fonds.stores.blobs:FolderBlobs", is_below_home=True),
+    "s3": BackendSpec("fonds.stores.s3.blobs:S3Blobs", extra="s3"),
+}
+BACKENDS: dict[str, dict[str, BackendSpec]] = {
+    "queue": {
+        "sqlite": BackendSpec(
+            "fonds.queues.sqlite:SqliteQueue", is_below_home=True, is_shared=False
+        ),
+        "amqp": BackendSpec("fonds.queues.rabbit.queue:RabbitQueue", extra="rabbitmq"),
+        "amqps": BackendSpec("fonds.queues.rabbit.queue:RabbitQueue", extra="rabbitmq"),
+        "kafka": BackendSpec("fonds.queues.kafka.queue:KafkaQueue", extra="kafka"),
+    },
+    "table": {
+        "sqlite": BackendSpec(
+            "fonds.stores.table.sqlite:SqliteTable", is_below_home=True, is_shared=False
+        ),
+        "hbase": BackendSpec("fonds.stores.table.hbase:HbaseTable", extra="hbase"),
+    },
+    "records": {
+        "sqlite": BackendSpec(
+            "fonds.stores.records.sql:open_sqlite", is_below_home=True, is_shared=False
+        ),
+        "postgresql": BackendSpec("fonds.stores.records.sql:SqlRecords", extra="postgresql"),
+    },
+    "blobs": BLOBS,
+    "thumbnails": BLOBS,
+    "index": {
+        "tantivy": BackendSpec(
+            "fonds.search.index.tantivy_index:TantivyIndex", is_below_home=True, is_shared=False
+        ),
+        "elasticsearch": BackendSpec(
+            "fonds.search.index.elastic_index:open_elasticsearch", extra="elasticsearch"
+        ),
+        "opensearch": BackendSpec(
+            "fonds.search.index.elastic_index:open_opensearch", extra="opensearch"
+        ),
+    },
+    "archive": {
+        "file": BackendSpec("fonds.archive.store.folder:FolderArchive", is_below_home=True),
+        "s3": BackendSpec("fonds.archive.store.s3:S3Archive", extra="s3"),
+    },
+    "s3_url": {"s3": BackendSpec("fonds.stores.s3.objects:S3Objects", extra="s3")},
+}
+
+
+def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
+    """The backend a URL names, opened; `options` go with the URL.
+
+    Raises ConfigurationError for a scheme no backend has, and when its library is not installed.
+    """
+    found = _find_backend(port, url)
+    module, _, name = found.opener.partition(":")
+    try:
+        opens: Callable[..., Any] = getattr(import_module(module), name)
+        # Some modules import their library only when they are opened.
+        return opens(home / url.partition(":")[2] if found.is_below_home else url, *options)
+    except ModuleNotFoundError as error:
+        if not found.extra:
+            raise
+        raise build_missing_extra_error(
+            f"{port} = {redact_secrets(url)!r}", found.extra, error.name
+        ) from error
+
+
+def _find_backend(port: str, url: str) -> BackendSpec:
+    scheme, known = url.partition(":")[0], BACKENDS[port]
+    if scheme not in known:
+        raise ConfigurationError(
+            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(known))}"
+        )
+    return known[scheme]
+
+
+def are_stores_shared(settings: Settings) -> bool:
+    """Whether any number of processes may work side by side on all stores these settings name."""
+    return are_ports_shared(settings, PORTS)
+
+
+def are_ports_shared(settings: Settings, ports: Iterable[str]) -> bool:
+    """Whether any number of processes may work side by side on the stores behind these ports."""
+    return all(_find_backend(port, getattr(settings, port)).is_shared for port in ports)
+
+
+def list_concurrent_stages(settings: Settings) -> list[str]:
+    """The stages of the pipeline that several processes of this machine may work at once; none where a store
+    is one process's alone."""
+    if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
+        return []
+    several = _find_backend("index", settings.index).is_shared
+    stages = get_configured_pipeline(settings).stages
+    return [one.name for one in stages if (several or not one.indexes) and not one.many]
+
+
+def build_topic_prefix(settings: Settings) -> str:
+    """Return the prefix of all topics: `{topic_group}-{env}`."""
+    return f"{settings.topic_group or settings.group}-{settings.env}"
+
+
+def get_configured_pipeline(settings: Settings) -> Pipeline:
+    """The flavour chosen. Raises ConfigurationError for an unknown one."""
+    return get_pipeline(settings.pipeline, settings)
+
+
+def get_pipeline(name: str, settings: Settings) -> Pipeline:
+    """The flavour of this name. Raises ConfigurationError for an unknown one."""
+    if name not in PIPELINES:
+        raise ConfigurationError(format_unknown_name("pipeline", name, PIPELINES))
+    asked = settings.grobid.at_once if settings.grobid.url else 0
+    return add_papers(PIPELINES[name](list_extra_thumbnails(settings)), asked, match=settings.match)
+
+
+def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
+    """The forms of thumbnails asked for beside the usual one."""
+    return tuple(word.strip() for word in settings.pdf.more_thumbnails.split(",") if word.strip())
+
+
+def list_readers(settings: Settings, pipeline: str = "") -> list[Subscription]:
+    """The subscriptions of a pipeline, or of the one chosen, in the order of its stages."""
+    chosen = get_pipeline(pipeline or settings.pipeline, settings)
+    return build_subscriptions(chosen, build_topic_prefix(settings))
+
+
+def open_queue(home: Path, settings: Settings) -> LargeBodies:
+    """The queue alone, with the topics and addresses of the pipeline made."""
+    create_home(home)
+    queue = open_backend("queue", settings.queue, home)
+    blobs = _open_blobs(home, settings)
+    pipeline, prefix = get_configured_pipeline(settings), build_topic_prefix(settings)
+    public = list_public_topics(pipeline, prefix)
+    limits = BodyLimits(settings.message_max_bytes, settings.topic_message_max_bytes)
+    whole = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
+    whole.declare(list_readers(settings), public)
+    return whole
+
+
+def _open_blobs(home: Path, settings: Settings) -> Blobs:
+    blobs: Blobs = open_backend("blobs", settings.blobs, home)
+    if not settings.thumbnails:
+        return blobs
+    return SplitBlobs(
+        blobs, open_backend("thumbnails", settings.thumbnails, home), THUMBNAIL_FOLDER
+    )
+
+
+def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
+    """The field that may be too large, by the name of each public topic that has one."""
+    topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
+    contracts = {name_topic(pipeline, one, prefix): CONTRACTS[one.payload] for one in topics}
+    return {name: one.large_field for name, one in contracts.items() if one.large_field}
+
+
+def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
+    """The index alone, to be asked; themes are asked of this table, or of one that is opened for it."""
+    from fonds.search.index.wrappers import ThemedIndex
+
+    def themes(asked: str) -> list[str]:
+        from fonds.grouping.tables import Tables
+        from fonds.grouping.views.themes import list_theme_documents
+
+        opened = table or open_backend("table", settings.table, home)
+        try:
+            return list_theme_documents(Tables(opened, settings.collections.prefix), asked)
+        finally:
+            if table is None:
+                close(opened)
+
+    return ThemedIndex(open_backend("index", settings.index, home), themes)
+
+
+def open_stores(home: Path, settings: Settings) -> Stores:
+    """Open all six stores of a home, making what is not there yet and migrating what is older.
+
+    Raises ConfigurationError for what cannot be opened.
+    """
+    queue = open_queue(home, settings)
+    records = open_backend("records", settings.records, home)
+    archive = _open_bare_archive(home, settings, lambda: records)
+    limit_bytes = max(settings.pdf.max_bytes, settings.page.max_bytes)
+    spooled = SpooledBodies(
+        archive, queue.blobs, partial(_find_archived_place, records), limit_bytes
+    )
+    table = open_backend("table", settings.table, home)
+    stores = Stores(
+        queue=queue,
+        table=table,
+        records=records,
+        ledger=records.ledger,
+        blobs=queue.blobs,
+        index=_build_visible_index(open_index(home, settings, table), records, queue.blobs),
+        archive=LayeredArchive(archive, BodyCache(spooled)),
+        journal=name_journal_table(settings.group, settings.table_version, settings.env),
+    )
+    schema = build_journal_schema(settings.table_families)
+    stores.table.declare(stores.journal, schema.names, compressions=schema.compressions)
+    return stores
+
+
+def create_warc_names(stores: Stores) -> WarcNames:
+    """What gives names to WARCs and remembers where they lie."""
+    return WarcNames(stores.records, stores.archive, utc_now)
+
+
+def close_stores(stores: Stores) -> None:
+    """Close what can be closed: messages in hand are given back at once, files and connections ended."""
+    close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
+
+
+def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
+    """The same stores with an empty index, and where the folder of the old one lies now.
+
+    Raises ConfigurationError when the index is no folder of this machine, or cannot be moved.
+    """
+    if not _find_backend("index", settings.index).is_below_home:
+        raise ConfigurationError(
+            f"index = {redact_secrets(settings.index)!r} is no folder that could be moved aside;"
+            " empty it yourself, then run `fonds reindex` again"
+        )
+    folder = home / settings.index.partition(":")[2]
+    names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
+    aside = next(path for path in names if not os.path.lexists(path))
+    with suppress(FondsError):
+        # A damaged index may not be closed without complaint; its lock is given up all the same.
+        close(stores.index)
+    try:
+        folder.rename(aside)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
+            " then run `fonds reindex` again."
+        ) from error
+    fresh = open_index(home, settings, stores.table)
+    return replace(stores, index=_build_visible_index(fresh, stores.records, stores.blobs)), aside
+
+
+def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
+    """The index without hidden files, which knows the texts of earlier versions."""
+    hidden = partial(find_active_embargoes, records)
+    return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)
+
+
+def open_archive(home: Path, settings: Settings) -> WarcArchive:
+    """The archive of a home, without its spool; nothing is written before the first body is."""
+    # Opened for names of other people's WARCs alone: most readers have none.
+    archive = _open_bare_archive(
+        home, settings, cache(lambda: open_backend("records", settings.records, home))
+    )
+    return LayeredArchive(archive, BodyCache(archive))
+
+
+def _open_bare_archive(
+    home: Path, settings: Settings, records: Callable[[], Records]
+) -> WarcArchive:
+    base = strip_credentials(settings.warc.base)
+
+    def paths(name: str) -> Iterator[str]:
+        try:
+            found, several = list_paths(records(), name), None
+        except PermanentError as error:
+            found, several = (), error
+        yield from found
+        yield from list_paths_below(base, name)
+        if several is not None:
+            raise several
+
+    elsewhere = settings.elsewhere
+    options = ArchiveOptions(
+        prefix=settings.warc.prefix,
+        agent=settings.fetch.user_agent,
+        version=f"WARC/{settings.warc.version}",
+        is_for_media_cloud=settings.warc.form == "mediacloud",
+        stories_max=settings.warc.stories_max,
+        file_max_bytes=settings.warc.max_bytes,
+        body_max_bytes=max(settings.pdf.max_bytes, settings.page.max_bytes),
+        waiting_folder=home / "archive",
+        waiting_max_bytes=settings.warc.waiting_max_bytes,
+        allows_private_addresses=elsewhere.private_addresses,
+        remotes={"s3": create_s3_opener(home, settings)},
+        replay_url=strip_credentials(elsewhere.replay_url),
+        petabox_url=strip_credentials(elsewhere.petabox_url),
+        credentials=collect_credentials(
+            (settings.warc.base, elsewhere.replay_url, elsewhere.petabox_url)
+        ),
+        list_paths=paths,
+    )
+    archive: WarcArchive = open_backend("archive", settings.archive, home, options)
+    return archive
+
+
+def _find_archived_place(records: Records, capture_id: str) -> Place | None:
+    """Where a capture lies in a WARC of ours."""
+    row = next(records.find(CdxRow, {"capture_id": capture_id}, count_max=1), None)
+    if row is None:
+        return None
+    return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
+
+
+def open_web(settings: Settings) -> HttpClient:
+    """What asks for sources over the web; users and passwords are those of `sources.logins`."""
+    from fonds.fetching.http_client import HttpClient  # loads urllib3
+
+    credentials = collect_credentials(settings.sources.logins.split())
+    if settings.elsewhere.private_addresses:
+        return HttpClient(credentials=credentials, is_allowed=_allow_any_address)
+    return HttpClient(credentials=credentials)
+
+
+def _allow_any_address(address: str) -> bool:
+    """Any address may be asked."""
+    return True
+
+
+def create_s3_opener(home: Path, settings: Settings) -> Callable[[], Any]:
+    """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
+
+    Other processes can be sent it. Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    """
+    opened = partial(_open_s3_objects, settings.elsewhere.s3_url or "s3:", home)
+    if settings.elsewhere.s3_url:
+        opened()
+    return opened
+
+
+@cache
+def _open_s3_objects(url: str, home: Path) -> Any:
+    return open_backend("s3_url", url, home)
+
+
+def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
+    """What marks in texts what a query looks for, as `search/index/passages.py` says."""
+    from fonds.search.index.passages import build_marker
+
+    return build_marker(query, language)
+
+
+def has_all_versions(text: str) -> bool:
+    """Whether a query has `version:all` in it: words of earlier versions of a story count then."""
+    from fonds.search.query.parser import has_all_versions
+
+    return has_all_versions(text)
+
+
+def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
+    """The ids of those of a few documents that a query finds, whatever the index; no store is touched."""
+    from fonds.search.index.tantivy_results import match_documents
+
+    return match_documents(documents, query)
+
+
+def create_completer(
+    index: Index,
+    themes: Callable[[], Iterator[NamedTheme]],
+    names: Callable[[str, str], str],
+    max_chars: int,
+) -> QueryCompleter:
+    """What completes searches of an index, of at most `max_chars` characters. `names` gives how people call a
+    value of a field, which is itself where they have no other name for it."""
+    from fonds.search.index.field_values import ValueLibrary
+    from fonds.search.index.wrappers import IndexQueryCompleter
+
+    return IndexQueryCompleter(ValueLibrary(index, themes, names), max_chars)
+
+
+def get_utc_now() -> datetime:
+    """The clock everything is given: aware UTC."""
+    return datetime.now(UTC)
+
+
+# The table store alone, for those who need no other.
+
+
+def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:
+    """The table store, with the journal declared; as it is where another table is meant by `name`."""
+    create_home(home)
+    table: Table = open_backend("table", settings.table, home)
+    if name in (None, name_journal(settings)):
+        schema = build_journal_schema(settings.table_families)
+        table.declare(name_journal(settings), schema.names, compressions=schema.compressions)
+    return table
+
+
+def name_journal(settings: Settings) -> str:
+    """The name of the journal table."""
+    return name_journal_table(settings.group, settings.table_version, settings.env)

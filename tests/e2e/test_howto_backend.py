@@ -1,0 +1,39 @@
+"""Follows `docs/howto/add-a-backend.md` in a copy of the repository."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from e2e.howto_copy import Copy, copied, run_checks
+from fixtures.pdfs import text_pdf
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_backend")]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-backend.md")
+    touched = {path for path in copy.follow() if path.startswith("src/")}
+    assert touched == {"src/fonds/stores/sqlite_blobs.py", "src/fonds/wiring/stores.py"}
+    return copy
+
+
+def test_the_contract_and_the_house_tests_pass(copy: Copy) -> None:
+    run_checks(copy, "tests/contract/test_blobs.py", "tests/house/test_code.py")
+
+
+def test_a_home_keeps_its_blobs_there(copy: Copy, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "words.pdf").write_bytes(text_pdf(("High water at noon",)))
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "fonds.toml").write_text('blobs = "sqlite:blobs.sqlite"\n', "utf-8")
+    assert copy.fonds(home, "ingest", tmp_path / "files").code == 0
+    with sqlite3.connect(home / "blobs.sqlite") as connection:
+        keys = [key for (key,) in connection.execute("SELECT key FROM blobs")]
+    assert any(key.endswith(".txt") for key in keys)
+    assert copy.fonds(home, "search", "water", "--json").lines
+    assert copy.fonds(home, "audit", "--deep").code == 0

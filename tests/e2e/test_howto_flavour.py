@@ -1,0 +1,39 @@
+"""Follows `docs/howto/add-a-flavour.md` in a copy of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import page
+from e2e.howto_copy import Copy, copied, run_checks
+from fixtures.pdfs import text_pdf
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_flavour")]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-flavour.md")
+    assert copy.follow() == ["src/fonds/pipelines/flavours/papers_only.py"]
+    return copy
+
+
+def test_the_house_tests_pass(copy: Copy) -> None:
+    run_checks(copy, "tests/house/test_pipelines.py")
+
+
+def test_it_reads_pdfs_and_copies_nothing(copy: Copy, tmp_path: Path) -> None:
+    home, files = tmp_path / "home", tmp_path / "files"
+    files.mkdir()
+    (files / "words.pdf").write_bytes(text_pdf(("High water at noon",)))
+    (files / "page.html").write_bytes(page(1))
+    ran = copy.fonds(home, "ingest", "--pipeline", "papers-only", files, "--json")
+    assert (ran.code, ran.last["done"]) == (0, 1), ran.err
+    assert ran.last["dropped"] == {"not-wanted": 1}
+    (row,) = copy.fonds(home, "export", "--no-text").lines
+    assert row["mimetype"] == "application/pdf"
+    assert not list((home / "archive").glob("*.warc.gz"))
+    assert copy.fonds(home, "search", "water", "--json").lines
+    assert copy.fonds(home, "audit").code == 0

@@ -1,0 +1,46 @@
+"""Follows `docs/howto/add-a-step.md` in a copy of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from e2e.crawls import page
+from e2e.howto_copy import Copy, copied, run_checks
+from fixtures.warcs import gzipped, http_response
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("howto_step")]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    copy = copied(tmp_path_factory.mktemp("copy"), "add-a-step.md")
+    assert {path for path in copy.follow() if path.startswith("src/")} == {
+        "src/fonds/ingest/steps/note_title.py",
+        "src/fonds/pipelines/flavours/stages.py",
+        "src/fonds/wiring/steps.py",
+    }
+    return copy
+
+
+def test_the_house_tests_and_its_own_pass(copy: Copy) -> None:
+    run_checks(
+        copy,
+        "tests/house/test_pipelines.py",
+        "tests/house/test_code.py",
+        "tests/unit/steps/story/test_note_title.py",
+    )
+
+
+def test_it_writes_the_title_of_each_page(copy: Copy, tmp_path: Path) -> None:
+    crawl, home = tmp_path / "pages.warc.gz", tmp_path / "home"
+    records = [http_response(page(n), url=f"http://news.example/{n}") for n in range(3)]
+    crawl.write_bytes(gzipped(records))
+    ran = copy.fonds(home, "ingest", crawl, "--json")
+    assert (ran.code, ran.last["done"]) == (0, 3), ran.err
+    titles = {row["title"] for row in copy.fonds(home, "export", "--no-text").lines}
+    blobs = (home / "blobs" / "title").rglob("*.txt")
+    assert {blob.read_text("utf-8") for blob in blobs} == titles
+    assert "stories → note_title" in copy.fonds(home, "pipelines", "library").out
+    assert copy.fonds(home, "audit").code == 0
