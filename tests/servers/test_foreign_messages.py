@@ -221,8 +221,8 @@ def test_a_kafka_topic_made_by_others_is_used_as_it_is(opened: Opened, name: str
     queue.put(topic, [Message(f"m{n}", b"x") for n in range(50)])
     assert len({one.message.id for one in take(queue, reader.incoming, 50)}) == 50
     assert len(admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions) == 5
-    assert queue.message_max_bytes(topic) == 2_000_000
-    assert queue.message_max_bytes(reader.incoming) == 16_000_000
+    assert queue.get_message_max_bytes(topic) == 2_000_000
+    assert queue.get_message_max_bytes(reader.incoming) == 16_000_000
 
 
 HEADERS: dict[str, Value] = {

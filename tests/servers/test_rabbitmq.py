@@ -82,7 +82,7 @@ def test_what_a_broker_takes_back_is_known_to_be_lost_and_comes_again(
         held = take(queue, reader.incoming, 1)
         assert queue.renew(held) == held
         deadline = time.monotonic() + PATIENCE_S
-        while queue.keep(held):
+        while queue.renew(held):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         queue.settle(held)
