@@ -30,9 +30,6 @@ from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.ports import Stores
 from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
-# Collections: sizes, clusterings, and documents' places and vectors against each other.
-
-
 FAULTS_MAX = 100
 EXAMINED_MAX = 500
 """Rows of the table that are looked at to see whether files were read here."""

@@ -1,7 +1,7 @@
-"""The kind `build_page_sketch`: what is kept of a text, by which a story's versions and near-duplicates
+"""The kind `sketch`: what is kept of a text, by which a story's versions and near-duplicates
 are known.
 
-Source: `text/similarity.py`.
+Source: `text/minhash.py` and `text/similarity.py`.
 """
 
 from __future__ import annotations

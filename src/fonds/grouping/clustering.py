@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
 from fonds.grouping.stored.keys import (
     build_clustering_prefix,
-    parse_cluster_row,
     parse_clustering_row,
 )
 from fonds.grouping.tables import CLUSTERINGS, Cells, Tables, decode_int
@@ -135,12 +134,6 @@ def is_served(clustering: StoredClustering, collection: Cells) -> bool:
 def list_served_configurations(collection: Cells) -> dict[str, int]:
     """The configurations a collection has a served clustering of, with its time."""
     return group_by_configuration(collection, REBUILT)
-
-
-def split_cluster_row(row: bytes) -> tuple[str, int, str]:
-    """(level's configuration, timestamp, label) of a row of `clusters`."""
-    _, _, conf, timestamp, label = parse_cluster_row(row)
-    return conf, timestamp, label
 
 
 class ModelCache:

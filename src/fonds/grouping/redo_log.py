@@ -88,7 +88,7 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Do it. Raises TakenError when the claim may be another's by now, before the next write."""
+        """Do it. Raises LeaseConflictError when the claim may be another's by now, before the next write."""
         for table, rows in self.removed.items():
             _check(leases, lease)
             tables.delete(table, [row for row, names in rows.items() if names is None])

@@ -14,11 +14,6 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from fonds.text.language_codes import UNDETERMINED, find_two_letter_code
 
-# Codes of languages: which there are, and the one to use for those that are withdrawn or longer.
-#
-# Source: ISO 639-1; BCP 47 (RFC 5646), section 2.2.1, as langcodes has it.
-
-
 SAMPLE_CHARS = 1000
 """How much of a text is looked at; more changes the answer in no test page and costs time."""
 

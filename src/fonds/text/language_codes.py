@@ -9,8 +9,6 @@ import re
 import langcodes
 
 UNDETERMINED = "und"
-
-
 ISO_639_1 = frozenset(
     re.findall(
         "..",
@@ -20,8 +18,6 @@ ISO_639_1 = frozenset(
         "ssstsusvswtatetgthtitktltntotrtstttwtyugukuruzvevivowawoxhyiyozazhzu",
     )
 )
-
-
 _COVERED = {
     "fil": "tl",
     "cmn": "zh",

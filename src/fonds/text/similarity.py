@@ -1,20 +1,13 @@
-"""MinHash of a text: what is kept of it to find others that are nearly the same.
+"""Compare MinHash signatures of two texts, and list the keys under which similar texts are found.
 
-Source: A. Broder, "On the resemblance and containment of documents" (1997); multiply-shift hashing:
-M. Dietzfelbinger (1996).
-Bound: linear in the first 2,000,000 characters of a text; 4,096 shingles at once, 4 MiB.
+Source: J. Leskovec, A. Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
+Bound: a signature has 256 bytes.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-
-# Signatures of two texts compared, and the keys by which those that are alike are found.
-#
-# Source: J. Leskovec, A. Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
-# Bound: a signature has 256 bytes.
-
 
 VALUES = 128
 """So many least hashes are kept: the estimate has a standard deviation of 0.04 at a resemblance of 0.7."""

@@ -37,7 +37,6 @@ from fonds.wiring.stores import (
 
 Work = UnextractedPdf | UngrobidedPdf
 REST_MAX_S = 2.0
-ARCHIVE = "archive"
 StepOrSink = Step[Any] | Sink[Any] | ConcurrentStep
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from fonds.archive.store.body_sources import BodyCache, LayeredArchive, SpooledBodies
 from fonds.archive.store.options import ArchiveOptions
-from fonds.archive.store.options import get_utc_now as utc_now
 from fonds.archive.warc_names import WarcNames, list_paths
 from fonds.config import PORTS, Settings
 from fonds.derivatives.visibility import find_active_embargoes
@@ -267,7 +266,7 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 def create_warc_names(stores: Stores) -> WarcNames:
     """What gives names to WARCs and remembers where they lie."""
-    return WarcNames(stores.records, stores.archive, utc_now)
+    return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
 def close_stores(stores: Stores) -> None:

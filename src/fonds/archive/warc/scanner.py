@@ -116,14 +116,22 @@ def _is_same_member(offset: int, other: int) -> bool:
     return split_offset(offset)[0] == split_offset(other)[0]
 
 
-def scan_record(records: RecordStream) -> RecordHead | Damage:
-    """The thing the records has begun; afterwards the records stands behind it."""
+def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
+    """Read the header of the record here; where it cannot be read, skip to the next record instead."""
     offset = records.offset
     try:
-        fields = read_fields(records)
+        return read_fields(records)
     except (NotARecordError, MemberError) as fault:
         records.resync()
         return Damage(offset, fault.detail, fault.reason)
+
+
+def scan_record(records: RecordStream) -> RecordHead | Damage:
+    """The thing the records has begun; afterwards the records stands behind it."""
+    offset = records.offset
+    fields = read_fields_or_resync(records)
+    if isinstance(fields, Damage):
+        return fields
     body_start = records.position
     http, http_bytes = peek_http(records, fields)
     size_bytes: int | None = None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from fonds.archive.members.raw_file import MemberError
 from fonds.archive.members.record_stream import RecordStream
-from fonds.archive.warc.fields import NotARecordError, RecordFields, read_fields
+from fonds.archive.warc.fields import RecordFields
 from fonds.archive.warc.http_head import HEAD_MAX_BYTES, find_head_length
 from fonds.archive.warc.reader import read_body
 from fonds.archive.warc.scanner import (
@@ -23,6 +23,7 @@ from fonds.archive.warc.scanner import (
     LengthError,
     close_record,
     peek_http,
+    read_fields_or_resync,
 )
 from fonds.model.errors import PermanentError
 from fonds.text.coding import decode_body, list_codings
@@ -66,11 +67,9 @@ def check_records(stream: BinaryIO, *, body_max_bytes: int) -> Iterator[CheckedR
 
 def _check(records: RecordStream, stream: BinaryIO, body_max_bytes: int) -> CheckedRecord | Damage:
     offset = records.offset
-    try:
-        fields = read_fields(records)
-    except (NotARecordError, MemberError) as fault:
-        records.resync()
-        return Damage(offset, fault.detail, fault.reason)
+    fields = read_fields_or_resync(records)
+    if isinstance(fields, Damage):
+        return fields
     body_start = records.position
     http, http_bytes = _find_payload_start(records, fields)
     digests = _RecordDigests(fields.fields, http_bytes)

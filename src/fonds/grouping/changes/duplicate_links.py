@@ -1,4 +1,10 @@
-"""Links of near-duplicates: each document is in the cluster of the one it is a near-duplicate of."""
+"""Near-duplicates in a clustering: each is in the cluster of its original, and names it, as a rebuild does.
+
+When an original leaves, one of its near-duplicates takes its place.
+
+Bound: 5,000 near-duplicates of the documents of one change are linked again; further ones keep their links
+until the next rebuild.
+"""
 
 from __future__ import annotations
 

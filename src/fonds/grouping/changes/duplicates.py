@@ -213,13 +213,3 @@ def _find_near_duplicates(
         id_: sorted(others, key=lambda other: (-others[other], other))
         for id_, others in found.items()
     }
-
-
-# What finds near-duplicates, of each collection in use here; the arithmetic is loaded with the first.
-
-
-# Near-duplicates in a clustering: each goes where the one it is a near-duplicate of is, and says so, as a
-# rebuild has it; where an original goes, one of its near-duplicates takes its part.
-#
-# Bound: 5,000 near-duplicates of the documents of one change are linked anew; further ones keep saying what
-# they said until the next rebuild.

@@ -116,7 +116,7 @@ class CollectionWriter:
         threads put at once goes into one change.
 
         The collection is made when it is not there. Raises ValueError for a name, id or time that is none,
-        LimitError for a text of over 4 MiB, TakenError when others change it for two minutes on end.
+        LimitError for a text of over 4 MiB, LeaseConflictError when others change it for two minutes on end.
         """
         validate_name(name)
         wanted = {one.id: validate_document(one) for one in documents}

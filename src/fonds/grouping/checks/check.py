@@ -106,7 +106,8 @@ def find_damages(changes: CollectionWriter, name: CollectionName) -> list[Damage
 def repair_collection(
     changes: CollectionWriter, name: CollectionName, *, threads: int | None = None
 ) -> Iterator[str]:
-    """Make right what can be, and tell each act. Raises TakenError while others change or build it."""
+    """Make right what can be, and tell each act. Raises LeaseConflictError while others change or build
+    it."""
     found = find_damages(changes, name)
     wanted = {remedy: [one for one in found if one.remedy is remedy] for remedy in Remedy}
     if wanted[Remedy.COUNT]:

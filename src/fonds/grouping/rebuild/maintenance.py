@@ -177,7 +177,8 @@ def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeC
 
 
 def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
-    """Remove what died, settle what was served and not settled. Raises TakenError while it is being built."""
+    """Remove what died, settle what was served and not settled. Raises LeaseConflictError while it is
+    being built."""
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
         removed = drop_leavings(changes, name, conf)
         cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}

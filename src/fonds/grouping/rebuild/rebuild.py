@@ -121,10 +121,10 @@ def rebuild(
 ) -> RebuildResult:
     """Build a clustering anew, and serve it when it is complete.
 
-    `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for those
-    made here. Raises TakenError when it is being rebuilt already, ValueError for a configuration there is
-    not, ConfigurationError for a collection there is not, or an encoder that is not installed.
-    """
+    `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for
+    those made here. Raises LeaseConflictError when it is being rebuilt already, ValueError for a
+    configuration there is not, ConfigurationError for a collection there is not, or an encoder that is
+    not installed."""
     configuration = get(changes.tables, name.namespace, conf)
     check_encoder(configuration)
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as claim:

@@ -1,6 +1,12 @@
-"""Dense vectors of documents: those they were posted with, and those a model made of their texts.
+"""Dense vectors of documents: `vector_dense` as posted, and `vector_<encoder>` as a model computed it.
 
-Arithmetic starts threads when it is loaded: numpy and `packing` are imported where they are used."""
+Payload of `vector_dense`: the numbers as binary32, little-endian; they are of length 1, since only the
+direction counts. Payload of `vector_<encoder>`: eight bytes that identify the model and its settings, eight
+of a digest of the text it read, then the numbers as binary16, little-endian, of length 1, or all 0 for an
+empty text. A cell whose first sixteen bytes match a model and a text holds for them, wherever it is found.
+
+Bound: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in functions.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +21,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS_MAX = 4096
-
-
 _NUMBER_BYTES = 4
-
-
 _LENGTH_OFF_MAX = 1e-3
 
 
@@ -55,14 +57,8 @@ def decode_dense_vector(value: bytes) -> NDArray[np.float32]:
 
 
 MARK_BYTES = 8
-
-
 _KIND = b"e"
-
-
 _HALF_BYTES = 2
-
-
 _HALF_LENGTH_OFF_MAX = 1e-2
 
 

@@ -1,4 +1,11 @@
-"""Matrices of a model (directions, centroids, evidence) as binary16, in chunks that are read one by one."""
+"""Matrices of a model (directions, centroids, evidence) as binary16, in chunks that can be read singly.
+
+Payload of a chunk: varints for the dictionary's version, the first row, the rows here, the rows in all and
+the columns; then the values row by row, little-endian. Each column is divided by its largest magnitude,
+which stands before the values as binary32, so that small numbers keep three digits.
+
+Bound: 10,000,000 rows, 4,096 columns, 8 MiB per chunk.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +29,7 @@ if TYPE_CHECKING:
 
 
 ROWS_MAX = 10_000_000
-
-
 COLUMNS_MAX = 4096
-
-
 _ROOM = CHUNK_MAX_BYTES - 64 - 4 * COLUMNS_MAX
 
 

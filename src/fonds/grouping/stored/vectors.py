@@ -77,26 +77,3 @@ def _read_features(payload: bytes) -> tuple[int, Numbers, int]:
         raise build_damaged_error(f"{head[1]} features, where {FEATURES_MAX} is the most")
     steps, at = read_varints(payload, int(head[1]), at)
     return int(head[0]), decode_gaps(steps, FEATURE_MAX), at
-
-
-# `vector_dense`: the vector a document was posted with, made by whatever model its application has.
-#
-# Payload: the numbers as binary32, little-endian; they are of length 1, since only the direction counts.
-# Bound: 4,096 numbers. Arithmetic starts threads when it is loaded; who only asks for bounds loads none.
-
-
-# `vector_<encoder>`: what a model made of a document's text, kept so that it is not made again.
-#
-# Payload: eight bytes that say which model made it, and how; eight of a digest of what it read; the
-# numbers as binary16, little-endian, of length 1, or all 0 of a text of nothing. A cell whose first
-# sixteen bytes are those of a model and of a text holds for them, wherever it is found. Bound: 4,096
-# numbers. Arithmetic starts threads when it is loaded; who only names the columns loads none.
-
-
-# Matrices of a model (directions, centroids, evidence) as binary16, in chunks that can each be read alone.
-#
-# Payload of a chunk: varints for the dictionary's version, the first row, the rows here, the rows in all and
-# the columns; then the values row by row, little-endian. Each column is divided by its largest magnitude,
-# which stands before the values as binary32, so that small numbers keep three digits.
-#
-# Bound: 10,000,000 rows, 4,096 columns, 8 MiB a chunk.

@@ -161,9 +161,6 @@ def _find_placement(
     )
 
 
-# Which terms of a document speak for its cluster, by the model that placed it.
-
-
 TERMS_MAX = 100
 
 

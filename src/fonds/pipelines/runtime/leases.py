@@ -60,7 +60,8 @@ class Leases:
 
     @contextmanager
     def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
-        """The claim while the context lasts. Raises TakenError when it is not free within `wait_s`."""
+        """The claim while the context lasts. Raises LeaseConflictError when it is not free within
+        `wait_s`."""
         until_s = self._clock_s() + wait_s
         own = self._get_thread_lock(name)
         if not own.acquire(timeout=max(0.0, wait_s)):
@@ -76,7 +77,7 @@ class Leases:
 
     @contextmanager
     def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
-        """As `held`, for what takes longer than a lease: a thread renews the claim meanwhile."""
+        """As `acquire`, for what takes longer than a lease: a thread renews the claim meanwhile."""
         with self.acquire(name, wait_s) as claim:
             ended = threading.Event()
 
@@ -94,7 +95,8 @@ class Leases:
                 thread.join()
 
     def check(self, lease: Lease) -> None:
-        """Raises TakenError when the claim may be somebody else's by now: nothing more may be written."""
+        """Raises LeaseConflictError when the claim may be somebody else's by now: nothing more may be
+        written."""
         if lease.lost.is_set() or self._clock_s() - lease.acquired_s > self.lease_s / 2:
             raise LeaseConflictError(
                 f"{lease.row.name}: it took too long, and may be another's by now"

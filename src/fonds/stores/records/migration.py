@@ -13,8 +13,6 @@ from sqlalchemy import Connection
 from fonds.model.errors import ConfigurationError
 from fonds.stores.records.revision import FOLDER, NEWEST, VERSION_TABLE
 
-# Which revision a database has, whether it is ours, and which is the newest; without the migrator.
-
 
 def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
     """Run what is missing up to `revision` inside the caller's transaction; the revisions that ran.

@@ -1,4 +1,4 @@
-"""Which revision of the schema a database has; loads no migrations."""
+"""Schema revision of a database: whether it is ours, which it has, and which is newest; loads no alembic."""
 
 from __future__ import annotations
 
@@ -11,18 +11,10 @@ from fonds.model.errors import ConfigurationError
 from fonds.stores.records.tables import metadata
 
 VERSION_TABLE = "fonds_schema_revision"
-
-
 DEVELOPMENT_VERSION_TABLE = "fonds_revision"
 """Version table of databases made before the first release; no migration starts from them."""
-
-
 NEWEST = "head"
-
-
 FOLDER = Path(__file__).parents[1] / "migrations"
-
-
 _LOCK_KEY = 0x466F6E6473
 
 
