@@ -1,4 +1,4 @@
-"""Writes docs/fonds.1, the manual page: what `--help` says of each command, and the examples of the README.
+"""Writes docs/fonds.1, the manual page: what `--help` says of each command, and the examples of docs/commands.md.
 
 Source: man(7), groff_man(7).
 """
@@ -48,8 +48,8 @@ def pages() -> dict[str, str]:
 
 
 def examples() -> list[tuple[str, str]]:
-    """Each command of the README's list, and what it is for."""
-    found = map(_EXAMPLE.fullmatch, (ROOT / "README.md").read_text("utf-8").splitlines())
+    """Return each command of docs/commands.md with its purpose."""
+    found = map(_EXAMPLE.fullmatch, (ROOT / "docs" / "commands.md").read_text("utf-8").splitlines())
     return [(one[1].strip(), one[2]) for one in found if one]
 
 

@@ -48,8 +48,8 @@ def test_the_examples_of_a_command_name_options_it_has(name: str) -> None:
 
 
 @each_command
-def test_a_command_is_in_the_readme(name: str) -> None:
-    assert f"fonds {name}" in (ROOT / "README.md").read_text("utf-8")
+def test_a_command_is_in_the_list_of_commands(name: str) -> None:
+    assert f"fonds {name}" in (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
 def test_every_command_is_imported_only_when_asked_for() -> None:
