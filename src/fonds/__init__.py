@@ -1,3 +1,5 @@
-"""Fonds turns crawls into a library: files and stories out of web archives, described and found again."""
+"""Fonds turns crawls into a library: it extracts files and stories from web archives and makes them
+searchable.
+"""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""`python -m fonds` is `fonds`."""
+"""Entry point of `python -m fonds`, the same as the command `fonds`."""
 
 from fonds.cli.main import main
 

@@ -1,6 +1,7 @@
-"""Settings: defaults, `fonds.toml` in the home, `FONDS_*` variables, flags, each over the one before.
+"""Settings from defaults, `fonds.toml` in the home, `FONDS_*` variables and flags; later ones
+override.
 
-This file alone reads the environment.
+Only this module reads the environment.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Every setting with its default; `docs/settings.md` is made from this class."""
+    """All settings with their defaults; `docs/settings.md` is generated from this class."""
 
     queue: Annotated[str, Meta(description="URL of the queue", extra=HIDDEN)] = (
         "sqlite:queue.sqlite"
@@ -131,18 +132,18 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     __repr__ = format_settings
 
     def flatten(self) -> dict[str, Any]:
-        """Every setting's value by its name, those of a group as `group.name`."""
+        """Return every setting's value by name; those of a group as `group.name`."""
         return dict(_flatten({name: _to_table(value) for name, value in asdict(self).items()}))
 
     def replace_values(self, **values: object) -> Settings:
-        """The same with some values changed; `group_name` for those of a group."""
-        told = {JOINED_NAMES[name]: value for name, value in values.items()}
-        return build_settings({**self.flatten(), **told})
+        """Return settings with some values changed; members of a group are named `group_name`."""
+        changes = {JOINED_NAMES[name]: value for name, value in values.items()}
+        return build_settings({**self.flatten(), **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What there is to say of one setting; `limits` are as msgspec writes them."""
+    """Type, default and metadata of one setting; `limits` are msgspec's."""
 
     kind: type
     default: Any
@@ -150,20 +151,21 @@ class Setting:
 
     @property
     def description(self) -> str:
-        """What it does."""
+        """Description of the setting."""
         return self.limits.description or ""
 
 
 def _build_settings() -> dict[str, Setting]:
-    found: dict[str, Setting] = {}
-    for one in fields(Settings):
-        if isinstance(one.type, type):
-            found |= {
-                f"{one.name}.{inner.name}": _build_setting(inner) for inner in fields(one.type)
+    settings: dict[str, Setting] = {}
+    for setting_field in fields(Settings):
+        if isinstance(setting_field.type, type):
+            settings |= {
+                f"{setting_field.name}.{inner.name}": _build_setting(inner)
+                for inner in fields(setting_field.type)
             }
         else:
-            found[one.name] = _build_setting(one)
-    return found
+            settings[setting_field.name] = _build_setting(setting_field)
+    return settings
 
 
 def _build_setting(field: FieldInfo) -> Setting:
@@ -172,34 +174,36 @@ def _build_setting(field: FieldInfo) -> Setting:
 
 
 SETTINGS = _build_settings()
-"""Every setting by its name, those of a group as `group.name`."""
+"""Every setting by name; those of a group as `group.name`."""
 JOINED_NAMES = {name.replace(".", "_"): name for name in SETTINGS}
-"""Their names where a point cannot stand: behind `FONDS_`, and in Python."""
+"""Names without a dot, as used after `FONDS_` and in Python."""
 
 
 def find_home(flag: str | None) -> Path:
-    """The home: the flag, else FONDS_HOME, else `./fonds-data`; absolute.
+    """Return the absolute path of the home: the flag, else FONDS_HOME, else `./fonds-data`.
 
-    Raises ConfigurationError for another user's home when there is no such user, and for a name that is
-    not UTF-8: databases and index have no way to write it down.
+    Raises ConfigurationError for the home of an unknown user, and for a name that is not UTF-8,
+    which databases and index cannot store.
     """
-    chosen = flag or os.environ.get("FONDS_HOME") or str(DEFAULT_HOME)
+    path = flag or os.environ.get("FONDS_HOME") or str(DEFAULT_HOME)
     try:
-        home = Path(chosen).expanduser().absolute()
+        home = Path(path).expanduser().absolute()
     except (RuntimeError, FileNotFoundError) as error:
-        raise ConfigurationError(f"the home {chosen!r} leads nowhere: {cause_of(error)}") from error
+        raise ConfigurationError(f"the home {path!r} leads nowhere: {cause_of(error)}") from error
     try:
         str(home).encode("utf-8")
     except UnicodeEncodeError as error:
-        shown = os.fsencode(home).decode("utf-8", "backslashreplace")
+        printable = os.fsencode(home).decode("utf-8", "backslashreplace")
         raise ConfigurationError(
-            f"the home {shown} has a name that is not UTF-8; rename the folder, or choose another --home."
+            f"the home {printable} has a name that is not UTF-8; rename the folder, or choose another --home."
         ) from error
     return home
 
 
 def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Settings of a home. Raises ConfigurationError for an unknown or ill-typed one, naming the nearest."""
+    """Load the settings of a home. Raises ConfigurationError for an unknown or invalid one, with
+    the nearest name.
+    """
     layers: list[tuple[str, Mapping[str, Any]]] = [
         (str(home / SETTINGS_FILE), _load_file(home / SETTINGS_FILE)),
         ("the environment", _load_environment()),
@@ -207,33 +211,33 @@ def load_settings(home: Path, flags: Mapping[str, Any] | None = None) -> Setting
     ]
     values: dict[str, Any] = {}
     for origin, layer in layers:
-        known = {_resolve_name(name, origin): value for name, value in layer.items()}
-        _check_secrets(known, origin, may_hold=origin != COMMAND_LINE)
-        values |= known
+        named_values = {_resolve_name(name, origin): value for name, value in layer.items()}
+        _check_secrets(named_values, origin, may_hold=origin != COMMAND_LINE)
+        values |= named_values
     return build_settings(values)
 
 
 def build_settings(values: Mapping[str, Any]) -> Settings:
-    """Settings by their names, text or values. Raises ConfigurationError for one that cannot be."""
-    told = {
+    """Build settings from text or values by name. Raises ConfigurationError for an invalid one."""
+    parsed_values = {
         name: _parse_switch(value) if SETTINGS[name].kind is bool else value
         for name, value in values.items()
     }
     try:
-        return msgspec.convert(_group_values(told), prepare_type(Settings), strict=False)
+        return msgspec.convert(_group_values(parsed_values), prepare_type(Settings), strict=False)
     except msgspec.ValidationError as error:
-        why, _, place = str(error).replace("Expected", "expected").partition(" - at `$.")
-        name = place.rstrip("`")
+        problem, _, path = str(error).replace("Expected", "expected").partition(" - at `$.")
+        name = path.rstrip("`")
         if allowed := get_args(SETTINGS[name].kind):
-            why = f"expected one of {', '.join(allowed)}"
+            problem = f"expected one of {', '.join(allowed)}"
         value = redact_secrets(str(values.get(name)))
         raise ConfigurationError(
-            f"setting {name!r}: {why.replace('`', '')} (it is {value!r})"
+            f"setting {name!r}: {problem.replace('`', '')} (it is {value!r})"
         ) from None
 
 
 def _parse_switch(value: object) -> object:
-    """The words people say for true and false."""
+    """Convert common words for true and false."""
     return SWITCHES.get(value.lower(), value) if isinstance(value, str) else value
 
 
@@ -242,20 +246,20 @@ def _to_table(value: object) -> object:
 
 
 def _group_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    grouped: dict[str, Any] = {}
     for name, value in values.items():
-        group, point, member = name.partition(".")
-        if point:
-            found.setdefault(group, {})[member] = value
+        group, dot, member = name.partition(".")
+        if dot:
+            grouped.setdefault(group, {})[member] = value
         else:
-            found[name] = value
-    return found
+            grouped[name] = value
+    return grouped
 
 
 def _load_file(path: Path) -> Mapping[str, Any]:
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
-        return dict(_flatten(found))
+        parsed = tomllib.loads(path.read_text("utf-8"))
+        return dict(_flatten(parsed))
     except FileNotFoundError:
         return {}
     except NotADirectoryError as error:
@@ -267,16 +271,20 @@ def _load_file(path: Path) -> Mapping[str, Any]:
 
 
 def _flatten(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What stands in the table of a group goes by `group.name`."""
+    """Flatten tables of groups to `group.name`."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{member}", one) for member, one in value.items())
+            yield from (
+                (f"{name}.{member}", member_value) for member, member_value in value.items()
+            )
         else:
             yield name, value
 
 
 def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) -> None:
-    """Raises ConfigurationError for a URL whose password has no clear end, or that may not be said there."""
+    """Raises ConfigurationError for a URL with an ambiguous password, or secrets where they are not
+    allowed.
+    """
     for name, value in values.items():
         if not isinstance(value, str):
             continue
@@ -297,17 +305,19 @@ def _check_secrets(values: Mapping[str, Any], origin: str, *, may_hold: bool) ->
 
 
 def _load_environment() -> Mapping[str, str]:
-    found = {
+    variables = {
         name: value
         for name, value in sorted(os.environ.items())
         if name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS
     }
-    return dict(_parse_variable(name, value) for name, value in found.items())
+    return dict(_parse_variable(name, value) for name, value in variables.items())
 
 
 def _parse_variable(variable: str, value: str) -> tuple[str, str]:
-    """The setting of a variable; `FONDS_NAME_FILE` names the file that holds the value of NAME, unless that
-    is a setting itself."""
+    """Return the setting of a variable.
+
+    `FONDS_NAME_FILE` names a file that contains the value of NAME, unless it is a setting itself.
+    """
     name = variable.removeprefix(ENVIRONMENT_PREFIX)
     if not name.endswith(FILE_SUFFIX) or name.lower() in JOINED_NAMES:
         return name.lower(), value
@@ -318,7 +328,9 @@ def _parse_variable(variable: str, value: str) -> tuple[str, str]:
 
 
 def _resolve_name(name: str, origin: str) -> str:
-    """The setting's name, whichever way it is written. Raises ConfigurationError for an unknown one."""
+    """Return a setting's name from any of its spellings. Raises ConfigurationError for an unknown
+    one.
+    """
     if name in SETTINGS:
         return name
     if name in JOINED_NAMES:

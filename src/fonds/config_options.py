@@ -1,4 +1,4 @@
-"""The settings that belong together: a table of `fonds.toml` each."""
+"""Groups of settings; each is a table of `fonds.toml`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from msgspec.structs import fields
 from fonds import __version__
 
 HIDDEN = {"hidden": True}
-"""Says of a setting that it may hold a password, and is not shown with the others."""
+"""Marks a setting that may contain a password and is not shown with the others."""
 
 
 def format_settings(settings: Struct) -> str:
-    """Settings as text, without those that may hold a password."""
-    named = ((one.name, one.type, getattr(settings, one.name)) for one in fields(settings))
-    told = ", ".join(f"{name}={value!r}" for name, kind, value in named if not is_hidden(kind))
-    return f"{type(settings).__name__}({told})"
+    """Format settings as text, without those that may contain a password."""
+    values = (
+        (setting_field.name, setting_field.type, getattr(settings, setting_field.name))
+        for setting_field in fields(settings)
+    )
+    parts = ", ".join(f"{name}={value!r}" for name, kind, value in values if not is_hidden(kind))
+    return f"{type(settings).__name__}({parts})"
 
 
 def is_hidden(kind: Any) -> bool:
-    """Whether the type of a setting says that it may hold a password."""
+    """Return whether a setting's type says that it may contain a password."""
     return any(meta.extra == HIDDEN for meta in getattr(kind, "__metadata__", ()))
 
 
 class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much is done at once, and how often something is tried."""
+    """Concurrency and retries."""
 
     children: Annotated[
         int, Meta(ge=0, description="Isolated readers at once; 0 means one a core")
@@ -66,7 +69,7 @@ class WorkSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """PDFs, and what is made of them."""
+    """Reading of PDFs, and thumbnails."""
 
     max_bytes: Annotated[int, Meta(ge=1, description="Largest PDF read")] = 256 * 1024**2
     timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one PDF")] = 60.0
@@ -81,7 +84,7 @@ class PdfSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The GROBID server PDFs are sent to, if there is one."""
+    """GROBID server for PDFs, if any."""
 
     url: Annotated[
         str,
@@ -105,14 +108,14 @@ class GrobidSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PageSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Pages."""
+    """Reading of pages."""
 
     max_bytes: Annotated[int, Meta(ge=1, description="Largest page body read")] = 10_000_000
     timeout_s: Annotated[float, Meta(gt=0, description="Longest time for one page")] = 20.0
 
 
 class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """WARC files, ours and those an index names."""
+    """WARC files: ours, and those named by an index."""
 
     prefix: Annotated[
         str,
@@ -148,7 +151,7 @@ class WarcSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """What lies on other machines, and how it may be reached."""
+    """Data on other machines, and access to it."""
 
     task_folder: Annotated[
         str, Meta(description="Folder whose files other programs' tasks may name; empty means none")
@@ -184,7 +187,7 @@ class RemoteSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Fetching: who we are, how fast, and how much."""
+    """Fetching: identity, rate limits and size limits."""
 
     agent: Annotated[
         str,
@@ -240,13 +243,13 @@ class FetchSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def user_agent(self) -> str:
-        """Our one identity: name, version, and whom to turn to."""
+        """Value of the User-Agent header: name, version and contact."""
         contact = f" (+{self.contact})" if self.contact else ""
         return f"{self.agent}/{__version__}{contact}"
 
 
 class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Sources that are followed, and the links they list."""
+    """Followed sources, and the links they list."""
 
     poll_shortest_s: Annotated[
         float, Meta(ge=10, description="Seconds between two polls of a source at least")
@@ -285,7 +288,7 @@ class SourcesSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AuditSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The audit that recurs."""
+    """Recurring audit."""
 
     days: Annotated[
         int,
@@ -322,7 +325,7 @@ class CollectionsSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WebSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The pages, and what workers tell of themselves."""
+    """Web pages, and the metrics of workers."""
 
     host: Annotated[str, Meta(description="Address the web page and the metrics listen on")] = (
         "127.0.0.1"

@@ -1,1 +1,1 @@
-"""Access to the web pages and API: keys, sessions, sign-in, recorded acts."""
+"""Access to the web pages and API: keys, sessions, sign-in, recorded actions."""

@@ -1,4 +1,4 @@
-"""What was done, by whom and when: a row before, its outcome behind it; the newest hundred thousand stay."""
+"""Log of user actions: who did what and when. It keeps the newest 100,000."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ DONE, REFUSED = 200, 400
 
 @dataclass(slots=True)
 class ActLog:
-    """The acts of a home. Safe for several threads: of two who trim at once, either may."""
+    """Actions recorded in a home. Safe for several threads; two trims at once are harmless.
+
+    The row is written before the action, its outcome after it.
+    """
 
     records: Records
     clock: Callable[[], datetime]
     _begun: int = 0
 
     def begin(self, actor: str, description: str) -> ActRow:
-        """Note what somebody is about to do."""
+        """Record an action that is about to start."""
         row = ActRow(uuid4().hex, self.clock(), actor, description[:DESCRIPTION_MAX_CHARS])
         self.records.put([row])
         self._begun += 1
@@ -35,25 +38,30 @@ class ActLog:
         return row
 
     def describe(self, act: ActRow, description: str) -> None:
-        """Note of an act that was begun what more is known of it now."""
-        what = f"{act.what} {description}"[:DESCRIPTION_MAX_CHARS]
-        self.records.change(ActRow, [act.act_id], {"what": what})
+        """Append details to the description of an action."""
+        full_description = f"{act.what} {description}"[:DESCRIPTION_MAX_CHARS]
+        self.records.change(ActRow, [act.act_id], {"what": full_description})
 
     def end(self, act: ActRow, outcome: int = DONE) -> None:
-        """Note how it ended."""
+        """Record the outcome of an action."""
         self.records.change(ActRow, [act.act_id], {"outcome": outcome})
 
     def list_newest(self, count_max: int) -> list[ActRow]:
-        """The last acts, the newest first."""
+        """Return the last actions, newest first."""
         order = ("-at", "-act_id")
         return list(self.records.find(ActRow, order=order, count_max=count_max))
 
     def trim(self, count_max: int = ACTS_MAX) -> int:
-        """Forget the oldest beyond `count_max`; how many those were, some thousand at once."""
-        over = self.records.count(ActRow).get((), 0) - count_max
-        if over <= 0:
+        """Delete the oldest actions beyond `count_max`, at most 5,000 per call.
+
+        Return the number deleted.
+        """
+        n_excess = self.records.count(ActRow).get((), 0) - count_max
+        if n_excess <= 0:
             return 0
-        found = self.records.find(ActRow, order=("at", "act_id"), count_max=min(over, TRIM_BATCH))
-        oldest = [row.act_id for row in found]
-        self.records.delete(ActRow, oldest)
-        return len(oldest)
+        oldest_rows = self.records.find(
+            ActRow, order=("at", "act_id"), count_max=min(n_excess, TRIM_BATCH)
+        )
+        act_ids = [row.act_id for row in oldest_rows]
+        self.records.delete(ActRow, act_ids)
+        return len(act_ids)

@@ -1,4 +1,4 @@
-"""Sessions: a browser shows its key once, and a cookie from then on."""
+"""Sessions: a browser sends its key once, then a cookie."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SESSIONS_PER_KEY_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """The sessions of a home; each lasts `duration` at most, and no longer than its key."""
+    """Sessions of a home. A session lasts at most `duration`, and ends with its key."""
 
     records: Records
     keys: AccessKeys
@@ -25,7 +25,10 @@ class SessionStore:
     duration: timedelta
 
     def begin(self, key: AccessKeyRow) -> str:
-        """A new session; its cookie, which is nowhere else. Of one key's sessions the newest fifty last."""
+        """Start a session and return its cookie, which is not stored.
+
+        Each key keeps its newest 50 sessions.
+        """
         token, now = create_token(KIND, ID_CHARACTERS), self.clock()
         until = min(now + self.duration, key.until or now + self.duration)
         self._make_room(key.name)
@@ -34,24 +37,26 @@ class SessionStore:
         return token.text
 
     def authenticate(self, text: str) -> AccessKeyRow | None:
-        """The key whose session this cookie is; None for one that nobody began, that ended, or whose key is
-        good no more."""
+        """Return the key of the session with this cookie.
+
+        Returns None if the session is unknown or has ended, or if its key is not valid any more.
+        """
         row = self._find_row(text)
         if row is None or row.until <= self.clock():
             return None
-        found = self.records.get(AccessKeyRow, [row.key_name])
-        return found[0] if found and self.keys.is_good(found[0]) else None
+        keys = self.records.get(AccessKeyRow, [row.key_name])
+        return keys[0] if keys and self.keys.is_good(keys[0]) else None
 
     def end(self, text: str) -> None:
-        """Sign out; nothing where there is no such session."""
+        """End a session; unknown sessions are ignored."""
         row = self._find_row(text)
         if row is not None:
             self.records.delete(SessionRow, [row.session_id])
 
     def _find_row(self, text: str) -> SessionRow | None:
         token = parse_token(KIND, text)
-        found = [] if token is None else self.records.get(SessionRow, [token.prefix])
-        return next((row for row in found if token and token.is_known_by(row.sha256hex)), None)
+        rows = [] if token is None else self.records.get(SessionRow, [token.prefix])
+        return next((row for row in rows if token and token.is_known_by(row.sha256hex)), None)
 
     def _make_room(self, key_name: str) -> None:
         rows = list(

@@ -1,4 +1,4 @@
-"""Wrong keys are counted, by address and all together, and whoever showed too many waits."""
+"""Throttling of sign-in attempts: wrong keys are counted per address and in total."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ V6_NETWORK_BITS = 64
 
 @dataclass(slots=True)
 class FailedAttempts:
-    """Wrong keys of the last five minutes. `clock` gives seconds that run forward. Safe for several threads.
+    """Wrong keys of the last five minutes.
 
-    Beyond the bound for all only those wait who showed a wrong one themselves: nobody is locked out by
-    what others do. At most ten thousand addresses are remembered, those of the last attempts.
+    `clock` returns monotonic seconds. Safe for several threads. An address waits after 10 wrong
+    keys of its own. After 300 in total, only addresses with a wrong key of their own wait, so
+    nobody is locked out by others. At most 10,000 addresses are remembered, those with the latest
+    attempts.
     """
 
     clock: Callable[[], float]
@@ -32,36 +34,41 @@ class FailedAttempts:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def get_wait_s(self, address: str) -> int:
-        """How long this address has to wait before a key of it is looked at; 0: not at all."""
+        """Return the seconds this address must wait before its next key is checked.
+
+        Returns 0 if it need not wait.
+        """
         name = group_address(address)
         with self._guard:
             now = self.clock()
-            own = self._failures.get(name)
-            if own is None:
+            failures = self._failures.get(name)
+            if failures is None:
                 return 0
-            _drop_expired(own, now)
+            _drop_expired(failures, now)
             _drop_expired(self._all_failures, now)
-            if not own:
+            if not failures:
                 del self._failures[name]
                 return 0
-            over = len(own) >= self.per_address_max or len(self._all_failures) >= self.total_max
-            first = (
-                own[0]
-                if len(own) >= self.per_address_max
+            is_blocked = (
+                len(failures) >= self.per_address_max or len(self._all_failures) >= self.total_max
+            )
+            oldest_at = (
+                failures[0]
+                if len(failures) >= self.per_address_max
                 else self._all_failures[0]
-                if over
+                if is_blocked
                 else now
             )
-            return max(1, round(first + WINDOW_S - now)) if over else 0
+            return max(1, round(oldest_at + WINDOW_S - now)) if is_blocked else 0
 
     def record_failure(self, address: str) -> None:
         """Count a wrong key."""
         name = group_address(address)
         with self._guard:
             now = self.clock()
-            own = self._failures.setdefault(name, deque(maxlen=self.per_address_max))
+            failures = self._failures.setdefault(name, deque(maxlen=self.per_address_max))
             self._failures.move_to_end(name)
-            own.append(now)
+            failures.append(now)
             _drop_expired(self._all_failures, now)
             self._all_failures.append(now)
             if len(self._all_failures) > self.total_max:
@@ -71,16 +78,18 @@ class FailedAttempts:
 
 
 def group_address(address: str) -> str:
-    """What is counted as one: an IPv4 address, or the /64 of an IPv6 address."""
+    """Return the counting group of an address: the IPv4 address, or the /64 network of an IPv6
+    address.
+    """
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed_address = ip_address(address.partition("%")[0])
     except ValueError:
         return "unknown"
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return f"v6:{int(found) >> (128 - V6_NETWORK_BITS):x}"
-    return str(found)
+    if isinstance(parsed_address, IPv6Address):
+        if parsed_address.ipv4_mapped is not None:
+            return str(parsed_address.ipv4_mapped)
+        return f"v6:{int(parsed_address) >> (128 - V6_NETWORK_BITS):x}"
+    return str(parsed_address)
 
 
 def _drop_expired(times: deque[float], now: float) -> None:

@@ -1,1 +1,1 @@
-"""Web archives: WARC codecs, our own WARC files, CDX, and replay."""
+"""Web archives: WARC codecs, WARC files written by Fonds, CDX indexes and replay."""

@@ -1,6 +1,6 @@
-"""How captures of files come together with what the table says of them already.
+"""Merging captures from an index with the captures the table already has for a file.
 
-Pure: whatever the order captures come in, and however often, the same is left.
+Pure functions. The result does not depend on the order of the captures or on repeats.
 """
 
 from __future__ import annotations
@@ -26,56 +26,71 @@ from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
 Cells = Mapping[str, bytes]
 COLUMNS = (F_C, FILE_CDX, FILE_MIME, FILE_META)
-"""What must be known of a row before."""
+"""Cells of the existing row that `merge` needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """What is to be written of one file: rows of captures beside the best, and cells of its own row."""
+    """Cells to write for one file.
+
+    `alternate_rows` are rows for captures other than the best one.
+    `file_cells` are cells of the file's own row.
+    """
 
     alternate_rows: list[tuple[bytes, dict[str, bytes]]]
     file_cells: dict[str, bytes]
 
 
 def merge(sha1hex: str, captures: Sequence[IndexedCapture], existing: Cells) -> MergedFile:
-    """The best capture goes into the file's own row, all others into rows of their own beside it.
+    """Merge captures into the file's own row and its alternate rows.
 
-    The row of a file that was read here (it has `file:meta`) keeps its capture and its `f:c`. So does one
-    whose cells cannot be read: nothing is lost by that, and the audit tells of it.
+    The best capture goes into the file's own row. Each other capture gets an alternate row.
+    Revisits are ignored.
+
+    A row with `file:meta` belongs to a file that Fonds has read. It keeps its capture and its
+    `f:c`. A row whose cells cannot be parsed is left unchanged too: nothing is lost, and the audit
+    reports it.
     """
-    bodies = {one.location: one for one in captures if not one.is_revisit}
+    bodies = {capture.location: capture for capture in captures if not capture.is_revisit}
     try:
-        held = read_location(existing)
+        stored_location = read_location(existing)
         first = read_first_seen(existing)
     except ValueError:
         return MergedFile(_build_alternate_rows(sha1hex, list(bodies)), {})
     if FILE_META in existing:
         return MergedFile(
             _build_alternate_rows(
-                sha1hex, [one for one in bodies if not _is_same_location(one, held)]
+                sha1hex,
+                [
+                    location
+                    for location in bodies
+                    if not _is_same_location(location, stored_location)
+                ],
             ),
             {},
         )
-    own: dict[str, bytes] = {}
-    if held is not None and held not in bodies:
+    file_cells: dict[str, bytes] = {}
+    if stored_location is not None and stored_location not in bodies:
         mime = existing.get(FILE_MIME, b"").decode("utf-8", "replace")
-        bodies[held] = IndexedCapture(sha1hex, held, mime, None)
+        bodies[stored_location] = IndexedCapture(sha1hex, stored_location, mime, None)
     if bodies:
-        best = min(bodies.values(), key=lambda one: one.rank)
-        own = {FILE_CDX: encode_location(best.location), FILE_MIME: best.mime.encode()}
-        seen = [build_first_seen(one.location) for one in bodies.values()]
-        own[F_C] = encode_first_seen(min([*([first] if first else []), *seen], key=_age_key))
-        rest = [one for one in bodies if one != best.location]
-        return MergedFile(_build_alternate_rows(sha1hex, rest), own)
+        best = min(bodies.values(), key=lambda capture: capture.rank)
+        file_cells = {FILE_CDX: encode_location(best.location), FILE_MIME: best.mime.encode()}
+        first_seen_values = [build_first_seen(capture.location) for capture in bodies.values()]
+        file_cells[F_C] = encode_first_seen(
+            min([*([first] if first else []), *first_seen_values], key=_age_key)
+        )
+        other_locations = [location for location in bodies if location != best.location]
+        return MergedFile(_build_alternate_rows(sha1hex, other_locations), file_cells)
     return MergedFile([], {})
 
 
 def build_first_seen(location: Location) -> FirstSeen:
-    """What `f:c` says when this was the first capture of a file."""
-    at = location.datetime14
+    """Build the `f:c` value for a file whose first capture is at this location."""
+    digits = location.datetime14
     return FirstSeen(
         url=location.url,
-        date=f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:]}Z",
+        date=f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}Z",
         warc=location.warc.rpartition("/")[2],
         offset=location.offset,
         count=1,
@@ -84,7 +99,7 @@ def build_first_seen(location: Location) -> FirstSeen:
 
 
 def ranks_above(capture: IndexedCapture, other: IndexedCapture) -> bool:
-    """Whether of two lines about one place the first is the one to go by."""
+    """Whether the first of two index lines about the same place takes precedence."""
     return _place_key(capture) < _place_key(other)
 
 
@@ -104,11 +119,11 @@ def _build_alternate_rows(
     return [
         (
             build_alternate_key(
-                build_row_key(sha1hex).hex(), compute_indexed_capture_id(sha1hex, one)
+                build_row_key(sha1hex).hex(), compute_indexed_capture_id(sha1hex, location)
             ),
-            {FILE_CDX: encode_location(one)},
+            {FILE_CDX: encode_location(location)},
         )
-        for one in locations
+        for location in locations
     ]
 
 
@@ -117,7 +132,7 @@ def _is_same_location(location: Location, stored: Location | None) -> bool:
 
 
 def _age_key(first_seen: FirstSeen) -> tuple[str, str, str, int]:
-    """What came first; a time with or without its zone is the same."""
+    """Sort key for the earliest capture. Times with and without a trailing `Z` compare as equal."""
     return (
         first_seen.date.removesuffix("Z"),
         first_seen.url,

@@ -1,9 +1,13 @@
-"""A capture as an index tells of it: its record, which sorts by SHA-1, and which of a file's is the best.
+"""Captures from an index: their records, which sort by SHA-1, and their rank within a file.
 
-The better capture, by the first of these that tells two apart: its WARC has a path (`item/file`), by which
-it can be fetched; it was taken over HTTP; its length is known; it is newer; its address, WARC and place come
-first in the order of their bytes. All of it stands in `file:cdx`, so that what was written before is held
-against what comes.
+The first of these criteria that differs decides which capture is better:
+1. Its WARC has a path (`item/file`) by which it can be fetched.
+2. It was captured over HTTP.
+3. Its length is known.
+4. It is newer.
+5. Its URL, WARC and location come first in byte order.
+
+All values are in `file:cdx`, so that stored captures can be compared with new ones.
 """
 
 from __future__ import annotations
@@ -27,7 +31,10 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True, order=True)
 class CaptureRank:
-    """How good a capture is; the least is the best. `newness` is the time with its digits turned round."""
+    """Sort key for captures; lower is better.
+
+    `newness` is the time with each digit d replaced by 9 - d.
+    """
 
     is_path_missing: bool
     is_not_http: bool
@@ -38,7 +45,7 @@ class CaptureRank:
 
 @dataclass(frozen=True, slots=True)
 class IndexedCapture:
-    """A capture as an index tells of it; `mime` is normalised, `status` the HTTP status or None."""
+    """A capture from an index. `mime` is normalised. `status` is the HTTP status or None."""
 
     sha1hex: str
     location: Location
@@ -47,30 +54,30 @@ class IndexedCapture:
 
     @property
     def is_revisit(self) -> bool:
-        """Whether it holds no body."""
+        """Whether the capture has no body."""
         return self.mime == REVISIT_MIME
 
     @property
     def rank(self) -> CaptureRank:
-        """How good it is beside others of its file."""
+        """Rank of the capture among captures of the same file."""
         return rank_capture(self.location, self.mime)
 
 
 def rank_capture(location: Location, mime: str) -> CaptureRank:
-    """How good a capture is by what `file:cdx` and `file:mime` say."""
+    """Return the rank of a capture from its `file:cdx` and `file:mime`."""
     size_bytes = -1 if location.size_bytes is None else location.size_bytes
-    at = (location.url, location.warc, location.offset, location.surt, size_bytes, mime)
+    tie_breaker = (location.url, location.warc, location.offset, location.surt, size_bytes, mime)
     return CaptureRank(
         is_path_missing="/" not in location.warc,
         is_not_http=not location.url[:4].lower().startswith("http"),
         is_size_missing=location.size_bytes is None,
         newness=location.datetime14.translate(_NINES),
-        place=at,
+        place=tie_breaker,
     )
 
 
 def encode_record(line: CdxLine, mime: str) -> bytes:
-    """The record of a line that was kept; `mime` is its type, normalised."""
+    """Encode a line as a record. `mime` is its normalised type. Raises ValueError without a SHA-1."""
     raw = parse_sha1(line.digest or "")
     if raw is None:
         raise ValueError(f"a capture without a SHA-1: {line}")
@@ -89,17 +96,17 @@ def encode_record(line: CdxLine, mime: str) -> bytes:
 
 
 def decode_record(record: bytes) -> IndexedCapture:
-    """The capture of a record."""
+    """Decode the capture of a record."""
     surt, url, datetime14, warc, offset, size, mime, status = _decode(record[SHA1HEX_CHARS + 1 :])
     location = Location(surt, url, datetime14, warc, offset, None if size < 0 else size)
     return IndexedCapture(record[:SHA1HEX_CHARS].decode(), location, mime, status)
 
 
 def _clean(values: Sequence[Any]) -> Sequence[Any]:
-    """Without lone surrogates, which JSON has no way to write."""
+    """Replace lone surrogates, which JSON cannot encode."""
     return [
-        one
-        if not isinstance(one, str) or one.isascii()
-        else one.encode("utf-8", "replace").decode()
-        for one in values
+        value
+        if not isinstance(value, str) or value.isascii()
+        else value.encode("utf-8", "replace").decode()
+        for value in values
     ]

@@ -1,8 +1,8 @@
-"""Lines of CDX and CDXJ indexes: read with a reason for every line refused, written as CDXJ.
+"""CDX and CDXJ index lines: parsing with a reason for each rejected line, and writing as CDXJ.
 
-Source: the CDX file format of the Internet Archive (letters of the ` CDX` header line); CDXJ as pywb
-writes it (`urlkey timestamp {json}`).
-Bound: linear in a line; sources read lines of at most 64 KiB.
+Source: the CDX file format of the Internet Archive (letters of the ` CDX` header line); CDXJ as
+pywb writes it (`urlkey timestamp {json}`).
+Linear in a line. Sources read lines of at most 64 KiB.
 """
 
 from __future__ import annotations
@@ -51,15 +51,20 @@ _USUAL_LINE = re.compile(
     r" (?![{]|- )([!-~]+) ([!-~]+) ([0-9]{3}|-) ([A-Z2-7]{32}|-) [!-~]+ [!-~]+"
     r" ([0-9]{1,12}|-) ([0-9]{1,12}) (?!-(?: |$))([!-~]+)(?: .*)?"
 )
-"""A line of eleven fields in which nothing is odd: nearly all lines are, and are read in one go."""
+"""Matches a regular line of eleven fields.
+
+Nearly all lines match and are parsed by this one expression.
+"""
 
 
 class CdxLine(NamedTuple):
     """One capture in an index.
 
-    `datetime14` is a valid time. `status` is the HTTP status, None for revisits, FTP and others
-    without one; `digest` a SHA-1 in base32, None when there is none or in another hash. `size_bytes`
-    is the record's length on disk or None, `offset` where it begins in the WARC `filename`.
+    `datetime14` is a valid time.
+    `status` is the HTTP status, or None for revisits, FTP and others without one.
+    `digest` is a SHA-1 in base32, or None if there is none or it is another hash.
+    `size_bytes` is the length of the record on disk, or None.
+    `offset` is the start of the record in the WARC `filename`.
     """
 
     surt: str
@@ -75,20 +80,20 @@ class CdxLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """A line that cannot be understood; `detail` is a sentence for people."""
+    """A line that cannot be parsed. `detail` is a sentence for people."""
 
     detail: str
 
 
 class _FaultError(Exception):
-    """Why a line is refused."""
+    """Reason why a line is rejected."""
 
 
 class IndexReader:
-    """Reads the lines of one index in order; its ` CDX` header line decides the order of fields.
+    """Parses the lines of one index in order. The ` CDX` header line sets the order of fields.
 
-    Without header, lines of 9 and 10 fields are read as such, all others as 11 fields; more fields
-    than that are passed over.
+    Without a header, lines of 9 and 10 fields are read as such and all others as 11 fields. Further
+    fields are ignored.
     """
 
     def __init__(self) -> None:
@@ -96,9 +101,10 @@ class IndexReader:
         self._has_usual_fields = True
 
     def parse(self, text: str) -> CdxLine | RejectedLine | None:
-        """The line's capture, why it is refused, or None for blank lines, comments and headers.
+        """Return the line's capture, a rejection, or None for blank lines, comments and headers.
 
-        Lines on an ARC file itself (`filedesc:`) are None too: they are no captures. Never raises.
+        Lines about an ARC file itself (`filedesc:`) also give None: they are not captures. Never
+        raises.
         """
         if self._has_usual_fields and (match := _USUAL_LINE.fullmatch(text)) is not None:
             key, moment, day, url, mime, status, digest, size, offset, name = match.groups()
@@ -212,7 +218,7 @@ def _parse_digest(text: str) -> str | None:
 
 
 def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:
-    """What an index says of the record an entry was written as."""
+    """Build the index line for an entry written as a record."""
     mime = entry.mime or "unk"
     return CdxLine(
         surt=build_surt(entry.url),
@@ -228,7 +234,7 @@ def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str)
 
 
 def format_cdxj_line(line: CdxLine) -> bytes:
-    """One CDXJ line with its line end; what is not known is left out."""
+    """Format one CDXJ line with its line end. Unknown values are left out."""
     fields = {
         "url": line.url,
         "mime": line.mime,
@@ -238,11 +244,11 @@ def format_cdxj_line(line: CdxLine) -> bytes:
         "offset": str(line.offset),
         "filename": line.filename,
     }
-    known = {name: value for name, value in fields.items() if value is not None}
+    known_fields = {name: value for name, value in fields.items() if value is not None}
     key = f"{line.surt} {line.datetime14} ".encode("utf-8", "replace")
-    return key + msgspec.json.encode(known) + b"\n"
+    return key + msgspec.json.encode(known_fields) + b"\n"
 
 
 def sort_cdxj_lines(lines: Iterable[CdxLine]) -> list[bytes]:
-    """CDXJ lines in the order of their bytes, as readers that search by halving need them."""
+    """Format CDXJ lines in byte order, as readers that use binary search require."""
     return sorted(format_cdxj_line(line) for line in lines)

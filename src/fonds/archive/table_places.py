@@ -1,4 +1,4 @@
-"""How a file's place is written down: its rows in `cdx` and its cells in the journal table."""
+"""Rows in `cdx` and cells in the journal table that record where a file's bytes lie."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ from fonds.stores.journal_table.keys import build_alternate_key
 from fonds.urls.surt import build_surt, lookup_key
 
 INDEXED = "cdx-"
-"""What the ids of captures begin with that are known by an index alone."""
+"""Prefix of the ids of captures known only from an index."""
 
 
 def build_cdx_row(capture: Capture, file: FileMeta, place: Place, now: datetime) -> CdxRow:
-    """The row of `cdx` for a capture whose bytes lie at `place`."""
+    """Build the `cdx` row of a capture whose bytes lie at `place`."""
     return _build_row(capture, file.sha1, file.mime, place, now)
 
 
 def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[CdxRow]:
-    """The row of a revisit, known by the digest it declares; none when it declares none."""
+    """Build the row of a revisit, with the digest it declares.
+
+    Returns none without a digest or WARC place.
+    """
     raw = parse_sha1(capture.digest or "")
     if raw is None or place.kind is not PlaceKind.WARC:
         return []
@@ -43,45 +46,53 @@ def build_revisit_rows(capture: Capture, place: Place, now: datetime) -> list[Cd
 def build_first_cells(
     capture: Capture, place: Place, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """What the row of a file says of the capture that brought it: `f:c` and `file:cdx`.
+    """Build the cells `f:c` and `file:cdx` for a file's first capture.
 
-    `record_id` is that of the record at `place`, as in `Archived`; None when it is not known.
+    `record_id` is the id of the record at `place`, as in `ArchivedRecord`, or None if unknown.
     """
-    seen = build_first_seen_cell(capture, place, record_id=record_id)
-    return seen | build_cdx_cell(capture, place, build_surt(capture.url))
+    first_seen = build_first_seen_cell(capture, place, record_id=record_id)
+    return first_seen | build_cdx_cell(capture, place, build_surt(capture.url))
 
 
 def find_recorded_id(cells: Mapping[str, bytes], url: str, place: Place) -> str | None:
-    """The id that `f:c` has of the record of `url` at `place`; None when it speaks of another or has none."""
+    """Return the record id that `f:c` gives for `url` at `place`.
+
+    Returns None if `f:c` is about another capture, has no id, or cannot be read.
+    """
     try:
-        seen = read_first_seen(cells)
+        first_seen = read_first_seen(cells)
     except ValueError:
         return None
-    there = (url, place.path.rpartition("/")[2], place.offset)
-    same = seen is not None and (seen.url, seen.warc, seen.offset) == there
-    return seen.record_id if seen and same else None
+    key = (url, place.path.rpartition("/")[2], place.offset)
+    is_same = first_seen is not None and (first_seen.url, first_seen.warc, first_seen.offset) == key
+    return first_seen.record_id if first_seen and is_same else None
 
 
 def build_later_cells(capture: Capture, place: Place) -> dict[str, bytes]:
-    """What the row of a later capture of the same file says: `file:cdx`."""
+    """Build the cell `file:cdx` for a later capture of the same file."""
     return build_cdx_cell(capture, place, build_surt(capture.url))
 
 
 def compute_indexed_capture_id(sha1hex: str, location: Location) -> str:
-    """The id of a capture that is known by an index alone: the same from wherever the line is read."""
-    told = "\n".join((sha1hex, *(str(getattr(location, one.name)) for one in fields(location))))
-    return INDEXED + sha1(told.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a seal)
+    """Return the id of a capture known only from an index.
+
+    It does not depend on where the line was read.
+    """
+    key = "\n".join(
+        (sha1hex, *(str(getattr(location, attribute.name)) for attribute in fields(location)))
+    )
+    return INDEXED + sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a seal)
 
 
 def is_indexed(capture_id: str) -> bool:
-    """Whether a capture is known by an index alone: it never entered, and nobody read its body."""
+    """Whether a capture is known only from an index: it was never ingested, its body never read."""
     return capture_id.startswith(INDEXED)
 
 
 def build_indexed_key(sha1hex: str, cells: Mapping[str, bytes]) -> bytes:
-    """Where the capture of an index goes when another takes its place in the row of the file.
+    """Return the row key for an indexed capture that another replaces in the file's row.
 
-    Raises ValueError for a row whose `file:cdx` cannot be read.
+    Raises ValueError if the row's `file:cdx` is missing or invalid.
     """
     location = read_location(cells)
     if location is None:
@@ -108,10 +119,13 @@ def _build_row(capture: Capture, sha1hex: str, mime: str, place: Place, now: dat
 
 
 def get_status(http: HttpHead | None) -> int | None:
-    """The HTTP status a row tells of a record; None without head or a readable code."""
+    """Return the HTTP status to store for a record, or None without a head or a readable code."""
     return (http.status or None) if http else None
 
 
 def find_end_offset(row: CdxRow) -> int:
-    """The byte of its WARC a record reaches to at least: of one among several in a member, the member's."""
+    """Return a lower bound for the end of a record in its WARC.
+
+    For a shared member, that of the member.
+    """
     return split_offset(row.warc_offset)[0] + (row.warc_csize or 1)

@@ -1,7 +1,7 @@
-"""Names of WARCs: what `cdx` and `file:cdx` call a file, and the paths where a name is found.
+"""Names of WARCs as used in `cdx` and `file:cdx`, and the paths where each named WARC lies.
 
-A name never is a path of this machine. It is `item/file` as an index or task gives it, else the last two
-parts of the file's path, or more of them where another WARC already has that name.
+A name is never a path of this machine. It is `item/file` as given by an index or task. Otherwise it
+is the last two parts of the file's path, or more if another WARC already has that name.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fonds.model.rows import CdxRow, WarcFileRow
 from fonds.ports import Records, WarcFiles
 
 HEAD_BYTES = 1024
-"""The start of a WARC that tells it from others: its first record has an id and a date."""
+"""Size of the start of a WARC that identifies it: the first record has an id and a date."""
 PATHS_CACHED_MAX = 10_000
 ALIKE_MAX = 100
-"""Rows of WARCs with the same file name that are looked at."""
+"""Maximum rows examined of WARCs with the same file name."""
 NAMES_MAX = 5
 
 CaptureKey = tuple[str, str, int, str]
 
 
 def build_capture_key(row: CdxRow) -> CaptureKey:
-    """Return what identifies a capture, whatever folder or item its WARC is named with."""
+    """Return a key that identifies a capture whatever folder or item its WARC's name has."""
     return row.sha1hex, row.warc_path.rpartition("/")[2], row.warc_offset, row.datetime
 
 
@@ -44,9 +44,9 @@ def rank_name(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WarcNames:
-    """Gives names to WARCs and remembers where they lie, in the rows of `warc_files`.
+    """Names WARCs and records where they lie, in rows of `warc_files`.
 
-    `archive` opens files of this machine. Safe for several threads.
+    `archive` opens files of this machine. Thread-safe.
     """
 
     records: Records
@@ -55,7 +55,7 @@ class WarcNames:
     _names: dict[str, str] = field(default_factory=dict)
 
     def name_place(self, place: Place) -> Place:
-        """Return the place with the WARC's name for its path; other places stay as they are."""
+        """Replace the WARC's path in a place by its name. Other places are returned unchanged."""
         if place.kind is not PlaceKind.WARC or not is_path(place.path):
             return place
         name = self._names.get(place.path)
@@ -67,7 +67,7 @@ class WarcNames:
         return Place(place.kind, name, place.offset, place.size_bytes)
 
     def record_path(self, name: str, path: str) -> None:
-        """Note that the WARC called `name` lies at `path`."""
+        """Record that the WARC called `name` lies at `path`."""
         if is_path(path) and name != path:
             row = _build_row(name, path, self._hash_head(path), self.clock())
             self.records.put([row], replace=False)
@@ -81,18 +81,18 @@ class WarcNames:
         for name in candidates:
             if self._reserve_name(name, path, head):
                 return name
-        # Every name is taken by an earlier content of this very file.
+        # Every name is taken by earlier content of this same file.
         return candidates[-1]
 
     def _reserve_name(self, name: str, path: str, head: str) -> bool:
         if name == path:
             return True
-        own = _build_row(name, path, head, self.clock())
-        if self._has_other(own):
+        own_row = _build_row(name, path, head, self.clock())
+        if self._has_other(own_row):
             return False
-        self.records.put([own], replace=False)
-        # Another process may have claimed the name for another file at the same moment.
-        if self._has_other(own, previous=path):
+        self.records.put([own_row], replace=False)
+        # Another process may have reserved the name for another file at the same time.
+        if self._has_other(own_row, previous=path):
             self.records.delete(WarcFileRow, [(name, path)])
             return False
         return True
@@ -105,7 +105,7 @@ class WarcNames:
         )
 
     def _hash_head(self, path: str) -> str:
-        """Hash the start of a file; "" where it cannot be read now or lies elsewhere."""
+        """Hash the start of a file. Returns "" if it cannot be read or is not on this machine."""
         if not path.startswith("/"):
             return ""
         with suppress(PermanentError, OSError), self.archive.open(path) as stream:
@@ -114,39 +114,40 @@ class WarcNames:
 
 
 def is_path(name: str) -> bool:
-    """Whether a WARC is given by where it lies now: a path of this machine, or a URL."""
+    """Whether a WARC is given by its location: a path of this machine or a URL."""
     return name.startswith("/") or "://" in name
 
 
 def list_paths(records: Records, name: str) -> Sequence[str]:
-    """Return the paths and URLs where the WARC of this name was seen, the latest first.
+    """Return the paths and URLs where the WARC of this name was seen, latest first.
 
-    If no WARC has this name, the only one whose name ends with it counts, or with which it ends: an index
-    may give `a.warc.gz` for `item/a.warc.gz`. Raises PermanentError (MISSING_SOURCE) if there are several.
+    If no WARC has this name, a single WARC counts whose name ends with it, or with whose name it
+    ends: an index may give `a.warc.gz` for `item/a.warc.gz`. Raises PermanentError (MISSING_SOURCE)
+    if there are several.
     """
     rows = list(records.find(WarcFileRow, {"name": name})) or _find_single_warc(records, name)
     return [row.path for row in sorted(rows, key=lambda row: row.row_created, reverse=True)]
 
 
 def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
-    """The rows of the one WARC that may be meant by a name no WARC has."""
+    """Return the rows of the single WARC that an otherwise unknown name may refer to."""
     where = {"file_name": name.rpartition("/")[2]}
     rows = list(records.find(WarcFileRow, where, order=("name",), count_max=ALIKE_MAX))
     alike = [row for row in rows if _is_alike(row.name, name)]
     names = sorted({row.name for row in alike})
     heads = {row.head_sha1 for row in alike}
     if (len(names) > 1 and (len(heads) > 1 or "" in heads)) or (alike and len(rows) == ALIKE_MAX):
-        more = ", …" if len(names) > NAMES_MAX else ""
+        ellipsis = ", …" if len(names) > NAMES_MAX else ""
         raise PermanentError(
             Reason.MISSING_SOURCE,
             f"no WARC has this name, and the names of several end alike:"
-            f" {', '.join(names[:NAMES_MAX])}{more}. Name it with its folder",
+            f" {', '.join(names[:NAMES_MAX])}{ellipsis}. Name it with its folder",
         )
     return alike
 
 
 def _is_alike(known_name: str, name: str) -> bool:
-    """Whether one of two names is the end of the other, part by part."""
+    """Whether one of two names is a suffix of the other, compared by whole path parts."""
     known_name = known_name.removeprefix("./")
     return known_name == name or known_name.endswith(f"/{name}") or name.endswith(f"/{known_name}")
 
@@ -164,10 +165,13 @@ def _iter_candidates(place: Place) -> Iterator[str]:
     parts = place.path.strip("/").split("/")
     for count in range(min(2, len(parts)), len(parts) + 1):
         name = "/".join(parts[-count:])
-        # A bare name is one of ours.
+        # A name without a folder is reserved for WARCs written by Fonds.
         yield name if "/" in name else f"./{name}"
 
 
 def _is_same(first: str, other: str) -> bool:
-    """Whether two files may be the same WARC, by their first bytes."""
+    """Whether two files may be the same WARC, judging by hashes of their starts.
+
+    An empty hash matches any.
+    """
     return not first or not other or first == other

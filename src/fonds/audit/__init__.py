@@ -1,1 +1,1 @@
-"""What the audit looks at, one file a subject; every fault found comes with its remedy."""
+"""Audit of the stores: one module per subject. Each fault has a remedy."""

@@ -1,4 +1,7 @@
-"""Proves from the stores that nothing was lost: every step adds up, and what is done is really there."""
+"""The audit: proves from the stores that nothing was lost.
+
+The accounts of each step must balance, and everything recorded as done must exist.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,15 @@ from fonds.stores.journal_table.cells import FILE_CDX, FILE_SIZE
 
 FAULTS_MAX = 100
 EXAMINED_MAX = 500
-"""Rows of the table that are looked at to see whether files were read here."""
+"""Maximum table rows examined to see whether files were read here."""
 
 
 @dataclass(slots=True)
 class AuditResult:
-    """What the audit found: the steps of each pipeline, and its faults.
+    """Result of the audit: the accounts of each pipeline's steps, and faults.
 
-    `faults` are the first hundred, `missing_count` counts all, a message in no queue as one.
+    `faults` has the first hundred faults. `missing_count` counts all, including each message that
+    is in no queue.
     """
 
     steps: dict[str, dict[str, StepAccount]] = field(default_factory=dict)
@@ -48,16 +52,16 @@ class AuditResult:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether everything adds up and everything done is there."""
+        """Whether all accounts balance and everything done exists."""
         return self.missing_count == 0
 
     @property
     def fault_texts(self) -> list[str]:
-        """What the faults say."""
+        """Messages of the faults."""
         return [fault.message for fault in self.faults]
 
     def add_fault(self, fault: AuditFault, count: int = 1) -> None:
-        """Note a fault."""
+        """Record a fault that counts as `count` faults."""
         self.missing_count += count
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(fault)
@@ -69,20 +73,25 @@ def run_audit(
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
     changes: CollectionWriter | None = None,
 ) -> AuditResult:
-    """Check the books of these pipelines, then what the stores hold; each comes with its subscriptions.
+    """Check the ledger of the given pipelines, then the contents of the stores.
 
-    Streams every row, reads no body; safe beside running workers, whose messages in hand count as
-    pending. `report_fault` is told every fault, however many there are; `changes` are those of the
-    collections there are, None where there is none."""
-    began = datetime.now(UTC)
-    found = audit_accounts(stores, pipelines, report_fault)
-    for fault in _check_stores(stores, list(pipelines), began, _find_archiving_pipelines(found)):
-        found.add_fault(fault)
+    `pipelines` maps each pipeline to its subscriptions. `report_fault` receives every fault,
+    without a limit. `changes` gives access to the collections, or is None if there are none.
+
+    Streams all rows and reads no body. Workers may keep running: messages being processed count as
+    pending.
+    """
+    started_at = datetime.now(UTC)
+    result = audit_accounts(stores, pipelines, report_fault)
+    for fault in _check_stores(
+        stores, list(pipelines), started_at, _find_archiving_pipelines(result)
+    ):
+        result.add_fault(fault)
         report_fault(fault)
     for fault in check_collections(changes) if changes is not None else ():
-        found.add_fault(fault)
+        result.add_fault(fault)
         report_fault(fault)
-    return found
+    return result
 
 
 def audit_accounts(
@@ -90,52 +99,54 @@ def audit_accounts(
     pipelines: Mapping[str, Sequence[Subscription]],
     report_fault: Callable[[AuditFault], None] = lambda fault: None,
 ) -> AuditResult:
-    """Check the books of these pipelines against their queue alone."""
-    found = AuditResult()
+    """Check the ledger of the given pipelines against the queues only."""
+    result = AuditResult()
 
     def note(fault: AuditFault, count: int = 1) -> None:
-        found.add_fault(fault, count)
+        result.add_fault(fault, count)
         report_fault(fault)
 
-    # A message promised before `began` and unsettled after it was in the queue when that was counted;
-    # of what is promised later nothing is known yet.
-    began = datetime.now(UTC)
+    # A message promised before `started_at` and unsettled after it was in the queue when the queue
+    # was counted. Later messages are not checked yet.
+    started_at = datetime.now(UTC)
     depths = {
-        (name, parse_subscription_name(one)[1]): stores.queue.get_depth(one)
+        (name, parse_subscription_name(subscription)[1]): stores.queue.get_depth(subscription)
         for name, readers in pipelines.items()
-        for one in readers
+        for subscription in readers
     }
     entering = check_inputs(stores.records, list(pipelines), note)
-    for (pipeline, step), account in build_accounts(stores.records, pipelines, began, note).items():
+    for (pipeline, step), account in build_accounts(
+        stores.records, pipelines, started_at, note
+    ).items():
         spare, depth = entering.pop(pipeline, 0), depths.get((pipeline, step), NO_DEPTH)
         settled = check_account(pipeline, step, account, depth, spare, note)
-        found.steps.setdefault(pipeline, {})[step] = settled
+        result.steps.setdefault(pipeline, {})[step] = settled
     for difference in stores.ledger.recount():
         note(_build_ledger_fault(difference))
-    return found
+    return result
 
 
 def _check_stores(
     stores: Stores, pipelines: Sequence[str], started_at: datetime, archiving: Sequence[str] | None
 ) -> Iterator[AuditFault]:
-    """Everything beside the books, in the order in which repairing goes on."""
+    """Check everything except the accounts, in the order of repair."""
     yield from check_entries(stores.records, pipelines, started_at)
     yield from check_endings(stores.records, started_at)
     try:
-        indexed = stores.index.count()
+        indexed_count = stores.index.count()
     except ConfigurationError as error:
-        indexed = 0
+        indexed_count = 0
         yield AuditFault(AuditCheck.DOCUMENT, "", str(error))
-    yield from _check_emptied(stores, indexed)
+    yield from _check_emptied(stores, indexed_count)
     yield from check_derivatives(stores, started_at)
-    yield from _check_stray_documents(stores, indexed)
+    yield from _check_stray_documents(stores, indexed_count)
     yield from check_files(stores, started_at, archiving)
     yield from check_places(stores)
     yield from iter_remembered_faults(stores.records)
 
 
 def _build_ledger_fault(message: str) -> AuditFault:
-    """A difference the ledger told: an entry that is not on the books, or a count."""
+    """Build the fault for a difference in the ledger: an unrecorded entry or a wrong count."""
     words = message.split(" ")
     if message.startswith("entry ") and "is not on the books" in message:
         return AuditFault(AuditCheck.ENTRY, words[1], message, words[2].strip("()"))
@@ -143,36 +154,41 @@ def _build_ledger_fault(message: str) -> AuditFault:
 
 
 def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> str | None:
-    """What the records lack altogether while other stores are full; None when that is not so. Only empty
-    records have the others asked."""
+    """Return a message if the records are empty although other stores are not, else None.
+
+    The other stores are queried only if the records are empty.
+    """
     if next(stores.records.find(FileMetaRow, count_max=1), None) is not None:
         return None
-    # Rows of files that were read here have a size; what an index told, or a dump, is no loss of the records.
+    # Rows of files read here have a size. Rows from an index or a dump are no sign of lost records.
     columns = [FILE_SIZE, FILE_CDX]
     rows = stores.table.scan(stores.journal, count_max=EXAMINED_MAX, columns=columns)
-    full = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []
-    indexed = count_indexed()
-    full += [f"the index ({indexed} documents)"] if indexed else []
-    if not full:
+    filled_stores = ["the table"] if any(FILE_SIZE in cells for _, cells in rows) else []
+    indexed_count = count_indexed()
+    filled_stores += [f"the index ({indexed_count} documents)"] if indexed_count else []
+    if not filled_stores:
         return None
-    return f"the records know no file, and {' and '.join(full)} do: they were lost, or are others'"
+    return f"the records know no file, and {' and '.join(filled_stores)} do: they were lost, or are others'"
 
 
 def _check_emptied(stores: Stores, indexed: int) -> Iterator[AuditFault]:
-    if told := find_emptied_records(stores, lambda: indexed):
-        yield AuditFault(AuditCheck.RECORDS_EMPTIED, "records", told)
+    if message := find_emptied_records(stores, lambda: indexed):
+        yield AuditFault(AuditCheck.RECORDS_EMPTIED, "records", message)
 
 
 def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]:
-    """`indexed` was counted first: rows only come to it since."""
-    most = count_expected(stores.records)
-    if indexed > most:
-        told = f"the index holds {indexed} documents; the records know {most}"
-        yield AuditFault(AuditCheck.DOCUMENT, "", told)
+    """`indexed` was counted before the records, which can only grow meanwhile."""
+    expected_max = count_expected(stores.records)
+    if indexed > expected_max:
+        message = f"the index holds {indexed} documents; the records know {expected_max}"
+        yield AuditFault(AuditCheck.DOCUMENT, "", message)
 
 
 def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
-    """The pipelines whose files all lie in a WARC by now; None while something is still on its way."""
+    """Return the pipelines whose files must all be in a WARC by now.
+
+    Returns None while messages are pending.
+    """
     pending = any(account.pending for steps in result.steps.values() for account in steps.values())
     return (
         None if pending else [name for name, steps in result.steps.items() if ARCHIVE_BODY in steps]
@@ -180,19 +196,19 @@ def _find_archiving_pipelines(result: AuditResult) -> list[str] | None:
 
 
 def build_json(result: AuditResult) -> dict[str, Any]:
-    """The object of `fonds audit --json`."""
+    """Build the JSON object of `fonds audit --json`."""
     return {
         "balanced": result.is_balanced,
         "missing": result.fault_texts,
         "missing_count": result.missing_count,
         "faults": [
             {
-                "check": str(one.check),
-                "subject": one.subject,
-                "told": one.message,
-                "remedy": one.remedy,
+                "check": str(fault.check),
+                "subject": fault.subject,
+                "told": fault.message,
+                "remedy": fault.remedy,
             }
-            for one in result.faults
+            for fault in result.faults
         ],
         "steps": {
             pipeline: {name: account.build_json() for name, account in steps.items()}

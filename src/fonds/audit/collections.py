@@ -1,4 +1,4 @@
-"""Audit of collections: sizes, clusterings, and documents' assignments and vectors against each other."""
+"""Audit of collections: sizes, clusterings, and documents' assignments and vectors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from fonds.grouping.views.clusterings import iter_collections as every
 
 
 def check_collections(changes: CollectionWriter) -> Iterator[AuditFault]:
-    """The damages of every collection; its subject is NAMESPACE/KEY. Arithmetic is loaded
-    when there is one."""
+    """Check every collection. A fault's subject is NAMESPACE/KEY.
+
+    Numerical libraries are loaded only if there is a collection.
+    """
     from fonds.grouping.checks.check import find_damages
 
-    for one in every(changes.tables):
-        for damage in find_damages(changes, one.name):
+    for collection in every(changes.tables):
+        for damage in find_damages(changes, collection.name):
             yield AuditFault(
-                AuditCheck.COLLECTION, str(one.name), f"collection {one.name}: {damage.message}"
+                AuditCheck.COLLECTION,
+                str(collection.name),
+                f"collection {collection.name}: {damage.message}",
             )

@@ -1,4 +1,7 @@
-"""The books: every message of every step is accounted for, and every input with its entries."""
+"""Audit of the ledger: all messages of all steps and all entries of all inputs are accounted for.
+
+`SinkCheck` compares what is done at a sink with the row that the sink wrote.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,6 @@ from fonds.pipelines.runtime.binding import parse_subscription_name
 from fonds.ports import Records
 from fonds.ports.scan import CHUNK
 
-# What is done at a sink is held against the row it wrote.
-
-
 _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
     step: [kind for kind in KINDS if step in kind.sinks]
     for step in {step for kind in KINDS for step in kind.sinks}
@@ -28,49 +28,49 @@ _SINKS: Mapping[str, Sequence[DerivativeKind]] = {
 
 @dataclass(slots=True)
 class SinkCheck:
-    """Holds each message done at a kind's sink against the row it wrote, some hundred at a time."""
+    """Checks for each message done at a sink that the sink's row exists. Works in batches."""
 
     records: Records
     began: datetime
     _pending: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, row: DispositionRow) -> Iterator[AuditFault]:
-        """Remember a disposition; the faults that are found now."""
+        """Add a disposition. Yields the faults of a completed batch."""
         if row.verdict != Verdict.DONE or not row.about or row.step.partition("-")[0] not in _SINKS:
             return
         if row.settled_at and row.settled_at > self.began:
             return
-        held = self._pending[row.step]
-        held.append(row.about)
-        if len(held) >= CHUNK:
+        batch = self._pending[row.step]
+        batch.append(row.about)
+        if len(batch) >= CHUNK:
             yield from self._check_stage(row.step)
 
     def check_rest(self) -> Iterator[AuditFault]:
-        """The faults among those not looked at yet."""
+        """Yield the faults of incomplete batches."""
         for stage in sorted(self._pending):
             yield from self._check_stage(stage)
 
     def _check_stage(self, stage: str) -> Iterator[AuditFault]:
-        about, self._pending[stage] = sorted(set(self._pending[stage])), []
+        sha1hexes, self._pending[stage] = sorted(set(self._pending[stage])), []
         step, _, tag = stage.partition("-")
         for kind in _SINKS[step]:
-            rows = {row.sha1hex: row for row in self.records.get(kind.row, about)}
-            for key in about:
+            rows = {row.sha1hex: row for row in self.records.get(kind.row, sha1hexes)}
+            for key in sha1hexes:
                 if not kind.is_written(rows.get(key), tag):
-                    told = f"{stage} is done with {key} and {kind.row.TABLE} does not say so"
-                    yield AuditFault(AuditCheck.ROW, key, told)
+                    message = f"{stage} is done with {key} and {kind.row.TABLE} does not say so"
+                    yield AuditFault(AuditCheck.ROW, key, message)
 
 
 NAMES_MAX = 5
 NO_DEPTH = Depth(0, 0, 0, 0)
 
 Tell = Callable[..., None]
-"""Takes a fault, and how many messages it stands for."""
+"""Function that receives a fault and the number of messages it represents."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepAccount:
-    """One step: in = done + dropped + quarantined + pending + missing, and missing must be 0."""
+    """Account of one step. `received` is the sum of the other fields, and `missing` must be 0."""
 
     received: int
     done: int
@@ -80,7 +80,7 @@ class StepAccount:
     missing: int
 
     def build_json(self) -> dict[str, int]:
-        """The object of `fonds audit --json` for this step."""
+        """Build this step's object in `fonds audit --json`."""
         return {
             "in": self.received,
             "done": self.done,
@@ -92,9 +92,10 @@ class StepAccount:
 
 @dataclass(slots=True)
 class StepCounter:
-    """One step while rows are counted; `expected` are unsettled and should be in the queue.
+    """Counts of one step while its rows are read.
 
-    `quarantined` counts what went into quarantine before the audit began.
+    `expected` is the number of unsettled messages that should be in the queue.
+    `quarantined` is the number of messages quarantined before the audit began.
     """
 
     received: int = 0
@@ -125,70 +126,77 @@ def build_accounts(
     started_at: datetime,
     report_fault: Tell,
 ) -> dict[tuple[str, str], StepCounter]:
-    """Every step of these pipelines, in their order, and whatever else stands on their books.
+    """Count the messages of every step of these pipelines, and of any other step in their ledger.
 
-    What is done at a sink is held against its row on the way.
+    The order is that of the pipelines. Also checks the rows of what is done at a sink.
     """
-    found = {
-        (name, parse_subscription_name(one)[1]): StepCounter()
+    counters = {
+        (name, parse_subscription_name(subscription)[1]): StepCounter()
         for name, readers in pipelines.items()
-        for one in readers
+        for subscription in readers
     }
-    done = SinkCheck(records, started_at)
+    sink_check = SinkCheck(records, started_at)
     for row in records.find(DispositionRow, {"pipeline": list(pipelines)}):
-        found.setdefault((row.pipeline, row.step), StepCounter()).count_message(row, started_at)
-        for fault in done.add(row):
+        counters.setdefault((row.pipeline, row.step), StepCounter()).count_message(row, started_at)
+        for fault in sink_check.add(row):
             report_fault(fault)
-    for fault in done.check_rest():
+    for fault in sink_check.check_rest():
         report_fault(fault)
-    return found
+    return counters
 
 
 def check_account(
     pipeline: str, step: str, account: StepCounter, depth: Depth, entering: int, report_fault: Tell
 ) -> StepAccount:
-    """Hold a step's account against its queue: what is owed waits there, what is set apart lies there."""
-    lost = max(0, account.expected - depth.pending - entering)
+    """Compare a step's account with its queue and its quarantine."""
+    lost_count = max(0, account.expected - depth.pending - entering)
     name = f"{pipeline}.{step}"
-    if lost:
-        among = ", ".join(account.expected_ids)
-        told = f"{name}: {lost} of {account.expected} unsettled messages are in no queue (among {among})"
-        report_fault(AuditFault(AuditCheck.UNSETTLED, name, told, pipeline, step), lost)
-    short = account.quarantined - depth.quarantined
-    if short > 0:
-        told = f"{name}: {short} quarantined messages are not in quarantine"
-        report_fault(AuditFault(AuditCheck.QUARANTINE, name, told, pipeline, step), short)
-    ended = account.ended
+    if lost_count:
+        examples = ", ".join(account.expected_ids)
+        message = (
+            f"{name}: {lost_count} of {account.expected} unsettled messages are in no queue"
+            f" (among {examples})"
+        )
+        report_fault(AuditFault(AuditCheck.UNSETTLED, name, message, pipeline, step), lost_count)
+    missing_count = account.quarantined - depth.quarantined
+    if missing_count > 0:
+        message = f"{name}: {missing_count} quarantined messages are not in quarantine"
+        report_fault(
+            AuditFault(AuditCheck.QUARANTINE, name, message, pipeline, step), missing_count
+        )
+    verdict_counts = account.ended
     return StepAccount(
         received=account.received,
-        done=ended[Verdict.DONE],
-        dropped=ended[Verdict.DROPPED],
-        quarantined=ended[Verdict.QUARANTINED],
-        pending=account.received - ended.total() - lost,
-        missing=lost,
+        done=verdict_counts[Verdict.DONE],
+        dropped=verdict_counts[Verdict.DROPPED],
+        quarantined=verdict_counts[Verdict.QUARANTINED],
+        pending=account.received - verdict_counts.total() - lost_count,
+        missing=lost_count,
     )
 
 
 def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell) -> dict[str, int]:
-    """How many entries of each pipeline are on the books and may have no message yet.
+    """Check the entry counts of inputs.
 
-    The intake writes entries down, then sends them, then moves its mark: stopped in between, it sends
-    them when it goes on.
+    Returns for each pipeline the entries that may lack a message.
+
+    The intake records entries, sends them, and then advances its position. If it is stopped in
+    between, it sends them when it resumes.
     """
     where = {"pipeline": list(pipelines)}
     counts = records.count(EntryRow, ("pipeline", "input_id"), where)
     entering: Counter[str] = Counter()
     for (pipeline, input_id), count in counts.items():
         entering[pipeline] += count if input_id else 0
-    known = set()
+    known_inputs = set()
     for row in records.find(InputRow, where):
-        known.add((row.pipeline, row.input_id))
+        known_inputs.add((row.pipeline, row.input_id))
         count = counts.get((row.pipeline, row.input_id), 0)
         entering[row.pipeline] -= count if row.finished else min(count, row.entries)
         if row.finished and count != row.entries:
-            told = f"{row.path}: {row.entries} entries were read and {count} are on the books"
-            report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, told, row.pipeline))
-    for pipeline, input_id in sorted(counts.keys() - known):
+            message = f"{row.path}: {row.entries} entries were read and {count} are on the books"
+            report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
+    for pipeline, input_id in sorted(counts.keys() - known_inputs):
         if input_id:
             _check_inputless(records, pipeline, input_id, counts[pipeline, input_id], report_fault)
     return dict(entering)
@@ -197,12 +205,18 @@ def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell)
 def _check_inputless(
     records: Records, pipeline: str, input_id: str, count: int, report_fault: Tell
 ) -> None:
-    """Entries whose input is not on the books; while one is pending an intake may be about to write it."""
+    """Report entries whose input is not recorded.
+
+    Nothing is reported while an entry is pending, because an intake may be about to record the
+    input.
+    """
     where = {"pipeline": pipeline, "input_id": input_id}
     if records.count(EntryRow, (), {**where, "outcome": "pending"})[()]:
         return
     if records.get(InputRow, [(input_id, pipeline)]):
         return
     place = next((row.place for row in records.find(EntryRow, where, count_max=1)), None)
-    told = f"input {input_id} ({pipeline}) is not on the books and has {count} entries, as {place}"
-    report_fault(AuditFault(AuditCheck.INPUT_ROW, input_id, told, pipeline))
+    message = (
+        f"input {input_id} ({pipeline}) is not on the books and has {count} entries, as {place}"
+    )
+    report_fault(AuditFault(AuditCheck.INPUT_ROW, input_id, message, pipeline))

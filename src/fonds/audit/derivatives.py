@@ -1,4 +1,7 @@
-"""What was made of files: rows, blobs and documents, each as it was when it was written."""
+"""Audit of derivatives: their rows, blobs and documents exist and are unchanged.
+
+`check_endings` compares each derivative's row with the ledger: that it was read and stored.
+"""
 
 from __future__ import annotations
 
@@ -27,59 +30,63 @@ Rows = Sequence[DerivativeRow]
 
 
 def check_derivatives(stores: Stores, started_at: datetime) -> Iterator[AuditFault]:
-    """The faults of all kinds. What somebody is working on just now is left alone."""
-    seen = set()
+    """Check all kinds of derivatives. Files being processed are skipped."""
+    checked_tables = set()
     for kind in KINDS:
         rows = (row for row in stores.records.find(kind.row) if row.updated <= started_at)
-        first = kind.row.TABLE not in seen
-        seen.add(kind.row.TABLE)
-        for some in iter_chunks(rows):
-            found = [
-                *_check_blobs(stores, kind, some),
-                *_check_cells(stores, kind, some),
-                *_check_rows(stores.records, kind, some),
-                *_check_series(stores.records, kind, some),
+        is_first = kind.row.TABLE not in checked_tables
+        checked_tables.add(kind.row.TABLE)
+        for page in iter_chunks(rows):
+            faults = [
+                *_check_blobs(stores, kind, page),
+                *_check_cells(stores, kind, page),
+                *_check_rows(stores.records, kind, page),
+                *_check_series(stores.records, kind, page),
             ]
-            if first:
-                found += _check_fixity(stores, kind, some)
-            busy = find_open_files(stores.records, {fault.subject for fault in found})
-            yield from (fault for fault in found if fault.subject not in busy)
-            yield from _check_documents(stores, kind, some, started_at)
+            if is_first:
+                faults += _check_fixity(stores, kind, page)
+            open_files = find_open_files(stores.records, {fault.subject for fault in faults})
+            yield from (fault for fault in faults if fault.subject not in open_files)
+            yield from _check_documents(stores, kind, page, started_at)
 
 
 def _check_blobs(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """The blobs the rows promise are there."""
+    """Check that the blobs the rows refer to exist."""
     keys = {key: row.sha1hex for row in rows for key in kind.list_blobs(row)}
-    there = stores.blobs.filter_existing(sorted(keys)) if keys else set()
-    for key in sorted(keys.keys() - there):
+    existing_keys = stores.blobs.filter_existing(sorted(keys)) if keys else set()
+    for key in sorted(keys.keys() - existing_keys):
         yield AuditFault(AuditCheck.BLOB, keys[key], f"blob {key} is missing")
 
 
 def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """The cells the rows promise are there."""
-    promised = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
-    if not promised:
+    """Check that the cells the rows require exist."""
+    required = {row.sha1hex: columns for row in rows if (columns := kind.list_cells(row))}
+    if not required:
         return
-    wanted = sorted({column for columns in promised.values() for column in columns})
-    there = stores.table.get(stores.journal, [bytes.fromhex(key) for key in promised], wanted)
-    for key, columns in sorted(promised.items()):
-        found = there.get(bytes.fromhex(key), {})
-        if absent := [column for column in columns if column not in found]:
-            told = f"the row of {key} in the table {stores.journal} lacks {', '.join(absent)}"
-            yield AuditFault(AuditCheck.ROW, key, told)
+    all_columns = sorted({column for columns in required.values() for column in columns})
+    table_rows = stores.table.get(
+        stores.journal, [bytes.fromhex(key) for key in required], all_columns
+    )
+    for key, columns in sorted(required.items()):
+        cells = table_rows.get(bytes.fromhex(key), {})
+        if missing_columns := [column for column in columns if column not in cells]:
+            message = (
+                f"the row of {key} in the table {stores.journal} lacks {', '.join(missing_columns)}"
+            )
+            yield AuditFault(AuditCheck.ROW, key, message)
 
 
 def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """The rows of other tables that the rows promise are there, as they were promised."""
-    promised: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
+    """Check that rows of other tables that depend on these rows exist and match."""
+    required: dict[type[Row], dict[tuple[object, ...], tuple[str, Row]]] = defaultdict(dict)
     for row in rows:
-        for one in kind.build_rows(row):
-            promised[type(one)][_row_key(one)] = (row.sha1hex, one)
-    for table, wanted in promised.items():
-        keys: list[object] = [key if len(key) > 1 else key[0] for key in wanted]
-        there = {_row_key(one): one for one in records.get(table, keys)}
-        for key, (sha1hex, one) in sorted(wanted.items()):
-            if there.get(key) != one:
+        for other_row in kind.build_rows(row):
+            required[type(other_row)][_row_key(other_row)] = (row.sha1hex, other_row)
+    for table, expected_rows in required.items():
+        keys: list[object] = [key if len(key) > 1 else key[0] for key in expected_rows]
+        existing_rows = {_row_key(other_row): other_row for other_row in records.get(table, keys)}
+        for key, (sha1hex, other_row) in sorted(expected_rows.items()):
+            if existing_rows.get(key) != other_row:
                 yield AuditFault(
                     AuditCheck.ROW,
                     sha1hex,
@@ -88,17 +95,20 @@ def _check_rows(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[
 
 
 def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Each file has as many further rows as its own promises."""
+    """Check that each file has as many series rows as its row says."""
     series = kind.series
     if series is None:
         return
     keys = [row.sha1hex for row in rows]
     counts = records.count(series.row, ("sha1hex",), {"sha1hex": keys}) if keys else {}
     for row in rows:
-        promised, there = series.count(row), counts.get((row.sha1hex,), 0)
-        if promised != there:
-            told = f"{row.sha1hex} has {there} rows of {series.name}, and {promised} by its row of"
-            yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{told} {row.TABLE}")
+        expected_count, actual_count = series.count(row), counts.get((row.sha1hex,), 0)
+        if expected_count != actual_count:
+            message = (
+                f"{row.sha1hex} has {actual_count} rows of {series.name},"
+                f" and {expected_count} by its row of"
+            )
+            yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{message} {row.TABLE}")
 
 
 def _row_key(row: Row) -> tuple[object, ...]:
@@ -106,33 +116,35 @@ def _row_key(row: Row) -> tuple[object, ...]:
 
 
 def _check_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[AuditFault]:
-    """Rows are what was noted, blobs have the length that was."""
+    """Check the rows against their fixity, and the sizes of the blobs."""
     if not has_fixity(kind.row):
         return
     parts = load_fixity(stores.records, [row.sha1hex for row in rows])
     for row in rows:
         yield from _check_row_fixity(row, parts[row.sha1hex].get(row.TABLE))
-    if not any(one.has_blobs for one in KINDS if one.row is kind.row):
+    if not any(other_kind.has_blobs for other_kind in KINDS if other_kind.row is kind.row):
         return
-    noted = [one for of_file in parts.values() for one in of_file.values()]
-    keys = {key: one for one in noted if (key := get_blob_key(one)) is not None}
-    promised = {
-        key: row.sha1hex
-        for one in KINDS
-        if one.row is kind.row
-        for row in rows
-        for key in one.list_blobs(row)
+    fixities = [other_kind for of_file in parts.values() for other_kind in of_file.values()]
+    blob_fixities = {
+        key: other_kind for other_kind in fixities if (key := get_blob_key(other_kind)) is not None
     }
-    for key in sorted(promised.keys() - keys.keys()):
-        yield AuditFault(AuditCheck.ROW, promised[key], f"blob {key} has no fixity")
-    sizes = stores.blobs.get_sizes(sorted(keys)) if keys else {}
-    for key, fixity in sorted(keys.items()):
+    referenced = {
+        key: row.sha1hex
+        for other_kind in KINDS
+        if other_kind.row is kind.row
+        for row in rows
+        for key in other_kind.list_blobs(row)
+    }
+    for key in sorted(referenced.keys() - blob_fixities.keys()):
+        yield AuditFault(AuditCheck.ROW, referenced[key], f"blob {key} has no fixity")
+    sizes = stores.blobs.get_sizes(sorted(blob_fixities)) if blob_fixities else {}
+    for key, fixity in sorted(blob_fixities.items()):
         size_bytes = sizes.get(key)
-        if size_bytes is None and key not in promised:
+        if size_bytes is None and key not in referenced:
             yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, f"blob {key} is missing")
         elif size_bytes is not None and size_bytes != fixity.size_bytes:
-            told = f"blob {key} has {size_bytes} bytes and was written with {fixity.size_bytes}"
-            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, told)
+            message = f"blob {key} has {size_bytes} bytes and was written with {fixity.size_bytes}"
+            yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, message)
 
 
 def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[AuditFault]:
@@ -144,7 +156,7 @@ def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
-    """The fixity of these files, by file and part."""
+    """Return the fixity of these files, by file and part."""
     parts: dict[str, dict[str, FixityRow]] = defaultdict(dict)
     for fixity in records.find(FixityRow, {"sha1hex": list(sha1hexes)}) if sha1hexes else ():
         parts[fixity.sha1hex][fixity.part] = fixity
@@ -154,31 +166,31 @@ def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[st
 def _check_documents(
     stores: Stores, kind: DerivativeKind, rows: Rows, started_at: datetime
 ) -> Iterator[AuditFault]:
-    """Each document that should be is in the index, made of the file it is to be made of."""
+    """Check that each expected document is in the index and is built from the right file."""
     if kind.indexed is None:
         return
     ids = sorted({kind.indexed.get_id(row) for row in rows})
-    # The index first: a row that came in between is younger than `began`.
+    # Read the index first: a row added after it is newer than `started_at`.
     try:
-        there = stores.index.get(ids)
+        documents = stores.index.get(ids)
     except ConfigurationError as error:
         yield AuditFault(AuditCheck.DOCUMENT, "", f"{len(ids)} documents cannot be read: {error}")
         return
-    wanted = kind.indexed.load_current(stores.records, ids)
-    rights = load_file_rights(stores.records, [row.sha1hex for row in wanted.values()])
-    found = []
-    for id_, current in sorted(wanted.items()):
-        if max(one.updated for one in (current.row, *current.earlier)) > started_at:
+    expected = kind.indexed.load_current(stores.records, ids)
+    rights = load_file_rights(stores.records, [row.sha1hex for row in expected.values()])
+    faults = []
+    for id_, current in sorted(expected.items()):
+        if max(version.updated for version in (current.row, *current.earlier)) > started_at:
             continue
-        if told := _compare_document(
-            kind, kind.indexed, current, rights[current.sha1hex], there.get(id_)
+        if message := _compare_document(
+            kind, kind.indexed, current, rights[current.sha1hex], documents.get(id_)
         ):
-            found.append((current.sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, told)))
-    for id_ in sorted(there.keys() - wanted.keys()):
-        told = f"{kind.title} {id_} is in the index and is not to be there"
-        found.append((there[id_].sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, told)))
-    busy = find_open_files(stores.records, {sha1hex for sha1hex, _ in found})
-    yield from (fault for sha1hex, fault in found if sha1hex not in busy)
+            faults.append((current.sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
+    for id_ in sorted(documents.keys() - expected.keys()):
+        message = f"{kind.title} {id_} is in the index and is not to be there"
+        faults.append((documents[id_].sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
+    open_files = find_open_files(stores.records, {sha1hex for sha1hex, _ in faults})
+    yield from (fault for sha1hex, fault in faults if sha1hex not in open_files)
 
 
 def _compare_document(
@@ -188,7 +200,7 @@ def _compare_document(
     rights: Rights,
     document: IndexDocument | None,
 ) -> str | None:
-    """What is wrong with a document, but for its text: that is compared by the deep audit."""
+    """Return what is wrong with a document, or None. The deep audit compares its text."""
     row = current.row
     id_ = indexed_kind.get_id(row)
     if document is None:
@@ -199,18 +211,23 @@ def _compare_document(
         document.url, document.canonical_domain, document.collection, document.captured
     )
     text = encode_text(document.text_content)
-    made = set_rights(indexed_kind.document(row, text, origin), rights)
+    expected = set_rights(indexed_kind.document(row, text, origin), rights)
     names = [
         name
         for name in IndexDocument.__slots__
-        if name not in _SEPARATELY_CHECKED and getattr(made, name) != getattr(document, name)
+        if name not in _SEPARATELY_CHECKED and getattr(expected, name) != getattr(document, name)
     ]
     if names:
         return (
             f"{kind.title} {id_} is in the index with another {', '.join(names)} than its row has"
         )
-    kept = [(version.sha1hex, version.captured, version.title) for version in document.earlier]
-    if kept != [(each.sha1hex, each.captured, each.title) for each in current.earlier]:
+    indexed_versions = [
+        (version.sha1hex, version.captured, version.title) for version in document.earlier
+    ]
+    if indexed_versions != [
+        (earlier_row.sha1hex, earlier_row.captured, earlier_row.title)
+        for earlier_row in current.earlier
+    ]:
         return f"{kind.title} {id_} is in the index with other earlier versions than there are"
     return None
 
@@ -223,7 +240,7 @@ _SEPARATELY_CHECKED = frozenset(
 def has_different_text(
     stores: Stores, row: DerivativeRow, kind: DerivativeKind, fixity: FixityRow
 ) -> bool:
-    """Whether the index has another text of a file than was noted; False where it has another version."""
+    """Whether the index has another text of a file than recorded. False if it has another version."""
     if kind.indexed is None:
         return False
     id_ = kind.indexed.get_id(row)
@@ -234,36 +251,33 @@ def has_different_text(
     return build_fixity(row.sha1hex, fixity.part, text) != fixity
 
 
-# Whether the books say of each derivative what its row shows: it was read, and it was kept.
-
-
 ACCOUNTED = frozenset({str(Verdict.DONE), str(Verdict.QUARANTINED)})
-"""What explains that a row is there: it was written, or something failed after it was."""
+"""Verdicts that explain an existing row: it was written, or something failed afterwards."""
 
 
 def check_endings(records: Records, started_at: datetime) -> Iterator[AuditFault]:
-    """The faults of all derivatives that nobody is working on."""
-    for first in iter_kinds_with_rows():
-        kinds = [kind for kind in KINDS if kind.row is first.row]
+    """Check the endings of all derivatives whose files are not being processed."""
+    for first_kind in iter_kinds_with_rows():
+        kinds = [kind for kind in KINDS if kind.row is first_kind.row]
         steps = {step for kind in kinds for step in kind.sinks}.union(
             *(kind.reading.steps for kind in kinds if kind.reading)
         )
-        rows = (row for row in records.find(first.row) if row.updated <= started_at)
-        for some in iter_chunks(rows):
-            where = {"about": [row.sha1hex for row in some]}
-            said: dict[str, list[DispositionRow]] = defaultdict(list)
-            busy = set()
-            for one in records.find(DispositionRow, where):
-                if one.is_open:
-                    busy.add(one.about)
-                if one.step in steps:
-                    said[one.about or ""].append(one)
-            settled = [row for row in some if row.sha1hex not in busy]
-            for row in settled:
-                yield from _check_sink_written(kinds, first, row, said[row.sha1hex])
+        rows = (row for row in records.find(first_kind.row) if row.updated <= started_at)
+        for page in iter_chunks(rows):
+            where = {"about": [row.sha1hex for row in page]}
+            dispositions: dict[str, list[DispositionRow]] = defaultdict(list)
+            open_files = set()
+            for disposition in records.find(DispositionRow, where):
+                if disposition.is_open:
+                    open_files.add(disposition.about)
+                if disposition.step in steps:
+                    dispositions[disposition.about or ""].append(disposition)
+            settled_rows = [row for row in page if row.sha1hex not in open_files]
+            for row in settled_rows:
+                yield from _check_sink_written(kinds, first_kind, row, dispositions[row.sha1hex])
             for kind in kinds:
                 if kind.reading:
-                    yield from _read(records, kind, kind.reading, settled, said)
+                    yield from _read(records, kind, kind.reading, settled_rows, dispositions)
 
 
 def _check_sink_written(
@@ -272,14 +286,17 @@ def _check_sink_written(
     row: DerivativeRow,
     dispositions: Sequence[DispositionRow],
 ) -> Iterator[AuditFault]:
-    """What a row shows, its sink has written."""
+    """Check that a sink has written what a row shows."""
     for kind in kinds:
         if kind is not first and not kind.list_blobs(row):
             continue
-        if not any(one.step in kind.sinks and one.verdict in ACCOUNTED for one in dispositions):
+        if not any(
+            disposition.step in kind.sinks and disposition.verdict in ACCOUNTED
+            for disposition in dispositions
+        ):
             sinks = " or ".join(kind.sinks)
-            told = f"{row.sha1hex} has its {kind.title} in {row.TABLE}, and {sinks} is not done with it"
-            yield AuditFault(AuditCheck.ENDING, row.sha1hex, told, step=kind.step)
+            message = f"{row.sha1hex} has its {kind.title} in {row.TABLE}, and {sinks} is not done with it"
+            yield AuditFault(AuditCheck.ENDING, row.sha1hex, message, step=kind.step)
 
 
 def _read(
@@ -289,31 +306,38 @@ def _read(
     rows: Sequence[DerivativeRow],
     text: dict[str, list[DispositionRow]],
 ) -> Iterator[AuditFault]:
-    """How reading a file ended is what the status of its row says."""
+    """Check that the status of each row agrees with how reading the file ended."""
     unread = []
     for row in rows:
-        ended = [one for one in text[row.sha1hex] if one.step in reading.steps]
-        if not ended:
+        dispositions = [
+            disposition for disposition in text[row.sha1hex] if disposition.step in reading.steps
+        ]
+        if not dispositions:
             unread.append(row.sha1hex)
-        elif told := _compare_ending(row, reading, ended):
-            yield AuditFault(AuditCheck.ENDING, row.sha1hex, told, step=reading.step)
-    owners = {one.sha1hex: one.capture_id for one in records.get(FileMetaRow, unread)}
+        elif message := _compare_ending(row, reading, dispositions):
+            yield AuditFault(AuditCheck.ENDING, row.sha1hex, message, step=reading.step)
+    capture_ids = {
+        disposition.sha1hex: disposition.capture_id
+        for disposition in records.get(FileMetaRow, unread)
+    }
     for sha1hex in unread:
-        told = f"{sha1hex} has its {kind.title}, and no message about it is on the books of {reading.step}"
-        yield AuditFault(AuditCheck.WAY, owners.get(sha1hex, sha1hex), told, step=reading.step)
+        message = f"{sha1hex} has its {kind.title}, and no message about it is on the books of {reading.step}"
+        yield AuditFault(
+            AuditCheck.WAY, capture_ids.get(sha1hex, sha1hex), message, step=reading.step
+        )
 
 
 def _compare_ending(
     row: DerivativeRow, reading: RereadPlan, ending: Sequence[DispositionRow]
 ) -> str | None:
-    kept = row.status in reading.kept_statuses
+    is_kept = row.status in reading.kept_statuses
     if any(one.verdict == Verdict.DONE for one in ending):
-        if kept:
+        if is_kept:
             return None
         return f"{reading.step} is done with {row.sha1hex}, and its status is {row.status}"
     last = max(ending, key=lambda one: one.settled_at or one.promised_at)
-    # What was read before and failed when it was read again keeps its older row.
-    if kept and row.updated >= (last.settled_at or last.promised_at):
+    # A file that was read before and failed on a later attempt keeps its older row.
+    if is_kept and row.updated >= (last.settled_at or last.promised_at):
         return (
             f"{reading.step} ended as {last.verdict} with {row.sha1hex}, and its status is"
             f" {row.status}"

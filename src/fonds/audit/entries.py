@@ -1,4 +1,4 @@
-"""Whether what the ledger says of each entry fits together: how messages ended, and what came of them."""
+"""Consistency of the ledger for each entry: how its messages ended and what they produced."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fonds.model.rows import CdxRow, DispositionRow, EntryRow, FetchedPageRow, F
 from fonds.ports import Records
 from fonds.ports.scan import iter_chunks
 
-# What is on its way while the audit looks: it is left alone.
+# Entries and files that are being processed are skipped by the audit.
 
 
 def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
-    """Those entries of which a message is open: what is missing of them may be about to come."""
+    """Return the entries with an open message. What they lack may be about to be written."""
     if not entry_ids:
         return set()
     rows = records.find(EntryRow, {"entry_id": sorted(entry_ids)})
@@ -29,7 +29,7 @@ def find_open_entries(records: Records, entry_ids: Collection[str]) -> set[str]:
 
 
 def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Those files about which a message is open."""
+    """Return the files with an open message about them."""
     if not sha1hexes:
         return set()
     where = {"about": sorted(sha1hexes), "is_open": True}
@@ -39,7 +39,7 @@ def find_open_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
 _OPEN = frozenset({PENDING, *map(str, COMES_BACK)})
 _VERDICTS_WITH_REASON = frozenset({str(Verdict.DROPPED), str(Verdict.QUARANTINED)})
 _TEXTLESS_REASONS = frozenset(str(one) for one in Reason if one.weight is Weight.KEPT)
-"""The reasons of files that are kept and have no text."""
+"""Reasons of files that are kept although they have no text."""
 _OFFSET_ID = re.compile(r"[0-9a-f]{12}(?:\.[0-9]+)?")
 _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
 
@@ -47,45 +47,47 @@ _REASONS = frozenset(map(str, Reason)) - _TEXTLESS_REASONS
 def check_entries(
     records: Records, pipelines: Sequence[str], started_at: datetime
 ) -> Iterator[AuditFault]:
-    """The faults of all entries of these pipelines, a page at a time."""
+    """Check all entries of these pipelines, a page at a time."""
     for page in iter_chunks(records.find(EntryRow, {"pipeline": list(pipelines)})):
         by_entry: dict[tuple[str, str], list[DispositionRow]] = defaultdict(list)
         ids = sorted({entry.entry_id for entry in page})
         for row in records.find(DispositionRow, {"entry_id": ids}):
             by_entry[row.entry_id, row.pipeline].append(row)
-        bare: list[DispositionRow] = []
-        ended = [
+        childless: list[DispositionRow] = []
+        settled_entries = [
             entry for entry in page if entry.open_count == 0 and entry.entered_at <= started_at
         ]
-        for entry in ended:
+        for entry in settled_entries:
             rows = by_entry[entry.entry_id, entry.pipeline]
             yield from find_contradictions(rows)
             if entry.kind == CAPTURE:
                 yield from _check_handed_on(rows)
-                bare += iter_childless(rows)
-        yield from _check_fruitless(records, bare)
+                childless += iter_childless(rows)
+        yield from _check_fruitless(records, childless)
         yield from _check_own_duplicates(records, by_entry)
         yield from _check_misplaced(records, [entry for entry in page if entry.kind == CAPTURE])
 
 
 def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """What the dispositions of one entry say against each other."""
-    there = {(row.message_id, row.step) for row in rows}
+    """Find contradictions among the dispositions of one entry."""
+    known_messages = {(row.message_id, row.step) for row in rows}
     for row in rows:
         name = f"message {row.message_id} at {row.pipeline}.{row.step}"
-        wanted = (
+        expected = (
             row.verdict in _OPEN,
             row.verdict in _VERDICTS_WITH_REASON or row.verdict in _OPEN,
         )
-        if row.is_open is not wanted[0] or not _has_reason(row):
-            told = (
+        if row.is_open is not expected[0] or not _has_reason(row):
+            message = (
                 f"{name} is {row.verdict} with the reason {row.reason}: that does not go together"
             )
-            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
-        if row.parent_id is not None and (row.parent_id, row.parent_step) not in there:
-            told = f"{name} came of {row.parent_id} at {row.parent_step}, which is not on the books"
+            yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
+        if row.parent_id is not None and (row.parent_id, row.parent_step) not in known_messages:
+            message = (
+                f"{name} came of {row.parent_id} at {row.parent_step}, which is not on the books"
+            )
             yield AuditFault(
-                AuditCheck.WAY, row.entry_id, told, row.pipeline, row.parent_step or ""
+                AuditCheck.WAY, row.entry_id, message, row.pipeline, row.parent_step or ""
             )
 
 
@@ -98,7 +100,7 @@ def _has_reason(row: DispositionRow) -> bool:
 
 
 def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
-    """What is done and nothing was made of, as far as the ledger says."""
+    """Iterate over done messages that, according to the ledger, produced no other message."""
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
         if row.step == REPAIR:
@@ -108,68 +110,74 @@ def iter_childless(rows: Sequence[DispositionRow]) -> Iterator[DispositionRow]:
 
 
 def _check_handed_on(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """What a capture was when it entered is kept or not: one that was not has gone nowhere."""
+    """Report captures that were rejected at their first step and still went on."""
     parents = {(row.parent_id, row.parent_step) for row in rows}
     for row in rows:
-        first = row.parent_id is None and row.message_id == row.entry_id
-        if first and row.verdict in _VERDICTS_WITH_REASON and (row.message_id, row.step) in parents:
-            told = (
+        is_first = row.parent_id is None and row.message_id == row.entry_id
+        if (
+            is_first
+            and row.verdict in _VERDICTS_WITH_REASON
+            and (row.message_id, row.step) in parents
+        ):
+            message = (
                 f"entry {row.entry_id} was {row.verdict} at {row.pipeline}.{row.step}, and went on"
             )
-            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+            yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
 
 def _check_fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
-    """Of those, what has nothing to show: no file, no derivative, no place."""
-    about = sorted({row.about for row in rows if row.about})
-    known = {row.sha1hex for row in records.get(FileMetaRow, about)}
-    for kind in iter_kinds_with_rows() if about else ():
-        known |= {row.sha1hex for row in records.get(kind.row, about)}
-    left = [row for row in rows if row.about not in known and row.detail != REDACTED]
-    if not left:
+    """Report those messages that produced nothing: no file, no derivative and no place."""
+    sha1hexes = sorted({row.about for row in rows if row.about})
+    known_files = {row.sha1hex for row in records.get(FileMetaRow, sha1hexes)}
+    for kind in iter_kinds_with_rows() if sha1hexes else ():
+        known_files |= {row.sha1hex for row in records.get(kind.row, sha1hexes)}
+    unknown_rows = [row for row in rows if row.about not in known_files and row.detail != REDACTED]
+    if not unknown_rows:
         return
-    ids = sorted({row.entry_id for row in left})
-    placed = {row.capture_id for row in records.find(CdxRow, {"capture_id": ids})}
-    for row in left:
-        if row.entry_id not in placed:
-            told = (
+    ids = sorted({row.entry_id for row in unknown_rows})
+    stored_captures = {row.capture_id for row in records.find(CdxRow, {"capture_id": ids})}
+    for row in unknown_rows:
+        if row.entry_id not in stored_captures:
+            message = (
                 f"message {row.message_id} is done at {row.pipeline}.{row.step}"
                 " and nothing came of it"
             )
-            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+            yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
 
 def _check_own_duplicates(
     records: Records, by_entry: Mapping[tuple[str, str], Sequence[DispositionRow]]
 ) -> Iterator[AuditFault]:
-    """What was dropped as a duplicate of a file it brought itself."""
-    repeats = [
+    """Report entries dropped as duplicates of a file of which they are the primary capture."""
+    duplicates = [
         row
         for rows in by_entry.values()
         for row in rows
         if row.verdict == Verdict.DROPPED and row.reason == Reason.DUPLICATE and row.about
     ]
-    about = sorted({row.about for row in repeats if row.about})
-    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, about)}
-    for row in repeats:
-        if owners.get(row.about or "") == row.entry_id:
-            told = f"entry {row.entry_id} was dropped as a duplicate and owns the file {row.about}"
-            yield AuditFault(AuditCheck.WAY, row.entry_id, told, row.pipeline, row.step)
+    sha1hexes = sorted({row.about for row in duplicates if row.about})
+    primary_captures = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    for row in duplicates:
+        if primary_captures.get(row.about or "") == row.entry_id:
+            message = (
+                f"entry {row.entry_id} was dropped as a duplicate and owns the file {row.about}"
+            )
+            yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
 
 def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[AuditFault]:
-    """Entries whose place is not where their input and their own id say."""
+    """Report entries whose place contradicts their input and their id."""
     ids = sorted({entry.input_id for entry in page if entry.input_id})
-    found = records.find(InputRow, {"input_id": ids}) if ids else iter(())
-    inputs = {row.input_id: row for row in found}
+    input_rows = records.find(InputRow, {"input_id": ids}) if ids else iter(())
+    inputs = {row.input_id: row for row in input_rows}
     for entry in page:
         row = inputs.get(entry.input_id)
         if row is not None and entry.url != REDACTED and not _is_within_input(entry, row):
-            told = (
+            message = (
                 f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
                 f" it came out of {row.path}"
             )
-            yield AuditFault(AuditCheck.ENTRY, entry.entry_id, told, entry.pipeline)
+            yield AuditFault(AuditCheck.ENTRY, entry.entry_id, message, entry.pipeline)
 
 
 def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
@@ -177,39 +185,48 @@ def _is_within_input(entry: EntryRow, row: InputRow) -> bool:
     if row.kind == "file":
         return place == row.path
     if row.kind == "zip":
-        # A WARC in it that had to be unpacked lies in the home's inbox.
+        # A WARC in the ZIP that had to be unpacked is in the home's inbox.
         return place.startswith(row.path) or "/inbox/" in place
     if row.kind == "warc" and entry.entry_id.startswith(f"{row.input_id}-"):
-        found = parse_record_place(place)
-        at = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
-        if _OFFSET_ID.fullmatch(at):
-            return found is not None and found[0] == row.path and offset_id(found[1]) == at
+        record_location = parse_record_place(place)
+        offset_part = entry.entry_id.removeprefix(f"{row.input_id}-").removesuffix("-damage")
+        if _OFFSET_ID.fullmatch(offset_part):
+            return (
+                record_location is not None
+                and record_location[0] == row.path
+                and offset_id(record_location[1]) == offset_part
+            )
     return True
 
 
 def find_fetched_without_entry(records: Records, ids: Sequence[str]) -> set[str]:
-    """Those of these captures that no message leads to: fetched beside links, as a host's robots.txt."""
+    """Return those captures to which no message leads.
+
+    They were fetched along with links, such as robots.txt.
+    """
     fetched = {row.capture_id for row in records.get(FetchedPageRow, ids)} if ids else set()
-    entered = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
-    return fetched - {row.entry_id for row in entered}
+    entries = records.find(EntryRow, {"entry_id": sorted(fetched)}) if fetched else ()
+    return fetched - {row.entry_id for row in entries}
 
 
 def check_unfounded_captures(records: Records, owners: Mapping[str, str]) -> Iterator[AuditFault]:
-    """Captures that rows refer to and that, as the ledger has it, never came so far. `owners` are captures,
-    each with what refers to it."""
+    """Check that captures that rows refer to exist and are done, according to the ledger.
+
+    `owners` maps each capture to a description of what refers to it.
+    """
     ids = sorted(owners)
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}
-    absent = [key for key in ids if key not in rows]
-    for key in sorted(set(absent) - find_fetched_without_entry(records, absent)):
-        told = f"entry {key} is not on the books, and {owners[key]} refers to it"
-        yield AuditFault(AuditCheck.ENTRY, key, told)
+    missing = [key for key in ids if key not in rows]
+    for key in sorted(set(missing) - find_fetched_without_entry(records, missing)):
+        message = f"entry {key} is not on the books, and {owners[key]} refers to it"
+        yield AuditFault(AuditCheck.ENTRY, key, message)
     captures = [key for key, row in rows.items() if row.kind == CAPTURE]
     if not captures:
         return
     where = {"entry_id": captures, "verdict": str(Verdict.DONE)}
-    said = records.find(DispositionRow, where)
-    done = {row.entry_id for row in said if row.step != REPAIR}
-    suspects = [key for key in captures if key not in done]
+    dispositions = records.find(DispositionRow, where)
+    done_entries = {row.entry_id for row in dispositions if row.step != REPAIR}
+    suspects = [key for key in captures if key not in done_entries]
     for key in sorted(set(suspects) - find_open_entries(records, suspects)):
-        told = f"entry {key} is done nowhere, and {owners[key]} refers to it"
-        yield AuditFault(AuditCheck.WAY, key, told, rows[key].pipeline)
+        message = f"entry {key} is done nowhere, and {owners[key]} refers to it"
+        yield AuditFault(AuditCheck.WAY, key, message, rows[key].pipeline)

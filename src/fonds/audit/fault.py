@@ -1,4 +1,4 @@
-"""A fault the audit found: what is wrong, with what, and what is to be done about it."""
+"""Faults found by the audit: what is wrong, its subject and its remedy."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 REPAIR = "repair"
-"""The step acts of repair have on the books of the entries they were done for."""
+"""Step under which repair actions are recorded in the ledger."""
 
 
 class RepairAct(StrEnum):
-    """What `fonds repair` does, in the order it does it; of each the next needs what the one before made."""
+    """Actions of `fonds repair` in execution order. Each may need results of earlier ones."""
 
     MERGE = "merge"
     PLACE = "place"
@@ -29,7 +29,7 @@ class RepairAct(StrEnum):
 
 
 def build_act_prefix(entry_id: str, act: RepairAct) -> str:
-    """How the ids of messages begin that say in the ledger what repair did for an entry."""
+    """Return the prefix of the message ids that record a repair action for an entry."""
     return f"{entry_id}.{REPAIR}.{act}."
 
 
@@ -62,12 +62,12 @@ PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no 
 
 
 class AuditCheck(StrEnum):
-    """What was looked at and found wrong; `act` is what mends it, None: nothing does."""
+    """Checks of the audit. `act` is the repair action for a failed check, or None if there is none."""
 
     act: RepairAct | None
 
     def __new__(cls, value: str, act: RepairAct | None = None) -> AuditCheck:
-        """Attach to the check's name the act that mends it."""
+        """Attach the repair action to the check's name."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.act = act
@@ -96,7 +96,7 @@ class AuditCheck(StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What a person does about it."""
+        """What a person can do about it."""
         if self is AuditCheck.TAKEN_DOWN:
             return PURGE
         return NO_REMEDY if self.act is None else _REMEDIES[self.act]
@@ -104,9 +104,11 @@ class AuditCheck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """One thing that is wrong. `message` is the sentence; `subject` what it is about: a file's SHA-1 in
-    hex, an entry's or message's id, an input's id, a WARC, a step, a collection. `pipeline` is '' where
-    it is of none."""
+    """One fault. `message` is a sentence for people.
+
+    `subject` is a file's SHA-1 in hex, an entry's, message's or input's id, a WARC, a step or a
+    collection. `pipeline` is "" if the fault belongs to none.
+    """
 
     check: AuditCheck
     subject: str
@@ -116,5 +118,5 @@ class AuditFault:
 
     @property
     def remedy(self) -> str:
-        """What a person does about it."""
+        """What a person can do about it."""
         return self.check.remedy

@@ -1,4 +1,4 @@
-"""Files: the row of each in the records against its cells in the table, and what refers to it."""
+"""Audit of files: rows in the records against cells in the table, and the captures they refer to."""
 
 from __future__ import annotations
 
@@ -34,104 +34,114 @@ Cells = dict[str, bytes]
 def check_files(
     stores: Stores, started_at: datetime, archiving: Sequence[str] | None
 ) -> Iterator[AuditFault]:
-    """`archiving` names the pipelines whose files should all lie in a WARC by now; None: nothing is said
-    of that."""
+    """Check all files. `archiving` names the pipelines whose files must all be in a WARC by now.
+
+    If it is None, that is not checked.
+    """
     yield from _check_file_rows(stores)
     rows = (row for row in stores.records.find(FileMetaRow) if row.row_created <= started_at)
-    for some in iter_chunks(rows):
-        yield from _check_table_cells(stores, some)
-        owners = {row.capture_id: f"the file {row.sha1hex}" for row in some}
-        yield from check_unfounded_captures(stores.records, owners)
-        yield from _check_later_captures(stores, [row.sha1hex for row in some])
+    for page in iter_chunks(rows):
+        yield from _check_table_cells(stores, page)
+        references = {row.capture_id: f"the file {row.sha1hex}" for row in page}
+        yield from check_unfounded_captures(stores.records, references)
+        yield from _check_later_captures(stores, [row.sha1hex for row in page])
         if archiving:
-            yield from _check_unarchived(stores.records, [row.sha1hex for row in some], archiving)
+            yield from _check_unarchived(stores.records, [row.sha1hex for row in page], archiving)
     yield from check_table_rows(stores)
 
 
 def _check_file_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Every derivative belongs to a file that has a row, unless a task led to no PDF."""
+    """Check that every derivative's file has a row, unless a task led to no PDF."""
     for kind in iter_kinds_with_rows():
-        for some in iter_chunks(stores.records.find(kind.row)):
-            keys = [row.sha1hex for row in some]
-            known = {row.sha1hex for row in stores.records.get(FileMetaRow, keys)}
-            absent = [key for key in keys if key not in known]
-            without_file = find_unavailable_pdfs(stores.records, absent)
-            absent = [key for key in absent if key not in without_file]
-            raw = [bytes.fromhex(key) for key in absent]
-            # What the table knows is told with it.
-            there = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}
-            for key in absent:
-                if bytes.fromhex(key) not in there:
+        for page in iter_chunks(stores.records.find(kind.row)):
+            keys = [row.sha1hex for row in page]
+            known_files = {row.sha1hex for row in stores.records.get(FileMetaRow, keys)}
+            missing = [key for key in keys if key not in known_files]
+            without_file = find_unavailable_pdfs(stores.records, missing)
+            missing = [key for key in missing if key not in without_file]
+            raw = [bytes.fromhex(key) for key in missing]
+            # A file that the table has is reported with its table row.
+            table_rows = stores.table.get(stores.journal, raw, [FILE_SIZE]) if raw else {}
+            for key in missing:
+                if bytes.fromhex(key) not in table_rows:
                     yield AuditFault(AuditCheck.FILE, key, f"file {key} has no row in file_meta")
 
 
 def _check_table_cells(stores: Stores, rows: Sequence[FileMetaRow]) -> Iterator[AuditFault]:
-    """`file_meta` and the table's `file:` cells say the same of each file."""
+    """Check that `file_meta` and the `file:` cells of the table agree for each file."""
     keys = {row.sha1hex: bytes.fromhex(row.sha1hex) for row in rows}
     columns = [FILE_SIZE, FILE_MIME, FILE_META]
-    there = stores.table.get(stores.journal, list(keys.values()), columns)
-    absent = [row for row in rows if keys[row.sha1hex] not in there]
-    busy = find_open_entries(stores.records, {row.capture_id for row in absent})
-    for row in absent:
-        if row.capture_id not in busy:
-            told = f"file {row.sha1hex} has no row in the table {stores.journal}"
-            yield AuditFault(AuditCheck.CELLS, row.sha1hex, told)
+    table_rows = stores.table.get(stores.journal, list(keys.values()), columns)
+    missing = [row for row in rows if keys[row.sha1hex] not in table_rows]
+    open_entries = find_open_entries(stores.records, {row.capture_id for row in missing})
+    for row in missing:
+        if row.capture_id not in open_entries:
+            message = f"file {row.sha1hex} has no row in the table {stores.journal}"
+            yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
     for row in rows:
-        cells = there.get(keys[row.sha1hex])
-        if cells is not None and (how := compare_file_cells(row, cells)):
-            yield AuditFault(AuditCheck.FILE, row.sha1hex, f"file {row.sha1hex}: {how}")
+        cells = table_rows.get(keys[row.sha1hex])
+        if cells is not None and (difference := compare_file_cells(row, cells)):
+            yield AuditFault(AuditCheck.FILE, row.sha1hex, f"file {row.sha1hex}: {difference}")
 
 
 def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[AuditFault]:
-    """A file met again in a WARC has a row of its own in the table for that capture.
+    """Check that each later capture of a file in a WARC has its own row in the table.
 
-    Of several entries that are one capture one has the row.
+    If several entries are one capture, one of them has the row.
     """
-    found = {
+    later_captures = {
         build_alternate_key(sha1hex, entry.entry_id): (sha1hex, entry)
         for sha1hex, entry in iter_later_captures(stores.records, sha1hexes)
     }
-    there = stores.table.get(stores.journal, sorted(found), [FILE_CDX]) if found else {}
-    missing = {key: found[key] for key in sorted(found.keys() - there.keys())}
+    table_rows = (
+        stores.table.get(stores.journal, sorted(later_captures), [FILE_CDX])
+        if later_captures
+        else {}
+    )
+    missing = {
+        key: later_captures[key] for key in sorted(later_captures.keys() - table_rows.keys())
+    }
     if not missing:
         return
-    known = {
+    capture_ids = {
         (row.sha1hex, format_place_name(row.warc_path, row.warc_offset)): row.capture_id
-        for row in stores.records.find(CdxRow, {"sha1hex": [one for one, _ in missing.values()]})
+        for row in stores.records.find(
+            CdxRow, {"sha1hex": [key_sha1 for key_sha1, _ in missing.values()]}
+        )
     }
     for sha1hex, entry in missing.values():
         place = parse_record_place(entry.place or "")
-        other = known.get((sha1hex, format_place_name(*place))) if place else None
-        if other is not None and other != entry.entry_id:
+        known_id = capture_ids.get((sha1hex, format_place_name(*place))) if place else None
+        if known_id is not None and known_id != entry.entry_id:
             continue
-        told = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
-        yield AuditFault(AuditCheck.CELLS, sha1hex, told)
+        message = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
+        yield AuditFault(AuditCheck.CELLS, sha1hex, message)
 
 
 def format_place_name(path: str, offset: int) -> str:
-    """A place in a WARC without the folders of the file, which differ from machine to machine."""
+    """Return a WARC place without the file's folders, which differ between machines."""
     return record_place(path.rpartition("/")[2], offset)
 
 
 def iter_later_captures(
     records: Records, sha1hexes: Sequence[str]
 ) -> Iterator[tuple[str, EntryRow]]:
-    """The captures out of WARCs that were found to be duplicates of these files."""
+    """Iterate over captures from WARCs that were found to be duplicates of these files."""
     where = {
         "about": list(sha1hexes),
         "verdict": str(Verdict.DROPPED),
         "reason": str(Reason.DUPLICATE),
     }
-    about = {row.entry_id: row.about or "" for row in records.find(DispositionRow, where)}
-    if not about:
+    sha1_by_entry = {row.entry_id: row.about or "" for row in records.find(DispositionRow, where)}
+    if not sha1_by_entry:
         return
-    for entry in records.find(EntryRow, {"entry_id": sorted(about)}):
+    for entry in records.find(EntryRow, {"entry_id": sorted(sha1_by_entry)}):
         if parse_record_place(entry.place or "") and not entry.open_count:
-            yield about[entry.entry_id], entry
+            yield sha1_by_entry[entry.entry_id], entry
 
 
 def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
-    """How the cells of a file say something else than its row; None when they do not."""
+    """Return how a file's cells differ from its row, or None if they agree."""
     try:
         meta = read_file(cells)
         size_bytes = decode_integer(cells[FILE_SIZE])
@@ -140,25 +150,30 @@ def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
         return f"its cells in the table cannot be read: {error}"
     if meta is None:
         return "its cells in the table lack file:meta"
-    wrong = [name for name, column in FACTS.items() if getattr(meta, name) != getattr(row, column)]
-    wrong += ["sha1"] if meta.sha1 != row.sha1hex else []
-    wrong += ["file:size"] if size_bytes != meta.size else []
-    wrong += ["file:mime"] if mime != meta.mime else []
-    return f"file_meta and the table differ in {', '.join(wrong)}" if wrong else None
+    differences = [
+        name for name, column in FACTS.items() if getattr(meta, name) != getattr(row, column)
+    ]
+    differences += ["sha1"] if meta.sha1 != row.sha1hex else []
+    differences += ["file:size"] if size_bytes != meta.size else []
+    differences += ["file:mime"] if mime != meta.mime else []
+    return f"file_meta and the table differ in {', '.join(differences)}" if differences else None
 
 
 def _check_unarchived(
     records: Records, sha1hexes: Sequence[str], archiving: Sequence[str]
 ) -> Iterator[AuditFault]:
-    placed = {row.sha1hex for row in records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
+    archived_files = {row.sha1hex for row in records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
     for key in sha1hexes:
-        if key not in placed and _should_be_archived(records, key, archiving):
+        if key not in archived_files and _should_be_archived(records, key, archiving):
             yield AuditFault(AuditCheck.PLACE, key, f"file {key} lies in no WARC")
 
 
 def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
-    """Whether the file should lie in a WARC: it came into a pipeline that archives, as far as the books say,
-    and no message about it is quarantined, was purged or accepted, which would account for its absence."""
+    """Whether the file should be in a WARC.
+
+    According to the ledger it must have come into a pipeline that archives. No message about it may
+    be quarantined, purged or accepted, which would explain its absence.
+    """
     if _has_disposition(records, sha1hex, verdict=str(Verdict.QUARANTINED)):
         return False
     if _has_disposition(records, sha1hex, reason=[str(Reason.PURGED), str(Reason.ACCEPTED)]):
@@ -169,13 +184,13 @@ def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]
 
 
 def _has_disposition(records: Records, sha1hex: str, **where: object) -> bool:
-    """Whether there is such a disposition of a message about the file."""
+    """Whether there is a matching disposition of a message about the file."""
     rows = records.find(DispositionRow, {"about": sha1hex, **where}, count_max=1)
     return next(rows, None) is not None
 
 
 def check_table_rows(stores: Stores) -> Iterator[AuditFault]:
-    """Every row of the table belongs to a file of the records, every place in it to a row of `cdx`."""
+    """Check that every table row's file is in the records, and every place in it is in `cdx`."""
     for page in iter_pages(stores.table, stores.journal, columns=[FILE_SIZE, FILE_CDX]):
         yield from _check_known_files(stores.records, page)
 
@@ -183,52 +198,56 @@ def check_table_rows(stores: Stores) -> Iterator[AuditFault]:
 def _check_known_files(
     records: Records, page: Sequence[tuple[bytes, Cells]]
 ) -> Iterator[AuditFault]:
-    named = [(split_key(key), cells) for key, cells in page]
-    sha1hexes = sorted({sha1hex for (sha1hex, _), _ in named})
-    owners = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
-    here = {sha1hex for (sha1hex, other), cells in named if not _is_indexed(other, cells)}
+    rows = [(split_key(key), cells) for key, cells in page]
+    sha1hexes = sorted({sha1hex for (sha1hex, _), _ in rows})
+    primary_captures = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
+    files_read = {sha1hex for (sha1hex, other), cells in rows if not _is_indexed(other, cells)}
     for sha1hex in sha1hexes:
-        if sha1hex not in owners and sha1hex in here:
+        if sha1hex not in primary_captures and sha1hex in files_read:
             yield AuditFault(
                 AuditCheck.FILE,
                 sha1hex,
                 f"file {sha1hex} has no row in file_meta, and is in the table",
             )
     places: dict[tuple[str, int], tuple[str, str]] = {}
-    for (sha1hex, capture_id), cells in named:
+    for (sha1hex, capture_id), cells in rows:
         try:
             location = read_location(cells)
         except ValueError as error:
             yield AuditFault(AuditCheck.CELLS, sha1hex, f"file {sha1hex}: {error}")
             continue
         if location is not None:
-            owner = capture_id or owners.get(sha1hex, "")
-            places[location.warc, location.offset] = (sha1hex, owner)
+            owner_id = capture_id or primary_captures.get(sha1hex, "")
+            places[location.warc, location.offset] = (sha1hex, owner_id)
     yield from _check_known_places(records, places)
 
 
 def _is_indexed(capture_id: str | None, cells: Cells) -> bool:
-    """Whether a row tells what an index told, and no more: nobody read the file as yet."""
+    """Whether a row has only what an index says, because nobody has read the file yet."""
     return FILE_SIZE not in cells if capture_id is None else is_indexed(capture_id)
 
 
 def _check_known_places(
     records: Records, places: dict[tuple[str, int], tuple[str, str]]
 ) -> Iterator[AuditFault]:
-    there = {
+    known_places = {
         (row.warc_path, row.warc_offset): row.sha1hex for row in records.get(CdxRow, [*places])
     }
-    missing = {place: found for place, found in places.items() if there.get(place) != found[0]}
-    busy = find_open_entries(records, {capture_id for _, capture_id in missing.values()})
-    for (warc, offset), (sha1hex, capture_id) in sorted(missing.items()):
-        if capture_id not in busy:
+    missing_places = {
+        place: owner for place, owner in places.items() if known_places.get(place) != owner[0]
+    }
+    open_entries = find_open_entries(
+        records, {capture_id for _, capture_id in missing_places.values()}
+    )
+    for (warc, offset), (sha1hex, capture_id) in sorted(missing_places.items()):
+        if capture_id not in open_entries:
             place = record_place(warc, offset)
-            told = f"file {sha1hex} lies at {place} as the table has it, and cdx does not say so"
-            yield AuditFault(AuditCheck.PLACE, sha1hex, told)
+            message = f"file {sha1hex} lies at {place} as the table has it, and cdx does not say so"
+            yield AuditFault(AuditCheck.PLACE, sha1hex, message)
 
 
 def is_same_place(row: CdxRow, location: Location) -> bool:
-    """Whether a cell says the place a row of `cdx` says."""
+    """Whether a cell has the same place as a row of `cdx`."""
     return (row.warc_path, row.warc_offset, row.warc_csize, row.url, row.datetime) == (
         location.warc,
         location.offset,

@@ -1,4 +1,4 @@
-"""What is kept of the rights of captures, held against the responses themselves."""
+"""Audit of stored rights: those of captures against the responses themselves."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ from fonds.rights.preferences import read_header_statements
 
 
 def find_changed_rights(records: Records, capture: CdxRow, payload: Payload) -> Rights | None:
-    """Return the rights of a capture as its response states them; None where that is what is kept.
+    """Return the rights that a capture's response states, or None if they equal the stored ones.
 
-    Nothing is kept of captures that an index alone told of.
+    No rights are stored for captures known only from an index.
     """
     if payload.http is None or is_indexed(capture.capture_id):
         return None
     row = next(iter(records.get(CaptureRightsRow, [capture.capture_id])), None)
-    known = parse_row_rights(row) if row is not None else NO_RIGHTS
-    others = [one for one in known.statements if one.stated_in is not StatementSource.HEADER]
-    stated = read_header_statements(payload.http, capture.url)
-    rights = replace(known, statements=(*others, *stated))
-    return None if rights == known else rights
+    stored = parse_row_rights(row) if row is not None else NO_RIGHTS
+    other_statements = [
+        statement
+        for statement in stored.statements
+        if statement.stated_in is not StatementSource.HEADER
+    ]
+    header_statements = read_header_statements(payload.http, capture.url)
+    rights = replace(stored, statements=(*other_statements, *header_statements))
+    return None if rights == stored else rights
 
 
 def lacks_host_text(records: Records, mime: str, sha1hexes: Sequence[str]) -> bool:
-    """Whether files of hosts were kept and their text was not."""
+    """Whether the text of any of these robots.txt or tdmrep.json files is missing."""
     return mime in TYPES and len(records.get(HostTextRow, sha1hexes)) < len(sha1hexes)

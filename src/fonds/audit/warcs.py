@@ -1,6 +1,7 @@
-"""WARC files read to their last byte: framing and digests of each record; of ours also what belongs together.
+"""Audit of WARC files by reading all bytes: framing and digests, and the index of WARCs of Fonds.
 
-Bound: linear in what a file unpacks to; of one of ours a line a record is held, of others nothing.
+Limits: linear in the unpacked size. For a WARC of Fonds one index line per record is held in
+memory.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ TICK_BYTES = 64 * 1024 * 1024
 _INDEXED = frozenset({"response", "resource", "revisit"})
 
 Tick = Callable[[int], None]
-"""Told how many bytes of a file were read so far."""
+"""Function that receives the number of bytes of a file read so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarcFault:
-    """One thing wrong with a file: where in bytes, None when it is about the whole, and a sentence."""
+    """A fault of a WARC file. `offset` is in bytes, or None if the fault is about the whole file."""
 
     offset: int | None
     message: str
@@ -39,10 +40,12 @@ class WarcFault:
 
 @dataclass(slots=True)
 class WarcReport:
-    """What a file holds and what is wrong with it.
+    """Contents and faults of a WARC file.
 
-    `records` counts by type, `digests` those that fit, `unchecked` those in a hash nobody here computes.
-    `faults` are the first thousand of `faults_total`.
+    - `records` counts records by type.
+    - `digests` is the number of matching digests.
+    - `unchecked` is the number of digests in an unsupported hash.
+    - `faults` has the first thousand of `faults_total`.
     """
 
     path: str
@@ -55,48 +58,48 @@ class WarcReport:
     faults_total: int = 0
 
     def add_fault(self, offset: int | None, message: str) -> None:
-        """Note one."""
+        """Record a fault."""
         self.faults_total += 1
         if len(self.faults) < FAULTS_MAX:
             self.faults.append(WarcFault(offset, message))
 
 
 def verify(files: WarcFiles, path: str, tick: Tick = lambda _: None) -> WarcReport:
-    """Read every record of a WARC: one of ours by its name, any other by its absolute path.
+    """Read every record of a WARC: one of Fonds by name, any other by absolute path.
 
-    A file somebody writes to just now is read as far as it goes. What keeps it from being read at all is a
-    fault too. Raises StoreUnavailableError when a store does not answer.
+    A file that is being written is read as far as it goes. A reason why it cannot be read is a
+    fault too. Raises StoreUnavailableError if a store does not respond.
     """
     report = WarcReport(path)
-    held = files.inspect(path)
-    if held is None:
+    state = files.inspect(path)
+    if state is None:
         report.add_fault(None, "there is no such file")
         return report
-    report.size_bytes, report.is_open = held.size_bytes, held.is_open
-    ours = _OwnWarcCheck(path, report) if "/" not in path else None
+    report.size_bytes, report.is_open = state.size_bytes, state.is_open
+    own_check = _OwnWarcCheck(path, report) if "/" not in path else None
     try:
         with files.open(path) as stream:
-            for thing in _iter_with_ticks(stream, tick):
-                _add_to_report(report, thing)
-                if ours is not None and isinstance(thing, CheckedRecord):
-                    ours.add_record(thing)
+            for record in _iter_with_ticks(stream, tick):
+                _add_to_report(report, record)
+                if own_check is not None and isinstance(record, CheckedRecord):
+                    own_check.add_record(record)
     except FondsError as error:
         report.add_fault(None, f"it cannot be read on: {error}")
         return report
-    if ours is not None:
-        ours.compare_index(held)
+    if own_check is not None:
+        own_check.compare_index(state)
     elif not report.records and not report.faults:
         report.add_fault(None, "it holds no record")
     return report
 
 
 def _iter_with_ticks(stream: BinaryIO, tick: Tick) -> Iterator[CheckedRecord | Damage]:
-    told = 0
-    for thing in check_records(stream, body_max_bytes=BODY_MAX_BYTES):
-        yield thing
-        if stream.tell() - told >= TICK_BYTES:
-            told = stream.tell()
-            tick(told)
+    reported_bytes = 0
+    for record in check_records(stream, body_max_bytes=BODY_MAX_BYTES):
+        yield record
+        if stream.tell() - reported_bytes >= TICK_BYTES:
+            reported_bytes = stream.tell()
+            tick(reported_bytes)
 
 
 def _add_to_report(report: WarcReport, record: CheckedRecord | Damage) -> None:
@@ -108,12 +111,12 @@ def _add_to_report(report: WarcReport, record: CheckedRecord | Damage) -> None:
     report.records[record.fields.type or "(no type)"] += 1
     report.digests += record.matching_digests
     report.unchecked += len(record.unknown)
-    for told in record.wrong_digests:
-        report.add_fault(record.offset, told)
+    for message in record.wrong_digests:
+        report.add_fault(record.offset, message)
 
 
 class _OwnWarcCheck:
-    """What has to be so in a WARC of ours beyond what is asked of every WARC."""
+    """Checks for WARCs of Fonds in addition to those for any WARC."""
 
     def __init__(self, name: str, report: WarcReport) -> None:
         self._name = name
@@ -123,11 +126,11 @@ class _OwnWarcCheck:
         self._record_count = 0
 
     def add_record(self, record: CheckedRecord) -> None:
-        """The next record of the file."""
+        """Check the next record of the file."""
         fields = record.fields.fields
-        kind = record.fields.type
+        record_type = record.fields.type
         if self._record_count == 0 and (
-            kind != "warcinfo" or fields.get("WARC-Filename") != self._name
+            record_type != "warcinfo" or fields.get("WARC-Filename") != self._name
         ):
             self._report.add_fault(
                 record.offset, "it does not begin with a warcinfo record of its name"
@@ -136,26 +139,26 @@ class _OwnWarcCheck:
         if record.size_bytes is None:
             self._report.add_fault(record.offset, "the record is no gzip member of its own")
         if BLOCK_DIGEST not in fields:
-            self._report.add_fault(record.offset, f"the {kind} record declares no digest")
-        if kind == "metadata" and fields.get("WARC-Refers-To") != self._last_id:
+            self._report.add_fault(record.offset, f"the {record_type} record declares no digest")
+        if record_type == "metadata" and fields.get("WARC-Refers-To") != self._last_id:
             self._report.add_fault(
                 record.offset, "the metadata does not belong to the record before it"
             )
         self._last_id = fields.get("WARC-Record-ID", "")
-        if kind in _INDEXED and not is_tombstone(record.fields.url):
+        if record_type in _INDEXED and not is_tombstone(record.fields.url):
             self._records[record.offset] = _build_indexed_record(record)
 
     def compare_index(self, state: WarcFileState) -> None:
-        """The records against the CDXJ beside the file."""
+        """Compare the records with the file's CDXJ."""
         if state.is_open:
             return
         if state.records is None:
             self._report.add_fault(None, f"there is no CDXJ index beside it; {REINDEX}")
             return
-        there = {one.offset: one for one in state.records}
-        for offset in sorted(self._records.keys() | there.keys()):
-            if told := _compare_index_line(self._records.get(offset), there.get(offset)):
-                self._report.add_fault(offset, f"{told}; {REINDEX}")
+        index_lines = {line.offset: line for line in state.records}
+        for offset in sorted(self._records.keys() | index_lines.keys()):
+            if message := _compare_index_line(self._records.get(offset), index_lines.get(offset)):
+                self._report.add_fault(offset, f"{message}; {REINDEX}")
 
 
 BLOCK_DIGEST = "WARC-Block-Digest"
@@ -175,17 +178,22 @@ def _build_indexed_record(record: CheckedRecord) -> IndexedRecord:
 
 
 def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None) -> str | None:
-    """What a record and its line in the index say differently of each other."""
+    """Return how a record and its index line differ, or None."""
     if record is None:
         return "the CDXJ names a record that is not there"
     if line is None:
         return "the CDXJ lacks this record"
-    named: Mapping[str, str] = {
+    field_labels: Mapping[str, str] = {
         "size_bytes": "length",
         "datetime14": "time",
         "sha1hex": "digest",
         "is_revisit": "type",
     }
-    wrong = [said for name, said in named.items() if getattr(record, name) != getattr(line, name)]
-    # The record's address has blanks and controls escaped, which the index has as they came.
-    return f"the CDXJ says another {', '.join(wrong)} of this record" if wrong else None
+    differences = [
+        label
+        for name, label in field_labels.items()
+        if getattr(record, name) != getattr(line, name)
+    ]
+    # Not compared: the URL. In the record its blanks and controls are escaped, in the index they
+    # are not.
+    return f"the CDXJ says another {', '.join(differences)} of this record" if differences else None

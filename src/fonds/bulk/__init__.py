@@ -1,1 +1,1 @@
-"""Engines that run bulk work: this machine's processes, and Spark."""
+"""Engines for bulk jobs: local processes, and Spark."""

@@ -1,8 +1,8 @@
-"""Runs bulk jobs on this machine: parts read side by side, sorted on disk, ranges written.
+"""Bulk jobs on this machine: read parts in parallel, sort on disk, write ranges.
 
-What is done stands in a folder of the job: runs of a part count when `part-N.json` names them, a range when
-`range-N.results` is there. Killed at any moment, the same job goes on there. Before it is removed the folder
-gets another name: of one that is half removed nothing is believed.
+Progress is kept in the job's folder. A part is done when `part-N.json` lists its sorted runs. A
+range is done when `range-N.results` exists. If the process is killed, the same job resumes there.
+The folder is renamed before it is deleted, so that a partly deleted folder is never resumed.
 """
 
 from __future__ import annotations
@@ -28,33 +28,32 @@ from fonds.model.encoding import prepare_type
 from fonds.model.errors import StoreUnavailableError
 from fonds.ports import Job
 
-# Tasks done side by side by processes that end with the one that started them.
-
-
 T = TypeVar("T")
 
 
 def run_in_parallel(
     function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], workers: int
 ) -> Iterator[T]:
-    """What comes of the function for each task, in the order they end; with one worker in this process.
+    """Run the function for each task in parallel processes.
 
-    Raises what the function raises, and StoreUnavailableError when a process was killed; the others are
-    ended then.
+    Yields results in the order of completion.
+
+    With one worker, the tasks run in this process. Raises what the function raises, and
+    StoreUnavailableError if a process was killed. The other processes are killed then.
     """
     workers = min(workers, len(tasks))
     if workers <= 1:
         for task in tasks:
             yield function(*task)
         return
-    # A fresh interpreter each: a fork would share the parent's connections and locks.
+    # Start new interpreters: a fork would share the parent's connections and locks.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_die_with_parent)
     try:
         yield from _iter_done(pool, function, tasks, workers)
     except BrokenProcessPool as error:
-        told = "a process of the job was killed, by the machine's want of memory perhaps; start it again"
-        raise StoreUnavailableError(told) from error
+        message = "a process of the job was killed, by the machine's want of memory perhaps; start it again"
+        raise StoreUnavailableError(message) from error
     except BaseException:
         for child in multiprocessing.active_children():
             child.kill()
@@ -69,22 +68,22 @@ def _iter_done(
     tasks: Sequence[tuple[Any, ...]],
     workers: int,
 ) -> Iterator[T]:
-    """Few tasks wait in the pool at once: a part of a job may be handed on whole."""
-    waiting, under_way = iter(tasks), set[Future[T]]()
+    """Submit few tasks at a time, because a part of a job may be a large argument."""
+    remaining, running = iter(tasks), set[Future[T]]()
     while True:
-        for task in waiting:
-            under_way.add(pool.submit(function, *task))
-            if len(under_way) >= 2 * workers:
+        for task in remaining:
+            running.add(pool.submit(function, *task))
+            if len(running) >= 2 * workers:
                 break
-        if not under_way:
+        if not running:
             return
-        ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-        for one in ended:
-            yield one.result()
+        completed, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in completed:
+            yield future.result()
 
 
 def _die_with_parent() -> None:
-    """Interrupting is for the parent to do; when it is gone, however it went, so is this process."""
+    """Ignore interrupts, which the parent handles, and end when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -99,16 +98,17 @@ def _die_with_parent() -> None:
 MEMORY_BYTES = 64 * 1024**2
 REPORT_EVERY_S = 5.0
 Tell = Callable[[str, int, int], None]
-"""Takes what is under way, how many of it are done, and of how many."""
+"""Function that receives the current activity, the number of items done and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Implements Engine. `folder` is where jobs keep what they sort, as much as all records are long.
+    """Implements Engine with processes of this machine.
 
-    `workers` processes read at once, each with about `memory_bytes` of records; `writers` write at once:
-    one where a store is a file of this machine. `tell` is told of parts read and ranges written, every few
-    seconds.
+    - `folder` holds the sorted records of jobs. It needs room for all records.
+    - `workers` processes read at once, each with about `memory_bytes` of records.
+    - `writers` processes write at once. It must be 1 if a store is a file of this machine.
+    - `tell` receives the parts read and ranges written, every few seconds.
     """
 
     folder: Path
@@ -118,7 +118,7 @@ class LocalEngine:
     tell: Tell | None = None
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """As the port says; the job's folder is removed when the results were given."""
+        """Run a job. See `Engine.run`. The job's folder is deleted after all results were yielded."""
         folder, removed = self.folder / job.name, self.folder / f"{job.name}.removed"
         shutil.rmtree(removed, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,9 @@ class LocalEngine:
         )
         counts = (len(job.parts), len(job.ranges) + 1)
         write = partial(_write_range, job.write, folder, counts[0])
-        ranges = [(one,) for one in range(counts[1]) if not _results_path(folder, one).exists()]
+        ranges = [
+            (index,) for index in range(counts[1]) if not _results_path(folder, index).exists()
+        ]
         self._report_progress(
             "written", run_in_parallel(write, ranges, self.writers), len(ranges), counts[1]
         )
@@ -146,11 +148,11 @@ class LocalEngine:
     def _report_progress(
         self, stage: str, results: Iterator[None], remaining: int, total: int
     ) -> None:
-        """Have all of it done, telling how far it got."""
-        told_s = time.monotonic()
+        """Consume all results and report progress."""
+        reported_at_s = time.monotonic()
         for done, _ in enumerate(results, total - remaining + 1):
-            if self.tell and (done == total or time.monotonic() - told_s >= REPORT_EVERY_S):
-                told_s = time.monotonic()
+            if self.tell and (done == total or time.monotonic() - reported_at_s >= REPORT_EVERY_S):
+                reported_at_s = time.monotonic()
                 self.tell(stage, done, total)
 
 
@@ -170,23 +172,25 @@ def _read_part(
 
 
 def _write_range(write: Any, folder: Path, part_count: int, number: int) -> None:
-    stretches = [
+    run_ranges = [
         RunRange(folder / run.name, run.offsets[number], run.offsets[number + 1])
         for part in range(part_count)
         for run in msgspec.json.decode(
             _part_path(folder, part).read_bytes(), type=prepare_type(list[SortRun])
         )
     ]
-    filled = [one for one in stretches if one.end > one.start]
-    results = [*write(number, merge_runs(filled, folder, f"range-{number}"))]
-    _write_atomically(_results_path(folder, number), b"".join(one + b"\n" for one in results))
+    nonempty_ranges = [run_range for run_range in run_ranges if run_range.end > run_range.start]
+    results = [*write(number, merge_runs(nonempty_ranges, folder, f"range-{number}"))]
+    _write_atomically(
+        _results_path(folder, number), b"".join(run_range + b"\n" for run_range in results)
+    )
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
-    """Whole or not at all, also after a power cut."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with beside.open("wb") as stream:
+    """Write a file atomically, also with respect to a power failure."""
+    temporary_path = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with temporary_path.open("wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-    beside.replace(path)
+    temporary_path.replace(path)

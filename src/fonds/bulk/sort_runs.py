@@ -1,7 +1,8 @@
-"""Records sorted on disk: runs that were sorted in memory, each divided into ranges, and merged.
+"""External sorting of records: sorted runs on disk, divided into ranges and merged.
 
-A run is a file of records with a line end each. At most `MERGE_WAYS_MAX` runs are open at once; more are
-merged in steps."""
+A run is a file with one record per line. At most `MERGE_WAYS_MAX` runs are open at once. More are
+merged in several passes.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from pathlib import Path
 MERGE_WAYS_MAX = 64
 READ_BYTES = 256 * 1024
 RECORD_OVERHEAD_BYTES = 50
-"""What a record takes in memory beside its bytes."""
+"""Estimated memory of a record in addition to its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortRun:
-    """One run: the file's name, and where in it each range begins, and the last ends."""
+    """One run: its file name, the offset of each range's start, and the offset of the end."""
 
     name: str
     offsets: tuple[int, ...]
@@ -39,32 +40,37 @@ class RunRange:
 def write_runs(
     records: Iterable[bytes], folder: Path, stem: str, ranges: Sequence[bytes], memory_bytes: int
 ) -> list[SortRun]:
-    """Sort records into runs `STEM-NUMBER.run`, holding about `memory_bytes` at once.
+    """Sort records into runs `STEM-NUMBER.run`, with about `memory_bytes` in memory.
 
-    Raises ValueError for a record with a line end.
+    Raises ValueError for a record that contains a line end.
     """
     runs: list[SortRun] = []
-    held: list[bytes] = []
-    left = memory_bytes
+    batch: list[bytes] = []
+    remaining_bytes = memory_bytes
     for record in records:
-        held.append(record)
-        left -= len(record) + RECORD_OVERHEAD_BYTES
-        if left <= 0:
-            runs.append(_write(held, folder, f"{stem}-{len(runs)}.run", ranges))
-            held, left = [], memory_bytes
-    if held:
-        runs.append(_write(held, folder, f"{stem}-{len(runs)}.run", ranges))
+        batch.append(record)
+        remaining_bytes -= len(record) + RECORD_OVERHEAD_BYTES
+        if remaining_bytes <= 0:
+            runs.append(_write(batch, folder, f"{stem}-{len(runs)}.run", ranges))
+            batch, remaining_bytes = [], memory_bytes
+    if batch:
+        runs.append(_write(batch, folder, f"{stem}-{len(runs)}.run", ranges))
     return runs
 
 
 def merge_runs(stretches: Sequence[RunRange], folder: Path, stem: str) -> Iterator[bytes]:
-    """The records of all stretches in order; what is merged in between lies in `folder` for as long."""
+    """Iterate over the records of all run ranges in order.
+
+    Intermediate files are written to `folder`.
+    """
     for step in range(len(stretches)):
         if len(stretches) <= MERGE_WAYS_MAX:
             break
         stretches = [
-            _merge(stretches[at : at + MERGE_WAYS_MAX], folder / f"{stem}-{step}-{at}.merge")
-            for at in range(0, len(stretches), MERGE_WAYS_MAX)
+            _merge(
+                stretches[start : start + MERGE_WAYS_MAX], folder / f"{stem}-{step}-{start}.merge"
+            )
+            for start in range(0, len(stretches), MERGE_WAYS_MAX)
         ]
     yield from heapq.merge(*map(_iter_records, stretches))
 
@@ -94,21 +100,18 @@ def _merge(stretches: Sequence[RunRange], path: Path) -> RunRange:
 
 
 def _iter_records(stretch: RunRange) -> Iterator[bytes]:
-    left = stretch.end - stretch.start
-    if not left:
+    remaining_bytes = stretch.end - stretch.start
+    if not remaining_bytes:
         return
     with stretch.path.open("rb", buffering=READ_BYTES) as stream:
         stream.seek(stretch.start)
         for line in stream:
             yield line[:-1]
-            left -= len(line)
-            if left <= 0:
+            remaining_bytes -= len(line)
+            if remaining_bytes <= 0:
                 return
 
 
-# Which range a record falls in.
-
-
 def find_range(ranges: Sequence[bytes], record: bytes) -> int:
-    """The number of the range: how many of the sorted keys are not greater than the record."""
+    """Return the index of a record's range: the number of sorted keys that are not greater than it."""
     return bisect_right(ranges, record)

@@ -1,4 +1,4 @@
-"""Runs bulk jobs on Apache Spark: one task a part, a shuffle by range, one task a range.
+"""Bulk jobs on Apache Spark: one task per part, a shuffle by range, one task per range.
 
 Source: Spark 4 documentation, "RDD Programming Guide" (shuffle operations) and "Configuration".
 """
@@ -22,24 +22,24 @@ ERROR_MAX_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Implements Engine over a master's URL: `spark://host:7077`, `yarn`, `k8s://https://host:6443`.
+    """Implements Engine with a Spark master's URL.
 
-    `?NAME=VALUE` behind it sets Spark's own properties, as `?spark.executor.memory=2g`. Executors run the
-    Python at the same path as this process, with Fonds installed, unless `spark.pyspark.python` says
-    otherwise.
+    It is like `spark://host:7077`, `yarn` or `k8s://https://host:6443`. `?NAME=VALUE` after it sets
+    Spark properties, such as `?spark.executor.memory=2g`. Executors run the Python at the same path
+    as this process, with Fonds installed, unless `spark.pyspark.python` is set.
     """
 
     url: str
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """As the port says. A task that fails is tried again by Spark, four times in all."""
+        """Run a job. See `Engine.run`. Spark retries a failed task, up to four attempts in all."""
         context = self._create_context(job.name)
         try:
             records = context.parallelize(list(job.parts), max(1, len(job.parts))).flatMap(job.read)
-            placed = records.map(_to_pair).repartitionAndSortWithinPartitions(
+            partitioned = records.map(_to_pair).repartitionAndSortWithinPartitions(
                 len(job.ranges) + 1, partial(find_range, job.ranges)
             )
-            results = placed.mapPartitionsWithIndex(partial(_write_range, job.write)).collect()
+            results = partitioned.mapPartitionsWithIndex(partial(_write_range, job.write)).collect()
         except _failure_types() as error:
             raise StoreUnavailableError(f"Spark at {self.url}: {_format_error(error)}") from error
         finally:
@@ -58,7 +58,7 @@ class SparkEngine:
             conf.set(key, value)
         try:
             context = SparkContext(conf=conf)
-            # Whoever starts Spark by `spark-submit` says it there; else it would be any `python3`.
+            # With `spark-submit`, the Python is set there. Otherwise Spark would use any `python3`.
             context.pythonExec = conf.get("spark.pyspark.python") or sys.executable
             return context
         except _failure_types() as error:
@@ -81,8 +81,8 @@ def _write_range(write: Any, number: int, pairs: Iterator[tuple[bytes, Sequence[
 
 
 def _format_error(error: Exception) -> str:
-    """What Spark says of the cause: the line of the Python error, where there is one."""
-    java = getattr(error, "java_exception", None)
-    lines = [line.strip() for line in str(java or error).splitlines() if line.strip()]
-    named = [line for line in lines if line.startswith(("fonds.", "OSError", "ValueError"))]
-    return (named or lines or [type(error).__name__])[0][:ERROR_MAX_CHARS]
+    """Return the cause from a Spark error: the line of the Python error if there is one."""
+    java_error = getattr(error, "java_exception", None)
+    lines = [line.strip() for line in str(java_error or error).splitlines() if line.strip()]
+    python_lines = [line for line in lines if line.startswith(("fonds.", "OSError", "ValueError"))]
+    return (python_lines or lines or [type(error).__name__])[0][:ERROR_MAX_CHARS]

@@ -1,1 +1,1 @@
-"""The kinds of what papers say of themselves and cite: read by GROBID, from the PDF, from JATS."""
+"""Derivatives: what is computed from files, such as text, metadata, thumbnails and bibliographies."""

@@ -1,4 +1,4 @@
-"""The kind `bibliography`: what a PDF says of itself and cites, read here with its text."""
+"""The kind `bibliography`: a PDF's own metadata and its references, extracted here with its text."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fonds.model.rows import BibliographyRow
 
 CELLS = ("bib0:bib_metadata", "bib0:bib_quality", "bib0:bib_status", "bib0:bib_json")
 OLD_EXTRACTORS = frozenset({"fonds-bibliography/1", "fonds-bibliography/2"})
-"""Readings that were kept in `grobid0`: their rows promise no cells."""
+"""Extractors whose results were stored in `grobid0`; their rows promise no cells."""
 SUCCESS, NOTHING_FOUND_STATUS, NOT_READ = "success", "nothing-found", "not-read"
-"""Read; read, and neither title nor reference found; the PDF gave no text."""
+"""Extracted; extracted, but neither title nor reference found; the PDF gave no text."""
 
 
 def _build_facts(row: BibliographyRow) -> list[Fact]:
     if row.status == NOT_READ:
         return []
-    told = [Fact("bibliography", row.status), Fact("bibliography quality", row.quality)]
-    return told + [
+    facts = [Fact("bibliography", row.status), Fact("bibliography quality", row.quality)]
+    return facts + [
         fact
         for fact in build_biblio_facts(row.metadata)
         if fact.name in ("journal", "date", "references")

@@ -1,6 +1,7 @@
-"""What the index has of a kind: which rows documents are made of, and how.
+"""Index documents of a kind: which rows they are built from, and how.
 
-One function makes documents, for the steps, for `fonds reindex`, for repair, embargoes and takedowns.
+One function builds documents, for the steps, for `fonds reindex`, for repair, embargoes and
+takedowns.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from fonds.model.keys import build_text_blob_key
 from fonds.ports import Blobs, Records
 
 EARLIER_MAX_CHARS = 1_000_000
-"""So many characters of earlier versions a document carries."""
+"""Maximum characters of earlier versions in one document."""
 WORD_MAX_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierText:
-    """A version captured before the one a document is made of, by SHA-1. `captured` has 14 digits.
+    """A version captured before the one a document is built from.
 
-    `text` names the text (its SHA-256, or what stands for that), None where a later version has the same.
-    `updated` is when the version was written.
+    - `captured` has 14 digits.
+    - `text` identifies the text (its SHA-256 or a substitute); None if a later version has the same
+      text.
+    - `updated` is when the version's row was written.
     """
 
     sha1hex: str
@@ -38,8 +41,12 @@ class EarlierText:
 
 @dataclass(frozen=True, slots=True)
 class CurrentRow:
-    """The row a document is made of, and the earlier versions whose texts it carries, the newest first;
-    `omitted_count` counts those there are besides. Two are equal when they make the same document."""
+    """The row a document is built from, and the earlier versions whose texts it carries, newest
+    first.
+
+    `omitted_count` is the number of further earlier versions.
+    Two equal values build the same document.
+    """
 
     row: Any
     earlier: tuple[EarlierText, ...] = ()
@@ -47,23 +54,26 @@ class CurrentRow:
 
     @property
     def sha1hex(self) -> str:
-        """The SHA-1 of the row's file."""
+        """Return the SHA-1 of the row's file."""
         sha1hex: str = self.row.sha1hex
         return sha1hex
 
 
 def _list_only_versions(records: Records, ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    return {one: (one,) for one in ids}
+    return {id_: (id_,) for id_ in ids}
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedKind:
-    """What the index has of a kind.
+    """How the documents of a kind are built.
 
-    `row_filter` selects the rows that may have a document, `get_id` is the id of a row's. `load_current`
-    gives, of these ids, what documents are to be made of, by id; the others have none. `has_text` says
-    whether a text may lie in the blobs, and `document` makes one of row, text and origin. `versions`
-    gives, by the id of a document, the SHA-1s of the files it may be made of, the one it is made of last.
+    - `row_filter` selects the rows that may have a document.
+    - `get_id` returns the id of a row's document.
+    - `load_current` returns what to build documents from, by id; ids without a document are absent.
+    - `has_text` tells whether the blob store may hold a text.
+    - `document` builds a document from row, text and origin.
+    - `versions` returns, by document id, the SHA-1s of the files it may be built from, the current
+      one last.
     """
 
     row_filter: Mapping[str, object]
@@ -77,7 +87,7 @@ class IndexedKind:
 def wrap_unversioned(
     rows: Callable[[Records, Sequence[str]], Mapping[str, Any]],
 ) -> Callable[[Records, Sequence[str]], Mapping[str, CurrentRow]]:
-    """The `current` of a kind whose files are no versions of each other, from that which gives its rows."""
+    """Make the `load_current` of a kind without versions from the function that loads its rows."""
     return lambda records, ids: {id_: CurrentRow(row) for id_, row in rows(records, ids).items()}
 
 
@@ -89,13 +99,13 @@ def iter_index_documents(
     loaded: Mapping[str, tuple[bytes, DocumentOrigin]] = MappingProxyType({}),
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """The documents of these rows with their texts, one at a time, without what is stated of their files.
+    """Yield the documents of these rows with their texts, one at a time, without the files' rights.
 
-    `loaded` has text and origin of files that are in hand. Files whose text should lie in the blobs and does
-    not are added to `textless`.
+    `loaded` has text and origin of files already in memory.
+    Files whose text is missing from the blob store are appended to `textless`.
     """
-    keys = [each.row.sha1hex for each in current]
-    came = find_origins(records, [key for key in keys if key not in loaded])
+    keys = [row_versions.row.sha1hex for row_versions in current]
+    origins = find_origins(records, [key for key in keys if key not in loaded])
 
     def text_of_file(sha1hex: str) -> bytes | None:
         if sha1hex in loaded:
@@ -105,36 +115,41 @@ def iter_index_documents(
             textless.append(sha1hex)
         return blob
 
-    for each, key in zip(current, keys, strict=True):
-        text = text_of_file(key) if kind.has_text(each.row) else None
-        origin = loaded[key][1] if key in loaded else came.get(key, UNKNOWN)
-        yield add_earlier_texts(kind.document(each.row, text, origin), each, text_of_file)
+    for row_versions, key in zip(current, keys, strict=True):
+        text = text_of_file(key) if kind.has_text(row_versions.row) else None
+        origin = loaded[key][1] if key in loaded else origins.get(key, UNKNOWN)
+        yield add_earlier_texts(
+            kind.document(row_versions.row, text, origin), row_versions, text_of_file
+        )
 
 
 def add_earlier_texts(
     document: IndexDocument, current: CurrentRow, text_of_file: Callable[[str], bytes | None]
 ) -> IndexDocument:
-    """The document with the texts of its earlier versions, as far as they fit: a text that is too long is cut
-    between words, and those behind it are left out. Texts are asked for by SHA-1."""
-    left, cut = EARLIER_MAX_CHARS, current.omitted_count
+    """Return the document with as many texts of its earlier versions as fit.
+
+    A text that is too long is cut between words, and the texts after it are omitted.
+    `text_of_file` returns a file's text by SHA-1.
+    """
+    chars_left, omitted_count = EARLIER_MAX_CHARS, current.omitted_count
     earlier = []
-    for one in current.earlier:
+    for version in current.earlier:
         text = ""
-        if one.text is not None and left:
-            whole = decode_blob_text(text_of_file(one.sha1hex))
-            text = _shorten(whole, left)
-            left = left - len(text) if text == whole else 0
-            cut += text != whole
-        elif one.text is not None:
-            cut += 1
-        earlier.append(EarlierVersion(one.sha1hex, one.captured, one.title, text))
-    return replace(document, earlier=tuple(earlier), earlier_left_out=cut)
+        if version.text is not None and chars_left:
+            full_text = decode_blob_text(text_of_file(version.sha1hex))
+            text = _shorten(full_text, chars_left)
+            chars_left = chars_left - len(text) if text == full_text else 0
+            omitted_count += text != full_text
+        elif version.text is not None:
+            omitted_count += 1
+        earlier.append(EarlierVersion(version.sha1hex, version.captured, version.title, text))
+    return replace(document, earlier=tuple(earlier), earlier_left_out=omitted_count)
 
 
 def _shorten(text: str, max_chars: int) -> str:
-    """The beginning of a text, without the word that would be cut in two."""
+    """Return the beginning of a text without a partial last word."""
     if len(text) <= max_chars:
         return text
-    begun = text[:max_chars]
-    at = max(begun.rfind(blank, len(begun) - WORD_MAX_CHARS) for blank in " \n")
-    return begun if at < 0 or text[max_chars].isspace() else begun[:at]
+    beginning = text[:max_chars]
+    end = max(beginning.rfind(blank, len(beginning) - WORD_MAX_CHARS) for blank in " \n")
+    return beginning if end < 0 or text[max_chars].isspace() else beginning[:end]

@@ -1,6 +1,6 @@
-"""What documents of all kinds have in common: where a file came from, texts, and how they are put.
+"""Index documents of all kinds: their origins, their texts, and how they are put into the index.
 
-Whatever is indexed first stood in the records, so that the index can be made again from them.
+All that is indexed is written to the records first, so the index can be rebuilt from them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ AUTHORS_MAX, AUTHOR_MAX_CHARS, DOI_MAX_CHARS = 100, 200, 300
 
 
 class FileRelated(Protocol):
-    """Something of a file: a row, or a row with its earlier versions."""
+    """A row of a file, or such a row with its earlier versions."""
 
     @property
     def sha1hex(self) -> str:
-        """The file's SHA-1."""
+        """Return the file's SHA-1."""
 
 
 R = TypeVar("R", bound=FileRelated)
@@ -39,9 +39,9 @@ _NOT_IN_RECORDS = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentOrigin:
-    """What a document has of the capture that owns its file.
+    """What a document takes from its file's primary capture.
 
-    `domain` is '' where the URL has none; `captured` None where the capture's time is not known.
+    `domain` is '' where the URL has none; `captured` is None if the capture time is unknown.
     """
 
     url: str
@@ -54,7 +54,7 @@ UNKNOWN = DocumentOrigin("", "", "default")
 
 
 def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, DocumentOrigin]:
-    """Of each file what the capture that owns it says; absent where there is none."""
+    """Return the origin of each file; files without a primary capture are absent."""
     return {
         key: DocumentOrigin(
             row.url, find_canonical_domain(row.url) or "", row.collection, parse_day14(row.seen)
@@ -64,16 +64,18 @@ def find_origins(records: Records, sha1hexes: Sequence[str]) -> dict[str, Docume
 
 
 def find_owners(records: Records, sha1hexes: Sequence[str]) -> dict[str, EntryRow]:
-    """Of each file the capture that owns it, as it was entered; absent where there is none."""
+    """Return the entry of each file's primary capture; files without one are absent."""
     ids = {row.sha1hex: row.capture_id for row in records.get(FileMetaRow, sha1hexes)}
     if not ids:
         return {}
-    found = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(ids.values())})}
-    return {key: found[owner] for key, owner in ids.items() if owner in found}
+    entries = {
+        row.entry_id: row for row in records.find(EntryRow, {"entry_id": list(ids.values())})
+    }
+    return {key: entries[owner] for key, owner in ids.items() if owner in entries}
 
 
 def parse_day14(stamp: str | None) -> date | None:
-    """The day of a 14-digit time; None where it is none."""
+    """Return the date of a 14-digit time, or None if it is invalid."""
     try:
         return date.fromisoformat((stamp or "")[:8])
     except ValueError:
@@ -81,20 +83,23 @@ def parse_day14(stamp: str | None) -> date | None:
 
 
 def parse_authors(value: object) -> tuple[str, ...]:
-    """Names out of a list of names or of objects with one, as metadata has them; at most 100."""
+    """Return the names in a list of names or of objects with a `name`, as in metadata; at most 100."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list | tuple):
         return ()
-    names = (one.get("name") if isinstance(one, Mapping) else one for one in value[:AUTHORS_MAX])
-    written = (
+    names = (
+        author.get("name") if isinstance(author, Mapping) else author
+        for author in value[:AUTHORS_MAX]
+    )
+    cleaned_names = (
         clean_text(name).strip()[:AUTHOR_MAX_CHARS] for name in names if isinstance(name, str)
     )
-    return tuple(dict.fromkeys(name for name in written if name))
+    return tuple(dict.fromkeys(name for name in cleaned_names if name))
 
 
 def parse_doi(value: object) -> str | None:
-    """A DOI as documents have it, None where there is none."""
+    """Return a DOI as documents store it, or None."""
     return (
         clean_text(value).strip().lower()[:DOI_MAX_CHARS] or None
         if isinstance(value, str)
@@ -103,22 +108,22 @@ def parse_doi(value: object) -> str | None:
 
 
 def build_text_blob(sha1hex: str, text: bytes) -> Blob:
-    """The blob of a file's text."""
+    """Return the blob of a file's text."""
     return Blob(build_text_blob_key(sha1hex), text, "text/plain")
 
 
 def encode_text(text: str) -> bytes:
-    """The text as its blob keeps it; a lone surrogate becomes a question mark."""
+    """Encode a text as its blob stores it; a lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace")
 
 
 def decode_blob_text(blob: bytes | None) -> str:
-    """The text a blob keeps; '' where there is none."""
+    """Decode the text of a blob; '' for None."""
     return (blob or b"").decode("utf-8", "replace")
 
 
 def clean_text(text: str) -> str:
-    """The text as the records keep it, whether it comes from there or is on its way."""
+    """Remove the characters that the records cannot store."""
     return _NOT_IN_RECORDS.sub("", text)
 
 
@@ -129,27 +134,33 @@ def index_until_stable(
     load: Callable[[], Mapping[str, R]],
     documents: Callable[[Sequence[R]], Sequence[IndexDocument]],
 ) -> None:
-    """Put the documents of what `load` gives by their id, until it gives the same afterwards; those of
-    `ids` it does not give are removed. What it gives is a row, or a row with its earlier versions. Documents
-    get what is stated of their files beside what `documents` makes.
+    """Put the documents of the rows that `load` returns, and repeat until `load` returns the same.
 
-    Of several who change one document at once, whoever puts last has read the rows after the others wrote
-    theirs: the index holds in the end what the rows say, whoever came first. Raises
-    StoreUnavailableError when they do not come to rest.
+    `load` returns rows by document id, or rows with their earlier versions.
+    `documents` builds documents from them; the files' rights are added here.
+    Those of `ids` that `load` does not return are deleted.
+
+    When several processes change one document, the last to put it has read the rows after the
+    others wrote theirs. The index therefore ends up with what the rows say, in whatever order they
+    came.
+
+    Raises StoreUnavailableError if the rows still change after 10 rounds.
     """
-    before: Mapping[str, tuple[R, Rights]] = {}
+    previous: Mapping[str, tuple[R, Rights]] = {}
     absent: set[str] = set()
     for _ in range(ROUNDS_MAX):
         rows = load()
         rights = load_file_rights(records, [row.sha1hex for row in rows.values()])
         now = {id_: (row, rights[row.sha1hex]) for id_, row in rows.items()}
-        changed = [row for id_, (row, _) in now.items() if before.get(id_) != now[id_]]
-        gone = {*ids} - rows.keys()
-        if not changed and gone == absent:
+        changed = [row for id_, (row, _) in now.items() if previous.get(id_) != now[id_]]
+        removed_ids = {*ids} - rows.keys()
+        if not changed and removed_ids == absent:
             return
         if changed:
-            index.put([set_rights(one, rights[one.sha1hex]) for one in documents(changed)])
-        if gone - absent:
-            index.delete(sorted(gone - absent))
-        before, absent = now, gone
+            index.put(
+                [set_rights(document, rights[document.sha1hex]) for document in documents(changed)]
+            )
+        if removed_ids - absent:
+            index.delete(sorted(removed_ids - absent))
+        previous, absent = now, removed_ids
     raise StoreUnavailableError(f"the rows of {', '.join(sorted(ids)[:3])} change all the time")

@@ -1,6 +1,7 @@
-"""Fixity: what was made of a file, by size and SHA-256 as it was when it was written, row and blobs alike.
+"""Fixity: size and SHA-256 of each derivative as it was written, for rows and blobs.
 
-A sink writes them in one transaction with its row; the audit holds what is there against them.
+A sink writes the fixity in one transaction with its row. The audit compares it with what the stores
+hold.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ THUMBNAIL = "thumbnail "
 
 
 def name_thumbnail_part(form: str) -> str:
-    """The part a thumbnail of this form is: `thumbnail 180px-jpg`."""
+    """Return the part name of a thumbnail of this format: `thumbnail 180px-jpg`."""
     return THUMBNAIL + form
 
 
 def get_blob_key(fixity: FixityRow) -> str | None:
-    """The key of the blob a fixity is about; None for the fixity of a row."""
+    """Return the key of the blob that a fixity describes; None for the fixity of a row."""
     if fixity.part == TEXT:
         return build_text_blob_key(fixity.sha1hex)
     if fixity.part == TEI:
@@ -44,19 +45,21 @@ def get_blob_key(fixity: FixityRow) -> str | None:
 
 
 def build_fixity(sha1hex: str, part: str, data: bytes) -> FixityRow:
-    """The fixity of a part that is these bytes."""
+    """Compute the fixity of a part with these bytes."""
     return FixityRow(sha1hex, part, len(data), sha256(data).hexdigest())
 
 
 def has_fixity(kind: type[DerivativeRow]) -> bool:
-    """Whether who writes rows of this table notes their fixity."""
+    """Return whether rows of this table have a fixity."""
     return hasattr(kind, "WITHOUT_FIXITY")
 
 
 def build_row_fixity(row: DerivativeRow) -> FixityRow:
-    """The fixity of a row, the same for what is to be written and for what any database gives back."""
-    left = set(getattr(row, "WITHOUT_FIXITY", ()))
-    names = [one.name for one in fields(row) if one.name not in left]  # type: ignore[arg-type]
+    """Compute the fixity of a row. It is the same before writing and after reading from any
+    database.
+    """
+    excluded = set(getattr(row, "WITHOUT_FIXITY", ()))
+    names = [column.name for column in fields(row) if column.name not in excluded]  # type: ignore[arg-type]
     values = {name: _normalize_column(getattr(row, name)) for name in names}
     data = msgspec.json.encode(values, order="deterministic")
     return build_fixity(row.sha1hex, row.TABLE, data)
@@ -64,7 +67,7 @@ def build_row_fixity(row: DerivativeRow) -> FixityRow:
 
 def _normalize_column(value: Any) -> Any:
     if isinstance(value, float):
-        # A column of reals has four bytes on some databases and eight on others.
+        # A column of floats has four bytes on some databases and eight on others.
         return struct.pack(">f", value).hex()
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
@@ -72,7 +75,9 @@ def _normalize_column(value: Any) -> Any:
 
 
 def _normalize_json(value: Any) -> Any:
-    """As it comes back out of a JSON column: clean texts, no NaN, whole numbers without a point."""
+    """Return the value as a JSON column returns it: clean texts, no NaN, integral floats as
+    integers.
+    """
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, bool) or value is None:
@@ -80,12 +85,12 @@ def _normalize_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int | float):
-        # A float that is whole may come back as an integer, with as many digits as it has.
+        # An integral float may come back as an integer with all its digits.
         if abs(value) <= EXACT_MAX and value == int(value):
             return str(int(value))
         return repr(float(value)) if abs(value) < FLOAT_MAX else str(value)
     if isinstance(value, Mapping):
-        return {clean_text(str(name)): _normalize_json(one) for name, one in value.items()}
+        return {clean_text(str(name)): _normalize_json(item) for name, item in value.items()}
     if isinstance(value, Sequence):
-        return [_normalize_json(one) for one in value]
+        return [_normalize_json(item) for item in value]
     return str(value)

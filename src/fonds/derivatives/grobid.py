@@ -1,4 +1,4 @@
-"""The kind `grobid`: what a GROBID server read of a PDF."""
+"""The kind `grobid`: what a GROBID server extracted from a PDF."""
 
 from __future__ import annotations
 
@@ -32,16 +32,18 @@ JOURNAL = {
 
 @dataclass(frozen=True, slots=True)
 class KnownGrobid:
-    """Asks the records what is known of a PDF, by SHA-1 and extractor."""
+    """Looks up in the records what is known of a PDF, by SHA-1 and extractor."""
 
     records: Records
     extractor: str
 
     def __call__(self, item: UngrobidedPdf) -> Disposition | None:
-        """DONE for a PDF the same client has had read, or refused for good; None when it is to be asked."""
+        """Return DONE if the same client already has a final result for the PDF; None if it is to
+        be sent.
+        """
         for row in self.records.get(GrobidRow, [item.file.sha1]):
             if row.status == GrobidStatus.EMPTY_BLOB and item.file.size:
-                # A task led to no bytes; these are others.
+                # The file of an earlier task was empty; this one has bytes.
                 continue
             counts = item.after is None or row.updated >= item.after
             if counts and row.extractor == self.extractor and row.status not in RETRY_STATUSES:
@@ -50,31 +52,33 @@ class KnownGrobid:
 
 
 def parse_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What a row says of the paper; {} where it says nothing that can be understood."""
-    found = (metadata or {}).get("biblio")
-    return found if isinstance(found, Mapping) else {}
+    """Return the bibliographic metadata in a row's `metadata`; {} if there is none or it is
+    malformed.
+    """
+    biblio = (metadata or {}).get("biblio")
+    return biblio if isinstance(biblio, Mapping) else {}
 
 
 def build_biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
-    """Title, authors, journal, date, identifiers and how many references, as a row has them."""
-    found = parse_metadata(metadata)
-    authors = _list_objects(found.get("authors"))
-    names = [one.get("name", "") for one in authors]
-    journal = found.get("journal")
+    """Return title, authors, journal, date, identifiers and reference count as facts."""
+    biblio = parse_metadata(metadata)
+    authors = _list_objects(biblio.get("authors"))
+    names = [author.get("name", "") for author in authors]
+    journal = biblio.get("journal")
     facts = [
-        Fact("title", _get_text(found.get("title")), claimed=True),
+        Fact("title", _get_text(biblio.get("title")), claimed=True),
         Fact("authors", _format_names(names), claimed=True),
     ]
-    orcids = [orcid for one in authors if (orcid := _get_text(one.get("orcid")))]
-    more = {"affiliations": _format_affiliations(authors), "ORCID": _format_names(orcids)}
+    orcids = [orcid for author in authors if (orcid := _get_text(author.get("orcid")))]
+    details = {"affiliations": _format_affiliations(authors), "ORCID": _format_names(orcids)}
     if isinstance(journal, Mapping):
-        more |= {title: _get_text(journal.get(name)) for name, title in JOURNAL.items()}
-    facts += [Fact(title, told, claimed=True) for title, told in more.items() if told]
-    named = ("date", "doi", "arxiv_id", "pmid", "pmcid")
+        details |= {title: _get_text(journal.get(name)) for name, title in JOURNAL.items()}
+    facts += [Fact(title, text, claimed=True) for title, text in details.items() if text]
+    identifiers = ("date", "doi", "arxiv_id", "pmid", "pmcid")
     facts += [
-        Fact(format_fact_name(name), str(found[name]), claimed=True)
-        for name in named
-        if found.get(name)
+        Fact(format_fact_name(name), str(biblio[name]), claimed=True)
+        for name in identifiers
+        if biblio.get(name)
     ]
     count = (metadata or {}).get("reference_count")
     facts.append(Fact("references", format_count(count) if isinstance(count, int) else None))
@@ -82,27 +86,28 @@ def build_biblio_facts(metadata: Mapping[str, Any] | None) -> list[Fact]:
 
 
 def _format_affiliations(authors: Sequence[Mapping[str, Any]]) -> str | None:
-    """The institutions of the authors, each once."""
-    found = [
-        one
+    """Return the distinct institutions of the authors."""
+    affiliations = [
+        affiliation
         for author in authors
-        for one in _list_objects([author.get("affiliation")])
+        for affiliation in _list_objects([author.get("affiliation")])
         + _list_objects(author.get("affiliations"))
     ]
     names = [
-        _get_text(one.get("institution")) or _get_text(one.get("unstructured")) for one in found
+        _get_text(affiliation.get("institution")) or _get_text(affiliation.get("unstructured"))
+        for affiliation in affiliations
     ]
     return _format_names(list(dict.fromkeys(name for name in names if name)))
 
 
 def _format_names(names: Sequence[str]) -> str | None:
-    """The first names, and how many more there are; None without any."""
-    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
-    return "; ".join(names[:NAMES_MAX]) + more or None
+    """Return the first names and the number of further ones; None for no names."""
+    suffix = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return "; ".join(names[:NAMES_MAX]) + suffix or None
 
 
 def _list_objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _get_text(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Documents put into the index again as the records have them now."""
+"""Rebuild index documents from the current records."""
 
 from __future__ import annotations
 
@@ -19,44 +19,47 @@ def iter_complete_documents(
     current: Sequence[CurrentRow],
     textless: list[str] | None = None,
 ) -> Iterator[IndexDocument]:
-    """The documents of these rows as the index is to hold them: with what is stated of their files beside
-    what `iter_index_documents` makes, one text in memory at a time."""
-    rights = load_file_rights(records, [each.sha1hex for each in current])
+    """Yield the complete index documents of these rows: those of `iter_index_documents` with their
+    rights.
+
+    Only one text is in memory at a time.
+    """
+    rights = load_file_rights(records, [row.sha1hex for row in current])
     for document in iter_index_documents(kind, records, blobs, current, textless=textless):
         yield set_rights(document, rights[document.sha1hex])
 
 
 def reindex_files(records: Records, blobs: Blobs, index: Index, sha1hexes: Sequence[str]) -> None:
-    """Put the documents of files of which something else is stated now than they have.
+    """Reindex the documents of these files whose rights have changed.
 
-    A file that has no document as yet is left out: whoever reads it makes one, with all that is stated by
-    then. Raises StoreUnavailableError as `index_documents_by_id` does.
+    A file without a document is skipped: the step that extracts it builds one with all rights known
+    by then. Raises StoreUnavailableError as `index_documents_by_id` does.
     """
-    for kind, one in indexed_kinds():
-        ids = sorted({one.get_id(row) for row in records.get(kind.row, sha1hexes)})
-        there = index.get(ids) if ids else {}
-        current = one.load_current(records, sorted(there)) if there else {}
+    for kind, indexed in indexed_kinds():
+        ids = sorted({indexed.get_id(row) for row in records.get(kind.row, sha1hexes)})
+        documents = index.get(ids) if ids else {}
+        current = indexed.load_current(records, sorted(documents)) if documents else {}
         rights = load_file_rights(records, [row.sha1hex for row in current.values()])
         stale = [
             id_
             for id_, row in sorted(current.items())
-            if set_rights(there[id_], rights[row.sha1hex]) != there[id_]
+            if set_rights(documents[id_], rights[row.sha1hex]) != documents[id_]
         ]
         if stale:
-            index_documents_by_id(records, blobs, index, one, stale)
+            index_documents_by_id(records, blobs, index, indexed, stale)
 
 
 def index_documents_by_id(
     records: Records, blobs: Blobs, index: Index, kind: IndexedKind, ids: Sequence[str]
 ) -> None:
-    """Put the documents with these ids, and remove those that are not to be there.
+    """Put the documents with these ids, and delete those that should not exist.
 
-    Raises StoreUnavailableError when their rows do not come to rest.
+    Raises StoreUnavailableError if their rows keep changing.
     """
     index_until_stable(
         records,
         index,
         ids,
         lambda: kind.load_current(records, ids),
-        lambda some: list(iter_index_documents(kind, records, blobs, some)),
+        lambda rows: list(iter_index_documents(kind, records, blobs, rows)),
     )

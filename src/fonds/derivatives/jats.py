@@ -1,4 +1,6 @@
-"""The kind `jats`: text and bibliography of an article in JATS or NLM XML. Its document is the file's."""
+"""The kind `jats`: text and bibliography of an article in JATS or NLM XML. Its document id is the
+SHA-1.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,20 @@ from fonds.rights.file_rights import build_file_rights, parse_statements
 SUCCESS, UNREADABLE = "success", "unreadable"
 MIMETYPES = ("application/jats+xml",)
 RIGHTS = "rights"
-"""The statements about its use in `metadata`."""
+"""Key in `metadata` of the article's rights statements."""
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, JatsRow]:
-    """The rows documents are made of, by the document's id, which is the file's SHA-1."""
+    """Return the rows to build documents from, by document id, which is the file's SHA-1.
+
+    Files under embargo are absent.
+    """
     rows, hidden = records.get(JatsRow, sha1hexes), find_active_embargoes(records, sha1hexes)
     return {row.sha1hex: row for row in rows if row.status == SUCCESS and row.sha1hex not in hidden}
 
 
 def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """The document of an article."""
+    """Build the document of an article."""
     return IndexDocument(
         id=row.sha1hex,
         sha1hex=row.sha1hex,
@@ -64,12 +69,12 @@ def build_document(row: JatsRow, blob: bytes | None, origin: DocumentOrigin) -> 
 
 
 def list_authors(row: JatsRow) -> tuple[str, ...]:
-    """The names of an article's authors, cleaned, at most 100."""
+    """Return the names of an article's authors, cleaned, at most 100."""
     return parse_authors(parse_metadata(row.metadata).get("authors"))
 
 
 def build_rights_rows(row: JatsRow) -> list[Row]:
-    """The row of what the article states about its use, if anything."""
+    """Return the row of the article's rights statements, if any."""
     return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
 
 

@@ -1,6 +1,6 @@
-"""What a kind of derivative declares: all that reports, pages and the index need to know of it.
+"""Declaration of a derivative kind: all that reports, pages and the index need to know of it.
 
-`library/`, `web/` and `cli/` iterate over the declarations and name no kind.
+The packages above iterate over the declarations and name no kind.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from fonds.model.file import FileMeta
 from fonds.model.rows.row import DerivativeRow, Row
 from fonds.model.step import Item
 from fonds.ports import Blobs, Records
-
-# What people read where metadata has a name for programs, and values for programs in words.
-
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -52,18 +49,20 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "xmp": "XMP",
     }
 )
-"""Names of ours and of the seeds. Others are the file's own and stand as they are."""
+"""Display names for metadata names of Fonds and of the seeds. Names from the file itself are shown
+unchanged.
+"""
 MOMENTS = frozenset({"fetch_timestamp"})
 """Names whose values are Unix seconds."""
 
 
 def format_fact_name(name: str) -> str:
-    """The name people read for one of metadata."""
+    """Return the display name of a metadata name."""
     return NAMES.get(name, name)
 
 
 def format_fact_value(name: str, value: object) -> str:
-    """The value people read: yes or no, several joined by semicolons, an instant in UTC."""
+    """Format a value for display: yes or no, lists joined by semicolons, times in UTC."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -74,7 +73,7 @@ def format_fact_value(name: str, value: object) -> str:
 
 
 def _format_instant(seconds: float) -> str:
-    """As it stands where no calendar has it."""
+    """Format Unix seconds as UTC; unchanged if no calendar date matches."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):
@@ -86,9 +85,10 @@ FLAT_DEPTH_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing said of a file. `value` None was not learned; `missing` then says why, in a word or two.
+    """One statement about a file.
 
-    `claimed` is what the file or its server says, else it was measured by reading the bytes.
+    - `value` is None if unknown; `missing` then says why in a word or two.
+    - `claimed` marks what the file or its server states; other values were measured from the bytes.
     """
 
     name: str
@@ -99,8 +99,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ExtractorNames:
-    """Names of what reads PDFs and pages with the settings there are: program, versions, limits. `grobid` is
-    the client of the server that does."""
+    """Names of the extractors in use, each with program, versions and limits.
+
+    `grobid` is the name of the GROBID client.
+    """
 
     pdf: str
     page: str
@@ -109,14 +111,19 @@ class ExtractorNames:
 
 @dataclass(frozen=True, slots=True)
 class RereadPlan:
-    """How files that are here already are sent to be read again.
+    """How files already stored are sent to be extracted again.
 
-    `step` reads them, messages of `payload` are what it takes; `work` makes one of a capture, its file
-    and the moment before which nothing known counts (None: what is known counts). `extractor` picks the
-    name of what would read them now. Rows have one of `statuses`; those with one of `retry_statuses` are
-    worth another try by the same extractor, and a reading that is done leaves one of `kept_statuses`.
-    `other_statuses` are steps that hand on what was read elsewhere before. `is_shared`: another kind owns
-    the reading, so `step` has to read a file again although it knows it."""
+    - `step` extracts them and takes messages of type `payload`.
+    - `work` builds a message from a capture, its file and a time. Results from before that time do
+      not count
+      (None: all results count).
+    - `extractor` picks the name of the extractor that would be used now.
+    - `statuses` are all statuses of rows.
+    - `retry_statuses` are those worth another try by the same extractor.
+    - `kept_statuses` are those a completed extraction leaves.
+    - `other_statuses` are further steps, which pass on what was extracted elsewhere.
+    - `is_shared`: the extraction belongs to another kind, so `step` must extract known files again.
+    """
 
     step: str
     payload: type[Any]
@@ -130,18 +137,21 @@ class RereadPlan:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """All the steps a row may have come from."""
+        """Return all steps that a row may come from."""
         return (self.step, *self.other_statuses)
 
 
 @dataclass(frozen=True, slots=True)
 class RowSeries:
-    """Rows of which a file has any number beside its own, as a paper its citations: they are exported by
-    themselves, under `name`, and counted by the audit.
+    """Further rows of a file, any number, such as the citations of a paper.
 
-    `row` is their table, whose key begins with `sha1hex`; `columns` are its fields that are exported, with
-    their types (`fonds.model.parquet`). `count` is how many a row of the kind promises. `empty` says why
-    there may be none, without a full stop.
+    They are exported on their own and counted by the audit.
+
+    - `name` is the name of the export.
+    - `row` is their table, whose key begins with `sha1hex`.
+    - `columns` are the exported fields with their types (`fonds.model.parquet`).
+    - `count` returns the number of rows that a row of the kind promises.
+    - `empty` explains why there may be none, without a full stop.
     """
 
     name: str
@@ -153,10 +163,11 @@ class RowSeries:
 
 @dataclass(frozen=True, slots=True)
 class RelatedFile:
-    """A file whose text stands beside another's: a version of the same story, or a near-duplicate.
+    """A file related to another by its text: a version of the same story, or a near-duplicate.
 
-    `captured` is the 14-digit time it is dated by; `resemblance` estimates how much of their texts the two
-    have in common, 0 to 1, None where a text is too short to tell.
+    - `captured` is its capture time in 14 digits.
+    - `resemblance` estimates the share of text both have in common, 0 to 1; None if a text is too
+      short.
     """
 
     sha1hex: str
@@ -169,9 +180,9 @@ class RelatedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileRelations:
-    """What stands beside a file, as much of it as is told, and how much there is.
+    """Related files of a file, truncated, with the total counts.
 
-    `versions` are in the order of their captures, `near_duplicates` the most alike first.
+    `versions` are in capture order, `near_duplicates` most similar first.
     """
 
     versions: Sequence[RelatedFile] = ()
@@ -204,23 +215,32 @@ def _is_present(row: Any | None, tag: str) -> bool:
 class DerivativeKind:
     """One kind of derivative.
 
-    - `name` is its word on the command line, `title` what people read.
-    - `mimetypes` are the types of the files it is made of.
-    - `row` is the table it is kept in, by the file's SHA-1, and `step` the sink that writes the row, or one
-      of `other_steps`. For each message done there `is_written(row, tag)` must hold, `tag` being that of the
-      stage and `row` None where there is none.
-    - `build_rows` are rows of other tables a row promises, `list_blobs` the keys, `list_cells` the columns of
-      its file in the wide-row table, `indexed` says what the index has of it.
-    - `columns` are those it adds to the export, with their types (`fonds.model.parquet`), and `build_values`
-      fills them from a row and the file's document, if it has one.
-    - `series` are further rows of each file, any number, exported by themselves.
-    - `build_facts` are what the file's page and `fonds show` tell of a row; without one, a file it could be
-      made of shows that the fact `awaited` (or, '', the title) is missing.
-    - `build_warc_metadata` is what is archived beside a body that has such a row, as JSON.
-    - `find_related` says what stands beside the files of these rows, by SHA-1, and `build_related_values`
-      fills columns from that.
-    - `reading` says how it is caught up, None: it is made with another kind. `rebuild` makes, without
-      reading, what is missing of these files out of other rows and blobs, and says how many it made.
+    - `name` is used on the command line, `title` is shown to people.
+    - `mimetypes` are the types of the files it is computed from.
+    - `row` is its table, keyed by the file's SHA-1.
+    - `step` is the sink that writes the row; `other_steps` are further ones.
+    - `is_written(row, tag)` must hold for each message completed there. `tag` is the stage's; `row`
+      is None if
+      there is no row.
+    - `build_rows`, `list_blobs` and `list_cells` return what a row promises: rows of other tables,
+      blob keys,
+      and columns of the file in the wide-row table.
+    - `indexed` says how its index documents are built.
+    - `columns` are its export columns with their types (`fonds.model.parquet`). `build_values`
+      fills them
+      from a row and the file's document, if any.
+    - `series` are further rows of each file, exported on their own.
+    - `build_facts` returns the facts that the file's page and `fonds show` display. For a file
+      without a row
+      they show that the fact `awaited` (if '', the title) is missing.
+    - `build_warc_metadata` returns the JSON archived with the body.
+    - `find_related` returns the related files of these rows, by SHA-1. `build_related_values` fills
+      columns
+      from them.
+    - `reading` says how it is extracted again; None if it is produced with another kind.
+    - `rebuild` restores what is missing for these files from other rows and blobs, without
+      extraction, and
+      returns the number restored.
     """
 
     name: str
@@ -251,23 +271,25 @@ class DerivativeKind:
 
     @property
     def sinks(self) -> tuple[str, ...]:
-        """All steps that write its rows."""
+        """Return all steps that write its rows."""
         return (self.step, *self.other_steps)
 
     @property
     def has_blobs(self) -> bool:
-        """Whether rows of this kind may promise any."""
+        """Whether rows of this kind may promise blobs."""
         return self.list_blobs is not _return_empty
 
 
 def iter_flat_facts(
     values: Mapping[str, Any], *, is_claim: bool = False, prefix: str = "", depth: int = 0
 ) -> Iterator[Fact]:
-    """Nested metadata as facts, down to a depth of 4; what is empty says nothing and is left out."""
+    """Yield nested metadata as facts, down to a depth of 4. Empty values are skipped."""
     for name, value in values.items():
         if isinstance(value, Mapping) and depth < FLAT_DEPTH_MAX:
-            below = f"{prefix}{format_fact_name(name)}."
-            yield from iter_flat_facts(value, is_claim=is_claim, prefix=below, depth=depth + 1)
+            inner_prefix = f"{prefix}{format_fact_name(name)}."
+            yield from iter_flat_facts(
+                value, is_claim=is_claim, prefix=inner_prefix, depth=depth + 1
+            )
         elif value not in (None, "", [], {}):
             yield Fact(
                 f"{prefix}{format_fact_name(name)}",
@@ -277,5 +299,5 @@ def iter_flat_facts(
 
 
 def format_count(count: int | None) -> str | None:
-    """A count for people; None stays None."""
+    """Format a count for display; None stays None."""
     return None if count is None else f"{count:,}"

@@ -1,4 +1,4 @@
-"""Derivative kinds: what is computed from files, declared once; one file a kind, and the list of them."""
+"""List of all derivative kinds."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,20 +24,22 @@ KINDS: Sequence[DerivativeKind] = (
     STORY,
     SKETCH,
 )
-"""Every kind, in the order people see them. Of several that are kept in one row the first tells of it."""
+"""Every kind, in display order. Of several kinds in one row, the first reports it."""
 
 
 def iter_kinds_with_rows() -> Iterator[DerivativeKind]:
-    """The kinds, each table once."""
-    seen = set()
+    """Yield the kinds, one for each table."""
+    tables = set()
     for kind in KINDS:
-        if kind.row.TABLE not in seen:
-            seen.add(kind.row.TABLE)
+        if kind.row.TABLE not in tables:
+            tables.add(kind.row.TABLE)
             yield kind
 
 
 def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
-    """What is written into a WARC beside a body about it, where its kind does that."""
+    """Return the metadata to archive with a body, from the first kind that has a row and writes
+    any.
+    """
     for kind in iter_kinds_with_rows():
         if kind.build_warc_metadata is not None:
             for row in records.get(kind.row, [sha1hex]):
@@ -46,12 +48,16 @@ def find_warc_metadata(records: Records, sha1hex: str) -> bytes | None:
 
 
 def indexed_kinds() -> Iterator[tuple[DerivativeKind, IndexedKind]]:
-    """Return the kinds that have documents in the index, each with how its documents are made."""
+    """Yield the kinds with index documents, each with how these are built."""
     for kind in KINDS:
         if kind.indexed is not None:
             yield kind, kind.indexed
 
 
 def count_expected(records: Records) -> int:
-    """Return the maximum number of documents. A story of several versions is one."""
-    return sum(records.count(kind.row, where=one.row_filter)[()] for kind, one in indexed_kinds())
+    """Return the maximum number of documents. A story with several versions counts once per
+    version.
+    """
+    return sum(
+        records.count(kind.row, where=indexed.row_filter)[()] for kind, indexed in indexed_kinds()
+    )

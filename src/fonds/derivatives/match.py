@@ -1,4 +1,4 @@
-"""The kind `match`: which work of the catalogue a paper is. What it cites are its citations."""
+"""The kind `match`: which work of the catalogue a paper is, and the citations of its references."""
 
 from __future__ import annotations
 

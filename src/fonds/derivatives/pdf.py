@@ -1,4 +1,4 @@
-"""The kind `pdf`: text and metadata of a PDF. Its document is the file's.
+"""The kind `pdf`: text and metadata of a PDF. Its document id is the file's SHA-1.
 
 Source: seed 003, `pdf_meta`; seed 004, "Elasticsearch" mapping.
 """
@@ -35,10 +35,10 @@ from fonds.urls.parts import file_name
 
 TITLE_MAX_CHARS = 300
 RIGHTS = "rights"
-"""The statements about its use in `metadata`."""
+"""Key in `metadata` of the PDF's rights statements."""
 XFA = "XFA"
 INDEXED = frozenset(str(status) for status in PdfStatus if status.reason is None)
-"""The statuses of the PDFs that are in the index."""
+"""Statuses of the PDFs that are in the index."""
 RETRY_CLASSES = frozenset({StatusClass.LIMIT, StatusClass.TRANSIENT, StatusClass.INTERNAL})
 MEASURED_KEYS = frozenset(
     {
@@ -55,7 +55,7 @@ MEASURED_KEYS = frozenset(
         "word_count_whitespace",
     }
 )
-"""What the extractor found out and keeps in `metadata`, beside what the document says of itself."""
+"""Keys of `metadata` that the extractor measured; the others are the document's own claims."""
 COLUMNS = {
     "status": "text",
     "title": "text",
@@ -71,26 +71,31 @@ COLUMNS = {
 
 
 def is_placeholder(row: PdfMetaRow) -> bool:
-    """Whether what was read may be the sentence that forms in XFA show to readers that do not know XFA."""
+    """Return whether the text may be the placeholder that XFA forms show to readers without XFA
+    support.
+    """
     return (row.metadata or {}).get("form") == XFA
 
 
 def find_rows(records: Records, sha1hexes: Sequence[str]) -> dict[str, PdfMetaRow]:
-    """The rows documents are made of, by the document's id, which is the file's SHA-1."""
+    """Return the rows to build documents from, by document id, which is the file's SHA-1.
+
+    Files under embargo are absent.
+    """
     rows = records.get(PdfMetaRow, sha1hexes)
     hidden = find_active_embargoes(records, sha1hexes)
     return {row.sha1hex: row for row in rows if row.status in INDEXED and row.sha1hex not in hidden}
 
 
 def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """The document of a PDF; `blob` None means it has no text.
+    """Build the document of a PDF; `blob` is None if it has no text.
 
-    The language is the one chosen when the PDF was read, kept under `language` in `metadata`.
+    The language was detected on extraction and is stored under `language` in `metadata`.
     """
     text = decode_blob_text(blob)
-    said = row.metadata or {}
-    day, date_kind = _choose_date(row.pdf_created, said)
-    language = said.get("language")
+    metadata = row.metadata or {}
+    day, date_kind = _choose_date(row.pdf_created, metadata)
+    language = metadata.get("language")
     return IndexDocument(
         id=row.sha1hex,
         sha1hex=row.sha1hex,
@@ -99,7 +104,7 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
         canonical_domain=clean_text(origin.domain),
         publication_date=day,
         language=language if isinstance(language, str) else None,
-        article_title=_choose_title(said.get("title"), text, origin.url),
+        article_title=_choose_title(metadata.get("title"), text, origin.url),
         text_content=text,
         indexed_date=row.updated,
         collection=clean_text(origin.collection),
@@ -107,7 +112,7 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
         word_count=row.word_count,
         has_thumbnail=row.has_page0_thumbnail,
         authors=list_authors(row),
-        doi=parse_doi(said.get("doi")),
+        doi=parse_doi(metadata.get("doi")),
         status=row.status,
         date_kind=date_kind,
         captured=origin.captured,
@@ -115,20 +120,22 @@ def build_document(row: PdfMetaRow, blob: bytes | None, origin: DocumentOrigin) 
 
 
 def list_authors(row: PdfMetaRow) -> tuple[str, ...]:
-    """The names of a PDF's authors, cleaned, at most 100."""
-    said = row.metadata or {}
-    return parse_authors(said.get("authors") or said.get("author"))
+    """Return the names of a PDF's authors, cleaned, at most 100."""
+    metadata = row.metadata or {}
+    return parse_authors(metadata.get("authors") or metadata.get("author"))
 
 
 def build_rights_rows(row: PdfMetaRow) -> list[Row]:
-    """The row of what the PDF states about its use, if anything."""
+    """Return the row of the PDF's rights statements, if any."""
     return build_file_rights(row, parse_statements((row.metadata or {}).get(RIGHTS)))
 
 
 def _choose_date(
     created: datetime | None, text: Mapping[str, object]
 ) -> tuple[date | None, DateKind | None]:
-    """The day the file was made, else the day the paper says it appeared on; and which of them it is."""
+    """Return the creation date of the file, else the publication date of the paper, and which one
+    it is.
+    """
     if created:
         return created.astimezone(UTC).date(), DateKind.CREATED
     day = parse_first_day(text.get("published"))
@@ -136,7 +143,7 @@ def _choose_date(
 
 
 def _choose_title(info_title: object, text: str, url: str) -> str:
-    """The Info title, else the first line of text, else the file's name."""
+    """Return the Info title, else the first line of text, else the file's name."""
     title = clean_text(info_title).strip() if isinstance(info_title, str) else ""
     if not title:
         lines = (clean_text(line).strip() for line in text.splitlines())
@@ -147,24 +154,24 @@ def _choose_title(info_title: object, text: str, url: str) -> str:
 
 
 def _build_values(row: PdfMetaRow, document: IndexDocument | None) -> dict[str, object]:
-    said: dict[str, object] = {
+    values: dict[str, object] = {
         "status": row.status,
         "authors": list(list_authors(row)) or None,
         "page_count": row.page_count,
         "word_count": row.word_count,
         "extractor": row.extractor,
-        # With its names in order: PostgreSQL keeps none, and exports are to be compared.
+        # Sorted keys: PostgreSQL does not preserve their order, and exports must be comparable.
         "metadata": _encode_json(row.metadata) if row.metadata else None,
     }
     if document is not None:
         day = document.publication_date
-        said |= {
+        values |= {
             "title": document.article_title,
             "publication_date": day.isoformat() if day else None,
             "language": document.language,
             "canonical_domain": document.canonical_domain,
         }
-    return said
+    return values
 
 
 def _encode_json(value: Mapping[str, object]) -> str:
@@ -174,7 +181,7 @@ def _encode_json(value: Mapping[str, object]) -> str:
 def _build_facts(row: PdfMetaRow) -> list[Fact]:
     width, height = row.page0_width, row.page0_height
     paper = None if width is None or height is None else f"{width:g} × {height:g} points"
-    said = row.metadata or {}
+    metadata = row.metadata or {}
     return [
         Fact("extraction", row.status),
         Fact("what went wrong", row.error_msg, "nothing"),
@@ -184,10 +191,16 @@ def _build_facts(row: PdfMetaRow) -> list[Fact]:
         Fact("PDF version", row.pdf_version),
         Fact("permanent id", row.permanent_id, "none in the file"),
         Fact("created", row.pdf_created.isoformat() if row.pdf_created else None),
-        *iter_flat_facts({name: value for name, value in said.items() if name in MEASURED_KEYS}),
+        *iter_flat_facts(
+            {name: value for name, value in metadata.items() if name in MEASURED_KEYS}
+        ),
         Fact("extractor", row.extractor),
         *iter_flat_facts(
-            {name: value for name, value in said.items() if name not in {*MEASURED_KEYS, RIGHTS}},
+            {
+                name: value
+                for name, value in metadata.items()
+                if name not in {*MEASURED_KEYS, RIGHTS}
+            },
             is_claim=True,
         ),
     ]
@@ -206,7 +219,7 @@ READING = RereadPlan(
     retry_statuses=frozenset(str(one) for one in PdfStatus if one.status_class in RETRY_CLASSES),
     kept_statuses=INDEXED,
 )
-"""How PDFs are read again; kinds that are made of what `extract_pdf` writes come with it."""
+"""How PDFs are extracted again; includes the kinds made from what `extract_pdf` writes."""
 KIND = DerivativeKind(
     name="pdf",
     title="PDF",
@@ -230,38 +243,44 @@ KIND = DerivativeKind(
 )
 
 
-# What is already known of a PDF, asked before its bytes are fetched.
-
-
 STEP = "extract_pdf"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPdfs:
-    """Asks the records by SHA-1 and extractor; `clock` gives aware UTC."""
+    """Looks up the known result of a PDF, before its bytes are fetched.
+
+    `clock` returns aware UTC.
+    """
 
     records: Records
     extractor: str
     clock: Callable[[], datetime]
 
     def __call__(self, item: UnextractedPdf) -> Disposition | None:
-        """How a PDF ends that needs no reading: as it did before. None when it is to be read.
+        """Return the known ending of a PDF that needs no extraction, or None if it is to be
+        extracted.
 
-        Nothing is done twice: not what this extractor has read or found unreadable, nor what stopped it
-        and is not due to be tried again. Only what stands in the ledger as ended is known: what a killed
-        process had begun is done again, so that the books tell of all of it.
+        What this extractor has read or found unreadable is not repeated. What stopped the extractor
+        is not retried before it is due. Only endings in the ledger count: work that a killed
+        process had begun is done again, so that the ledger records all of it.
         """
         sha1hex = item.file.sha1
         rows = self.records.get(PdfMetaRow, [sha1hex])
         if not rows or not self._has_ended(sha1hex):
-            # Nothing stops a reader without leaving a row behind.
+            # An extractor that stops always leaves a row.
             return None
         known = _parse_status(rows[0].status)
-        same = rows[0].extractor == self.extractor
+        is_same_extractor = rows[0].extractor == self.extractor
         if known is PdfStatus.EMPTY_BLOB and item.file.size:
-            # A task led to no bytes; these are others.
+            # The file of an earlier task was empty; this one has bytes.
             return None
-        if same and known and _is_counted(rows[0].updated, item) and not _is_worth_trying(known):
+        if (
+            is_same_extractor
+            and known
+            and _is_counted(rows[0].updated, item)
+            and not _is_worth_trying(known)
+        ):
             return build_ending(known, rows[0].error_msg)
         for stop in self.records.get(CrashedPdfRow, [(sha1hex, self.extractor)]):
             known = _parse_status(stop.status)
@@ -272,9 +291,11 @@ class KnownPdfs:
         return None
 
     def _has_ended(self, sha1hex: str) -> bool:
-        """Whether any message about the file has ever ended at this step, in whatever pipeline: one that was
-        sent round again is open and has ended before."""
-        where = {"about": sha1hex, "step": STEP, "verdict": [str(one) for one in Verdict]}
+        """Return whether any message about the file has ended at this step, in any pipeline.
+
+        A message that was requeued is open, but has ended before.
+        """
+        where = {"about": sha1hex, "step": STEP, "verdict": [str(verdict) for verdict in Verdict]}
         return next(self.records.find(DispositionRow, where, count_max=1), None) is not None
 
 
@@ -282,14 +303,14 @@ def find_unavailable_pdfs(records: Records, sha1hexes: Sequence[str]) -> set[str
     """Return those of the SHA-1s whose tasks may have led to no PDF, so that there is no file."""
     if not sha1hexes:
         return set()
-    read = records.get(PdfMetaRow, sha1hexes)
-    asked = records.get(GrobidRow, sha1hexes)
-    found = {row.sha1hex for row in read if row.status in FILELESS_STATUSES}
-    return found | {row.sha1hex for row in asked if row.status in FILELESS_STATUSES}
+    pdf_rows = records.get(PdfMetaRow, sha1hexes)
+    grobid_rows = records.get(GrobidRow, sha1hexes)
+    missing = {row.sha1hex for row in pdf_rows if row.status in FILELESS_STATUSES}
+    return missing | {row.sha1hex for row in grobid_rows if row.status in FILELESS_STATUSES}
 
 
 def remember_nothing(item: UnextractedPdf) -> Disposition | None:
-    """The memory of those who keep none: everything is read."""
+    """Return None, so that every PDF is extracted. For callers without records."""
     return None
 
 

@@ -1,5 +1,10 @@
-"""The kind `sketch`: what is kept of a text, by which a story's versions and near-duplicates
-are known.
+"""The kind `sketch`: MinHash signature of a text, to find a story's versions and near-duplicates.
+
+No links are stored. Which texts are related follows from the rows, so the result does not depend on
+the order of arrival, on which process wrote them, or on processes that died.
+
+Limits: of a band shared by more than 1,000 texts, those with the smallest SHA-1 are examined. For
+one text at most 100 near-duplicates and 100 versions are returned, with their total counts.
 
 Source: `text/minhash.py` and `text/similarity.py`.
 """
@@ -27,38 +32,29 @@ from fonds.model.rows.row import DerivativeRow
 from fonds.ports import Blobs, Records
 from fonds.text.similarity import compute_bands, estimate_resemblance
 
-# What stands beside a text: the other versions of its story, and other stories that are nearly the same.
-#
-# No links are kept: which texts stand beside one another follows from the rows that are there, so that it is
-# the same whatever came first, whoever wrote it, and whoever died in between.
-#
-# Bound: of a band that more than 1,000 texts share those with the smallest SHA-1 are looked at; of one
-# text 100 near-duplicates and 100 versions are told at most, and how many there are.
-
-
 RESEMBLANCE_MIN = 0.6
-"""Texts that have so much in common are near-duplicates."""
+"""Minimum resemblance of near-duplicates."""
 
 BAND_MAX = 1_000
 RELATIVES_MAX = 100
 _ROW_BATCH = 20_000
 
 BuildBands = Callable[[TextSketchRow], Sequence[TextBandRow]]
-"""The bands a row promises."""
+"""Function that returns the bands a row promises."""
 
 
 def find_relatives(
     build_bands: BuildBands, records: Records, rows: Sequence[TextSketchRow]
 ) -> Mapping[str, FileRelations]:
-    """The versions of the stories these texts are of, and what is nearly the same, by SHA-1."""
-    beside = _find_versions(records, rows)
-    near = _find_near_duplicates(build_bands, records, rows)
+    """Return the versions and near-duplicates of these texts, by SHA-1."""
+    versions = _find_versions(records, rows)
+    near_duplicates = _find_near_duplicates(build_bands, records, rows)
     return {
         row.sha1hex: FileRelations(
-            versions=beside[row.sha1hex][0],
-            near_duplicates=near[row.sha1hex][:RELATIVES_MAX],
-            versions_total=beside[row.sha1hex][1],
-            near_duplicates_total=len(near[row.sha1hex]),
+            versions=versions[row.sha1hex][0],
+            near_duplicates=near_duplicates[row.sha1hex][:RELATIVES_MAX],
+            versions_total=versions[row.sha1hex][1],
+            near_duplicates_total=len(near_duplicates[row.sha1hex]),
         )
         for row in rows
     }
@@ -67,27 +63,37 @@ def find_relatives(
 def _find_versions(
     records: Records, rows: Sequence[TextSketchRow]
 ) -> dict[str, tuple[list[RelatedFile], int]]:
-    """Of each row the other versions of its story, oldest first, and how many there are. Of more than a
-    hundred those captured around it are told."""
-    mine = defaultdict(list)
+    """Return the other versions of each row's story, oldest first, and their number.
+
+    Of more than a hundred, those captured around the row are returned.
+    """
+    rows_by_story = defaultdict(list)
     for row in rows:
-        mine[row.story_id].append(row)
-    found: dict[str, tuple[list[RelatedFile], int]] = {}
+        rows_by_story[row.story_id].append(row)
+    result: dict[str, tuple[list[RelatedFile], int]] = {}
     order = ("story_id", "captured", "sha1hex")
-    stories = records.find(TextSketchRow, {"story_id": sorted(mine)}, order=order) if rows else ()
-    for story_id, versions in groupby(stories, key=lambda one: one.story_id):
-        around = _NeighbourWindow({row.sha1hex for row in mine[story_id]})
-        for one in versions:
-            around.add(one)
-        for row in mine[story_id]:
-            others = [one for one in around.get_window(row.sha1hex) if one.sha1hex != row.sha1hex]
-            told = [_build_related(row, one) for one in others]
-            found[row.sha1hex] = (told, around.count - 1)
-    return {row.sha1hex: found.get(row.sha1hex, ([], 0)) for row in rows}
+    stories = (
+        records.find(TextSketchRow, {"story_id": sorted(rows_by_story)}, order=order)
+        if rows
+        else ()
+    )
+    for story_id, versions in groupby(stories, key=lambda version: version.story_id):
+        window = _NeighbourWindow({row.sha1hex for row in rows_by_story[story_id]})
+        for version in versions:
+            window.add(version)
+        for row in rows_by_story[story_id]:
+            other_versions = [
+                version
+                for version in window.get_window(row.sha1hex)
+                if version.sha1hex != row.sha1hex
+            ]
+            related = [_build_related(row, version) for version in other_versions]
+            result[row.sha1hex] = (related, window.count - 1)
+    return {row.sha1hex: result.get(row.sha1hex, ([], 0)) for row in rows}
 
 
 class _NeighbourWindow:
-    """Of a stream of versions those before and behind some of them, fifty each way."""
+    """Collects, from a stream of versions, the fifty before and after each requested one."""
 
     def __init__(self, hashes: set[str]) -> None:
         self._wanted_hashes = hashes
@@ -97,7 +103,7 @@ class _NeighbourWindow:
         self.count = 0
 
     def add(self, row: TextSketchRow) -> None:
-        """The next version."""
+        """Add the next version."""
         self.count += 1
         for key in list(self._room):
             self._windows[key].append(row)
@@ -110,48 +116,53 @@ class _NeighbourWindow:
             self._room[row.sha1hex] = RELATIVES_MAX // 2
 
     def get_window(self, sha1hex: str) -> list[TextSketchRow]:
-        """Those around one of the wanted, itself among them."""
+        """Return the versions around a requested one, including itself."""
         return self._windows.get(sha1hex, [])
 
 
 def _find_near_duplicates(
     build_bands: BuildBands, records: Records, rows: Sequence[TextSketchRow]
 ) -> dict[str, list[RelatedFile]]:
-    """Of each row the texts of other stories that are nearly the same, the most alike first."""
-    asked = {row.sha1hex: {one.band for one in build_bands(row)} for row in rows}
-    sharing = _find_sharing(records, sorted(set().union(*asked.values())))
+    """Return the near-duplicates of each row in other stories, most similar first."""
+    bands = {row.sha1hex: {candidate.band for candidate in build_bands(row)} for row in rows}
+    sharing = _find_sharing(records, sorted(set().union(*bands.values())))
     candidates = {
-        key: {one for band in mine for one in sharing[band]} - {key} for key, mine in asked.items()
+        key: {candidate for band in row_bands for candidate in sharing[band]} - {key}
+        for key, row_bands in bands.items()
     }
     others = _load_sketches(records, sorted(set().union(*candidates.values())))
-    found = {}
+    result = {}
     for row in rows:
-        alike = (
+        related = (
             _build_related(row, others[key]) for key in candidates[row.sha1hex] if key in others
         )
-        told = [
-            one
-            for one in alike
-            if (one.resemblance or 0.0) >= RESEMBLANCE_MIN and one.story_id != row.story_id
+        near_duplicates = [
+            candidate
+            for candidate in related
+            if (candidate.resemblance or 0.0) >= RESEMBLANCE_MIN
+            and candidate.story_id != row.story_id
         ]
-        found[row.sha1hex] = sorted(told, key=lambda one: (-(one.resemblance or 0.0), one.sha1hex))
-    return found
+        result[row.sha1hex] = sorted(
+            near_duplicates,
+            key=lambda candidate: (-(candidate.resemblance or 0.0), candidate.sha1hex),
+        )
+    return result
 
 
 def _find_sharing(records: Records, keys: Sequence[int]) -> dict[int, list[str]]:
-    """The texts that have these bands, a thousand of each at most."""
+    """Return the texts that have each of these bands, at most a thousand per band."""
     sharing: dict[int, list[str]] = defaultdict(list)
-    read = 0
+    row_count = 0
     for row in records.find(TextBandRow, {"band": list(keys)}, count_max=_ROW_BATCH):
-        read += 1
+        row_count += 1
         if len(sharing[row.band]) < BAND_MAX:
             sharing[row.band].append(row.sha1hex)
-    if read < _ROW_BATCH:
+    if row_count < _ROW_BATCH:
         return sharing
-    # A band that very many share is not read to its end.
+    # A band shared by very many texts is not read to its end.
     for key in keys:
-        some = records.find(TextBandRow, {"band": key}, count_max=BAND_MAX)
-        sharing[key] = [row.sha1hex for row in some]
+        band_rows = records.find(TextBandRow, {"band": key}, count_max=BAND_MAX)
+        sharing[key] = [row.sha1hex for row in band_rows]
     return sharing
 
 
@@ -160,45 +171,51 @@ def _load_sketches(records: Records, keys: Sequence[str]) -> dict[str, TextSketc
 
 
 def _build_related(row: TextSketchRow, other: TextSketchRow) -> RelatedFile:
-    """How another text stands to this one."""
+    """Compare another text with this one."""
     both = bool(row.signature and other.signature)
-    same = row.text_sha256hex == other.text_sha256hex
+    is_same_text = row.text_sha256hex == other.text_sha256hex
     signed = (bytes.fromhex(row.signature), bytes.fromhex(other.signature))
     return RelatedFile(
         sha1hex=other.sha1hex,
         story_id=other.story_id,
         url=other.url,
         captured=other.captured,
-        same_text=same,
-        resemblance=1.0 if same else round(estimate_resemblance(*signed), 2) if both else None,
+        same_text=is_same_text,
+        resemblance=1.0
+        if is_same_text
+        else round(estimate_resemblance(*signed), 2)
+        if both
+        else None,
     )
 
 
 EXTRACTOR = "minhash/1"
 SUCCESS, TOO_SHORT, PLACEHOLDER = "success", "too-short", "placeholder"
 FILES = (PDF, JATS)
-"""The kinds whose texts are sketched beside those of stories; each file stands for itself."""
+"""Kinds whose texts are sketched in addition to stories. Each file is its own story."""
 
 
 def build_page_sketch(row: StoryMetaRow, text: str) -> TextSketchRow:
-    """What is kept of the text of a page."""
+    """Compute the sketch of a page's text."""
     return _build_sketch(row.sha1hex, row.story_id, row.captured, row.updated, row.url, text)
 
 
 def build_file_sketch(row: DerivativeRow, captured: str, url: str, text: str) -> TextSketchRow:
-    """What is kept of the text of a PDF or an article, "" where it has none. `captured` and `url` are those
-    of its capture, the time in 14 digits."""
+    """Compute the sketch of the text of a PDF or an article; the text is '' if it has none.
+
+    `captured` (14 digits) and `url` are those of its primary capture.
+    """
     key = row.sha1hex
-    made = _build_sketch(key, key, captured, row.updated, clean_text(url), text)
+    sketch = _build_sketch(key, key, captured, row.updated, clean_text(url), text)
     if isinstance(row, PdfMetaRow) and is_placeholder(row):
-        return replace(made, status=PLACEHOLDER, signature="")
-    return made
+        return replace(sketch, status=PLACEHOLDER, signature="")
+    return sketch
 
 
 def _build_sketch(
     sha1hex: str, id_: str, captured: str, updated: datetime, url: str, text: str
 ) -> TextSketchRow:
-    # Most commands know this kind and make none of it; numpy takes a tenth of a second.
+    # Imported here because most commands compute no sketch, and numpy takes 0.1 s to import.
     from fonds.text.minhash import compute_signature
 
     signed = compute_signature(text)
@@ -216,12 +233,12 @@ def _build_sketch(
 
 
 def load_text_hashes(records: Records, sha1hexes: Sequence[str]) -> dict[str, str]:
-    """SHA-256 in hex of the texts of these files, by SHA-1; absent where no text is kept."""
+    """Return the SHA-256 in hex of the texts of these files, by SHA-1; absent if no text is stored."""
     return {row.sha1hex: row.text_sha256hex for row in records.get(TextSketchRow, sha1hexes)}
 
 
 def build_bands(row: TextSketchRow) -> list[TextBandRow]:
-    """The bands a row promises."""
+    """Return the bands a row promises."""
     keys = compute_bands(bytes.fromhex(row.signature)) if row.signature else []
     return [TextBandRow(band, row.sha1hex) for band in sorted(set(keys))]
 
@@ -229,57 +246,72 @@ def build_bands(row: TextSketchRow) -> list[TextBandRow]:
 def write_sketches(
     records: Records, rows: Sequence[TextSketchRow], companion_rows: Sequence[Row]
 ) -> None:
-    """Keep these rows with their bands and fixity, and what is given beside them, in one transaction.
+    """Write these rows with their bands and fixity, and `companion_rows`, in one transaction.
 
-    Bands that earlier texts of the same files had are taken away before: what is there of a file is never
-    of two texts.
+    Outdated bands of the same files are deleted first: a file never has bands of two texts.
     """
-    wanted = [band for row in rows for band in build_bands(row)]
-    before = records.get(TextSketchRow, [row.sha1hex for row in rows])
-    there = {(one.band, one.sha1hex) for row in before for one in build_bands(row)}
-    stale = there - {(one.band, one.sha1hex) for one in wanted}
+    bands = [band for row in rows for band in build_bands(row)]
+    old_rows = records.get(TextSketchRow, [row.sha1hex for row in rows])
+    old_bands = {
+        (band_row.band, band_row.sha1hex) for row in old_rows for band_row in build_bands(row)
+    }
+    stale = old_bands - {(band_row.band, band_row.sha1hex) for band_row in bands}
     if stale:
         records.delete(TextBandRow, sorted(stale))
-    records.put([*companion_rows, *rows, *map(build_row_fixity, rows), *wanted])
+    records.put([*companion_rows, *rows, *map(build_row_fixity, rows), *bands])
 
 
 def rebuild_sketches(records: Records, blobs: Blobs, sha1hexes: Sequence[str]) -> int:
-    """Make what is missing or made otherwise, of texts that are there; how many were made."""
-    known = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
-    promised = [band for row in known.values() for band in build_bands(row)]
-    keys = [(one.band, one.sha1hex) for one in promised]
-    there = {(one.band, one.sha1hex) for one in records.get(TextBandRow, keys)} if keys else set()
-    lacking = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in there}
-    whole = {key for key, row in known.items() if row.extractor == EXTRACTOR and key not in lacking}
-    left = [key for key in sha1hexes if key not in whole]
-    made = [
+    """Rebuild missing or outdated sketches from stored texts; return the number rebuilt."""
+    stored_rows = {row.sha1hex: row for row in records.get(TextSketchRow, sha1hexes)}
+    promised = [band for row in stored_rows.values() for band in build_bands(row)]
+    keys = [(band_row.band, band_row.sha1hex) for band_row in promised]
+    stored = (
+        {(band_row.band, band_row.sha1hex) for band_row in records.get(TextBandRow, keys)}
+        if keys
+        else set()
+    )
+    incomplete = {sha1hex for band, sha1hex in keys if (band, sha1hex) not in stored}
+    complete = {
+        key
+        for key, row in stored_rows.items()
+        if row.extractor == EXTRACTOR and key not in incomplete
+    }
+    remaining = [key for key in sha1hexes if key not in complete]
+    sketches = [
         build_page_sketch(row, decode_blob_text(blob))
-        for row in records.get(StoryMetaRow, left)
+        for row in records.get(StoryMetaRow, remaining)
         if (blob := blobs.get(build_text_blob_key(row.sha1hex))) is not None
     ]
-    made += _iter_file_sketches(records, blobs, left)
-    if made:
-        write_sketches(records, made, ())
-    return len(made)
+    sketches += _iter_file_sketches(records, blobs, remaining)
+    if sketches:
+        write_sketches(records, sketches, ())
+    return len(sketches)
 
 
 def _iter_file_sketches(
     records: Records, blobs: Blobs, sha1hexes: Sequence[str]
 ) -> Iterator[TextSketchRow]:
-    """The sketches of those that are PDFs or articles, but for those whose text is gone."""
-    came = find_owners(records, sha1hexes)
+    """Yield the sketches of the PDFs and articles among the files, except those whose text is
+    missing.
+    """
+    owners = find_owners(records, sha1hexes)
     for kind in FILES:
         for row in records.get(kind.row, sha1hexes):
-            key, owner = row.sha1hex, came.get(row.sha1hex)
+            key, owner = row.sha1hex, owners.get(row.sha1hex)
             blob = blobs.get(build_text_blob_key(key)) if kind.list_blobs(row) else b""
             if blob is not None and owner is not None:
                 yield build_file_sketch(row, owner.seen or "", owner.url, decode_blob_text(blob))
 
 
 def _describe_change(row: TextSketchRow, relatives: FileRelations) -> str:
-    """How a version differs from the one captured before it: `first`, `same-text` or `changed-text`."""
-    place = (row.captured, row.sha1hex)
-    earlier = [one for one in relatives.versions if (one.captured, one.sha1hex) < place]
+    """Return how a version differs from the previous capture: `first`, `same-text` or
+    `changed-text`.
+    """
+    position = (row.captured, row.sha1hex)
+    earlier = [
+        version for version in relatives.versions if (version.captured, version.sha1hex) < position
+    ]
     if not earlier:
         return "first"
     return "same-text" if earlier[-1].same_text else "changed-text"
@@ -295,7 +327,7 @@ def _build_related_values(row: TextSketchRow, relatives: FileRelations) -> dict[
         "text_sha256hex": row.text_sha256hex,
         "versions": relatives.versions_total + 1 if of_story else None,
         "version_change": _describe_change(row, relatives) if of_story else None,
-        "near_duplicates": [one.sha1hex for one in relatives.near_duplicates] or None,
+        "near_duplicates": [related.sha1hex for related in relatives.near_duplicates] or None,
         "near_duplicate_count": relatives.near_duplicates_total,
     }
 

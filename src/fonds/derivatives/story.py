@@ -1,5 +1,8 @@
-"""The kind `story`: text and metadata of a news page. Its document is the story's: of several versions, the
-pages of one address with different bytes, it is made of the one captured last.
+"""The kind `story`: text and metadata of a news page. A story has one document for all its
+versions.
+
+Versions are the pages of one URL with different bytes. The document is built from the one captured
+last.
 
 Source: seed 004, "Elasticsearch" mapping.
 """
@@ -31,7 +34,7 @@ from fonds.queues.messages.envelope import build_story
 from fonds.rights.file_rights import build_file_rights
 
 CLAIMED_PARTS = ("http_metadata", "rss_entry")
-"""The sub-objects that are what the server and the feed say, not what was found in the page."""
+"""Sub-objects with what the server and the feed state, not found in the page."""
 COLUMNS = {
     "status": "text",
     "url": "text",
@@ -48,7 +51,9 @@ COLUMNS = {
 
 
 def parse_story(row: StoryMetaRow) -> Story:
-    """Return the typed story of a row. Fields of a wrong type are None; unknown ones are kept aside."""
+    """Return the typed story of a row. Fields of a wrong type are None; unknown fields are
+    preserved.
+    """
     return build_story(row.story)
 
 
@@ -58,7 +63,10 @@ def list_authors(row: StoryMetaRow) -> tuple[str, ...]:
 
 
 def build_document(row: StoryMetaRow, blob: bytes | None, origin: DocumentOrigin) -> IndexDocument:
-    """The document of a page but for its earlier versions; all but text and collection stands in its row."""
+    """Build the document of a page without its earlier versions.
+
+    All but text and collection comes from its row.
+    """
     story = parse_story(row)
     return IndexDocument(
         id=row.story_id,
@@ -89,10 +97,10 @@ def _parse_day(text: str | None) -> date | None:
 
 
 def _get_parsed_at(story: Story) -> datetime | None:
-    """Return when the page was parsed, None when its story does not say so.
+    """Return when the page was parsed; None if its story does not say.
 
-    A time without a zone is in UTC: Media Cloud's archives have none, and some of early 2024 have the day
-    alone.
+    A time without a zone is UTC: Media Cloud's archives have none, and some of early 2024 have only
+    the date.
     """
     try:
         moment = datetime.fromisoformat(story.content_metadata.parsed_date or "")
@@ -102,7 +110,7 @@ def _get_parsed_at(story: Story) -> datetime | None:
 
 
 def _build_values(row: StoryMetaRow, document: IndexDocument | None) -> dict[str, object]:
-    """All from the row: of several versions the index has one."""
+    """Use the row only: the index has one version of several."""
     return {
         "status": row.status,
         "url": row.url,
@@ -140,7 +148,7 @@ def _build_facts(row: StoryMetaRow) -> list[Fact]:
 
 
 def build_rights_rows(row: StoryMetaRow) -> list[Row]:
-    """The row of what the page states about its use, if anything."""
+    """Return the row of the page's rights statements, if any."""
     return build_file_rights(row, parse_story(row).page_metadata.rights)
 
 
@@ -155,7 +163,7 @@ READING = RereadPlan(
     extractor=lambda names: names.page,
     other_statuses=("restore_story",),
 )
-"""How pages are read again; kinds that are made of what `parse_story` writes come with it."""
+"""How pages are parsed again; includes the kinds made from what `parse_story` writes."""
 INDEXED = IndexedKind(
     row_filter={},
     get_id=lambda row: row.story_id,

@@ -1,4 +1,4 @@
-"""The kind `thumbnail`: a picture of a PDF's first page. That it is there stands in the row of the PDF."""
+"""The kind `thumbnail`: a picture of a PDF's first page. The PDF's row records that it exists."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ def _list_blobs(row: PdfMetaRow) -> list[str]:
 
 
 def _is_written(row: PdfMetaRow | None, tag: str) -> bool:
-    """Whoever of two steps is later notes it: without a row the text has not come. Further forms, which
-    have a tag, are not noted."""
+    """Return whether the thumbnail is recorded, or need not be.
+
+    The later of two steps records it: without a row the text has not been written yet. Thumbnails
+    of further formats have a tag and are not recorded.
+    """
     return row is None or row.has_page0_thumbnail or bool(tag)
 
 

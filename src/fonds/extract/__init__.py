@@ -1,1 +1,3 @@
-"""Bytes to knowledge: type, PDF text and thumbnail, article, language, date; pure functions."""
+"""Extraction from bytes: file type, PDF text and thumbnail, article, language, date. Pure
+functions.
+"""

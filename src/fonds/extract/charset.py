@@ -1,8 +1,8 @@
-"""Bytes of a page to text, whatever its server, its author or nobody said about the charset.
+"""Decode the bytes of a page, with a declared charset or without one.
 
-Source: WHATWG Encoding, section 4.2 (names and labels); WHATWG HTML, 13.2.3 (determining the character
-encoding, prescan); XML 1.0, appendix F.
-Bound: each of some 20 charsets is tried on a sample; whole bodies are decoded four times at most.
+Source: WHATWG Encoding, section 4.2 (names and labels); WHATWG HTML, 13.2.3 (determining the
+character encoding, prescan); XML 1.0, appendix F. Each of some 20 charsets is tried on a sample.
+Whole bodies are decoded at most four times.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from webencodings.labels import LABELS as WEB_LABELS
 
 from fonds.extract.mojibake import CANDIDATES, LANGUAGES, SURE, guess_languages, score_reading
 
-# The charset labels of the web, and the codec that reads each charset.
+# Charset labels of the web: WHATWG Encoding, section 4.2, from webencodings.
 #
-# Source: WHATWG Encoding, section 4.2, as webencodings has it. The encodings the standard refuses
-# (`replacement`) are read here: an archive has them, and no script of theirs is ever run.
+# Encodings the standard refuses (`replacement`) are decoded here: archives contain them, and no
+# script of such pages is ever run.
 
 
 _SINGLE_BYTE = {
@@ -47,7 +47,7 @@ _PYTHON_CODECS = {
     "hz-gb-2312": "hz",
 }
 CODECS = _SINGLE_BYTE | _PYTHON_CODECS
-"""The codec of the standard library for each charset; of two that differ little, the larger one."""
+"""Python codec of each charset; for two similar charsets, the codec of the larger one."""
 
 _READ_AS = {
     "iso-8859-8-i": "iso-8859-8",
@@ -58,7 +58,7 @@ _READ_AS = {
     "hz-gb-2312": "hz-gb-2312",
     "x-user-defined": "windows-1252",
 }
-"""Labels that mean something to us that they do not mean to a browser."""
+"""Labels that Fonds reads differently from browsers."""
 
 _EXTRA_LABELS = {
     "latin9": "iso-8859-15",
@@ -80,31 +80,32 @@ _EXTRA_LABELS = {
     "uhc": "euc-kr",
     "hz": "hz-gb-2312",
 }
-"""Labels no standard has, and that mean one charset only."""
+"""Labels in no standard that are unambiguous."""
 
 LABELS = {
     label: charset
     for label, charset in (WEB_LABELS | _READ_AS | _EXTRA_LABELS).items()
     if charset in CODECS
 }
-"""The charset meant by each label, both in lower case."""
+"""Charset of each label, both in lower case."""
 
 DOUBLE_BYTE = frozenset({"gbk", "gb18030", "big5", "euc-jp", "euc-kr", "shift_jis"})
-"""Charsets whose characters outside ASCII take two bytes or more, without escapes."""
+"""Charsets whose non-ASCII characters take two or more bytes, without escapes."""
 
 
 PRESCAN_BYTES = 16384
-"""How far a declaration is looked for; pages in the field hold it well behind the standard's 1,024."""
+"""Bytes searched for a declaration; real pages often have it after the standard's 1,024 bytes."""
 
 FOREIGN_MIN = 12
-"""With fewer characters outside ASCII no language is told, and a declaration is believed."""
+"""Minimum non-ASCII characters for identifying a language. With fewer, a declaration is trusted."""
 
 BELIEVED = 0.35
-"""A declared reading with at least this score is believed; another must be sure to take its place."""
+"""Minimum score for trusting a declared charset. Only a sure reading replaces one below it."""
 
 SAMPLE_BYTES = 4096
 _GUESS_BYTES = 16384
-# The ISO code pages have control characters where windows has letters; in text those are damage too.
+# ISO code pages have control characters where Windows ones have letters; in text these are damage
+# too.
 _DAMAGE = ("\ufffd", *(chr(code) for code in range(0x80, 0xA0) if code != 0x85))
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
@@ -121,9 +122,9 @@ _TAGS = re.compile(rb"<(?:script|style)\b[^<]*|<[^<>]{0,2000}>", re.IGNORECASE)
 
 
 def normalize_charset(label: str | None) -> str | None:
-    """The standard's name for a charset label, in lower case; None for an unknown one.
+    """Return the standard's name of a charset label, in lower case; None for an unknown label.
 
-    `latin1` is `windows-1252`, `gb2312` is `gbk`, as browsers read them.
+    `latin1` is `windows-1252` and `gb2312` is `gbk`, as in browsers.
     """
     if label is None:
         return None
@@ -135,9 +136,9 @@ def normalize_charset(label: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DecodedPage:
-    """A page's text, the charset it was read with, and in words what spoke for that.
+    """Text of a page, its charset, and a sentence on the evidence.
 
-    The text is without byte order mark, NUL and lone surrogates.
+    The text has no byte order mark, NUL or lone surrogates.
     """
 
     text: str
@@ -146,18 +147,19 @@ class DecodedPage:
 
 
 def decode_page(body: bytes, http_charset: str | None) -> tuple[str, str]:
-    """The text of a page and the name of the charset it was read with, as `decode` has them."""
+    """Return the text and the charset of a page, as `decode` does."""
     decoded = decode(body, http_charset)
     return decoded.text, decoded.charset
 
 
 def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage:
-    """The text of a page. Never raises.
+    """Decode a page. Never raises.
 
-    Asked in turn: byte order mark, `http_charset` (of the Content-Type header, None when the server sent
-    none), the page's own declaration, UTF-8, the language of the readings, windows-1252. A declaration the
-    bytes contradict is passed over; so is one that gives text in no language where another charset does.
-    `host` is the server's name, "" when unknown: its top-level domain counts for a little.
+    The charset is determined, in order, by: byte order mark; `http_charset` (Content-Type header,
+    None if the server sent none); the page's own declaration; UTF-8; the language of candidate
+    readings; windows-1252. A declaration is ignored if the bytes contradict it, or if it yields
+    text in no language while another charset does. `host` is the server's name ('' if unknown); its
+    top-level domain has a small weight.
     """
     for mark, charset in _MARKS:
         if body.startswith(mark):
@@ -166,17 +168,21 @@ def decode(body: bytes, http_charset: str | None, host: str = "") -> DecodedPage
             )
     if utf16 := _detect_utf16(body):
         return DecodedPage(_clean(_decode(body, utf16)), utf16, "zeros of UTF-16")
-    said = {"http": normalize_charset(http_charset), "page": find_declared_charset(body)}
-    reading = _decode_declared(body, [charset for charset in said.values() if charset])
-    evidence = ", ".join(f"{who}: {charset or 'nothing'}" for who, charset in said.items())
+    declared = {"http": normalize_charset(http_charset), "page": find_declared_charset(body)}
+    reading = _decode_declared(body, [charset for charset in declared.values() if charset])
+    evidence = ", ".join(
+        f"{source}: {charset or 'nothing'}" for source, charset in declared.items()
+    )
     if reading is None or (reading.charset in LANGUAGES and reading.foreign):
-        reading, why = _decode_by_language(body, reading, host)
-        evidence = f"{evidence}; {why}"
+        reading, language_evidence = _decode_by_language(body, reading, host)
+        evidence = f"{evidence}; {language_evidence}"
     return DecodedPage(_clean(reading.text), reading.charset, evidence)
 
 
 def find_declared_charset(body: bytes) -> str | None:
-    """What the page's XML declaration or `<meta>` says; UTF-16 there means UTF-8, as the standard has it."""
+    """Return the charset in the page's XML declaration or `<meta>`. UTF-16 means UTF-8, as in the
+    standard.
+    """
     head = body[:PRESCAN_BYTES]
     if xml := _XML_ENCODING.match(head):
         charset = normalize_charset(xml[1].decode("ascii", "replace"))
@@ -189,8 +195,8 @@ def find_declared_charset(body: bytes) -> str | None:
         }
         label = attributes.get(b"charset")
         if label is None and b"content" in attributes and b"http-equiv" in attributes:
-            found = _CONTENT_CHARSET.search(attributes[b"content"])
-            label = found[1] if found else None
+            match = _CONTENT_CHARSET.search(attributes[b"content"])
+            label = match[1] if match else None
         charset = normalize_charset(label.decode("ascii", "replace")) if label else None
         if charset:
             return _replace_utf16(charset)
@@ -204,9 +210,10 @@ def _replace_utf16(charset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _CharsetReading:
-    """A text as one charset reads it.
+    """Text decoded with one charset.
 
-    `foreign` tells about how many characters outside ASCII were read well, `damaged` how many were not.
+    `foreign` is the approximate number of non-ASCII characters decoded well, `damaged` the number
+    of others.
     """
 
     text: str
@@ -216,7 +223,7 @@ class _CharsetReading:
 
     @property
     def is_plausible(self) -> bool:
-        """A page cut short or with a foreign snippet is still in its charset; one damage in ten is not."""
+        """Whether damage is at most a tenth. Truncated pages and foreign snippets cause less."""
         return self.damaged * 10 <= self.foreign
 
 
@@ -241,7 +248,9 @@ def _decode(body: bytes, charset: str) -> str:
 
 
 def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None:
-    """The first declared charset that fits, or UTF-8 where a declared one reads UTF-8 as mojibake."""
+    """Decode with the first declared charset that fits, or with UTF-8 if the declared one yields
+    mojibake.
+    """
     if not declared:
         return None
     utf8 = None if body.isascii() else _read(body, "utf-8")
@@ -255,9 +264,10 @@ def _decode_declared(body: bytes, declared: list[str]) -> _CharsetReading | None
 
 
 def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
-    """Whether bytes that are UTF-8 were declared otherwise.
+    """Return whether UTF-8 bytes were declared as another charset.
 
-    Bytes of a single-byte charset are hardly ever UTF-8 by accident; a few double-byte characters may be.
+    Bytes in a single-byte charset are almost never valid UTF-8; a few double-byte characters may
+    be.
     """
     if CODECS[reading.charset].startswith("utf_16"):
         return True
@@ -269,7 +279,11 @@ def _is_mojibake(reading: _CharsetReading, utf8: _CharsetReading) -> bool:
 def _decode_by_language(
     body: bytes, declared: _CharsetReading | None, host: str
 ) -> tuple[_CharsetReading, str]:
-    """The declared reading unless it is in no language and another is; without one UTF-8 and the best."""
+    """Choose a reading by language, and describe the evidence.
+
+    A declared charset stays unless its text is in no language and another's is. Without one, UTF-8
+    comes first, then the best candidate.
+    """
     if declared is None:
         if b"\x1b$B" in body or b"\x1b$@" in body:
             japanese = _read(body, "iso-2022-jp")
@@ -280,33 +294,33 @@ def _decode_by_language(
             return utf8, "valid as UTF-8"
     sample = _sample_non_ascii(body)[:SAMPLE_BYTES]
     hints = guess_languages(_find_page_language(body), host)
-    first = declared or _read(body, "windows-1252")
-    verdict = score_reading(_decode(sample, first.charset), first.charset, hints)
-    told = f"as {first.charset} {verdict.language or 'no language'} {verdict.score:.2f}"
-    enough = FOREIGN_MIN if declared else FOREIGN_MIN // 2
-    if verdict.score >= (BELIEVED if declared else SURE) or first.foreign < enough:
-        return first, told
-    others = [
+    baseline = declared or _read(body, "windows-1252")
+    verdict = score_reading(_decode(sample, baseline.charset), baseline.charset, hints)
+    evidence = f"as {baseline.charset} {verdict.language or 'no language'} {verdict.score:.2f}"
+    foreign_min = FOREIGN_MIN if declared else FOREIGN_MIN // 2
+    if verdict.score >= (BELIEVED if declared else SURE) or baseline.foreign < foreign_min:
+        return baseline, evidence
+    candidates = [
         (score_reading(_decode(sample, charset), charset, hints), charset)
         for charset in CANDIDATES
-        if charset != first.charset
+        if charset != baseline.charset
     ]
-    best, charset = max(others, key=lambda one: one[0].score)
+    best, charset = max(candidates, key=lambda candidate: candidate[0].score)
     reading = _read(body, charset)
     if best.score >= SURE and best.score > verdict.score and reading.is_plausible:
-        return reading, f"{told}, as {charset} {best.language} {best.score:.2f}"
+        return reading, f"{evidence}, as {charset} {best.language} {best.score:.2f}"
     if declared is None and (guess := _guess_charset(sample, body)):
-        return guess, f"{told}, guessed"
-    return first, told
+        return guess, f"{evidence}, guessed"
+    return baseline, evidence
 
 
 def _find_page_language(body: bytes) -> str | None:
-    found = _LANG.search(body[:PRESCAN_BYTES])
-    return found[1].decode("ascii", "replace") if found else None
+    match = _LANG.search(body[:PRESCAN_BYTES])
+    return match[1].decode("ascii", "replace") if match else None
 
 
 def _detect_utf16(body: bytes) -> str | None:
-    """UTF-16 without a mark, by the zeros beside its ASCII; text of any other charset has none."""
+    """Detect UTF-16 without a mark by the zero bytes next to ASCII; other charsets have none."""
     if b"\x00" not in body[:64]:
         return None
     zeros_even, zeros_odd = body[0:512:2].count(0), body[1:512:2].count(0)
@@ -319,12 +333,12 @@ def _detect_utf16(body: bytes) -> str | None:
 
 
 def _guess_charset(sample: bytes, body: bytes) -> _CharsetReading | None:
-    """The charset that makes words of what is not ASCII; None when the guess does not fit."""
+    """Guess the charset with charset_normalizer; None if the guess does not fit."""
     matches = from_bytes(sample, cp_isolation=_GUESSABLE, enable_fallback=False)
     best = matches.best()
     if best is None:
         return None
-    # The neighbours of windows-1252 read its text as well as it does itself, and are far rarer.
+    # Charsets similar to windows-1252 decode its text equally well, but are far rarer.
     usual = any(
         "cp1252" in (match.encoding, *match.could_be_from_charset)
         and match.coherence >= best.coherence - 0.05
@@ -347,12 +361,12 @@ _GUESSABLE = [
 
 
 def _sample_non_ascii(body: bytes) -> bytes:
-    """The lines of the page's text, without its markup, that hold anything but ASCII."""
+    """Return the lines of the page's text, without markup, that have non-ASCII characters."""
     text = _TAGS.sub(b"\n", body[: 64 * _GUESS_BYTES])
     sample = b"\n".join(line.strip() for line in text.split(b"\n") if not line.isascii())
     return sample[:_GUESS_BYTES]
 
 
 def _clean(text: str) -> str:
-    # Decoders never yield lone surrogates, so only what the bytes may hold is left to remove.
+    # Decoders never yield lone surrogates, so only NUL and the mark remain to be removed.
     return text.removeprefix("\ufeff").replace("\x00", "")

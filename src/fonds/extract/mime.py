@@ -1,8 +1,8 @@
-"""What bytes are, told from their beginning: the MIME type, and a sentence about it.
+"""File types: detect the MIME type of bytes by their beginning, with a short description.
 
 Source: WHATWG MIME Sniffing, sections 5 (supplied type), 6 (pattern tables) and 7 (unknown type);
 ISO 32000-1, 7.5.2 and Annex H (junk before `%PDF-`); Adobe TN 5001 (PostScript).
-Bound: the first 64 KiB are looked at, by expressions that never go back over more than a tag.
+Only the first 64 KiB are examined, by expressions that never backtrack over more than a tag.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from fonds.model.file import FileMeta
 
-# The first bytes by which binary formats are known, as data.
+# Signatures of binary formats.
 #
-# Source: WHATWG MIME Sniffing, section 6, and the formats' own registrations with IANA.
+# Source: WHATWG MIME Sniffing, section 6, and the formats' own IANA registrations.
 
 
 SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
@@ -76,7 +76,7 @@ SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"MZ", "application/x-dosexec", "DOS or Windows executable"),
     (0, b"filedesc:", "application/x-arc", "ARC archive"),
 )
-"""Offset, bytes, MIME type, words; the first that fits counts."""
+"""Offset, bytes, MIME type, description; the first match counts."""
 
 ZIP_KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"mimetypeapplication/epub+zip", "application/epub+zip", "EPUB document"),
@@ -101,14 +101,14 @@ ZIP_KINDS: tuple[tuple[bytes, str, str], ...] = (
         "Microsoft PowerPoint 2007+ presentation",
     ),
 )
-"""What stands near the beginning of a ZIP (a member's name), MIME type, words."""
+"""Name near the beginning of a ZIP, MIME type, description."""
 
 
 HEAD_BYTES = 65536
-"""How much of a body is looked at, at most."""
+"""Maximum bytes examined."""
 
 PDF_JUNK_BYTES = 1024
-"""Where the `%PDF-` of a PDF may begin at the latest."""
+"""Latest offset at which the `%PDF-` of a PDF may begin."""
 
 HTML_MIMES = frozenset({"text/html", "application/xhtml+xml"})
 FEED_MIMES = frozenset(
@@ -119,14 +119,17 @@ FEED_MIMES = frozenset(
         "application/feed+json",
     }
 )
-"""Feeds and sitemaps by their bytes. Sitemaps have no registered type; this one is ours."""
+"""Types of feeds and sitemaps. Sitemaps have no registered type; this one is Fonds's own."""
 
 OCTETS, PLAIN, XML = "application/octet-stream", "text/plain", "text/xml"
 
 
 @dataclass(frozen=True, slots=True)
 class SniffedType:
-    """`mime` weighs bytes and declaration, `magic_mime` knows the bytes alone, `magic` says it in words."""
+    """Detected type.
+
+    `mime` considers bytes and declaration, `magic_mime` the bytes only. `magic` is a description.
+    """
 
     mime: str
     magic: str
@@ -168,9 +171,10 @@ _TYPE = re.compile(rf"{_NAME}/{_NAME}")
 
 
 def normalize_mime(declared: str | None) -> str | None:
-    """The type in lower case without parameters, odd spellings mended; None when it says nothing.
+    """Return the type in lower case without parameters, with odd spellings fixed; None if it means
+    nothing.
 
-    `('application/pdf'`, `.pdf`, `image/pdf` and `Application/PDF;x=y` all are `application/pdf`.
+    `('application/pdf'`, `.pdf`, `image/pdf` and `Application/PDF;x=y` are all `application/pdf`.
     """
     if declared is None:
         return None
@@ -225,10 +229,10 @@ _BINARY = bytes({*range(0x20)} - {*b"\t\n\f\r\x1b"})
 
 
 def sniff(head: bytes, declared: str | None) -> SniffedType:
-    """What a body is, by its first bytes and the type somebody declared. Never raises.
+    """Detect the type of a body by its first bytes and its declared type. Never raises.
 
-    Bytes that say something definite win. A declaration decides where they leave it open: text shown as
-    a page, a format without signature, what a ZIP is used for.
+    Definite bytes win. The declaration decides where bytes are ambiguous: text shown as a page,
+    formats without a signature, formats inside a ZIP.
     """
     head = head[:HEAD_BYTES]
     magic_mime, magic = _detect_by_bytes(head)
@@ -259,7 +263,7 @@ def _weigh(head: bytes, magic_mime: str, declared: str | None) -> str:
 
 
 def looks_like_damaged_pdf(head: bytes) -> bool:
-    """Whether bytes without a `%PDF` header hold the objects of one."""
+    """Return whether bytes without a `%PDF` header contain PDF objects."""
     return (
         bool(_PDF_OBJECT.search(head) and _PDF_TRACES.search(head))
         or len(_PDF_TRACES.findall(head[:HEAD_BYTES])) > 1
@@ -267,18 +271,18 @@ def looks_like_damaged_pdf(head: bytes) -> bool:
 
 
 def _detect_by_bytes(head: bytes) -> tuple[str, str]:
-    """MIME type and words by the bytes alone."""
+    """Return MIME type and description by the bytes only."""
     if not head:
         return OCTETS, "empty"
     text = _decode_text(head)
-    found = _detect_pdf(head, text) or _detect_binary(head, is_text=text is not None)
-    if found is None and text is not None:
-        found = _detect_markup(text) or _detect_plain_text(text)
-    return found or (OCTETS, "binary data")
+    detected = _detect_pdf(head, text) or _detect_binary(head, is_text=text is not None)
+    if detected is None and text is not None:
+        detected = _detect_markup(text) or _detect_plain_text(text)
+    return detected or (OCTETS, "binary data")
 
 
 def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
-    """A PDF or PostScript by its header, with junk before it when objects follow."""
+    """Detect a PDF or PostScript by its header. Junk may precede it if PDF objects follow."""
     bare = head.removeprefix(b"\xef\xbb\xbf")
     if at_start := _PDF_AT_START.match(bare):
         return "application/pdf", _describe_pdf(at_start[1], 0)
@@ -290,13 +294,13 @@ def _detect_pdf(head: bytes, text: bytes | None) -> tuple[str, str] | None:
         return "application/postscript", "PostScript document"
     later = _PDF_LATER.search(head, 0, PDF_JUNK_BYTES + len(b"%PDF-1.7"))
     if later is None or later.start() > PDF_JUNK_BYTES:
-        # Readers open what begins with an object of a PDF, its header being lost.
+        # Readers open files that begin with a PDF object, since only the header is lost.
         if _PDF_WITHOUT_HEADER.match(bare) and len(_PDF_TRACES.findall(bare)) > 1:
             return "application/pdf", "PDF document without a header"
         return None
     if not _PDF_TRACES.search(head, later.end()):
         return None
-    # A page that quotes a PDF has its header somewhere in a line; junk ends before it with a line.
+    # In a page that quotes a PDF the header is within a line; junk ends with a line end before it.
     is_page = text is not None and _detect_markup(text) is not None
     if is_page and head[later.start() - 1 : later.start()] not in (b"\n", b"\r", b">"):
         return None
@@ -309,7 +313,9 @@ def _describe_pdf(version: bytes | None, junk_bytes: int) -> str:
 
 
 def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
-    """A format by its signature; one made of letters only counts where the bytes are no text."""
+    """Detect a format by its signature. Signatures made of letters count only if the bytes are no
+    text.
+    """
     if head.startswith(b"PK\x03\x04"):
         fits = ((mime, words) for name, mime, words in ZIP_KINDS if name in head[:4096])
         return next(fits, ("application/zip", "ZIP archive"))
@@ -322,20 +328,25 @@ def _detect_binary(head: bytes, *, is_text: bool) -> tuple[str, str] | None:
 
 
 def _decode_text(head: bytes) -> bytes | None:
-    """The head as UTF-8 or another superset of ASCII without byte order mark; None for binary data."""
+    """Return the head in UTF-8 or another superset of ASCII, without byte order mark; None for
+    binary data.
+    """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return head.decode("utf-16", "replace").lstrip("\ufeff").encode("utf-8", "replace")
     for codec, bytes_of_tag in (("utf-16-le", b"<\x00"), ("utf-16-be", b"\x00<")):
         if head.startswith(bytes_of_tag) and head[:64].count(0) > len(head[:64]) // 3:
             return head.decode(codec, "replace").encode("utf-8", "replace")
     bare = head.removeprefix(b"\xef\xbb\xbf")
-    # Pages with a stray control character are common; a page's first bytes tell it from binary data.
+    # Pages with a stray control character are common; their markup distinguishes them from binary
+    # data.
     is_clean = len(bare.translate(None, _BINARY)) == len(bare)
     return bare if is_clean or _detect_markup(bare) is not None else None
 
 
 def _skip_prologue(text: bytes) -> bytes:
-    """The text from its first element on: white space, comments, instructions, DTDs of others skipped."""
+    """Return the text from its first element on, without white space, comments, instructions and
+    foreign DTDs.
+    """
     position = 0
     while skipped := _PROLOGUE.match(text, position):
         position = skipped.end()
@@ -343,7 +354,7 @@ def _skip_prologue(text: bytes) -> bytes:
 
 
 def _detect_markup(text: bytes) -> tuple[str, str] | None:
-    """HTML, a feed or other XML; None when the text does not begin with a tag."""
+    """Detect HTML, a feed or other XML; None if the text does not begin with a tag."""
     start = _skip_prologue(text)
     has_xml_declaration = text.lstrip().startswith(b"<?xml")
     root = _ROOT.match(start)
@@ -380,7 +391,7 @@ def _detect_xml(
 
 
 def _detect_plain_text(text: bytes) -> tuple[str, str]:
-    """JSON, a page after some noise, or plain text."""
+    """Detect JSON, a page after other content, or plain text."""
     start = text.lstrip()
     if _JSON.match(start):
         if _JSON_FEED.search(start[:4096]):
@@ -391,11 +402,10 @@ def _detect_plain_text(text: bytes) -> tuple[str, str]:
     return PLAIN, "text"
 
 
-# The seven facts about a file: hashes, size, type.
-
-
 def describe(body: bytes, declared_mime: str | None) -> FileMeta:
-    """Hashes, size and type of a whole body; `declared_mime` is what the server or the index said."""
+    """Return hashes, size and type of a whole body. `declared_mime` is from the server or the
+    index.
+    """
     sniffed = sniff(body, declared_mime)
     return FileMeta(
         size=len(body),

@@ -1,7 +1,7 @@
-"""Which of several readings of the same bytes is text of a language, and which is mojibake.
+"""Score candidate readings of the same bytes: text in a language, or mojibake.
 
-A reading is believed where its language is one that is written in its charset, its words are made of letters,
-and their case is not mixed. What the page and its address say of the language counts for a little.
+A reading is plausible if its language is written in its charset, its words consist of letters, and
+their case is not mixed. The language hints of the page and its host have a small weight.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _LANGUAGES = {
     "hz-gb-2312": "zh",
 }
 LANGUAGES = {charset: frozenset(codes.split()) for charset, codes in _LANGUAGES.items()}
-"""The languages each charset of one region is used for; the Unicode ones serve all and are not here."""
+"""Languages of each regional charset. Unicode charsets serve all languages and are not listed."""
 
 _UNTRIED_CHARSETS = """
     gbk iso-8859-15 macintosh iso-2022-jp iso-2022-kr hz-gb-2312 ibm866 iso-8859-5 iso-8859-6 iso-8859-8
     iso-8859-4
 """
 CANDIDATES = tuple(charset for charset in LANGUAGES if charset not in _UNTRIED_CHARSETS.split())
-"""What is tried where nothing that is declared gives text, the more usual of two before the other."""
+"""Charsets to try if no declared one yields text; the more common of similar ones first."""
 
 _COUNTRY_LANGUAGES = """
     pl:pl cz:cs sk:sk hu:hu si:sl hr:hr ba:bs ro:ro md:ro rs:sr ru:ru su:ru by:be ua:uk bg:bg mk:mk
@@ -61,7 +61,7 @@ _COUNTRY_LANGUAGES = """
     ir:fa pk:ur lt:lt lv:lv ee:et vn:vi th:th cn:zh tw:zh hk:zh kr:ko jp:ja
 """
 _LANGUAGE_BY_COUNTRY = dict(pair.split(":") for pair in _COUNTRY_LANGUAGES.split())
-"""Languages that a country's top-level domain makes likely, where they are not written in windows-1252."""
+"""Likely language of a country's top-level domain, if not written in windows-1252."""
 
 _COMMON_HAN = frozenset(
     "的一是不了在人有我他这這个個们們中来來上大为為和国國地到以说說时時要就出会會可也你对對生能而子那得于於着著下自之年过過发發后後"
@@ -89,34 +89,34 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]")
 
 SAMPLE_CHARS = 4000
 SURE = 0.7
-"""A reading with at least this score is text."""
+"""Minimum score of a reading that counts as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plausibility:
-    """How much a reading looks like text, 0 to 1, and the language it would be in."""
+    """Plausibility of a reading, 0 to 1, and its language."""
 
     score: float
     language: str | None
 
 
 def guess_languages(declared: str | None, host: str) -> frozenset[str]:
-    """What `<html lang>` and the host's top-level domain make likely."""
+    """Return the languages suggested by `<html lang>` and the host's top-level domain."""
     hints = {declared[:2].lower()} if declared else set()
     country = _LANGUAGE_BY_COUNTRY.get(host.rpartition(".")[2])
     return frozenset(hints | ({country} if country else set()))
 
 
 def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibility:
-    """Judge a sample of text as `charset` reads it; its lines hold what is not ASCII."""
+    """Score a text sample decoded with `charset`; its lines should have non-ASCII characters."""
     foreign = len(_FOREIGN.findall(text))
     languages = LANGUAGES.get(charset)
     if languages is None or not foreign:
         return Plausibility(0.0, None)
-    found = identify_language(text[:SAMPLE_CHARS], SAMPLE_CHARS)
-    if found is None:
+    guess = identify_language(text[:SAMPLE_CHARS], SAMPLE_CHARS)
+    if guess is None:
         return Plausibility(0.0, None)
-    code, confidence = found
+    code, confidence = guess
     if code not in languages:
         return Plausibility(0.0, code)
     weights = ((_LOST, 4), (_NOT_THAI, 3), (_MIXED_CASE, 2), (_ODD, 1))
@@ -126,19 +126,21 @@ def score_reading(text: str, charset: str, hints: frozenset[str]) -> Plausibilit
 
 
 def _score_script(text: str, charset: str) -> float:
-    """How usual the characters of an East Asian reading are: of bytes of another charset hardly any is."""
+    """Score the share of common characters in East Asian and Thai text; other bytes yield hardly
+    any.
+    """
     if charset in ("gbk", "gb18030", "big5"):
         han = _HAN.findall(text)
-        usual = sum(one in _COMMON_HAN for one in han)
-        return min(1.0, 6 * usual / len(han)) if han else 0.0
+        common_count = sum(char in _COMMON_HAN for char in han)
+        return min(1.0, 6 * common_count / len(han)) if han else 0.0
     if charset in ("shift_jis", "euc-jp"):
         return min(1.0, 6 * len(_KANA.findall(text)) / max(len(_FOREIGN.findall(text)), 1))
     if charset == "euc-kr":
         hangul = _HANGUL.findall(text)
-        usual = sum(one in _COMMON_HANGUL for one in hangul)
-        return min(1.0, 5 * usual / len(hangul)) if hangul else 0.0
+        common_count = sum(char in _COMMON_HANGUL for char in hangul)
+        return min(1.0, 5 * common_count / len(hangul)) if hangul else 0.0
     if charset == "windows-874":
         thai = _THAI.findall(text)
-        usual = sum(one in _COMMON_THAI for one in thai)
-        return min(1.0, max(0.0, 4 * usual / len(thai) - 1.4)) if thai else 0.0
+        common_count = sum(char in _COMMON_THAI for char in thai)
+        return min(1.0, max(0.0, 4 * common_count / len(thai) - 1.4)) if thai else 0.0
     return 1.0

@@ -1,4 +1,7 @@
-"""One page from bytes to what is known of it; made to be run in a process of its own."""
+"""Extract all that is known of one page from its bytes. Runs in a child process.
+
+It also classifies the page: an article, or one of the kinds that only look like one.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,9 @@ from fonds.urls.normalization import (
     normalize_url,
 )
 
-# What kind of page it is that was read: an article, or one of those that only look like one.
-
-
 PAGE_NOTICE_MAX_CHARS = 1500
-"""A longer text is no error page and no request for consent, whatever its title."""
+"""Maximum length of error pages and consent requests; longer texts are neither, whatever the title.
+"""
 
 _ERROR = re.compile(
     r"^\W*(?:(?:error|fehler|erreur)?\W*(?:40[0134]|410|429|50[0234])\b|page (?:not found|introuvable)"
@@ -66,7 +67,7 @@ _PLACEHOLDER = re.compile(
 
 
 class PageKind(StrEnum):
-    """The kinds; closed."""
+    """Kinds of pages; a closed set."""
 
     ARTICLE = "article"
     FRONT = "front"
@@ -76,16 +77,19 @@ class PageKind(StrEnum):
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text is what a server sends in a page's place, to browsers without scripts or to nobody."""
+    """Return whether a text is a placeholder that servers send instead of the page, e.g. without
+    scripts.
+    """
     return len(text) <= PLACEHOLDER_MAX_CHARS and _PLACEHOLDER.search(text) is not None
 
 
 def classify_page(
     title: str | None, text: str, types: frozenset[str], *, is_front: bool, is_dated: bool
 ) -> PageKind:
-    """Judge by the title, a short text, and the types JSON-LD names; `is_front` is the address's verdict.
+    """Classify a page by its title, its text if short, and the types in its JSON-LD.
 
-    `is_dated` says that the page states when it was published: articles have lists in them, too.
+    `is_front` is the verdict of the URL. `is_dated` tells whether the page states its publication
+    date: articles contain lists, too.
     """
     is_short = len(text) <= PAGE_NOTICE_MAX_CHARS
     if is_short and title and _ERROR.search(title):
@@ -95,18 +99,18 @@ def classify_page(
         return PageKind.CONSENT
     if is_front:
         return PageKind.FRONT
-    says_list = bool(types & _LISTINGS) or (_LIST in types and not is_dated)
-    is_listing = says_list and not any(map(_ARTICLES.search, types))
+    has_list_type = bool(types & _LISTINGS) or (_LIST in types and not is_dated)
+    is_listing = has_list_type and not any(map(_ARTICLES.search, types))
     return PageKind.LISTING if is_listing else PageKind.ARTICLE
 
 
 _LIBRARIES = ("trafilatura", "py3langid", "lxml")
 EXTRACTOR = f"fonds-page/4 ({', '.join(f'{name} {version(name)}' for name in _LIBRARIES)})"
-"""Program and versions that decide what an extraction holds; a change means extracting again."""
+"""Program and versions that determine the result; a change requires a new extraction."""
 
 BODY_MAX_BYTES = 10_000_000
 TEXT_LETTERS_MIN = 25
-"""Less is a notice, a form or a list of links, not a text."""
+"""Minimum letters of a text; less is a notice, a form or a list of links."""
 
 NOTICE_MAX_CHARS = 120
 _FILE_SCHEMES = ("file:", "s3:")
@@ -116,12 +120,12 @@ _FAR_FUTURE = date(2100, 1, 1)
 
 
 class PageStatus(StrEnum):
-    """How the reading of one page ended; closed. `reason` is None where the page was kept."""
+    """How the extraction of a page ended; a closed set. `reason` is None if the page was accepted."""
 
     reason: Reason | None
 
     def __new__(cls, value: str, reason: Reason | None) -> PageStatus:
-        """Attach the reason a message with this status ends for."""
+        """Attach the reason for which a message with this status ends."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.reason = reason
@@ -135,11 +139,13 @@ class PageStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageExtraction:
-    """What one page holds: plain values, ready to be sent from one process to another.
+    """Extraction result of one page, as plain values that can be sent between processes.
 
-    `content` is complete but for `parsed_date`, which belongs to the caller; for a page that was not
-    kept it holds what its address tells and what was read before. `charset` is the one the page was
-    decoded with, None when it was not; `error_msg` says in a sentence why a page was not kept.
+    - `content` is complete except for `parsed_date`, which the caller sets. For a rejected page it
+      has what the
+      URL tells and what was extracted before.
+    - `charset` is the one used for decoding, or None.
+    - `error_msg` is a sentence on why a page was rejected.
     """
 
     status: PageStatus
@@ -157,13 +163,13 @@ def parse_page(
     fetched: bool,
     is_plain_text: bool = False,
 ) -> PageExtraction:
-    """Read a page: text, title, date, language, addresses.
+    """Extract a page: text, title, date, language, URLs.
 
-    `charset` is the Content-Type's, None when the server sent none. `fetched` says that the page came by
-    HTTP at `captured_at`; else that is a file's time, which may be anything. Dates after the capture's
-    next day are not believed. A page known by where its bytes lay alone, a `file:` or `s3:` URL, goes by the
-    address it states itself. Of plain text each run of lines is a paragraph, and a first line that stands
-    alone is the title.
+    `charset` is from the Content-Type header, None if the server sent none. `fetched` says that the
+    page was fetched by HTTP at `captured_at`; otherwise that is a file's time and may be anything.
+    Dates later than the day after the capture are ignored. A page with a `file:` or `s3:` URL gets
+    the URL that it states itself. In plain text each run of lines is a paragraph, and a separate
+    first line is the title.
     """
     if len(body) > BODY_MAX_BYTES:
         message = f"{len(body)} bytes; at most {BODY_MAX_BYTES} of a page are read"
@@ -191,18 +197,20 @@ def parse_page(
 
 
 def _build_unread(status: PageStatus, url: str, message: str | None) -> PageExtraction:
-    """A page whose markup was not looked at."""
+    """Build the result of a page that was not parsed."""
     metadata = PageMetadata(unique_url_hash=hash_url(url))
     return PageExtraction(status, _build_url_metadata(url, None), None, message, metadata)
 
 
 def warm_up() -> None:
-    """Load what every page needs, once for all processes forked afterwards."""
+    """Load what every page needs, once before child processes are forked."""
     load_model()
 
 
 def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
-    """The last day a page may be dated; archives without times put files at the beginning of their epoch."""
+    """Return the latest date a page may have. Archives without times set files to the beginning of
+    their epoch.
+    """
     captured_on = captured_at.date()
     if not fetched and captured_on < _WEB_BEGAN:
         return _FAR_FUTURE
@@ -210,14 +218,14 @@ def _find_latest_day(captured_at: datetime, fetched: bool) -> date:
 
 
 def _build_url_metadata(url: str, canonical: str | None) -> ContentMetadata:
-    own = canonical if canonical and url.lower().startswith(_FILE_SCHEMES) else url
+    page_url = canonical if canonical and url.lower().startswith(_FILE_SCHEMES) else url
     return ContentMetadata(
         original_url=url,
-        url=own,
-        normalized_url=normalize_url(own),
-        canonical_domain=find_canonical_domain(own) or None,
-        is_homepage=is_homepage_url(own),
-        is_shortened=is_shortened_url(own),
+        url=page_url,
+        normalized_url=normalize_url(page_url),
+        canonical_domain=find_canonical_domain(page_url) or None,
+        is_homepage=is_homepage_url(page_url),
+        is_shortened=is_shortened_url(page_url),
         canonical_url=canonical,
     )
 
@@ -261,7 +269,9 @@ def _find_kind(article: Article, is_front: bool) -> PageKind:
 def _build_page_metadata(
     article: Article, content: ContentMetadata, language: IdentifiedLanguage, evidence: str
 ) -> PageMetadata:
-    """What we learn beyond the seed's fields. A page of others is changed, but never published."""
+    """Build the metadata beyond the seed's fields. Front pages and listings have a modification
+    date only.
+    """
     kind = _find_kind(article, bool(content.is_homepage))
     published = article.dates.published if content.publication_date else None
     modified = article.dates.modified
@@ -288,7 +298,9 @@ def _build_page_metadata(
 
 
 def _is_paywalled(article: Article) -> bool | None:
-    """What the page says of it, in JSON-LD or in the tag the social networks read."""
+    """Return what the page states in JSON-LD or in the meta tag for social networks; None if
+    nothing.
+    """
     if article.linked.is_free is not None:
         return not article.linked.is_free
     tier = article.head.meta.get("article:content_tier", "").lower()

@@ -1,4 +1,4 @@
-"""Plain text as a page, so that it is read as every other page is."""
+"""Plain text as HTML, so that it is extracted like any other page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
 
 def convert_to_html(text: str) -> str:
-    """Return the text as HTML: a paragraph for each run of lines.
+    """Return the text as HTML, one paragraph for each run of lines.
 
-    A first line of at most 200 characters is the title if a blank line follows it and more text.
+    A first line of at most 200 characters is the title if a blank line and more text follow.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     paragraphs = _BLANK_LINES.split(lines)
@@ -23,6 +23,8 @@ def convert_to_html(text: str) -> str:
         title = ""
     head = f"<title>{escape(title)}</title>" if title else ""
     heading = f"<h1>{escape(title)}</h1>" if title else ""
-    shown = paragraphs[1:] if title else paragraphs
-    told = "".join(f"<p>{escape(' '.join(one.split()))}</p>" for one in shown)
-    return f"<html><head>{head}</head><body><article>{heading}{told}</article></body></html>"
+    body_paragraphs = paragraphs[1:] if title else paragraphs
+    body_html = "".join(
+        f"<p>{escape(' '.join(paragraph.split()))}</p>" for paragraph in body_paragraphs
+    )
+    return f"<html><head>{head}</head><body><article>{heading}{body_html}</article></body></html>"

@@ -1,1 +1,1 @@
-"""What failed: counted by what failures have in common, and what people decide about them."""
+"""Failures: groups of similar failures, and what people decide about them."""

@@ -1,6 +1,7 @@
-"""What people decide about failures: to try them again, or to accept them as final.
+"""Decisions about failures: retry them, accept them as final, or note something about a group.
 
-Both take messages out of quarantine a batch at a time, and the ledger has it before anything can end anew.
+Retrying and accepting take messages out of quarantine in batches. The ledger records each batch
+before any of its messages can end again.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ NOTE_MAX_CHARS = 500
 INPUT_REASONS = (str(Reason.MISSING_SOURCE), str(Reason.UNREADABLE_SOURCE), str(Reason.TOO_LARGE))
 INPUTS_A_QUERY = 500
 ENTRIES_MAX = 100_000
-"""Entries of retried messages that are reported one by one."""
+"""Maximum retried entries that are reported individually."""
 
 
 class FailureAct(StrEnum):
-    """What can be done about a failure."""
+    """Action on a failure."""
 
     RETRY = "retry"
     ACCEPT = "accept"
@@ -49,8 +50,12 @@ class FailureAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryResult:
-    """How many messages were put back to work, and the keys of their entries, `ENTRIES_MAX` at most.
-    `inputs` are ids of inputs that could not be read, and are read again."""
+    """Result of a retry.
+
+    `count`: number of requeued messages.
+    `entries`: keys of their entries, at most `ENTRIES_MAX`.
+    `inputs`: ids of inputs that could not be read and are read again.
+    """
 
     count: int
     entries: Sequence[tuple[str, str]]
@@ -59,8 +64,12 @@ class RetryResult:
 
 @dataclass(frozen=True, slots=True)
 class DecisionPlan:
-    """What a decision would do, told before it is done: to how many failures, of which `sample` is the
-    newest, and which stages would run again."""
+    """Preview of a decision.
+
+    `count`: number of failures it applies to.
+    `sample`: the newest of them.
+    `stages`: stages that would run again.
+    """
 
     count: int
     sample: EntryRow | None
@@ -68,19 +77,22 @@ class DecisionPlan:
 
     @property
     def precondition(self) -> str:
-        """What has to be done first, so that trying again can end otherwise; "" where it cannot."""
+        """What must be done first so that a retry can succeed; "" if nothing is known."""
         if self.reads_input:
             return ""
         return Reason(self.sample.reason).again if self.sample and self.sample.reason else ""
 
     @property
     def reads_input(self) -> bool:
-        """Whether an input could not be read, which no message can be tried again for."""
+        """Whether the failure is an unreadable input. No message can be retried for it."""
         return self.sample is not None and is_unread(self.sample.entry_id)
 
 
 def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -> DecisionPlan:
-    """What deciding about these failures would do; `pipeline` is theirs, None for one there is no more."""
+    """Return what a decision about these failures would do.
+
+    `pipeline` is the pipeline of the failures; None if it no longer exists.
+    """
     rows, count = list_failed_entries(stores.records, query, count_max=1)
     sample = rows[0] if rows else None
     stages = list_stages_from(pipeline, sample.step or "") if pipeline and sample else []
@@ -88,14 +100,14 @@ def build_plan(stores: Stores, query: FailureQuery, pipeline: Pipeline | None) -
 
 
 def list_stages_from(pipeline: Pipeline, name: str) -> list[str]:
-    """The stage of this name and all that may get something of what it makes, in the pipeline's order."""
-    reached = {name}
+    """Return the stage of this name and all downstream stages, in pipeline order."""
+    names = {name}
     for _ in pipeline.stages:
-        written = {
-            topic for stage in pipeline.stages if stage.name in reached for topic in stage.writes
+        topics = {
+            topic for stage in pipeline.stages if stage.name in names for topic in stage.writes
         }
-        reached |= {stage.name for stage in pipeline.stages if stage.reads in written}
-    return [stage.name for stage in pipeline.stages if stage.name in reached]
+        names |= {stage.name for stage in pipeline.stages if stage.reads in topics}
+    return [stage.name for stage in pipeline.stages if stage.name in names]
 
 
 def retry(
@@ -104,35 +116,39 @@ def retry(
     query: FailureQuery,
     clock: Callable[[], datetime],
 ) -> RetryResult:
-    """Put the messages of these failures back to work. What stopped a reader is forgotten of their files:
-    else it would be remembered, and nothing be read. Failures of inputs (`list_unread_inputs`) stay as
-    they are: they end when their paths are read."""
+    """Requeue the messages of these failures.
+
+    Delete the records of crashed readers for their files; otherwise these files would not be read
+    again. Skip failures of inputs (`list_unread_inputs`): they end when their paths are read.
+    """
     count, entries = 0, dict[tuple[str, str], None]()
-    for reader, chosen in _iter_chosen(stores, readers, query, leaves_inputs=True):
-        _remove_crash_rows(stores, [one.message for one in chosen])
-        requeue(stores.queue, stores.ledger, reader, chosen, clock())
-        count += len(chosen)
+    for reader, deliveries in _iter_chosen(stores, readers, query, leaves_inputs=True):
+        _remove_crash_rows(stores, [delivery.message for delivery in deliveries])
+        requeue(stores.queue, stores.ledger, reader, deliveries, clock())
+        count += len(deliveries)
         pipeline = parse_subscription_name(reader)[0]
         room = ENTRIES_MAX - len(entries)
-        entries |= dict.fromkeys([(one.message.entry, pipeline) for one in chosen][:room])
+        entries |= dict.fromkeys(
+            [(delivery.message.entry, pipeline) for delivery in deliveries][:room]
+        )
     return RetryResult(count, list(entries))
 
 
 def list_unread_inputs(records: Records, query: FailureQuery) -> list[InputRow]:
-    """Return the inputs among these failures that could not be read, `ENTRIES_MAX` at most."""
+    """Return the inputs among these failures that could not be read, at most `ENTRIES_MAX`."""
     if query.keys:
-        found: Iterable[EntryRow] = list_failed_entries(records, query)[0]
+        rows_found: Iterable[EntryRow] = list_failed_entries(records, query)[0]
     else:
-        reasons = [one for one in INPUT_REASONS if query.reason in (None, one)]
-        found = (
+        reasons = [reason for reason in INPUT_REASONS if query.reason in (None, reason)]
+        rows_found = (
             records.find(EntryRow, {**query.build_quarantine_filter(), "reason": reasons})
             if reasons
             else ()
         )
-    rows = islice((row for row in found if is_unread(row.entry_id)), ENTRIES_MAX)
+    rows = islice((row for row in rows_found if is_unread(row.entry_id)), ENTRIES_MAX)
     inputs: list[InputRow] = []
-    while some := list(islice(rows, INPUTS_A_QUERY)):
-        inputs += records.get(InputRow, [(row.input_id, row.pipeline) for row in some])
+    while batch := list(islice(rows, INPUTS_A_QUERY)):
+        inputs += records.get(InputRow, [(row.input_id, row.pipeline) for row in batch])
     return inputs
 
 
@@ -143,23 +159,27 @@ def accept(
     clock: Callable[[], datetime],
     note: str = "",
 ) -> int:
-    """End these failures as dropped, `accepted`, and let go of their messages; how many. `note` stands on
-    the books with what had failed."""
+    """End these failures as dropped, with the reason `accepted`, and settle their messages.
+
+    Return their number. The ledger keeps `note` together with the original failure.
+    """
     count = 0
-    for reader, chosen in _iter_chosen(stores, readers, query):
+    for reader, deliveries in _iter_chosen(stores, readers, query):
         now = clock()
-        stores.ledger.write([_build_accepted_row(one.message, reader, note, now) for one in chosen])
-        stores.queue.settle(chosen)
-        count += len(chosen)
+        stores.ledger.write(
+            [_build_accepted_row(delivery.message, reader, note, now) for delivery in deliveries]
+        )
+        stores.queue.settle(deliveries)
+        count += len(deliveries)
     return count
 
 
 def _build_accepted_row(
     message: Message, reader: Subscription, note: str, now: datetime
 ) -> DispositionRow:
-    said = f": {note[:NOTE_MAX_CHARS]}" if note else ""
+    note_text = f": {note[:NOTE_MAX_CHARS]}" if note else ""
     before = f"{message.headers.get('reason', '')}: {message.headers.get('detail', '')}"
-    detail = f"accepted as final{said}; before: {before}"
+    detail = f"accepted as final{note_text}; before: {before}"
     return build_decided_row(message, reader, Verdict.DROPPED, str(Reason.ACCEPTED), detail, now)
 
 
@@ -178,35 +198,40 @@ def _iter_chosen(
                 messages: Sequence[Message], at: tuple[str, str] = (pipeline, step)
             ) -> set[str]:
                 ids = _select_messages(stores, query, at, messages)
-                inputs = {one.id for one in messages if leaves_inputs and is_unread(one.entry)}
+                inputs = {
+                    message.id for message in messages if leaves_inputs and is_unread(message.entry)
+                }
                 return ids - inputs
 
-            for chosen in take_messages(stores.queue, reader, wanted):
-                yield reader, chosen
+            for deliveries in take_messages(stores.queue, reader, wanted):
+                yield reader, deliveries
 
 
 def _select_messages(
     stores: Stores, query: FailureQuery, step: tuple[str, str], messages: Sequence[Message]
 ) -> set[str]:
-    """The ids of those messages that are asked for. A group has the messages that decided its entries."""
+    """Return the ids of the messages that match the query.
+
+    A group matches only the messages that decided the outcome of its entries.
+    """
     keys = set(query.keys)
-    fit = [
-        one
-        for one in messages
-        if query.reason in (None, one.headers.get("reason"))
-        and (not keys or keys & {one.about, one.entry, one.id})
+    matches = [
+        message
+        for message in messages
+        if query.reason in (None, message.headers.get("reason"))
+        and (not keys or keys & {message.about, message.entry, message.id})
     ]
-    if query.group and fit:
-        entries = sorted({one.entry for one in fit})
-        of_group = {"pipeline": step[0], "step": step[1], "failure_group": query.group}
-        rows = stores.records.find(EntryRow, {**of_group, "entry_id": entries})
+    if query.group and matches:
+        entries = sorted({message.entry for message in matches})
+        group_filter = {"pipeline": step[0], "step": step[1], "failure_group": query.group}
+        rows = stores.records.find(EntryRow, {**group_filter, "entry_id": entries})
         deciding = {(row.entry_id, row.message_id) for row in rows}
-        fit = [one for one in fit if (one.entry, one.id) in deciding]
-    return {one.id for one in fit}
+        matches = [message for message in matches if (message.entry, message.id) in deciding]
+    return {message.id for message in matches}
 
 
 def _remove_crash_rows(stores: Stores, messages: Collection[Message]) -> None:
-    files = sorted({one.about for one in messages if one.about})
+    files = sorted({message.about for message in messages if message.about})
     stops = stores.records.find(CrashedPdfRow, {"sha1hex": files})
     stores.records.delete(CrashedPdfRow, [(row.sha1hex, row.extractor) for row in stops])
 
@@ -217,34 +242,33 @@ def execute_decision(
     decision: DecisionRow,
     clock: Callable[[], datetime],
 ) -> DecisionRow:
-    """Do what was decided, once: whoever comes with the same key later gets the decision as it stands.
+    """Execute a decision once. A later call with the same key returns the stored decision.
 
-    A process that dies in between leaves it begun; what it had not come to is still among the failures.
+    If the process dies midway, the decision stays begun. The failures that it had not reached
+    remain.
     """
-    mine = replace(decision, taken_by=uuid4().hex)
-    stores.records.put([mine], replace=False)
-    (there,) = stores.records.get(DecisionRow, [decision.decision_id])
-    if there.taken_by != mine.taken_by:
-        return there
-    asked = build_failure_query(mine)
-    if mine.act == FailureAct.RETRY:
-        count = retry(stores, readers, asked, clock).count
+    own_decision = replace(decision, taken_by=uuid4().hex)
+    stores.records.put([own_decision], replace=False)
+    (stored,) = stores.records.get(DecisionRow, [decision.decision_id])
+    if stored.taken_by != own_decision.taken_by:
+        return stored
+    query = build_failure_query(own_decision)
+    if own_decision.act == FailureAct.RETRY:
+        count = retry(stores, readers, query, clock).count
     else:
-        count = accept(stores, readers, asked, clock, mine.note)
-    ended = replace(mine, ended_at=clock(), count=count)
-    stores.records.put([ended])
-    return ended
+        count = accept(stores, readers, query, clock, own_decision.note)
+    finished = replace(own_decision, ended_at=clock(), count=count)
+    stores.records.put([finished])
+    return finished
 
 
 def build_failure_query(row: DecisionRow) -> FailureQuery:
-    """The failures a decision is about."""
+    """Return the query for the failures a decision applies to."""
     keys = (row.entry_id,) if row.entry_id else ()
     return FailureQuery(pipeline=row.pipeline, keys=keys, group=row.failure_group)
 
 
-# What people note about groups of failures, and whom these are left to; kept until a person clears it.
-#
-# At most 1,000 groups have a note at a time.
+# Notes and owners of failure groups; kept until a person clears them
 
 
 NOTES_MAX = 1_000
@@ -261,10 +285,12 @@ def set_note(
     columns: str,
     moment: datetime,
 ) -> FailureNoteRow | None:
-    """Note this about a group, in the place of what was noted; without note and owner nothing is noted any
-    more. The note as it stands, None for none.
+    """Set the note and owner of a group and return the note.
 
-    Raises ValueError with a sentence for a group there is not, and for words that are too many.
+    Without both, delete it and return None.
+
+    Raises ValueError if the group does not exist, a text is too long, or `NOTES_MAX` groups have a
+    note.
     """
     note, owner = " ".join(note.split()), " ".join(owner.split())
     if len(note) > WORDS_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
@@ -294,19 +320,23 @@ def _find_group(records: Records, pipeline: str, group: str) -> tuple[str, str]:
 
 
 def list_pipelines(records: Records, group: str) -> list[str]:
-    """The pipelines that have failures of a group, or a note on it."""
+    """Return the pipelines that have failures of a group, or a note on it."""
     failed = records.find(TallyRow, {"counted": COUNTED_AS, "first": group})
-    noted = records.find(FailureNoteRow, {"failure_group": group})
+    notes = records.find(FailureNoteRow, {"failure_group": group})
     return sorted(
-        {row.pipeline for row in failed if row.count > 0} | {row.pipeline for row in noted}
+        {row.pipeline for row in failed if row.count > 0} | {row.pipeline for row in notes}
     )
 
 
 def list_settled_notes(records: Records) -> list[FailureNoteRow]:
-    """The notes on groups of which no failure is left, the oldest first. `records` are whole: what is hidden
-    from readers has failed all the same."""
+    """Return the notes on groups without remaining failures, oldest first.
+
+    `records` must be unfiltered: failures that are hidden from readers count too.
+    """
     notes = list(records.find(FailureNoteRow, order=("noted_at",), count_max=NOTES_MAX))
-    keys = [(COUNTED_AS, one.pipeline, one.failure_group, one.step, one.reason) for one in notes]
+    keys = [
+        (COUNTED_AS, note.pipeline, note.failure_group, note.step, note.reason) for note in notes
+    ]
     tallies: Sequence[TallyRow] = records.get(TallyRow, keys) if keys else []
-    left = {(row.pipeline, row.first) for row in tallies if row.count > 0}
-    return [one for one in notes if (one.pipeline, one.failure_group) not in left]
+    failing_groups = {(row.pipeline, row.first) for row in tallies if row.count > 0}
+    return [note for note in notes if (note.pipeline, note.failure_group) not in failing_groups]

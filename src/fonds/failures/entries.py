@@ -1,4 +1,4 @@
-"""Everything that failed: what waits in quarantine, what sources counted, and inputs that broke off."""
+"""Lists of failures: quarantined entries, records that sources counted, and unreadable inputs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ KEYS_A_QUERY = 500
 
 @dataclass(frozen=True, slots=True)
 class FailureQuery:
-    """Which failures; None and an empty `keys` do not narrow. `keys` are SHA-1s, ids of what a message was
-    about, of messages or of entries; `group` is the id of a failure group.
+    """Filter for failures. None and an empty `keys` do not narrow.
+
+    `keys` are SHA-1s, ids of what a message was about, message ids or entry ids.
+    `group` is the id of a failure group.
     """
 
     pipeline: str | None = None
@@ -43,17 +45,17 @@ class FailureQuery:
     group: str | None = None
 
     def build_filter(self) -> dict[str, object]:
-        """The columns of `entries` asked for, the keys apart."""
-        named = {
+        """Return the filter on columns of `entries`, without the keys."""
+        columns = {
             "pipeline": self.pipeline,
             "step": self.step,
             "reason": self.reason,
             "failure_group": self.group,
         }
-        return {name: one for name, one in named.items() if one}
+        return {name: value for name, value in columns.items() if value}
 
     def build_quarantine_filter(self) -> dict[str, object]:
-        """The same, of what is in quarantine; only that belongs to a group."""
+        """Return the filter for entries in quarantine. Only quarantined entries belong to a group."""
         return (
             self.build_filter() if self.group else {"outcome": "quarantined", **self.build_filter()}
         )
@@ -61,12 +63,17 @@ class FailureQuery:
 
 @dataclass(frozen=True, slots=True)
 class FailureList:
-    """`groups` are some of the `groups_total` groups of entries in quarantine, the largest first, and
-    `quarantined` is how many entries all of them have; `counted` what sources counted as failed by reason
-    and did not keep one by one; `inputs` some of the `inputs_total` whose reading ended early. `accepted`
-    is how many failures were accepted as final: they are in none of the other numbers. `last` is the
-    last count of the page, behind which the next begins. `retries` wait for their next attempt: they are
-    in none of the other numbers.
+    """One page of failures.
+
+    `groups`: groups of quarantined entries, largest first.
+    `groups_total`: number of groups on all pages.
+    `quarantined`: number of quarantined entries in all groups.
+    `counted`: failures by reason that sources counted without an entry for each.
+    `inputs`: inputs that could not be read to the end.
+    `inputs_total`: number of such inputs, listed or not.
+    `accepted`: failures that were accepted as final; not part of the other numbers.
+    `rows`: counts of the groups on the page; the next page begins after the last one.
+    `retries`: messages waiting for their next attempt; not part of the other numbers.
     """
 
     groups: Sequence[FailureGroup]
@@ -81,7 +88,7 @@ class FailureList:
 
     @property
     def total(self) -> int:
-        """How many records failed; inputs are none."""
+        """Number of failed records, without inputs."""
         return self.quarantined + sum(self.counted.values())
 
 
@@ -93,15 +100,18 @@ def list_failures(
     count_max: int | None = None,
     with_retries: bool = False,
 ) -> FailureList:
-    """What failed, as far as it was asked for; of its groups `count_max` at most, behind `after`. What
-    sources met was decided by no step and has no key."""
+    """Return the failures that match the query.
+
+    The list has at most `count_max` groups after the row `after`. Failures that sources counted
+    have no step and no key, so filters on these exclude them.
+    """
     if query.keys:
-        found = list(_iter_entries(records, query))
-        groups = _group_entries(records, found)
-        return FailureList(groups[:count_max], len(groups), len(found), {}, (), 0)
+        entries = list(_iter_entries(records, query))
+        groups = _group_entries(records, entries)
+        return FailureList(groups[:count_max], len(groups), len(entries), {}, (), 0)
     rows = list_group_tallies(records, query.build_filter(), after=after, count_max=count_max)
     groups = list(iter_group_details(records, rows))
-    known = (
+    totals = (
         count_groups(records, query.build_filter()),
         count_failures(records, query.build_filter()),
     )
@@ -109,7 +119,7 @@ def list_failures(
     inputs, inputs_count = _list_inputs(records, query)
     return FailureList(
         groups,
-        *known,
+        *totals,
         counted,
         inputs,
         inputs_count,
@@ -120,7 +130,7 @@ def list_failures(
 
 
 def _list_retries(records: Records, query: FailureQuery) -> Sequence[RetryGroup]:
-    """A group of failures has none: it is made of what is in quarantine."""
+    """Return the waiting retries. A failure group has none: it consists of quarantined entries."""
     if query.group is not None:
         return ()
     return retry_groups(records, pipeline=query.pipeline, step=query.step, reason=query.reason)
@@ -144,10 +154,13 @@ def _list_inputs(records: Records, query: FailureQuery) -> tuple[Sequence[InputR
 
 
 def _count_accepted(records: Records, query: FailureQuery) -> int:
-    """How many were accepted as final; of which reason and group they were is not counted."""
+    """Count the failures that were accepted as final.
+
+    Their original reasons and groups are not counted.
+    """
     where: dict[str, object] = {"outcome": "dropped", "reason": str(Reason.ACCEPTED)}
     where |= {
-        name: one for name, one in query.build_filter().items() if name in ("pipeline", "step")
+        name: value for name, value in query.build_filter().items() if name in ("pipeline", "step")
     }
     return count_outcomes(records, where)
 
@@ -155,34 +168,37 @@ def _count_accepted(records: Records, query: FailureQuery) -> int:
 def list_failed_entries(
     records: Records, query: FailureQuery, *, count_max: int | None = None
 ) -> tuple[list[EntryRow], int]:
-    """The quarantined entries, newest first, `count_max` of them at most (None: all), and how many there
-    are.
+    """Return quarantined entries, newest first, and their total number.
+
+    The list has at most `count_max` entries (None: all).
     """
     if query.keys:
         rows = sorted(_iter_entries(records, query), key=lambda row: row.entry_id)
         return rows[:count_max], len(rows)
     total = count_outcomes(records, query.build_quarantine_filter())
-    wanted = total if count_max is None else min(count_max, total)
-    return list_outcomes(records, query.build_quarantine_filter(), count_max=wanted), total
+    page_size = total if count_max is None else min(count_max, total)
+    return list_outcomes(records, query.build_quarantine_filter(), count_max=page_size), total
 
 
 def _iter_entries(records: Records, query: FailureQuery) -> Iterator[EntryRow]:
-    """The entries with these keys, each once."""
+    """Iterate over the quarantined entries with these keys, each once."""
     keys = list(dict.fromkeys(query.keys))
     ends = chain.from_iterable(
         records.find(DispositionRow, {column: keys}) for column in ("about", "message_id")
     )
     entries = list(dict.fromkeys([*keys, *(row.entry_id for row in ends)]))
     for start in range(0, len(entries), KEYS_A_QUERY):
-        some = entries[start : start + KEYS_A_QUERY]
-        yield from records.find(EntryRow, {**query.build_quarantine_filter(), "entry_id": some})
+        batch = entries[start : start + KEYS_A_QUERY]
+        yield from records.find(EntryRow, {**query.build_quarantine_filter(), "entry_id": batch})
 
 
 def _group_entries(records: Records, rows: Sequence[EntryRow]) -> list[FailureGroup]:
-    """The groups of a few entries; each counts those of them it has."""
-    by = Counter((row.pipeline, row.failure_group or "", row.step, row.reason) for row in rows)
+    """Group a few entries. The counts cover only these entries."""
+    entry_counts = Counter(
+        (row.pipeline, row.failure_group or "", row.step, row.reason) for row in rows
+    )
     counts = [
         TallyRow(COUNTED_AS, pipeline, group, step or "", reason or "", count)
-        for (pipeline, group, step, reason), count in by.most_common()
+        for (pipeline, group, step, reason), count in entry_counts.most_common()
     ]
     return list(iter_group_details(records, counts))

@@ -1,4 +1,4 @@
-"""Failures by what they have in common, out of the counts the ledger keeps: a page costs what it shows."""
+"""Groups of similar failures, from the ledger's counts: a page reads only the groups it shows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from fonds.model.tallies import FAILURES_BY_DAY, find_host, normalize_cause
 from fonds.ports import Records
 
 LARGEST = ("-count",)
-"""The order groups are listed in; the key decides among equal counts."""
+"""Order of groups: largest first; the key breaks ties."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures of one pipeline, step, reason, cause and host. `first_at` and `last_at` are when the oldest
-    and the newest of them failed, `sample` is the newest; these are None where the rows are gone since
-    they were counted. `host` is "" where there is none, `note` what a person noted about the group.
+    """Failures of one pipeline, step, reason, cause and host.
+
+    `host`: "" if the failures have none.
+    `first_at`, `last_at`: when the oldest and the newest failed.
+    `sample`: the newest failure.
+    `note`: what a person noted about the group.
+
+    `first_at`, `last_at` and `sample` are None if the rows are gone since they were counted.
     """
 
     group: str
@@ -43,8 +48,10 @@ def list_group_tallies(
     after: Mapping[str, object] | None = None,
     count_max: int | None = None,
 ) -> list[TallyRow]:
-    """The counts of the groups with these of `failure_group`, `pipeline`, `step` and `reason`, the largest
-    first; behind the row `after` has the columns of. Those of which none is left come last and are left out.
+    """Return the counts of the groups that match `where`, largest first.
+
+    `where` may have `failure_group`, `pipeline`, `step` and `reason`. The list begins after the row
+    whose columns are `after`. Groups without remaining failures are left out.
     """
     rows = records.find(
         TallyRow, tally_conditions(where), order=LARGEST, after=after, count_max=count_max
@@ -53,20 +60,24 @@ def list_group_tallies(
 
 
 def count_groups(records: Records, where: Mapping[str, object]) -> int:
-    """How many groups there are."""
+    """Return the number of groups that match `where`."""
     counts = records.count(TallyRow, ("count",), tally_conditions(where))
     return sum(rows for (count,), rows in counts.items() if count > 0)
 
 
 def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[FailureGroup]:
-    """What the groups of these counts have in common, and since when: two rows of each are read."""
+    """Yield the groups of these counts with cause, host, times and note.
+
+    Reads two entries per group.
+    """
     wheres = [{"failure_group": row.first, "pipeline": row.pipeline} for row in rows]
     oldest = records.first_of_each(EntryRow, wheres, ("settled_at",))
     newest = records.first_of_each(EntryRow, wheres, ("-settled_at",))
     groups = [row.first for row in rows]
-    # By one column: a pair for each of fifty takes longer to be made a statement of than to be answered.
-    noted = records.find(FailureNoteRow, {"failure_group": groups}) if groups else ()
-    notes = {(one.pipeline, one.failure_group): one for one in noted}
+    # Filters on one column only: with a pair for each of fifty groups, building the statement takes
+    # longer than running it.
+    note_rows = records.find(FailureNoteRow, {"failure_group": groups}) if groups else ()
+    notes = {(note.pipeline, note.failure_group): note for note in note_rows}
     for row, first, last in zip(rows, oldest, newest, strict=True):
         yield FailureGroup(
             group=row.first,
@@ -83,7 +94,7 @@ def iter_group_details(records: Records, rows: Sequence[TallyRow]) -> Iterator[F
         )
 
 
-# When the failures of a group failed, day by day, out of the counts the ledger keeps.
+# Failures by day, from the ledger's counts
 
 
 DAYS = 30
@@ -92,20 +103,22 @@ DAYS = 30
 def count_failures_by_day(
     records: Records, groups: Sequence[FailureGroup], last: date
 ) -> Mapping[tuple[str, str], list[int]]:
-    """By pipeline and group, how many of its failures failed on each of the 30 days until `last`, in UTC, the
-    oldest first. What was retried or accepted since is in none of them. One query for all groups.
+    """Count the failures by pipeline and group on each of the 30 days until `last`, in UTC.
+
+    The oldest day is first. Failures that were retried or accepted since are not counted. One query
+    covers all groups.
     """
     days = [(last - timedelta(days=ago)).isoformat() for ago in reversed(range(DAYS))]
-    found = {(one.pipeline, one.group): [0] * DAYS for one in groups}
+    counts = {(group.pipeline, group.group): [0] * DAYS for group in groups}
     if not groups:
-        return found
+        return counts
     where = {
         "counted": FAILURES_BY_DAY,
-        "pipeline": sorted({one.pipeline for one in groups}),
-        "first": sorted({one.group for one in groups}),
+        "pipeline": sorted({group.pipeline for group in groups}),
+        "first": sorted({group.group for group in groups}),
         "second": days,
     }
     for row in records.find(TallyRow, where):
-        if (row.pipeline, row.first) in found:
-            found[row.pipeline, row.first][days.index(row.second)] += row.count
-    return found
+        if (row.pipeline, row.first) in counts:
+            counts[row.pipeline, row.first][days.index(row.second)] += row.count
+    return counts

@@ -1,4 +1,4 @@
-"""What is new among failures, and which was the last of those that were accepted."""
+"""Recent failures: groups that are new since yesterday, and the last accepted failure."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from fonds.model.tallies import COUNTED_AS, FAILURES_BY_DAY, format_day
 from fonds.ports import Records
 
 GROUPS_EXAMINED = (50, 200, 750)
-"""So many groups that failed on a day are looked at, then so many more."""
+"""Numbers of groups examined per day, batch by batch."""
 GROUPS_EXAMINED_MAX = sum(GROUPS_EXAMINED)
 NEW_GROUPS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroups:
-    """`groups` are the first ten of the groups all of whose failures are of today or yesterday, in UTC: those
-    that began today first, then the largest. `total` is how many there are, where `is_all` is true; else
-    there are at least as many, for no more were looked at once ten were found, nor more than a thousand of
-    a day."""
+    """Groups whose failures are all from today or yesterday, in UTC.
+
+    `groups`: the first ten, those that began today first, then the largest.
+    `total`: number of new groups.
+    `is_all`: whether `total` is exact. Otherwise it is a lower bound: examining stops once ten are
+        found, or after `GROUPS_EXAMINED_MAX` groups per day.
+    """
 
     groups: Sequence[FailureGroup] = ()
     total: int = 0
@@ -34,7 +37,7 @@ class NewGroups:
 
 
 def is_new(group: FailureGroup, now: datetime) -> bool:
-    """Whether all of its failures are of today or yesterday, in UTC."""
+    """Return whether all failures of the group are from today or yesterday, in UTC."""
     return (
         group.first_at is not None and group.first_at.astimezone(UTC).date() >= _recent_days(now)[1]
     )
@@ -43,18 +46,20 @@ def is_new(group: FailureGroup, now: datetime) -> bool:
 def find_new_groups(
     records: Records, query: FailureQuery, now: datetime, known_groups: Sequence[FailureGroup] = ()
 ) -> NewGroups:
-    """The groups that are new at `now`. What is counted of a group on these two days is all there is of it,
-    or it is not new: so counts are read and no failure is, but two of each group that is shown and is not
-    among those `known_groups`."""
+    """Return the groups that are new at `now`.
+
+    A group is new if its counts on these two days equal its total count. So this reads counts, and
+    only two failures of each returned group that is not in `known_groups`.
+    """
     today, yesterday = _recent_days(now)
-    looked = _GroupSearch(records, query, yesterday)
-    is_all = [looked.search_day(day) for day in (today, yesterday)]
-    looked.new.sort(key=lambda one: (-one.began.toordinal(), -one.row.count, one.row.first))
-    shown = [one.row for one in looked.new[:NEW_GROUPS_MAX]]
-    told = {(one.pipeline, one.group): one for one in known_groups}
-    for one in iter_group_details(records, [row for row in shown if _group_key(row) not in told]):
-        told[one.pipeline, one.group] = one
-    return NewGroups([told[_group_key(row)] for row in shown], len(looked.new), all(is_all))
+    search = _GroupSearch(records, query, yesterday)
+    is_all = [search.search_day(day) for day in (today, yesterday)]
+    search.new.sort(key=lambda one: (-one.began.toordinal(), -one.row.count, one.row.first))
+    shown = [one.row for one in search.new[:NEW_GROUPS_MAX]]
+    groups = {(one.pipeline, one.group): one for one in known_groups}
+    for one in iter_group_details(records, [row for row in shown if _group_key(row) not in groups]):
+        groups[one.pipeline, one.group] = one
+    return NewGroups([groups[_group_key(row)] for row in shown], len(search.new), all(is_all))
 
 
 def _recent_days(now: datetime) -> tuple[date, date]:
@@ -73,7 +78,7 @@ class _NewGroup:
 
 @dataclass(slots=True)
 class _GroupSearch:
-    """The groups that were looked at, and those of them that are new."""
+    """Search for new groups: the groups examined so far, and the new ones among them."""
 
     records: Records
     query: FailureQuery
@@ -82,10 +87,11 @@ class _GroupSearch:
     keys: set[_Key] = field(default_factory=set)
 
     def search_day(self, day: date) -> bool:
-        """Look at those that failed on a day, today before yesterday; whether at all of them.
+        """Examine the groups that failed on a day; return whether all of them were examined.
 
-        The largest are looked at first, and one that failed on a single day is as large as its count on that
-        day: once there are ten that began on it or later, none behind them would stand before the tenth.
+        Search today before yesterday. The largest groups come first. A group that failed on one day
+        only has its count on that day as its size. So once ten groups began on this day or later,
+        no group further down can precede the tenth.
         """
         where, after = _build_day_filter(day, self.query), None
         for size in GROUPS_EXAMINED:
@@ -97,36 +103,36 @@ class _GroupSearch:
             )
             if len(rows) < size:
                 return True
-            if sum(one.began >= day for one in self.new) >= NEW_GROUPS_MAX:
+            if sum(new_group.began >= day for new_group in self.new) >= NEW_GROUPS_MAX:
                 return False
             after = asdict(rows[-1])
         return False
 
     def _add_new_groups(self, day: date, rows: Sequence[TallyRow]) -> None:
-        """Keep what is new among groups that failed on this day, and not on a later one."""
-        lately = {_group_key(row): row.count for row in rows}
-        began = dict.fromkeys(lately, day)
+        """Keep the new groups among those that failed on this day and not on a later one."""
+        recent_counts = {_group_key(row): row.count for row in rows}
+        began = dict.fromkeys(recent_counts, day)
         if day > self.yesterday:
             for row in self._iter_group_tallies(
-                lately, _build_day_filter(self.yesterday, self.query)
+                recent_counts, _build_day_filter(self.yesterday, self.query)
             ):
-                lately[_group_key(row)] += row.count
+                recent_counts[_group_key(row)] += row.count
                 began[_group_key(row)] = self.yesterday
-        self.keys |= lately.keys()
-        for row in self._iter_group_tallies(lately, {"counted": COUNTED_AS}):
-            if row.count == lately[_group_key(row)] and _matches_query(row, self.query):
+        self.keys |= recent_counts.keys()
+        for row in self._iter_group_tallies(recent_counts, {"counted": COUNTED_AS}):
+            if row.count == recent_counts[_group_key(row)] and _matches_query(row, self.query):
                 self.new.append(_NewGroup(began[_group_key(row)], row))
 
     def _iter_group_tallies(
         self, keys: Iterable[_Key], where: Mapping[str, object]
     ) -> Iterator[TallyRow]:
-        """What is counted so of these groups."""
-        of = defaultdict[str, list[str]](list)
+        """Iterate over the counts of these groups that match `where`."""
+        groups_by_pipeline = defaultdict[str, list[str]](list)
         for pipeline, group in keys:
-            of[pipeline].append(group)
-        for pipeline, groups in sorted(of.items()):
-            found = self.records.find(TallyRow, {**where, "pipeline": pipeline, "first": groups})
-            yield from (row for row in found if row.count > 0)
+            groups_by_pipeline[pipeline].append(group)
+        for pipeline, groups in sorted(groups_by_pipeline.items()):
+            rows = self.records.find(TallyRow, {**where, "pipeline": pipeline, "first": groups})
+            yield from (row for row in rows if row.count > 0)
 
 
 def _group_key(row: TallyRow) -> _Key:
@@ -134,7 +140,10 @@ def _group_key(row: TallyRow) -> _Key:
 
 
 def _build_day_filter(day: date, query: FailureQuery) -> dict[str, object]:
-    """What failed on one day, by group. Asked for several days at once, SQLite would walk all there are."""
+    """Return the filter for the failures of one day, by group.
+
+    One day per query: with several days, SQLite would scan all rows.
+    """
     where: dict[str, object] = {"counted": FAILURES_BY_DAY, "second": format_day(day)}
     where |= {"pipeline": query.pipeline} if query.pipeline else {}
     return where | ({"first": query.group} if query.group else {})
@@ -145,6 +154,6 @@ def _matches_query(row: TallyRow, query: FailureQuery) -> bool:
 
 
 def find_last_accepted(records: Records) -> EntryRow | None:
-    """The failure that was accepted as final last; None when none ever was."""
+    """Return the failure that was accepted as final most recently; None if there is none."""
     where = {"outcome": "dropped", "reason": str(Reason.ACCEPTED)}
     return next(iter(list_outcomes(records, where, count_max=1)), None)

@@ -12,12 +12,12 @@ from fonds.model.rows import EntryRow
 from fonds.ports import Records
 
 TYPED = frozenset({Reason.UNSUPPORTED_TYPE, Reason.IS_FEED, Reason.HTTP_STATUS})
-"""The reasons whose detail is a type or a status, and not a sentence about one record."""
+"""Reasons whose detail is a type or a status instead of a sentence about one record."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedGroup:
-    """Refused records of one reason and type. `type` is '' where the reason names none."""
+    """Refused records of one reason and type. `type` is '' if the reason has none."""
 
     reason: Reason
     type: str
@@ -26,9 +26,9 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRecords:
-    """Refused records by reason and type, the most first.
+    """Refused records by reason and type, largest count first.
 
-    `counted` has records by reason that sources counted without keeping a row for each.
+    `counted` has the number of records by reason that sources counted without a row for each.
     """
 
     groups: Sequence[RefusedGroup]
@@ -43,14 +43,14 @@ class RefusedRecords:
 def build_refused_filter(
     pipeline: str | None, step: str | None, reason: str | None
 ) -> dict[str, object]:
-    """Return the columns of the entries that were refused; None does not narrow."""
-    reasons = [str(one) for one in Reason if one.weight is Weight.REFUSED]
+    """Return the filter for refused entries. None does not narrow."""
+    reasons = [str(value) for value in Reason if value.weight is Weight.REFUSED]
     where: dict[str, object] = {
         "outcome": "dropped",
-        "reason": [one for one in reasons if reason in (None, one)],
+        "reason": [value for value in reasons if reason in (None, value)],
     }
-    named = {"pipeline": pipeline, "step": step}
-    return where | {name: one for name, one in named.items() if one}
+    columns = {"pipeline": pipeline, "step": step}
+    return where | {name: value for name, value in columns.items() if value}
 
 
 def count_refused(
@@ -63,8 +63,8 @@ def count_refused(
     counts: Counter[tuple[Reason, str]] = Counter()
     where = build_refused_filter(pipeline, step, reason)
     for (why, detail), count in records.count(EntryRow, ("reason", "detail"), where).items():
-        one = Reason(why)
-        counts[one, (detail or "") if one in TYPED else ""] += count
+        refusal = Reason(why)
+        counts[refusal, (detail or "") if refusal in TYPED else ""] += count
     groups = [RefusedGroup(why, kind, count) for (why, kind), count in counts.items()]
     groups.sort(key=lambda group: (-group.count, group.reason, group.type))
     if step is not None:

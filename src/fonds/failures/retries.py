@@ -1,4 +1,4 @@
-"""Messages that failed and wait for their next attempt, which nobody has to ask for."""
+"""Failed messages that wait for their next automatic attempt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class RetryGroup:
-    """Retries of one pipeline, step and reason; `first` is the one that is due first."""
+    """Retries of one pipeline, step and reason. `first` is the one that is due first."""
 
     pipeline: str
     step: str
@@ -51,17 +51,20 @@ def retry_groups(
     step: str | None = None,
     reason: str | None = None,
 ) -> list[RetryGroup]:
-    """What waits for its next attempt, the largest groups first."""
-    named = {"pipeline": pipeline, "step": step, "reason": reason}
-    where = {name: value for name, value in named.items() if value} | _build_retry_filter(
+    """Group the messages that wait for their next attempt by pipeline, step and reason.
+
+    The largest group is first.
+    """
+    columns = {"pipeline": pipeline, "step": step, "reason": reason}
+    where = {name: value for name, value in columns.items() if value} | _build_retry_filter(
         [Verdict.RETRIED]
     )
     counts = records.count(DispositionRow, ("pipeline", "step", "reason"), where)
     groups = []
     for (its_pipeline, its_step, its_reason), count in counts.items():
-        of = {"pipeline": its_pipeline, "step": its_step, "reason": its_reason}
+        group_filter = {"pipeline": its_pipeline, "step": its_step, "reason": its_reason}
         order = ("next_attempt_at",)
-        rows = records.find(DispositionRow, {**where, **of}, order=order, count_max=1)
+        rows = records.find(DispositionRow, {**where, **group_filter}, order=order, count_max=1)
         groups += [
             RetryGroup(its_pipeline, its_step, its_reason or "", count, first)
             for first in _build_retries(records, list(rows))
@@ -70,7 +73,7 @@ def retry_groups(
 
 
 def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[Retry]:
-    """What is due next in a pipeline, that which was only put off included."""
+    """Return the next due retries of a pipeline, including deferred messages."""
     where = {"pipeline": pipeline} | _build_retry_filter([Verdict.RETRIED, Verdict.DEFERRED])
     order = ("next_attempt_at",)
     return _build_retries(
@@ -79,7 +82,7 @@ def list_next_retries(records: Records, pipeline: str, count_max: int) -> list[R
 
 
 def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """The next attempts for these addresses, in their order."""
+    """Return the next attempts for these URLs, in the order of `urls`."""
     entries = list_pending_links(records, pipeline, urls)
     rows: list[DispositionRow] = []
     for start in range(0, len(entries), KEYS_A_QUERY):
@@ -93,24 +96,24 @@ def list_link_retries(records: Records, pipeline: str, urls: Sequence[str]) -> l
 
 
 def list_pending_links(records: Records, pipeline: str, urls: Sequence[str]) -> list[EntryRow]:
-    """Entries of these addresses that have not ended in a pipeline."""
-    found: list[EntryRow] = []
+    """Return the entries of these URLs that are pending in a pipeline."""
+    entries: list[EntryRow] = []
     for start in range(0, len(urls), KEYS_A_QUERY):
         where = {"url": list(dict.fromkeys(urls[start : start + KEYS_A_QUERY]))}
         pending = {"pipeline": pipeline, "kind": LINK, "outcome": "pending"}
-        found += records.find(EntryRow, {**where, **pending})
-    return found
+        entries += records.find(EntryRow, {**where, **pending})
+    return entries
 
 
 def _build_retry_filter(verdicts: Sequence[Verdict]) -> dict[str, object]:
-    """The columns of messages that come back at a time that is known."""
+    """Return the filter for messages that have a time for their next attempt."""
     return {"is_open": True, "verdict": list(map(str, verdicts)), "next_attempt_at": EVER}
 
 
 def _build_retries(records: Records, rows: Sequence[DispositionRow]) -> list[Retry]:
     entries = {
-        (one.entry_id, one.pipeline): one.url
-        for one in records.get(EntryRow, [(row.entry_id, row.pipeline) for row in rows])
+        (entry.entry_id, entry.pipeline): entry.url
+        for entry in records.get(EntryRow, [(row.entry_id, row.pipeline) for row in rows])
     }
     return [
         Retry(

@@ -1,1 +1,4 @@
-"""The one room with sockets of its own: names resolved and judged, requests made to what was judged."""
+"""Polite crawling: resolve and check addresses, rate limits, robots.txt, and HTTP transfers.
+
+Only this package opens sockets to web servers.
+"""

@@ -1,4 +1,10 @@
-"""The addresses of a host, each judged before anybody connects to one: all of them may be asked, or none."""
+"""Resolve hosts and check that their addresses are public before anything connects to them.
+
+A host may be requested only if all of its addresses are allowed. The blocks below are data from the
+IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), with the RFC of each
+block, up to RFC 9780. Blocks that the registries call globally reachable are included, because they
+are anycast services of networks and serve no files.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +20,8 @@ from functools import cache, lru_cache
 from fonds.model.disposition import Reason
 from fonds.model.errors import PermanentError, TransientError, cause_of
 
-# Addresses that are no host of the public internet, as data: none of them is ever asked.
-#
-# Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), with the RFC of
-# each block, up to RFC 9780. Blocks the registries call globally reachable stand here too: they are
-# anycast services of networks, and hold no files.
-
-
 REGISTRY_DATE = "2025-05"
-"""When the newest block here came into the registries."""
+"""Registration date of the newest block."""
 
 IPV4: Mapping[str, str] = {
     "0.0.0.0/8": "this network, RFC 791",
@@ -51,23 +50,26 @@ IPV6: Mapping[str, str] = {
     "2620:4f:8000::/48": "direct delegation AS112 service, RFC 7534",
     "3fff::/20": "documentation, RFC 9637",
 }
-"""Within the global unicast addresses; all others of IPv6 are none, whatever they were made for."""
+"""Special blocks within the global unicast addresses. All other IPv6 addresses are refused."""
 
 GLOBAL_UNICAST = "2000::/3"
-"""What of IPv6 is given out at all (RFC 4291, RFC 3587). Outside lie `::/128`, `::1/128`, `::/96`,
-`::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`, `100::/64`, `100:0:0:1::/64`,
-`5f00::/16`, `fc00::/7`, `fe80::/10`, `fec0::/10`, `ff00::/8`."""
+"""The only IPv6 addresses that are assigned (RFC 4291, RFC 3587). It excludes `::/128`, `::1/128`,
+`::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`, `100::/64`,
+`100:0:0:1::/64`, `5f00::/16`, `fc00::/7`, `fe80::/10`, `fec0::/10`, `ff00::/8`.
+"""
 
 PLATFORMS: Mapping[str, str] = {
     "168.63.129.16/32": "answered by the host of a virtual machine in Azure",
 }
-"""Public addresses behind which a machine's own platform answers."""
+"""Public addresses at which the platform of a virtual machine itself answers."""
 
 CARRYING: Mapping[str, str] = {
     "::ffff:0:0/96": "IPv4-mapped, RFC 4291",
     "64:ff9b::/96": "IPv4/IPv6 translation, RFC 6052",
 }
-"""IPv6 addresses whose last 32 bits are the IPv4 address that is asked in the end: it is judged instead."""
+"""IPv6 blocks whose last 32 bits are the IPv4 address that is reached; that address is checked
+instead.
+"""
 
 ADDRESS_CACHE_SIZE = 65_536
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -75,9 +77,10 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @lru_cache(ADDRESS_CACHE_SIZE)
 def is_public(address: str) -> bool:
-    """Whether an IP address is that of a host on the public internet, also behind IPv6 that carries IPv4.
+    """Return whether an IP address is on the public internet.
 
-    Raises ValueError for a text that is no IP address; a zone behind `%` is passed over.
+    An IPv4 address that an IPv6 address carries is checked instead. Raises ValueError if the text
+    is not an IP address. A zone after `%` is ignored.
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 6 and _is_within(ip, "carrying"):
@@ -97,13 +100,13 @@ def _is_within(ip: ipaddress.IPv4Address | ipaddress.IPv6Address, table: str) ->
 def _load_networks() -> Mapping[str, tuple[_Network, ...]]:
     tables = {"special": (IPV4, IPV6, PLATFORMS), "carrying": (CARRYING,)}
     return {
-        name: tuple(ipaddress.ip_network(block) for blocks in some for block in blocks)
-        for name, some in tables.items()
+        name: tuple(ipaddress.ip_network(block) for blocks in block_tables for block in blocks)
+        for name, block_tables in tables.items()
     }
 
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""The IP addresses of a host and port. Raises OSError."""
+"""Function that returns the IP addresses of a host and port. Raises OSError."""
 
 CACHE_S = 300.0
 FAILURE_CACHE_S = 30.0
@@ -113,9 +116,9 @@ THREADS = 16
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """As the system resolves it. Raises OSError."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """Resolve a host with the system's resolver. Raises OSError."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def resolve_allowed_addresses(
@@ -124,10 +127,11 @@ def resolve_allowed_addresses(
     resolve: Resolve = resolve,
     is_allowed: Callable[[str], bool] = is_public,
 ) -> Sequence[str]:
-    """The addresses of a host, at least one and at most 8.
+    """Return the addresses of a host, from 1 to 8.
 
-    Raises TransientError when it has none, and PermanentError (PRIVATE_ADDRESS) when not all of them may
-    be asked: whoever answers for a name decides anew each time which of them it gives.
+    Raises TransientError if it has none, and PermanentError (PRIVATE_ADDRESS) if any of them is not
+    allowed. A single bad address is enough, because a name server can order its answers differently
+    each time.
     """
     try:
         addresses = resolve(host, port)
@@ -136,14 +140,15 @@ def resolve_allowed_addresses(
     if not addresses:
         raise TransientError(f"the name {host} has no address")
     if not all(is_allowed(address) for address in addresses):
-        told = f"{host} is in a private or reserved network; elsewhere.private_addresses=true allows it"
-        raise PermanentError(Reason.PRIVATE_ADDRESS, told)
+        message = f"{host} is in a private or reserved network; elsewhere.private_addresses=true allows it"
+        raise PermanentError(Reason.PRIVATE_ADDRESS, message)
     return addresses[:ADDRESSES_MAX]
 
 
 class Resolver:
-    """Resolves in threads of its own, so that a slow name keeps nobody waiting, and keeps what it learned for
-    five minutes. `done` is told from whatever thread it happens in, and must not wait.
+    """Resolver with a cache of five minutes and its own threads, so that slow names block nothing.
+
+    Callbacks run in any thread and must not block.
     """
 
     def __init__(
@@ -160,31 +165,33 @@ class Resolver:
     def resolve(
         self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
     ) -> None:
-        """Tell `callback` the addresses, or what `resolve_allowed_addresses` raises; at once where they
-        are known."""
+        """Call `callback` with the addresses or the error of `resolve_allowed_addresses`.
+
+        If the result is cached, this happens immediately.
+        """
         with self._lock:
-            known = self._cache.get((host, port))
-        if known is not None and known[0] > time.monotonic():
-            callback(known[1])
+            cached = self._cache.get((host, port))
+        if cached is not None and cached[0] > time.monotonic():
+            callback(cached[1])
             return
         self._pool.submit(self._look_up, host, port, callback)
 
     def close(self) -> None:
-        """Resolve nothing more."""
+        """Stop resolving."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _look_up(
         self, host: str, port: int, callback: Callable[[Sequence[str] | Exception], None]
     ) -> None:
-        found: Sequence[str] | Exception
+        result: Sequence[str] | Exception
         try:
-            found = resolve_allowed_addresses(host, port, self._resolve, self._is_allowed)
-        except Exception as error:  # noqa: BLE001 (whoever asked is told)
-            found = error
-        kept_s = FAILURE_CACHE_S if isinstance(found, Exception) else CACHE_S
+            result = resolve_allowed_addresses(host, port, self._resolve, self._is_allowed)
+        except Exception as error:  # noqa: BLE001 (passed to the callback)
+            result = error
+        cache_s = FAILURE_CACHE_S if isinstance(result, Exception) else CACHE_S
         with self._lock:
-            self._cache[host, port] = (time.monotonic() + kept_s, found)
+            self._cache[host, port] = (time.monotonic() + cache_s, result)
             self._cache.move_to_end((host, port))
             while len(self._cache) > COUNT_MAX:
                 self._cache.popitem(last=False)
-        callback(found)
+        callback(result)

@@ -1,4 +1,7 @@
-"""Which process asks a domain, and what was learned of its pace: rows, so that both outlive any process."""
+"""Leases on domains, their rate limits, and shares of IP addresses.
+
+Both are database rows, so that they outlive any process.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,25 @@ from fonds.ports import Records
 
 LEASE_S = 60.0
 ELSEWHERE_S = 20.0
-"""After how long a link comes again whose domain another process asks."""
+"""Retry delay for a link whose domain another process has leased."""
 REQUEST_LASTS_S = 10.0
-"""After how long a poll comes again whose domain another process was asked to give away."""
+"""Retry delay for a poll whose domain another process was asked to release."""
 GIVING_S = 1.0
-"""How often it is looked whether a domain that is given away, or was held for a poll, is needed still."""
+"""Interval of checks whether a domain that is handed over or held for a poll is still in use."""
 HOSTS_MAX = 200
-"""Of a domain so many hosts' paces are written down, those that must wait longest."""
+"""Maximum hosts per domain whose rate limits are stored; those with the longest waits are kept."""
 OBSERVED_MAX = 20_000
 
 
 @dataclass(slots=True)
 class _HeldDomain:
-    """`write_due_s`: when its row is written next; `given_until_s`: until when it is given to somebody
-    who polls a source of the domain; `is_passing`: held for one poll; `lookup_count`: links whose hosts
-    are being looked up, and which nobody else knows of."""
+    """State of a leased domain.
+
+    `write_due_s` is the next time its row is written.
+    `given_until_s` is the end of its handover to a process that polls one of its sources.
+    `is_passing` means that it is held for a single poll.
+    `lookup_count` counts links whose hosts are being resolved; they are known nowhere else.
+    """
 
     beats: int
     used_s: float
@@ -39,13 +46,14 @@ class _HeldDomain:
 
 
 class DomainLeases:
-    """A domain is asked by one process at a time: by whoever has its row, until it lets go or was not seen to
-    write the row for a minute. For one thread.
+    """Leases on domains: one process at a time sends requests to a domain. For one thread.
 
-    Whoever polls a source says in the row that it wants the domain, and who has it gives it away for a
-    moment: links of a site may keep a process busy for days.
+    A lease ends when its holder releases it or does not update the row for a minute. A process that
+    polls a source requests the domain in the row, and the holder hands it over for a moment,
+    because links of one site may keep a process busy for days.
 
-    `who` names this process; `is_gone(who)` says of another's name whether it is known to have ended.
+    `holder_name` names this process. `is_process_gone` returns whether another process is known to
+    have ended.
     """
 
     def __init__(
@@ -70,18 +78,18 @@ class DomainLeases:
     def acquire(
         self, domains: Collection[str], now_s: float, urgent: Collection[str] = ()
     ) -> dict[str, float]:
-        """For each domain 0.0 when it is this process's to ask; else after how many seconds to look again.
+        """Lease domains. Return 0.0 for each leased domain, or the seconds until the next attempt.
 
-        Of those that are `urgent` whoever has them is told.
+        The current holders of `urgent` domains are requested to hand them over.
         """
         for domain in domains:
-            # Polls alone do not keep a domain whose links another process has.
-            if (held := self._domains.get(domain)) is not None and domain not in urgent:
-                held.used_s, held.is_passing = now_s, False
-        wanted = [domain for domain in domains if domain not in self._domains]
-        rows = self._load_rows(wanted)
+            # Polls alone do not keep a domain for whose links another process is waiting.
+            if (lease := self._domains.get(domain)) is not None and domain not in urgent:
+                lease.used_s, lease.is_passing = now_s, False
+        unheld = [domain for domain in domains if domain not in self._domains]
+        rows = self._load_rows(unheld)
         waits = {domain: self._get_handover_s(domain, now_s) for domain in domains}
-        for domain in wanted:
+        for domain in unheld:
             is_urgent = domain in urgent
             if not self._acquire_row(rows[domain], now_s, is_urgent):
                 waits[domain] = REQUEST_LASTS_S if is_urgent else ELSEWHERE_S
@@ -90,76 +98,81 @@ class DomainLeases:
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Whether a domain is this process's to ask; it may have been given away since `hold` was asked."""
+        """Return whether this process holds a domain; it may have handed it over since `acquire`."""
         return domain in self._domains
 
     def count_lookups(self, domain: str, change: int) -> None:
-        """So many more links of a domain are looked up now, or fewer: until then it is not let go of."""
-        if (held := self._domains.get(domain)) is not None:
-            held.lookup_count = max(0, held.lookup_count + change)
+        """Change the number of lookups of a domain; the domain is not released while there are any."""
+        if (lease := self._domains.get(domain)) is not None:
+            lease.lookup_count = max(0, lease.lookup_count + change)
 
     def schedule_write(self, domain: str) -> None:
-        """What was learned of a domain matters to whoever asks it next, whatever happens to this process."""
-        if (held := self._domains.get(domain)) is not None:
-            held.write_due_s = self._due_s = 0.0
+        """Write a domain's row soon, so that the next holder knows its rate limits even after a
+        crash.
+        """
+        if (lease := self._domains.get(domain)) is not None:
+            lease.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
-        """Write down what is held, now and then; what nobody needed for a while is let go of."""
+        """Renew the leases that are due and release domains that have been idle."""
         if now_s < self._due_s:
             return
-        due = [domain for domain, held in self._domains.items() if now_s >= held.write_due_s]
+        due = [domain for domain, lease in self._domains.items() if now_s >= lease.write_due_s]
         if due:
             idle = {domain for domain in due if self._is_idle(domain, now_s)}
             self._write_rows(due, idle, now_s)
         self._due_s = min(
-            (held.write_due_s for held in self._domains.values()), default=now_s + self._lease_s / 3
+            (lease.write_due_s for lease in self._domains.values()),
+            default=now_s + self._lease_s / 3,
         )
 
     def release_all(self, now_s: float) -> None:
-        """Write down everything, and let go of it."""
-        held = list(self._domains)
-        self._write_rows(held, set(held), now_s)
+        """Write all rows and release all domains."""
+        domains = list(self._domains)
+        self._write_rows(domains, set(domains), now_s)
 
     def _load_rows(self, domains: Sequence[str]) -> dict[str, PaceRow]:
-        """The rows of these, made where there were none."""
+        """Load rows and create missing ones."""
         if not domains:
             return {}
         rows = {row.domain: row for row in self._records.get(PaceRow, domains)}
-        unknown = [domain for domain in domains if domain not in rows]
-        if unknown:
+        missing = [domain for domain in domains if domain not in rows]
+        if missing:
             now = self._clock()
-            fresh = [PaceRow(domain, self._holder_name, 0, {}, now) for domain in unknown]
-            self._records.put(fresh, replace=False)
-            rows |= {row.domain: row for row in self._records.get(PaceRow, unknown)}
+            new_rows = [PaceRow(domain, self._holder_name, 0, {}, now) for domain in missing]
+            self._records.put(new_rows, replace=False)
+            rows |= {row.domain: row for row in self._records.get(PaceRow, missing)}
         return rows
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
-        """After how long links of a domain come again that is being given to somebody; else 0.0."""
-        held = self._domains.get(domain)
-        return ELSEWHERE_S if held is not None and held.given_until_s > now_s else 0.0
+        """Return the retry delay for links of a domain that is being handed over; otherwise 0.0."""
+        lease = self._domains.get(domain)
+        return ELSEWHERE_S if lease is not None and lease.given_until_s > now_s else 0.0
 
     def _is_idle(self, domain: str, now_s: float) -> bool:
-        held = self._domains[domain]
+        lease = self._domains[domain]
         is_unused = (
-            held.is_passing or held.given_until_s > now_s or now_s - held.used_s > self._lease_s
+            lease.is_passing or lease.given_until_s > now_s or now_s - lease.used_s > self._lease_s
         )
-        return is_unused and not held.lookup_count and not self._frontier.is_needed(domain)
+        return is_unused and not lease.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
-        """Say that this process wants a domain somebody has, unless another said so just now."""
+        """Request a domain that another process holds, unless a third process has just requested
+        it.
+        """
         if self._is_requested(row):
             return
         values = {"wanted_by": self._holder_name, "wanted_at": self._clock()}
         self._records.change(PaceRow, [row.domain], values, {"wanted_by": row.wanted_by})
 
     def _is_requested(self, row: PaceRow) -> bool:
-        """Whether another than this process said lately that it wants a domain."""
+        """Return whether another process has requested the domain recently."""
         if row.wanted_by in (None, self._holder_name) or row.wanted_at is None:
             return False
         return abs((self._clock() - row.wanted_at).total_seconds()) < self._lease_s
 
     def _acquire_row(self, row: PaceRow, now_s: float, is_passing: bool) -> bool:
-        """Make a row this process's own, if it is nobody's and nobody else waits for it."""
+        """Lease a row, if it is free and no other process has requested it."""
         beats = row.beats
         if row.claimed_by != self._holder_name:
             values: dict[str, object] = {
@@ -169,10 +182,10 @@ class DomainLeases:
             }
             if row.wanted_by == self._holder_name:
                 values |= {"wanted_by": None, "wanted_at": None}
-            still = {"beats": beats, "claimed_by": row.claimed_by}
+            expected = {"beats": beats, "claimed_by": row.claimed_by}
             if not self._is_free(row, now_s) or (not is_passing and self._is_requested(row)):
                 return False
-            if not self._records.change(PaceRow, [row.domain], values, still):
+            if not self._records.change(PaceRow, [row.domain], values, expected):
                 return False
             beats += 1
         due_s = now_s + (0.0 if is_passing else self._lease_s / 3)
@@ -181,46 +194,47 @@ class DomainLeases:
         self._observed.pop(row.domain, None)
         self._restore_pace(row, now_s)
         if row.claimed_by not in (None, self._holder_name):
-            # Whoever had it may have asked just before it died, and told nobody.
+            # The previous holder may have sent a request just before it died, without recording it.
             self._frontier.pause(row.domain, now_s)
         return True
 
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Write the rows of domains, all at once; one that somebody took for abandoned is held no more, and
-        who waits for it here comes again.
+        """Write the rows of domains in one call.
 
-        Whoever takes one between reading and writing saw it stand still for a whole lease before.
+        A lease that was lost as expired is dropped, and its waiting links are sent back. A process
+        that leases a row between our read and write has seen it unchanged for a whole lease
+        duration.
         """
         now, rows = self._clock(), []
         for row in self._records.get(PaceRow, domains):
-            held = self._domains[row.domain]
-            if (row.claimed_by, row.beats) != (self._holder_name, held.beats):
+            lease = self._domains[row.domain]
+            if (row.claimed_by, row.beats) != (self._holder_name, lease.beats):
                 continue
-            held.beats, held.write_due_s = held.beats + 1, now_s + self._lease_s / 3
+            lease.beats, lease.write_due_s = lease.beats + 1, now_s + self._lease_s / 3
             if (
                 row.domain not in released_domains
                 and self._is_requested(row)
-                and held.given_until_s <= now_s
+                and lease.given_until_s <= now_s
             ):
-                held.given_until_s, held.write_due_s = now_s + self._lease_s, now_s + GIVING_S
+                lease.given_until_s, lease.write_due_s = now_s + self._lease_s, now_s + GIVING_S
                 self._frontier.return_domain(row.domain, ELSEWHERE_S)
-            elif held.is_passing or held.given_until_s > now_s:
-                held.write_due_s = now_s + GIVING_S
-            who = None if row.domain in released_domains else self._holder_name
+            elif lease.is_passing or lease.given_until_s > now_s:
+                lease.write_due_s = now_s + GIVING_S
+            next_holder = None if row.domain in released_domains else self._holder_name
             paces = _encode_paces(self._frontier.get_paces(row.domain))
-            wanted = (row.wanted_by, row.wanted_at)
-            rows.append(PaceRow(row.domain, who, held.beats, paces, now, *wanted))
+            request = (row.wanted_by, row.wanted_at)
+            rows.append(PaceRow(row.domain, next_holder, lease.beats, paces, now, *request))
         if rows:
             self._records.put(rows)
-        kept = {row.domain for row in rows} - set(released_domains)
-        for domain in set(domains) - kept:
+        renewed = {row.domain for row in rows} - set(released_domains)
+        for domain in set(domains) - renewed:
             self._domains.pop(domain, None)
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
     def _is_free(self, row: PaceRow, now_s: float) -> bool:
-        """Whether nobody has the domain: nobody's name stands there, or that of one who has ended."""
+        """Return whether a domain is free: no holder, a holder that has ended, or an expired lease."""
         if row.claimed_by is None or self._is_process_gone(row.claimed_by):
             return True
         beats, since_s = self._observed.get(row.domain, (-1, now_s))
@@ -233,10 +247,10 @@ class DomainLeases:
         return now_s - since_s >= self._lease_s
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
-        """The frontier learns what the row knows, unless it knows of a longer wait itself."""
-        for host, told in row.paces.items():
+        """Restore stored rate limits in the frontier, unless the frontier knows a longer wait."""
+        for host, values in row.paces.items():
             try:
-                next_at_s, slowdown, average_s, floor_s, failures = map(float, told)
+                next_at_s, slowdown, average_s, floor_s, failures = map(float, values)
             except (TypeError, ValueError):
                 continue
             pace = self._frontier.recall(row.domain, host, now_s)
@@ -249,7 +263,10 @@ class DomainLeases:
 
 
 def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, list[float]]:
-    """By host, "" for the domain: when it may be asked next, slowdown, average, floor and failures."""
+    """Encode rate limits by host, "" for the domain.
+
+    The values are next request time, slowdown, average, floor and failures.
+    """
     ordered = sorted(paces.items(), key=lambda one: (one[0] != "", -one[1].next_at_s))
     return {
         name: [
@@ -263,16 +280,17 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, list[float]]:
     }
 
 
-# How many processes ask an IP address: rows, so that together they keep its pace.
+# Shares of IP addresses
 
 
-"""Who has not said for so long that it asks an address does so no more."""
 BATCH_SIZE = 200
 
 
 class AddressShares:
-    """Each process that asks an address says so before it does, and keeps a share of the pace: one of two
-    leaves twice the gap. Those that were there before know it a third of a minute later. For one thread.
+    """Shares of the rate limit of each IP address between processes. For one thread.
+
+    A process registers before its first request to an address. With two processes, each leaves
+    twice the gap. Processes that were registered before learn of it within a third of a lease.
     """
 
     def __init__(
@@ -290,38 +308,40 @@ class AddressShares:
         self._due_s = 0.0
 
     def join(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
-        """These are asked from now on; for those that were not before, by how many processes."""
-        found = set(addresses)
-        fresh = found - self._used.keys()
-        told = self._write(fresh) if fresh else {}
-        for address in found:
+        """Register addresses. Return the number of processes for addresses that were new."""
+        requested = set(addresses)
+        new_addresses = requested - self._used.keys()
+        process_counts = self._write(new_addresses) if new_addresses else {}
+        for address in requested:
             self._used[address] = now_s
-        return told
+        return process_counts
 
     def renew(self, now_s: float) -> dict[str, int]:
-        """Say again, now and then, what is asked; by how many processes each is. What was not asked
-        for a while is this one's no more."""
+        """Renew registrations that are due and return the number of processes by address.
+
+        Addresses that were not used for a while are released.
+        """
         if now_s < self._due_s:
             return {}
         self._due_s = now_s + LEASE_S / 3
-        gone = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
-        told = self._write(self._used.keys() - gone)
-        self._leave(gone)
-        return told
+        idle = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
+        process_counts = self._write(self._used.keys() - idle)
+        self._leave(idle)
+        return process_counts
 
     def leave_all(self) -> None:
-        """Nothing is asked any more."""
+        """Release all addresses."""
         self._leave(list(self._used))
 
     def _write(self, addresses: Collection[str]) -> dict[str, int]:
-        now, told = self._clock(), dict.fromkeys(addresses, 1)
+        now, process_counts = self._clock(), dict.fromkeys(addresses, 1)
         self._records.put([AddressUseRow(address, self._holder_name, now) for address in addresses])
         ordered = sorted(addresses)
         for start in range(0, len(ordered), BATCH_SIZE):
-            where = {"address": ordered[start : start + BATCH_SIZE]}
-            for row in self._records.find(AddressUseRow, where):
-                told[row.address] += self._is_others(row, now)
-        return told
+            conditions = {"address": ordered[start : start + BATCH_SIZE]}
+            for row in self._records.find(AddressUseRow, conditions):
+                process_counts[row.address] += self._is_others(row, now)
+        return process_counts
 
     def _is_others(self, row: AddressUseRow, now: datetime) -> bool:
         is_fresh = now - row.updated < timedelta(seconds=LEASE_S)
@@ -333,4 +353,6 @@ class AddressShares:
         for address in addresses:
             del self._used[address]
         if addresses:
-            self._records.delete(AddressUseRow, [(one, self._holder_name) for one in addresses])
+            self._records.delete(
+                AddressUseRow, [(address_used, self._holder_name) for address_used in addresses]
+            )

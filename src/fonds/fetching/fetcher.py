@@ -1,4 +1,4 @@
-"""Asks the web for all of one process: whoever wants something says so from any thread, and is told."""
+"""Fetch web pages for all threads of a process, with callbacks for the results."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ logger = logging.getLogger(__name__)
 
 OutcomeCallback = Callable[[FetchOutcome], None]
 UnsavedCounter = Callable[[], int]
-"""How many answers that were told are not kept yet by who asked for them."""
+"""Function that returns the number of delivered responses that its caller has not stored yet."""
 
 
 def count_none_unsaved() -> int:
-    """Of who keeps what it is told at once."""
+    """Return 0, for callers that store responses immediately."""
     return 0
 
 
 class Fetcher:
-    """One thread works chains, made when the first thing is wanted, as long as anybody holds this; `let_go`
-    is called when the last one has closed it.
+    """Runs a scheduler in one thread, from the first request until the last holder closes it.
 
-    What is told to `told` is told in that thread, which must not be kept waiting.
+    `let_go` is called after the last close. Callbacks run in that thread and must not block.
     """
 
     def __init__(
@@ -53,21 +52,21 @@ class Fetcher:
         self._loads: Sequence[HostLoad] = ()
 
     def retain(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> Fetcher:
-        """Itself, held once more: each who holds it closes it.
+        """Register another holder and return self. Each holder must call `close`.
 
-        While answers wait to be kept, fewer are asked for: what a process that dies loses, and what it has in
-        memory, is bounded by twice as many as are under way at once. Who has kept some calls `wake`.
+        Fewer requests are sent while responses wait to be stored. This limits memory, and the loss
+        in a crash, to twice the number of concurrent requests. Call `wake` after storing responses.
         """
         with self._lock:
             self._unsaved_counters.append(count_unsaved)
         return self
 
     def submit(self, request: FetchRequest, callback: OutcomeCallback) -> None:
-        """Ask for something; its key is no other's that is under way."""
+        """Submit a request. Its key must be unique among active requests."""
         self.submit_all([(request, callback)])
 
     def submit_all(self, requests: Iterable[tuple[FetchRequest, OutcomeCallback]]) -> None:
-        """Ask for several things; where nobody holds this any more, each is told so."""
+        """Submit several requests. If the fetcher is closed, each callback receives an error."""
         with self._lock:
             self._submitted += requests
             is_held = bool(self._unsaved_counters)
@@ -77,18 +76,21 @@ class Fetcher:
         self.wake()
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Nobody is told of these any more."""
+        """Drop the callbacks of these requests."""
         with self._lock:
             self._cancelled += keys
         self.wake()
 
     def get_loads(self) -> Sequence[HostLoad]:
-        """What waited for each host when somebody asked last; whoever wants to know asks again and again."""
+        """Return the waiting requests by host as of the last call.
+
+        Call it repeatedly for fresh data.
+        """
         self._reports_loads = True
         return self._loads
 
     def close(self, count_unsaved: UnsavedCounter = count_none_unsaved) -> None:
-        """Let go of it, as it was held; the last one ends the thread, and gives up what is under way."""
+        """Unregister a holder. The last one stops the thread and cancels active requests."""
         with self._lock:
             if count_unsaved in self._unsaved_counters:
                 self._unsaved_counters.remove(count_unsaved)
@@ -102,7 +104,7 @@ class Fetcher:
             self._on_close()
 
     def wake(self) -> None:
-        """There may be more to do than a moment ago."""
+        """Wake the thread, because there may be more to do."""
         chains = self._chains
         if chains is not None:
             chains.wake()
@@ -113,15 +115,15 @@ class Fetcher:
             while not self._closing:
                 self._take_submitted(chains)
                 try:
-                    ended = chains.collect_finished(WAIT_S, self._count_unsaved())
+                    finished = chains.collect_finished(WAIT_S, self._count_unsaved())
                 except TransientError as error:
                     logger.warning("fetching waits for the records: %s", error)
                     threading.Event().wait(AWAY_S)
                     continue
-                for key, end in ended:
-                    told = self._callbacks.pop(key, None)
-                    if told is not None:
-                        told(end)
+                for key, outcome in finished:
+                    callback = self._callbacks.pop(key, None)
+                    if callback is not None:
+                        callback(outcome)
                 if self._reports_loads:
                     self._reports_loads, self._loads = False, chains.list_loads()
             self._fail_all(_build_stopped_error())
@@ -135,7 +137,7 @@ class Fetcher:
             finally:
                 with self._lock:
                     self._thread = None
-                    # What was wanted while all were told is nobody else's to begin.
+                    # Requests that were submitted while callbacks ran need a new thread.
                     self._start_if_wanted()
 
     def _start_if_wanted(self) -> None:
@@ -146,25 +148,25 @@ class Fetcher:
 
     def _count_unsaved(self) -> int:
         with self._lock:
-            return sum(unkept() for unkept in self._unsaved_counters)
+            return sum(count_unsaved() for count_unsaved in self._unsaved_counters)
 
     def _fail_all(self, error: Exception) -> None:
-        """All that is wanted ends so."""
+        """End all requests with an error."""
         with self._lock:
-            wanted, self._submitted = self._submitted, []
-        for told in [*self._callbacks.values(), *(told for _, told in wanted)]:
-            told(error)
+            submitted, self._submitted = self._submitted, []
+        for callback in [*self._callbacks.values(), *(callback for _, callback in submitted)]:
+            callback(error)
         self._callbacks.clear()
 
     def _take_submitted(self, chains: FetchScheduler) -> None:
         with self._lock:
-            wanted, self._submitted = self._submitted, []
-            unwanted, self._cancelled = self._cancelled, []
-        self._callbacks |= {one.key: told for one, told in wanted}
-        chains.begin(one for one, _ in wanted)
-        if unwanted:
-            chains.forget(unwanted)
-            for key in unwanted:
+            submitted, self._submitted = self._submitted, []
+            cancelled, self._cancelled = self._cancelled, []
+        self._callbacks |= {request.key: callback for request, callback in submitted}
+        chains.begin(request for request, _ in submitted)
+        if cancelled:
+            chains.forget(cancelled)
+            for key in cancelled:
                 self._callbacks.pop(key, None)
 
 

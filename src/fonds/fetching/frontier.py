@@ -1,10 +1,11 @@
-"""Which request may start when: paces of hosts, domains and addresses, fair between all who wait.
+"""Schedule requests by the rate limits of hosts, domains and addresses, fairly between hosts.
 
-A pure value but for its own state: time is given, in seconds of a clock that never goes back. A host waits
-with its domain, a domain with the address its next host has; of all that may start, who has been ready for
-longest starts first, however much others have waiting.
+It has no clock or I/O: callers pass monotonic times in seconds. Hosts wait in the queue of their
+domain, and domains wait in the queue of the address of their next host. Of all that may start, the
+one that has been ready for longest starts first, however many requests others have waiting.
 
-Bound: a request costs a few heap operations, whatever waits; names are forgotten when there are too many.
+Bound: a request costs a few heap operations, independent of the number waiting. Names are forgotten
+when there are too many.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from fonds.fetching.pace import (
 
 NAMES_MAX = 100_000
 CANDIDATES_MAX = 16
-"""How many names are looked at when one is to be forgotten."""
+"""Number of names that are considered when one must be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierRules:
-    """The paces of hosts, registered domains and addresses, and how much may wait.
+    """Rate limits of hosts, registered domains and addresses, and queue limits.
 
-    Of one domain at most `line_max` requests wait here; what has waited for `patience_s` seconds, or would
-    have to, is sent back to come again later.
+    At most `line_max` requests of a domain wait here. A request that has waited for `patience_s`
+    seconds, or would have to, is sent back to be retried later.
     """
 
     host: PaceRules
@@ -49,7 +50,7 @@ class FrontierRules:
 
 
 class Frontier:
-    """Turns in, turns out when they may start. Not safe for several threads."""
+    """Queues of requests that are returned when they may start. Not thread-safe."""
 
     def __init__(self, rules: FrontierRules) -> None:
         self.rules = rules
@@ -64,24 +65,24 @@ class Frontier:
 
     @property
     def waiting_count(self) -> int:
-        """How many turns wait."""
+        """Number of waiting requests."""
         return len(self._queued)
 
     @property
     def active_count(self) -> int:
-        """How many have begun and not ended."""
+        """Number of requests that have started and not finished."""
         return len(self._begun)
 
     @property
     def remembered_count(self) -> int:
-        """How many hosts, domains and addresses are remembered."""
+        """Number of hosts, domains and addresses in memory."""
         return len(self._hosts) + len(self._domains) + len(self._addresses)
 
     def offer(self, turn: QueuedRequest, now_s: float, *, urgent: bool = False) -> float:
-        """Let a turn wait here: 0.0; or the seconds after which it is to come again.
+        """Queue a request and return 0.0, or return the seconds after which it should be retried.
 
-        Those sent back are each given a time of their own. What is `urgent` (the next request of something
-        begun) finds a place where the line is full, and goes before the rest of its host.
+        Each request that is sent back gets its own time. An `urgent` request, the next one of a
+        chain that has begun, ignores the queue limit and precedes other requests of its host.
         """
         host = self._get_host(turn.host, turn.domain, now_s)
         domain = host.domain
@@ -97,9 +98,9 @@ class Frontier:
         return 0.0
 
     def start(self, now_s: float, count_max: int) -> list[QueuedRequest]:
-        """Up to `count_max` turns that begin now."""
-        found: list[QueuedRequest] = []
-        while len(found) < count_max and self._heap and self._heap[0][0] <= now_s:
+        """Start up to `count_max` requests."""
+        started: list[QueuedRequest] = []
+        while len(started) < count_max and self._heap and self._heap[0][0] <= now_s:
             at_s, _, is_address, name = heappop(self._heap)
             turn = (
                 self._take_from_address(name, at_s, now_s)
@@ -107,15 +108,15 @@ class Frontier:
                 else self._take_from_domain(name, at_s, now_s)
             )
             if turn is not None:
-                found.append(turn)
-        return found
+                started.append(turn)
+        return started
 
     def get_wake_at_s(self) -> float | None:
-        """When something may begin at the soonest; None while nothing waits that could."""
+        """Return the earliest time at which a request may start; None if none can."""
         return self._heap[0][0] if self._heap else None
 
     def finish(self, key: Hashable, answer: RequestOutcome, now_s: float) -> None:
-        """What began is over; its host, domain and address are told how it went."""
+        """Finish a request and update the rate limits of its host, domain and address."""
         turn, begun_s = self._begun.pop(key)
         host, address = self._hosts[turn.host], self._addresses[turn.address]
         sent_s = answer.compute_sent_s(begun_s, now_s)
@@ -129,52 +130,57 @@ class Frontier:
         self._list_address(address, now_s)
 
     def take_late(self, now_s: float) -> list[tuple[QueuedRequest, float]]:
-        """Turns that have waited too long, or would have to, each with the seconds after which it is to come
-        again; they wait here no more."""
-        found, self._returned = self._returned, []
+        """Remove and return requests that have waited too long or would have to, with their retry
+        delays.
+        """
+        late, self._returned = self._returned, []
         while self._queued:
             turn, since_s = next(iter(self._queued.values()))
             if now_s - since_s < self.rules.patience_s:
                 break
             self.withdraw(turn.key)
-            found.append((turn, self._promise_wait_s(self._hosts[turn.host], now_s)))
-        return found
+            late.append((turn, self._promise_wait_s(self._hosts[turn.host], now_s)))
+        return late
 
     def withdraw(self, key: Hashable) -> None:
-        """A turn that waits does so no more; again is harmless."""
-        found = self._queued.pop(key, None)
-        if found is not None:
-            self._hosts[found[0].host].domain.waiting -= 1
+        """Withdraw a waiting request; unknown keys are ignored."""
+        queued = self._queued.pop(key, None)
+        if queued is not None:
+            self._hosts[queued[0].host].domain.waiting -= 1
 
     def list_loads(self, now_s: float) -> list[HostLoad]:
-        """What waits here, by host."""
-        found = []
+        """Return the waiting requests by host."""
+        loads = []
         for host in self._hosts.values():
             if host.line:
                 paces = (host.pace, host.domain.pace)
                 gap_s, next_s = max(p.gap_s for p in paces), max(p.next_at_s for p in paces)
-                found.append(HostLoad(host.name, len(host.line), gap_s, max(0.0, next_s - now_s)))
-        return found
+                loads.append(HostLoad(host.name, len(host.line), gap_s, max(0.0, next_s - now_s)))
+        return loads
 
     def set_floor(self, host: str, domain: str, delay_s: float, now_s: float) -> None:
-        """The host asks for this much time between requests; no more than the longest gap is given."""
+        """Set the minimum gap that a host asks for, limited to the longest gap."""
         pace = self._get_host(host, domain, now_s).pace
         before_s = pace.gap_s
         pace.floor_s = min(max(0.0, delay_s), pace.rules.gap_max_s)
-        # What was asked last, its robots.txt, counts as well.
+        # It also applies to the last request, which fetched robots.txt.
         pace.next_at_s += max(0.0, pace.gap_s - before_s)
 
     def pause(self, domain: str, now_s: float) -> None:
-        """Ask nothing of a domain for the longest gap of its hosts: somebody may have asked it just now."""
-        own = self._get_domain(domain, now_s)
-        gaps = [self._hosts[name].pace.gap_s for name in own.hosts]
-        least_s = max((self.rules.host.gap_s, own.pace.gap_s, *gaps))
-        own.pace.next_at_s = max(own.pace.next_at_s, now_s + least_s)
+        """Pause a domain for the longest gap of its hosts, because another process may have just
+        used it.
+        """
+        queue = self._get_domain(domain, now_s)
+        gaps = [self._hosts[name].pace.gap_s for name in queue.hosts]
+        minimum_s = max((self.rules.host.gap_s, queue.pace.gap_s, *gaps))
+        queue.pace.next_at_s = max(queue.pace.next_at_s, now_s + minimum_s)
 
     def return_domain(self, domain: str, after_s: float) -> None:
-        """Nobody waits here for a domain any more; each is to come again after so many seconds or later."""
-        known = self._domains.get(domain)
-        for name in known.hosts if known is not None else ():
+        """Send back all waiting requests of a domain, to be retried after `after_s` seconds or
+        later.
+        """
+        queue = self._domains.get(domain)
+        for name in queue.hosts if queue is not None else ():
             host = self._hosts[name]
             line = [turn for turn in host.line if turn.key in self._queued]
             host.line.clear()
@@ -183,23 +189,25 @@ class Frontier:
             self._returned += [(turn, after_s) for turn in line]
 
     def set_share(self, address: str, count: int, now_s: float) -> None:
-        """So many processes ask an address, this one among them."""
+        """Set the number of processes that send requests to an address, including this one."""
         self._get_address(address, now_s).pace.shares = count
 
     def is_needed(self, domain: str) -> bool:
-        """Whether anything of a domain waits or has begun."""
-        known = self._domains.get(domain)
-        return known is not None and (known.waiting > 0 or known.pace.active > 0)
+        """Return whether a domain has waiting or active requests."""
+        queue = self._domains.get(domain)
+        return queue is not None and (queue.waiting > 0 or queue.pace.active > 0)
 
     def get_paces(self, domain: str) -> dict[str, Pace]:
-        """What is remembered of a domain and its hosts, by name; the domain's own under ""."""
-        known = self._domains.get(domain)
-        if known is None:
+        """Return the rate limits of a domain's hosts by name, with the domain's own under ""."""
+        queue = self._domains.get(domain)
+        if queue is None:
             return {}
-        return {"": known.pace} | {name: self._hosts[name].pace for name in known.hosts}
+        return {"": queue.pace} | {name: self._hosts[name].pace for name in queue.hosts}
 
     def recall(self, domain: str, host: str, now_s: float) -> Pace:
-        """The pace of a host, or of the domain where `host` is "", to be told what is known of it."""
+        """Return the rate limit of a host, or of the domain if `host` is "", so that it can be
+        restored.
+        """
         return (
             self._get_host(host, domain, now_s).pace
             if host
@@ -220,9 +228,9 @@ class Frontier:
         domain = self._domains.get(name)
         if domain is None:
             if len(self._domains) >= self.rules.names_max:
-                quiet = _select_forgettable(self._domains, now_s, lambda one: not one.hosts)
-                for gone in quiet:
-                    del self._domains[gone]
+                forgettable = _select_forgettable(self._domains, now_s, lambda one: not one.hosts)
+                for name_to_drop in forgettable:
+                    del self._domains[name_to_drop]
             domain = self._domains[name] = DomainQueue(name, Pace(self.rules.domain))
         self._domains.move_to_end(name)
         return domain
@@ -231,19 +239,21 @@ class Frontier:
         address = self._addresses.get(name)
         if address is None:
             if len(self._addresses) >= self.rules.names_max:
-                for gone in _select_forgettable(self._addresses, now_s, lambda one: not one.line):
-                    del self._addresses[gone]
+                for name_to_drop in _select_forgettable(
+                    self._addresses, now_s, lambda one: not one.line
+                ):
+                    del self._addresses[name_to_drop]
             address = self._addresses[name] = AddressQueue(name, Pace(self.rules.address))
         self._addresses.move_to_end(name)
         return address
 
     def _drop_hosts(self, now_s: float) -> None:
         if len(self._hosts) >= self.rules.names_max:
-            for gone in _select_forgettable(self._hosts, now_s, lambda one: not one.line):
-                self._hosts.pop(gone).domain.hosts.discard(gone)
+            for name_to_drop in _select_forgettable(self._hosts, now_s, lambda one: not one.line):
+                self._hosts.pop(name_to_drop).domain.hosts.discard(name_to_drop)
 
     def _make_ready(self, host: HostQueue, now_s: float) -> None:
-        """Put a host that has a line among those of its domain that may be asked."""
+        """Put a host with waiting requests into the ready heap of its domain."""
         self._drop_withdrawn(host)
         if host.line and not host.is_ready and not host.pace.is_full:
             host.is_ready = True
@@ -256,7 +266,7 @@ class Frontier:
             host.line.popleft()
 
     def _list(self, domain: DomainQueue, now_s: float) -> None:
-        """Note when a domain may be asked, unless it is noted, full, or waits for an address."""
+        """Schedule a domain, unless it is scheduled, full, or waiting for an address."""
         if not domain.ready or domain.is_parked or domain.pace.is_full:
             return
         at_s = max(now_s, domain.pace.next_at_s, domain.ready[0][0])
@@ -274,7 +284,7 @@ class Frontier:
         heappush(self._heap, (at_s, self._count, is_address, name))
 
     def _take_from_address(self, name: str, at_s: float, now_s: float) -> QueuedRequest | None:
-        """A turn of the domain that has waited longest for an address."""
+        """Start a request of the domain that has waited longest for an address."""
         address = self._addresses.get(name)
         if address is None or address.listed_s != at_s:
             return None
@@ -295,7 +305,7 @@ class Frontier:
         return None if domain.is_parked else self._begin(domain, now_s)
 
     def _begin(self, domain: DomainQueue, now_s: float) -> QueuedRequest | None:
-        """The next turn of a domain, if it may begin now; the domain is noted for its next one."""
+        """Start the next request of a domain if it may start now, and schedule the domain again."""
         turn = None
         host = self._take_ready_host(domain, now_s)
         if host is not None:
@@ -316,8 +326,10 @@ class Frontier:
         return turn
 
     def _take_ready_host(self, domain: DomainQueue, now_s: float) -> HostQueue | None:
-        """The host of a domain that has been ready for longest, taken from among the ready; None while the
-        domain or all of them have to wait."""
+        """Remove and return the host of a domain that has been ready for longest.
+
+        Return None while the domain or all its hosts must wait.
+        """
         if domain.pace.is_full or domain.pace.next_at_s > now_s:
             return None
         while domain.ready and domain.ready[0][0] <= now_s:
@@ -333,7 +345,9 @@ class Frontier:
         return None
 
     def _promise_wait_s(self, host: HostQueue, now_s: float) -> float:
-        """Seconds until a turn would begin behind all that wait and were promised a time."""
+        """Return the seconds until a new request would start, after all waiting and promised
+        requests.
+        """
         domain = host.domain
         gap_s = max(host.pace.gap_s, domain.pace.gap_s)
         free_s = max(now_s, host.pace.next_at_s, domain.pace.next_at_s) + domain.waiting * gap_s
@@ -342,7 +356,7 @@ class Frontier:
         return max(begins_s - now_s, gap_s, 1.0)
 
     def _return_all(self, host: HostQueue, now_s: float) -> None:
-        """Nobody waits here for a host that is far away."""
+        """Send back all waiting requests of a host that cannot be used soon."""
         line = [turn for turn in host.line if turn.key in self._queued]
         host.line.clear()
         for turn in line:
@@ -353,10 +367,12 @@ class Frontier:
 def _select_forgettable(
     names: OrderedDict[str, Any], now_s: float, is_free: Callable[[Any], bool]
 ) -> list[str]:
-    """Some names that were not asked for longest and mean nothing; else one that nobody needs now."""
+    """Return unused names without relevant state, least recently used first; otherwise one unused
+    name.
+    """
     oldest = list(islice(names.items(), CANDIDATES_MAX))
-    free = [(name, one) for name, one in oldest if is_free(one) and one.pace.active == 0]
-    usual = [name for name, one in free if one.pace.is_forgettable(now_s)]
+    unused = [(name, queue) for name, queue in oldest if is_free(queue) and queue.pace.active == 0]
+    forgettable = [name for name, queue in unused if queue.pace.is_forgettable(now_s)]
     for name, _ in oldest:
         names.move_to_end(name)
-    return usual or [name for name, _ in free[:1]]
+    return forgettable or [name for name, _ in unused[:1]]

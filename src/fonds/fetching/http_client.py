@@ -1,4 +1,4 @@
-"""GET requests over http(s) to allowed addresses only: each redirect is judged anew, as is each address.
+"""GET requests over http(s) to allowed addresses only, with checks of each redirect and address.
 
 Source: RFC 9110, section 15 (status codes).
 """
@@ -36,26 +36,28 @@ _PASSING = frozenset({408, 425, 429})
 
 
 def check_status(status: int, expected_status: int) -> None:
-    """Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) or TransientError unless it is
-    `expected_status`."""
+    """Check that a status is the expected one.
+
+    Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) or TransientError otherwise.
+    """
     if status == expected_status:
         return
-    told = f"the server answers {status}"
+    message = f"the server answers {status}"
     if status in _MISSING:
-        raise PermanentError(Reason.MISSING_SOURCE, told)
+        raise PermanentError(Reason.MISSING_SOURCE, message)
     if status >= 500 or status in _PASSING:
-        raise TransientError(told)
-    raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+        raise TransientError(message)
+    raise PermanentError(Reason.UNREADABLE_SOURCE, message)
 
 
 def follow_any(headers: Mapping[str, str], url: str) -> bool:
-    """Follow every redirect there is."""
+    """Follow every redirect."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What a server answers; `url` is the address that did so in the end. Header names in any case."""
+    """Response of a server. `url` is the final address. Header names may be in any case."""
 
     url: str
     status: int
@@ -64,9 +66,9 @@ class HttpResponse:
     _deadline: float = field(repr=False)
 
     def read(self, size_max: int) -> bytes:
-        """At most so many bytes of the body, its content codings left as they are.
+        """Return at most `size_max` bytes of the body without decoding it.
 
-        Raises TransientError when the connection breaks off, or the time is over.
+        Raises TransientError when the connection breaks or the time is over.
         """
         body = bytearray()
         try:
@@ -79,14 +81,17 @@ class HttpResponse:
         return bytes(body)
 
     def _read_piece(self, size_max: int) -> bytes:
-        # Whatever has come, so that whoever sends byte by byte is noticed.
+        # Return as soon as any bytes arrive, so that slow byte-by-byte senders run into the
+        # deadline.
         return self._response.read1(min(_PIECE_BYTES, size_max), decode_content=False)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """The web as places may use it. `is_allowed` judges each IP address a connection would go to;
-    `credentials` are told to their own origins alone, wherever a redirect leads.
+    """HTTP client for reading sources.
+
+    `is_allowed` checks each IP address before connecting. `credentials` are sent only to their own
+    origins, wherever a redirect leads.
     """
 
     is_allowed: Callable[[str], bool] = is_public
@@ -104,10 +109,11 @@ class HttpClient:
         total_s: float,
         follows: Callable[[Mapping[str, str], str], bool] = follow_any,
     ) -> Iterator[HttpResponse]:
-        """The answer at the end of all redirects, to be read within `total_s`; its status is not judged.
+        """Return the response after all redirects, to be read within `total_s`.
 
-        `follows(headers, url)` says whether to go on to `url`; the redirect is the answer if not.
-        Raises PermanentError (UNREADABLE_SOURCE) and TransientError.
+        `follows(headers, url)` decides whether to follow a redirect to `url`; otherwise the
+        redirect is the response. The status is not checked. Raises PermanentError
+        (UNREADABLE_SOURCE) and TransientError.
         """
         deadline = time.monotonic() + total_s
         for _ in range(_REDIRECTS_MAX + 1):
@@ -143,8 +149,8 @@ class HttpClient:
             "User-Agent": "Fonds",
             **extra_headers,
         }
-        if known := self.credentials.build_authorization(parts.scheme, host, port):
-            headers["Authorization"] = known
+        if authorization := self.credentials.build_authorization(parts.scheme, host, port):
+            headers["Authorization"] = authorization
         try:
             return pool.urlopen(
                 "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
@@ -153,7 +159,10 @@ class HttpClient:
             raise TransientError(f"{host} does not answer: {cause_of(error)}") from error
 
     def _resolve(self, parts: UrlParts) -> tuple[str, int, str]:
-        """Host, port and the IP address to connect to; every address of the host must be allowed."""
+        """Return host, port and the IP address to connect to.
+
+        Every address of the host must be allowed.
+        """
         host = parts.host.strip("[]").lower()
         port = int(parts.port) if parts.port else _PORTS[parts.scheme]
         try:
@@ -175,13 +184,15 @@ def _split(url: str) -> UrlParts:
         and (not parts.port or 0 < int(parts.port[:6]) <= 65535)
     )
     if not is_usable:
-        shown = redact_secrets(url)[:200]
-        raise PermanentError(Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {shown!r}")
+        redacted_url = redact_secrets(url)[:200]
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {redacted_url!r}"
+        )
     return parts
 
 
 def _find_redirect_target(url: str, response: urllib3.BaseHTTPResponse) -> str | None:
-    """Where a redirect leads; None for any other answer."""
+    """Return the target of a redirect; None for other responses."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
         return None

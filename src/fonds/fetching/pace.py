@@ -1,4 +1,7 @@
-"""How soon one host, domain or address may be asked again: slower after slow answers and refusals."""
+"""Rate limits of hosts, domains and addresses, which adapt to slow responses and refusals.
+
+Also the queues of requests that wait for them.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,21 @@ from dataclasses import dataclass, field
 
 SLOWDOWN_MAX = 64.0
 SLOWDOWN_DECAY = 0.8
-"""What a good answer makes of the slowdown that refusals brought about."""
+"""Factor by which a good response reduces the slowdown."""
 AVERAGE_SHARE = 0.25
-"""The share of the newest answer in the average time of answers."""
+"""Weight of the newest response in the average response time."""
 UNREACHABLE_FIRST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class PaceRules:
-    """`gap_s` is the least time between the beginnings of two requests, `gap_max_s` the longest that
-    refusals and slowness lead to; `busy_factor` times the average time of answers is a gap as well, so that
-    nobody is kept busy by us alone. `active_max` requests may be under way at once.
+    """Settings of a rate limit.
+
+    `gap_s` is the minimum time between the starts of two requests.
+    `gap_max_s` is the longest gap that refusals and slow responses cause.
+    `busy_factor` times the average response time is a minimum gap, so that Fonds alone never keeps
+    a server busy.
+    `active_max` is the maximum number of concurrent requests.
     """
 
     gap_s: float
@@ -29,9 +36,14 @@ class PaceRules:
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """How a request ended, for the pace: after `took_s` seconds; `is_refused` says 429 or 503, and
-    `retry_after_s` what was asked for with it; `is_unreachable` that there was no answer at all. The
-    request was sent `since_sent_s` seconds ago at the longest; None: when it began."""
+    """Outcome of a request, for its rate limit.
+
+    `took_s` is its duration.
+    `is_refused` means status 429 or 503; `retry_after_s` is the wait requested with it.
+    `is_unreachable` means that there was no response.
+    `since_sent_s` is the time since the request was sent; None means that it was sent when it
+    started.
+    """
 
     took_s: float = 0.0
     is_refused: bool = False
@@ -40,16 +52,19 @@ class RequestOutcome:
     since_sent_s: float | None = None
 
     def compute_sent_s(self, begun_s: float, now_s: float) -> float:
-        """When a request that began at `begun_s` was sent: names and connections may have taken a while, and
-        whoever is asked counts from then."""
+        """Return when a request that started at `begun_s` was sent.
+
+        Resolving and connecting may have taken a while, and the server's time counts from sending.
+        """
         return begun_s if self.since_sent_s is None else max(begun_s, now_s - self.since_sent_s)
 
 
 @dataclass(slots=True)
 class Pace:
-    """One name's pace. `next_at_s` is in seconds of the frontier's clock; `floor_s` a Crawl-delay.
+    """Rate limit of one name.
 
-    `failures` counts the requests in a row that had no answer. So many processes have equal `shares` in it.
+    `next_at_s` is in seconds of the frontier's clock. `floor_s` is a Crawl-delay. `failures` counts
+    consecutive requests without response. `shares` is the number of processes that share the limit.
     """
 
     rules: PaceRules
@@ -63,28 +78,28 @@ class Pace:
 
     @property
     def gap_s(self) -> float:
-        """Seconds between the beginnings of two requests, as things stand."""
-        least_s = max(self.rules.gap_s * self.shares, self.rules.busy_factor * self.average_s)
-        slow_s = min(self.rules.gap_max_s, max(least_s, 1.0 if self.slowdown > 1 else 0.0))
+        """Current seconds between the starts of two requests."""
+        minimum_s = max(self.rules.gap_s * self.shares, self.rules.busy_factor * self.average_s)
+        slow_s = min(self.rules.gap_max_s, max(minimum_s, 1.0 if self.slowdown > 1 else 0.0))
         return max(self.floor_s, min(self.rules.gap_max_s, slow_s * self.slowdown))
 
     @property
     def is_full(self) -> bool:
-        """Whether as much is under way as may be."""
+        """Whether the maximum number of requests is active."""
         return self.active >= max(1, self.rules.active_max // self.shares)
 
     def is_forgettable(self, now_s: float) -> bool:
-        """Whether nothing would be forgotten with it that matters."""
-        quiet = self.active == 0 and self.next_at_s <= now_s and self.failures == 0
-        return quiet and self.slowdown < 1.05 and self.floor_s <= self.rules.gap_s
+        """Return whether the rate limit has no state worth remembering."""
+        is_idle = self.active == 0 and self.next_at_s <= now_s and self.failures == 0
+        return is_idle and self.slowdown < 1.05 and self.floor_s <= self.rules.gap_s
 
     def begin(self, now_s: float) -> None:
-        """A request goes out now."""
+        """Record the start of a request."""
         self.active += 1
         self.next_at_s = max(self.next_at_s, now_s + self.gap_s)
 
     def end(self, answer: RequestOutcome, sent_s: float, now_s: float) -> None:
-        """The request that was sent at `sent_s` ended."""
+        """Record the end of a request that was sent at `sent_s`."""
         self.active -= 1
         if answer.is_unreachable:
             self.failures += 1
@@ -104,15 +119,15 @@ class Pace:
         self.next_at_s = max(self.next_at_s, at_s)
 
 
-# What waits of a host, a registered domain and an address, and at which pace each is asked.
+# Queues for rate limits
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request that waits for its turn. `key` is the caller's and unique among those that wait.
+    """A request that waits to start. `key` is the caller's and unique among waiting requests.
 
-    `host` is a name, by whatever scheme and port it is asked. `domain` answers for it, `address` is the IP
-    address it would go to.
+    `host` is a name without scheme and port. `domain` is its registered domain, and `address` is
+    the IP address it would connect to.
     """
 
     key: Hashable
@@ -123,21 +138,23 @@ class QueuedRequest:
 
 @dataclass(slots=True)
 class HostQueue:
-    """One host of a domain, with the turns that wait for it."""
+    """A host of a domain and its waiting requests."""
 
     name: str
     domain: DomainQueue
     pace: Pace
     line: deque[QueuedRequest] = field(default_factory=deque)
     is_ready: bool = False
-    """Whether it stands among the ready of its domain."""
+    """Whether it is in the ready heap of its domain."""
 
 
 @dataclass(slots=True)
 class DomainQueue:
-    """`ready` is a heap of its hosts that have a line and are not full: from when on, and in which order
-    they came. `listed_s` is its valid place in the frontier's heap; `is_parked` says that it stands in the
-    line of an address instead.
+    """A domain and its hosts.
+
+    `ready` is a heap of hosts with waiting requests that are not full, by ready time and order of
+    arrival. `listed_s` is its valid entry in the frontier's heap. `is_parked` means that it waits
+    in the queue of an address instead.
     """
 
     name: str
@@ -152,7 +169,7 @@ class DomainQueue:
 
 @dataclass(slots=True)
 class AddressQueue:
-    """One IP address, with the domains whose next turn would go to it."""
+    """An IP address and the domains whose next request would go to it."""
 
     name: str
     pace: Pace
@@ -162,7 +179,9 @@ class AddressQueue:
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """What waits for a host: how many links, when the next is asked for, then one each `gap_s` seconds."""
+    """Load of a host: number of waiting links, seconds until the next request, and gap between
+    requests.
+    """
 
     host: str
     waiting: int
@@ -171,5 +190,5 @@ class HostLoad:
 
     @property
     def duration_s(self) -> float:
-        """How long they take in all."""
+        """Seconds until the last waiting link is requested."""
         return self.next_s + (self.waiting - 1) * self.gap_s

@@ -1,4 +1,4 @@
-"""One address on its way through the web: what is wanted of it, where it is by now, and what it met."""
+"""One request with its redirects: the original request, the current URL, and the responses so far."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from fonds.urls.request_url import RequestUrl, parse_request_url
 
 NO_CREDENTIALS = Credentials()
 Refusal = Callable[[str], tuple[Reason, str] | None]
-"""Why an address may not be fetched, with a sentence; None for one that may."""
+"""Function that returns the reason and a sentence if a URL may not be fetched, otherwise None."""
 
 
 def allow_any_url(url: str) -> None:
-    """Allow every address."""
+    """Allow every URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is asked for, by whom it is told apart (`key`), and how.
+    """A request for a URL, identified by `key`.
 
-    `cached_url` is the address `conditional` headers speak of: no other is asked whether it has changed.
-    `logins` are told to their own origins alone, wherever a redirect leads. `is_urgent`: of a source that is
-    polled, whose domain another process then gives away for a moment. `refusal` judges each address a
-    redirect leads to.
+    `conditional` headers are sent only to `cached_url`, which they describe.
+    `logins` are sent only to their own origins, wherever a redirect leads.
+    `is_urgent` marks a poll of a source; another process then hands over its domain for a moment.
+    `refusal` checks the target of each redirect.
     """
 
     key: str
@@ -49,9 +49,11 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """The answer at the end of all redirects, whatever its status, and the heads of all; `body` has its
-    content codings. `after_s` is what Retry-After asks for, for a refusal. `robots` allowed the address that
-    answered, `url`.
+    """Response after all redirects, whatever its status, with the heads of all responses.
+
+    `body` is not decoded.
+    `after_s` is the Retry-After of a refusal.
+    `robots` are the rules that allowed `url`, the address that responded.
     """
 
     hops: tuple[Hop, ...]
@@ -62,14 +64,18 @@ class FetchResponse:
 
 
 FetchOutcome = FetchResponse | Disposition | Exception
-"""What came of it: an answer; or that it is refused for good, tried again or not asked yet, and why."""
+"""Outcome of a request: a response, a disposition (drop, retry or defer), or an error."""
 
 
 @dataclass(slots=True)
 class RedirectChain:
-    """`key` is its own among all. Of a robots.txt `origin` says whose it is, "" for what somebody wanted.
-    `requested_urls` has each address with the cookies it was requested with: once more can bring nothing
-    else. `robots` is what allowed the address it is at."""
+    """State of a request and its redirects.
+
+    `key` is unique among chains.
+    `origin` is set for a robots.txt and names its host; otherwise it is "".
+    `requested_urls` has each URL with the cookies sent; repeating one means a redirect loop.
+    `robots` are the rules that allowed the current URL.
+    """
 
     key: int
     request: FetchRequest
@@ -89,27 +95,27 @@ class RedirectChain:
 
     @property
     def queued_request(self) -> QueuedRequest:
-        """Its next request, as it waits for its turn."""
+        """The next request in the form that the frontier queues."""
         return QueuedRequest(self.key, self.url.host, self.url.domain, self.addresses[0])
 
     def build_robots_chain(self, key: int, origin: str) -> RedirectChain:
-        """What fetches the robots.txt this one waits for, from where this one is asked."""
+        """Build the chain that fetches the robots.txt for the current URL, from the same addresses."""
         url = parse_request_url(f"{self.url.origin}/robots.txt")
-        wanted = replace(
+        request = replace(
             self.request,
             body_max_bytes=MAX_BYTES + 1,
             redirects_max=REDIRECTS_MAX,
             accept="*/*",
             cached_url="",
         )
-        return RedirectChain(key, wanted, url, origin, self.addresses)
+        return RedirectChain(key, request, url, origin, self.addresses)
 
     def is_loop(self, target: RequestUrl) -> bool:
-        """Whether a redirect leads back to what was requested with the same cookies."""
+        """Return whether a target was already requested with the same cookies."""
         return (target.url, tuple(self.cookies)) in self.requested_urls
 
     def build_request(self, agent: str) -> HttpRequest:
-        """Its next request, as it is sent."""
+        """Build the next HTTP request."""
         self.requested_urls.add((self.url.url, tuple(self.cookies)))
         return HttpRequest(
             self.url,
@@ -123,20 +129,20 @@ class RedirectChain:
         )
 
     def _build_headers(self) -> Headers:
-        found = [("Accept", self.request.accept)]
+        headers = [("Accept", self.request.accept)]
         login = self.request.logins.build_authorization(
             self.url.scheme, self.url.host, self.url.port
         )
         if login is not None:
-            found.append(("Authorization", login))
-        # What was kept under another address is no answer to whether this one has changed.
+            headers.append(("Authorization", login))
+        # Conditional headers are valid only for the URL that they were stored with.
         if self.request.cached_url == self.url.url:
-            found += self.request.conditional
-        return tuple(found)
+            headers += self.request.conditional
+        return tuple(headers)
 
 
 def build_pace_outcome(end: HttpResponse | RequestFailure) -> RequestOutcome:
-    """How a request went, for the pace of its host."""
+    """Build the outcome for the rate limit of the host."""
     if isinstance(end, RequestFailure):
         return RequestOutcome(end.took_s, is_unreachable=end.is_unreachable, since_sent_s=0.0)
     after_s = retry_after_s(end.hop.get("retry-after"), end.hop.began_at)

@@ -1,7 +1,7 @@
-"""One request: how it is asked for, what comes back within limits, and what each way to fail means.
+"""One HTTP request with libcurl: options, limits, response and meaning of errors.
 
 Source: libcurl's easy interface and error codes.
-Bound: body, heads and times by `RequestLimits`.
+Bound: `RequestLimits` limits body, heads and times.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _SIZE_ERRORS = frozenset({pycurl.E_WRITE_ERROR, pycurl.E_FILESIZE_EXCEEDED})
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may take; `slow_s` seconds below `slow_bytes` a second are too slow.
+    """Limits of one request. Less than `slow_bytes` per second for `slow_s` seconds is too slow.
 
-    `head_max_bytes` is that of all heads of one answer, 1xx included.
+    `head_max_bytes` limits all heads of one response, including 1xx.
     """
 
     connect_s: float = 30.0
@@ -58,10 +58,14 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What to ask for. `addresses` were judged, the first is tried first; `cookies` are those of the
-    chain, in the form `HttpResponse` has them. `agent` is our one identity. More than `body_max_bytes`
-    are not read, nor is anything of what is declared to be longer, unless the beginning is of use
-    (`is_partial`): then the beginning of a longer body is an answer."""
+    """One HTTP request.
+
+    `addresses` have been checked; the first is tried first.
+    `cookies` are those of the redirect chain, in the form of `HttpResponse`.
+    `agent` is the User-Agent.
+    At most `body_max_bytes` are read, and nothing if a longer body is declared. With `is_partial`,
+    the beginning of a longer body is read and counts as a response.
+    """
 
     url: RequestUrl
     addresses: Sequence[str]
@@ -75,8 +79,10 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer: its hop, the body with its content codings, and the chain's cookies from now on.
-    The request was sent `since_sent_s` seconds ago, when there was a connection to send it over."""
+    """Response: its hop, the undecoded body, and the cookies of the redirect chain.
+
+    The request was sent `since_sent_s` seconds ago, after the connection was made.
+    """
 
     hop: Hop
     body: bytes
@@ -86,8 +92,10 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """No answer, or none that is taken. `is_unreachable`: there was nobody to be reached, as far as we
-    know."""
+    """No response, or one that was rejected.
+
+    `is_unreachable` means that no server seems to be reachable.
+    """
 
     reason: Reason
     detail: str
@@ -97,7 +105,7 @@ class RequestFailure:
 
 @dataclass(slots=True)
 class Transfer:
-    """A handle of libcurl with the request it makes, one after the other, and what came of it so far."""
+    """A libcurl handle that makes one request after another, with the data of the current one."""
 
     request: HttpRequest
     limits: RequestLimits
@@ -116,7 +124,7 @@ class Transfer:
     opened: list[socket.socket] = field(default_factory=list)
 
     def begin(self, ask: HttpRequest) -> pycurl.Curl:
-        """The handle, ready for a request; what it did before is forgotten."""
+        """Prepare the handle for a request and reset the data of the previous one."""
         self.request, self.started_at = ask, datetime.now(UTC)
         self.lines = []
         self.head_bytes, self.is_head_complete, self.refused = 0, False, None
@@ -129,7 +137,7 @@ class Transfer:
         handle.setopt(pycurl.MAXFILESIZE_LARGE, 0 if ask.is_partial else ask.body_max_bytes)
         self._set_headers(handle)
         self._pin_addresses(handle)
-        # What is set while it is verbose would be told of, and nobody can listen yet.
+        # Setting cookies in verbose mode would call the debug function, which is not ready yet.
         handle.setopt(pycurl.VERBOSE, 0)
         for cookie in ("ALL", *ask.cookies):
             handle.setopt(pycurl.COOKIELIST, cookie)
@@ -137,7 +145,7 @@ class Transfer:
         return handle
 
     def _set_options(self) -> None:
-        """Set what is the same for all requests whose servers are held to account alike."""
+        """Set the options that are the same for all requests with this TLS check."""
         limits, handle = self.limits, self.handle
         handle.reset()
         for option, value in (
@@ -162,7 +170,10 @@ class Transfer:
         self.tls_check = self.request.tls
 
     def build_response(self, secured: dict[tuple[str, int], str]) -> HttpResponse:
-        """The answer; `secured` keeps what is known of connections that stand, by both their ends."""
+        """Build the response.
+
+        `secured` maps the ends of open connections to TLS version and cipher.
+        """
         handle = self.handle
         status_line, headers = _parse_head(self.lines)
         connection = (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.LOCAL_PORT))
@@ -194,47 +205,51 @@ class Transfer:
 
     @property
     def is_start(self) -> bool:
-        """Whether no more of an answer was wanted than what was read before it was broken off."""
+        """Whether the request was stopped because a partial response is complete."""
         return (
             self.request.is_partial and self.is_head_complete and self.refused is Reason.TOO_LARGE
         )
 
     def build_failure(self, code: int, message: str) -> RequestFailure:
-        """What an error of libcurl means."""
+        """Build the failure for an error of libcurl."""
         took_s = (datetime.now(UTC) - self.started_at).total_seconds()
         host = self.request.url.host
         if self.refused is Reason.PRIVATE_ADDRESS:
             return RequestFailure(self.refused, f"{host} is in a private or reserved network")
         if self.refused is Reason.TOO_LARGE or code in _SIZE_ERRORS:
-            most = f"{self.request.body_max_bytes} bytes of body or {self.limits.head_max_bytes} of heads"
-            message = f"the server sends more than {most}"
+            limit = f"{self.request.body_max_bytes} bytes of body or {self.limits.head_max_bytes} of heads"
+            message = f"the server sends more than {limit}"
             return RequestFailure(Reason.TOO_LARGE, message, took_s=took_s)
         if code in _CERTIFICATE:
             return RequestFailure(Reason.BAD_CERTIFICATE, message, took_s=took_s)
-        nobody = not self.lines
+        is_unreachable = not self.lines
         return RequestFailure(
-            Reason.UNREACHABLE, message or f"libcurl error {code}", nobody, took_s
+            Reason.UNREACHABLE, message or f"libcurl error {code}", is_unreachable, took_s
         )
 
     def finish(self) -> None:
-        """The request is over; the handle may make another."""
-        for ours in self.opened:
-            ours.close()
+        """End the request, so that the handle can make another."""
+        for opened_socket in self.opened:
+            opened_socket.close()
         self.opened.clear()
         self.body = BytesIO()
 
     def _set_headers(self, handle: pycurl.Curl) -> None:
-        named = {name.lower() for name, _ in self.request.headers}
-        usual = (("Accept", "*/*"), ("Accept-Encoding", ACCEPT_ENCODING))
-        headers = [one for one in usual if one[0].lower() not in named] + [*self.request.headers]
+        header_names = {name.lower() for name, _ in self.request.headers}
+        defaults = (("Accept", "*/*"), ("Accept-Encoding", ACCEPT_ENCODING))
+        headers = [header for header in defaults if header[0].lower() not in header_names] + [
+            *self.request.headers
+        ]
         handle.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in headers])
 
     def _pin_addresses(self, handle: pycurl.Curl) -> None:
-        """The name leads to the judged addresses, for this request at least."""
+        """Make the name resolve to the checked addresses, for this request at least."""
         url = self.request.url
         if ":" in url.host:
             return
-        addresses = ",".join(f"[{one}]" if ":" in one else one for one in self.request.addresses)
+        addresses = ",".join(
+            f"[{address}]" if ":" in address else address for address in self.request.addresses
+        )
         handle.setopt(pycurl.RESOLVE, [f"{url.host}:{url.port}:{addresses}"])
 
     def _check_tls(self, handle: pycurl.Curl) -> None:
@@ -248,18 +263,20 @@ class Transfer:
             handle.setopt(pycurl.SSL_VERIFYHOST, 0)
 
     def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> object:
-        """A socket to one of the judged addresses, and to no other."""
-        family, kind, protocol, where = address
-        if where[0] not in self.request.addresses or not self._is_address_allowed(where[0]):
+        """Open a socket, only to one of the checked addresses."""
+        family, kind, protocol, socket_address = address
+        if socket_address[0] not in self.request.addresses or not self._is_address_allowed(
+            socket_address[0]
+        ):
             self.refused = Reason.PRIVATE_ADDRESS
             return pycurl.SOCKET_BAD
-        # What libcurl works with is a copy; this one is ours to close.
-        ours = socket.socket(family, kind, protocol)
-        self.opened.append(ours)
-        return ours
+        # libcurl uses a copy; this socket must be closed here.
+        opened_socket = socket.socket(family, kind, protocol)
+        self.opened.append(opened_socket)
+        return opened_socket
 
     def _check_address(self, address: str, local_address: str, port: int, our_port: int) -> int:
-        """Before anything is sent, also on a connection that stood: its address once more."""
+        """Check the address again before anything is sent, also on a reused connection."""
         if self._is_address_allowed(address):
             return int(pycurl.PREREQFUNC_OK)
         self.refused = Reason.PRIVATE_ADDRESS
@@ -285,9 +302,9 @@ class Transfer:
         return None
 
     def _receive_body(self, piece: bytes) -> int | None:
-        room = self.request.body_max_bytes - self.body.tell()
-        self.body.write(piece[:room])
-        if len(piece) > room:
+        remaining_bytes = self.request.body_max_bytes - self.body.tell()
+        self.body.write(piece[:remaining_bytes])
+        if len(piece) > remaining_bytes:
             self.refused = Reason.TOO_LARGE
             return 0
         return None
@@ -296,12 +313,12 @@ class Transfer:
         if kind == _HEADER_OUT:
             self.sent += data
         elif kind == _TEXT and not self.secured and self.request.url.scheme == "https":
-            found = _SECURED.search(data.decode("latin-1"))
-            self.secured = f"{found[1]} {found[2]}" if found else ""
+            match = _SECURED.search(data.decode("latin-1"))
+            self.secured = f"{match[1]} {match[2]}" if match else ""
 
 
 def _parse_head(lines: Sequence[bytes]) -> tuple[str, Headers]:
-    """Status line and headers; what is no header line is left out, a folded one is part of the one before."""
+    """Parse status line and headers. Invalid lines are dropped, and folded lines are joined."""
     headers: list[tuple[str, str]] = []
     for line in lines[1:]:
         text = _decode_line(line).rstrip("\r\n")
@@ -314,7 +331,7 @@ def _parse_head(lines: Sequence[bytes]) -> tuple[str, Headers]:
 
 
 def _decode_line(line: bytes) -> str:
-    """As UTF-8 where it is that: what else a byte beyond ASCII means, nobody says."""
+    """Decode as UTF-8 if valid, otherwise as Latin-1; no standard defines other encodings."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,8 +1,7 @@
-"""What a host's robots.txt allows us, and for how long its answer holds.
+"""Rules of a host's robots.txt for Fonds, and how long they are valid.
 
-`rights/robots_txt.py` chooses our group, Protego matches its rules.
-A 429 is no answer of a robots.txt but a refusal to give one, and counts as unreachable; so does a body whose
-content coding cannot be undone.
+`rights/robots_txt.py` selects our group, and Protego matches its rules. A 429 refuses the
+robots.txt and counts as unreachable, as does a body that cannot be decoded.
 
 Source: RFC 9309.
 Bound: the first 500 KiB of the decoded text.
@@ -41,11 +40,12 @@ _PRODUCT_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """Rules of one host for us, until `expires_s`.
+    """Rules of one host for Fonds, valid until `expires_s`.
 
-    `rules` None: everything is allowed, or nothing when it is `unreachable`; `reason` says what kind of
-    reason that is. `group` is what was said to us; `hops` and `body` are how it was said, the body with its
-    content codings: that of a file that was cut is not kept.
+    If `rules` is None, everything is allowed, or nothing if `unreachable` has a message.
+    `reason` is the reason of `unreachable`.
+    `group` is our group of the file.
+    `hops` and `body` are the responses; `body` is not decoded, and is empty if the file was cut.
     """
 
     expires_s: float
@@ -59,26 +59,29 @@ class Robots:
 
     @property
     def url(self) -> str:
-        """The address of the robots.txt, before redirects; "" where it was not asked for."""
+        """URL of the robots.txt before redirects; "" if it was not requested."""
         return self.hops[0].url if self.hops else ""
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is a file to be kept."""
+        """Whether there is a file to store."""
         return bool(self.body) and 200 <= self.hops[-1].status < 300
 
     def build_rights(self, url: RequestUrl, capture_id: str | None) -> Rights | None:
-        """What it states of an address; None where it was not asked for. `capture_id` is its own."""
+        """Build the rights that it states for a URL; None if it was not requested.
+
+        `capture_id` is the capture of the robots.txt.
+        """
         if not self.hops:
             return None
         rule = self.group.find_rule(url.target)
-        # Protego decides; where it reads a pattern otherwise no line is named.
+        # Protego decides. If it reads a pattern differently, no rule is named.
         rule = "" if rule.startswith(DISALLOW) == self.allows(url) else rule
         robots = RobotsInForce(self.url, str(self.hops[-1].status), capture_id, rule)
         return Rights(robots, self.group.find_statements(url.target))
 
     def allows(self, url: RequestUrl) -> bool:
-        """Whether an address may be fetched."""
+        """Return whether a URL may be fetched."""
         if url.target == _ALWAYS:
             return True
         if self.rules is None:
@@ -87,15 +90,15 @@ class Robots:
 
     @property
     def delay_s(self) -> float:
-        """The Crawl-delay, 0.0 without one."""
+        """Crawl-delay in seconds, 0.0 without one."""
         return float((self.rules and self.rules.crawl_delay(_ANY_AGENT)) or 0.0)
 
 
 def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float) -> Robots:
-    """What a response to the request for robots.txt means for a product token.
+    """Parse the response to a request for robots.txt, for a product token.
 
-    `body` has its content codings; one byte more than `MAX_BYTES` means that it was cut. Any redirect that
-    reaches here was one too many, and means what a 404 does.
+    `body` is not decoded; one byte more than `MAX_BYTES` means that it was cut. A redirect that
+    arrives here exceeded the limit and is treated like a 404.
     """
     status = http.status
     if status >= 500 or status == 429:
@@ -111,32 +114,37 @@ def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float)
 
 
 def attach_response(robots: Robots, hops: tuple[Hop, ...], body: bytes) -> Robots:
-    """What is known of a host with how it was said; a body that was cut is left out."""
-    kept = body if len(body) <= MAX_BYTES else b""
-    return replace(robots, hops=hops, body=kept, size_bytes=robots.size_bytes + len(kept))
+    """Attach responses to rules; a body that was cut is left out."""
+    complete_body = body if len(body) <= MAX_BYTES else b""
+    return replace(
+        robots, hops=hops, body=complete_body, size_bytes=robots.size_bytes + len(complete_body)
+    )
 
 
 def _decode_body(http: HttpHead, body: bytes) -> str:
-    """The text of a robots.txt, without a line that was cut. Raises PermanentError, UnicodeDecodeError."""
+    """Decode a robots.txt without a line that was cut.
+
+    Raises PermanentError and UnicodeDecodeError.
+    """
     is_cut = len(body) > MAX_BYTES
     codings = list_codings(http)
     start = decode_start(body, codings, size_max=MAX_BYTES + 1, is_cut=is_cut)
     if is_packed(start):
         raise PermanentError(Reason.BAD_ENCODING, "it is packed in a way its headers do not name")
     if unknown := list_unknown_codings(http):
-        # Servers name things that are no codings; what they send with it is text all the same.
+        # Some servers name codings that do not exist but send plain text.
         try:
             start[:MAX_BYTES].decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            told = f"its coding {unknown[0][:50]!r} is unknown"
-            raise PermanentError(Reason.BAD_ENCODING, told) from error
+            message = f"its coding {unknown[0][:50]!r} is unknown"
+            raise PermanentError(Reason.BAD_ENCODING, message) from error
     if is_cut and codings:
         start = _keep_whole_lines(start)
     return decode_robots_text(start)
 
 
 def decode_robots_text(body: bytes) -> str:
-    """The text of a decoded robots.txt, `MAX_BYTES` of it at most, without a line that was cut."""
+    """Decode at most `MAX_BYTES` of a robots.txt, without a line that was cut."""
     start = body[: MAX_BYTES + 1]
     if len(start) > MAX_BYTES:
         start = _keep_whole_lines(start)
@@ -146,12 +154,12 @@ def decode_robots_text(body: bytes) -> str:
 
 
 def _keep_whole_lines(start: bytes) -> bytes:
-    """The lines of a cut text that are whole, and a rule whose comment alone was cut."""
-    within = start[:MAX_BYTES]
+    """Keep the complete lines of a cut text, and a rule of which only the comment was cut."""
+    text = start[:MAX_BYTES]
     if start[MAX_BYTES : MAX_BYTES + 1] in (b"\r", b"\n"):
-        return within
-    line_at = max(within.rfind(b"\n"), within.rfind(b"\r")) + 1
-    return within if b"#" in within[line_at:] else within[:line_at]
+        return text
+    line_at = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+    return text if b"#" in text[line_at:] else text[:line_at]
 
 
 def build_unreachable(
@@ -160,18 +168,18 @@ def build_unreachable(
     reason: Reason = Reason.ROBOTS_UNREACHABLE,
     cache_s: float = UNREACHABLE_CACHE_S,
 ) -> Robots:
-    """Nothing is allowed: nobody knows what the host would allow; for `cache_s`."""
+    """Build rules for an unreachable robots.txt, which allow nothing for `cache_s`."""
     return Robots(now_s + cache_s, unreachable=cause, reason=reason)
 
 
 def parse_product_token(agent: str) -> str:
-    """The name of a User-Agent as robots.txt files know it: letters, hyphens and underscores."""
+    """Return the product token of a User-Agent: letters, hyphens and underscores."""
     name = agent.split("/")[0].strip()
     return "".join(char for char in name if char in _PRODUCT_CHARS)
 
 
 class RobotsCache:
-    """What is known of hosts, the least recently asked forgotten first."""
+    """Cache of rules by origin; the least recently used are dropped first."""
 
     def __init__(self, count_max: int = CACHE_COUNT_MAX, max_bytes: int = CACHE_MAX_BYTES) -> None:
         self._count_max = count_max
@@ -180,15 +188,15 @@ class RobotsCache:
         self._entries: OrderedDict[str, Robots] = OrderedDict()
 
     def get(self, origin: str, now_s: float) -> Robots | None:
-        """What holds now; None when it has to be asked for."""
-        found = self._entries.get(origin)
-        if found is None or found.expires_s <= now_s:
+        """Return the rules that are valid now; None if they must be fetched."""
+        robots = self._entries.get(origin)
+        if robots is None or robots.expires_s <= now_s:
             return None
         self._entries.move_to_end(origin)
-        return found
+        return robots
 
     def put(self, origin: str, robots: Robots) -> None:
-        """Keep an answer."""
+        """Store rules."""
         self._drop(origin)
         self._entries[origin] = robots
         self._bytes += robots.size_bytes
@@ -199,6 +207,6 @@ class RobotsCache:
         return len(self._entries)
 
     def _drop(self, origin: str) -> None:
-        known = self._entries.pop(origin, None)
-        if known is not None:
-            self._bytes -= known.size_bytes
+        robots = self._entries.pop(origin, None)
+        if robots is not None:
+            self._bytes -= robots.size_bytes

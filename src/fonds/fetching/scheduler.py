@@ -1,4 +1,4 @@
-"""Chains of requests, many at once: each host at its pace, as its robots.txt allows, each redirect judged."""
+"""Run many redirect chains at once, with rate limits, robots.txt and checks of each redirect."""
 
 from __future__ import annotations
 
@@ -48,14 +48,16 @@ from fonds.urls.request_url import RequestUrl
 RETRIED = frozenset({Reason.UNREACHABLE})
 AWAY_S = 60.0
 HANDOVER_S = 60.0
-"""So long a chain waits for the domain a redirect leads to."""
+"""Maximum time that a chain waits for the domain of a redirect."""
 HANDOVER_CHECK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSchedulerRules:
-    """`agent` is our one identity, `token` the name robots.txt files know us by; what failed is tried
-    again after about `retry_s`.
+    """Settings of a scheduler.
+
+    `agent` is the User-Agent and `token` its name in robots.txt files. Failed links are retried
+    after about `retry_s`.
     """
 
     agent: str
@@ -65,9 +67,9 @@ class FetchSchedulerRules:
 
 
 class FetchScheduler:
-    """What is wanted goes in, ends come out. For one thread, but for `wake`.
+    """Takes requests and returns outcomes. For one thread, except for `wake`.
 
-    `seconds` is a clock that never goes back, in Unix seconds.
+    `seconds` is a monotonic clock in Unix seconds.
     """
 
     def __init__(
@@ -98,19 +100,20 @@ class FetchScheduler:
         self._finished: list[tuple[str, FetchOutcome]] = []
 
     def begin(self, requests: Iterable[FetchRequest]) -> None:
-        """Set out for these."""
-        for wanted in requests:
-            chain = RedirectChain(next(self._keys), wanted, wanted.url)
+        """Begin these requests."""
+        for request in requests:
+            chain = RedirectChain(next(self._keys), request, request.url)
             self._chains[chain.key] = chain
             self._new.append(chain)
 
     def collect_finished(
         self, wait_s: float, unsaved_count: int = 0
     ) -> list[tuple[str, FetchOutcome]]:
-        """What has ended, waiting at most `wait_s` seconds for the first; by the keys of what was wanted.
+        """Return finished requests by key, waiting at most `wait_s` seconds for the first.
 
-        As many answers as may be under way may wait to be kept (`unsaved_count`) beside these, no more.
-        Raises TransientError while the stores are away: what is in hand stays so.
+        `unsaved_count` is the number of returned responses that are not stored yet. Active requests
+        and unsaved responses together are limited to twice `concurrency_max`. Raises TransientError
+        while the stores are unavailable; active requests continue.
         """
         self._unsaved_count = unsaved_count
         self._start_new()
@@ -119,17 +122,17 @@ class FetchScheduler:
         wake_s = self._frontier.get_wake_at_s()
         if wake_s is not None and self._count_free() > 0:
             wait_s = min(wait_s, max(0.0, wake_s - self._seconds()))
-        for key, end in self._transfers.collect_finished(0.0 if self._finished else wait_s):
+        for key, result in self._transfers.collect_finished(0.0 if self._finished else wait_s):
             chain = self._chains[int(str(key))]
-            self._run_guarded(chain, partial(self._handle_response, chain, end))
+            self._run_guarded(chain, partial(self._handle_response, chain, result))
         self._advance()
         self._leases.renew(self._seconds())
         self._share(self._shares.renew(self._seconds()))
-        told, self._finished = self._finished, []
-        return told
+        finished, self._finished = self._finished, []
+        return finished
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Nobody wants these any more; what is under way goes on and is not told of."""
+        """Forget requests. Active ones continue, but their outcome is not returned."""
         unwanted = set(keys)
         for chain in self._chains.values():
             if not chain.is_robots and chain.request.key in unwanted:
@@ -137,15 +140,15 @@ class FetchScheduler:
                 self._frontier.withdraw(chain.key)
 
     def list_loads(self) -> list[HostLoad]:
-        """What waits here, by host."""
+        """Return the waiting requests by host."""
         return self._frontier.list_loads(self._seconds())
 
     def wake(self) -> None:
-        """Let whoever waits in `ended` return; from any thread."""
+        """Interrupt the wait in `collect_finished`; callable from any thread."""
         self._transfers.wake()
 
     def close(self) -> None:
-        """Give up what is under way; the domains are anybody's again."""
+        """Cancel active requests and release all domains."""
         with suppress(TransientError):
             self._leases.release_all(self._seconds())
             self._shares.leave_all()
@@ -153,20 +156,20 @@ class FetchScheduler:
         self._transfers.close()
 
     def _start_new(self) -> None:
-        """What was begun sets out, once the stores say whose its domain is."""
-        begun = [chain for chain in self._new if not chain.is_forgotten]
-        if begun:
-            urgent = {chain.url.domain for chain in begun if chain.request.is_urgent}
-            domains = {chain.url.domain for chain in begun}
+        """Lease the domains of new chains and resolve their hosts."""
+        new_chains = [chain for chain in self._new if not chain.is_forgotten]
+        if new_chains:
+            urgent = {chain.url.domain for chain in new_chains if chain.request.is_urgent}
+            domains = {chain.url.domain for chain in new_chains}
             waits = self._leases.acquire(domains, self._seconds(), urgent)
-            for chain in begun:
+            for chain in new_chains:
                 self._look_up(chain, waits[chain.url.domain])
         self._new = []
 
     def _advance(self) -> None:
-        """All that can go on does."""
-        for chain, found in self._take_resolved():
-            self._run_guarded(chain, partial(self._apply_resolved, chain, found))
+        """Continue all chains that can continue."""
+        for chain, resolved in self._take_resolved():
+            self._run_guarded(chain, partial(self._apply_resolved, chain, resolved))
             self._leases.count_lookups(chain.url.domain, -1)
         now_s = self._seconds()
         for turn, after_s in self._frontier.take_late(now_s):
@@ -176,42 +179,47 @@ class FetchScheduler:
             self._transfers.begin(chain.key, chain.build_request(self._rules.agent))
 
     def _count_free(self) -> int:
-        """How many more requests may be begun."""
-        at_once, under_way = self._rules.concurrency_max, self._transfers.count
-        unkept = self._unsaved_count + len(self._finished)
-        return min(at_once - under_way, 2 * at_once - under_way - unkept)
+        """Return the number of requests that may be started."""
+        concurrency_max, active_count = self._rules.concurrency_max, self._transfers.count
+        unsaved_count = self._unsaved_count + len(self._finished)
+        return min(
+            concurrency_max - active_count, 2 * concurrency_max - active_count - unsaved_count
+        )
 
     def _take_resolved(self) -> list[tuple[RedirectChain, Sequence[str] | Exception]]:
-        """What was resolved; it is said which addresses are asked from now on, before they are."""
-        some = [self._resolved.popleft() for _ in range(len(self._resolved))]
-        found = {one[0] for _, one in some if not isinstance(one, Exception)}
+        """Return resolved chains, after registering their addresses."""
+        resolved = [self._resolved.popleft() for _ in range(len(self._resolved))]
+        addresses = {result[0] for _, result in resolved if not isinstance(result, Exception)}
         try:
-            if found:
-                self._share(self._shares.join(found, self._seconds()))
+            if addresses:
+                self._share(self._shares.join(addresses, self._seconds()))
         except TransientError:
-            self._resolved.extendleft(reversed(some))
+            self._resolved.extendleft(reversed(resolved))
             raise
-        return some
+        return resolved
 
     def _share(self, process_counts: Mapping[str, int]) -> None:
         for address, sharing in process_counts.items():
             self._frontier.set_share(address, sharing, self._seconds())
 
     def _run_guarded(self, chain: RedirectChain, act: Callable[[], None]) -> None:
-        """A fault met with one address is that one's, not everybody's."""
+        """Run a step of a chain; an error ends only this chain."""
         try:
             act()
         except StoreUnavailableError:
             self._postpone(chain, AWAY_S)
-        except Exception as error:  # noqa: BLE001 (told as what it is to whoever wanted it)
+        except Exception as error:  # noqa: BLE001 (passed to the requester)
             if chain.is_robots:
                 self._apply_robots(chain, self._build_unreachable(repr(error)))
             else:
                 self._finish(chain, error)
 
     def _follow(self, chain: RedirectChain, url: RequestUrl, began_s: float) -> None:
-        """On to another address. A domain that another process asks is waited for here until it is given
-        away: who began anew would not come any nearer."""
+        """Continue with another URL.
+
+        If another process holds its domain, the chain waits here for the handover; starting again
+        would not help.
+        """
         chain.url, now_s = url, self._seconds()
         after_s = self._leases.acquire([url.domain], now_s, {url.domain})[url.domain]
         if after_s and now_s - began_s < HANDOVER_S:
@@ -220,16 +228,16 @@ class FetchScheduler:
             self._look_up(chain, after_s)
 
     def _retry_parked(self) -> None:
-        """Look again whether domains were given away."""
+        """Check again whether parked chains can lease their domains."""
         now_s = self._seconds()
         parked, self._parked = self._parked, []
-        self._parked = [one for one in parked if one[0] > now_s]
-        for _, began_s, chain in (one for one in parked if one[0] <= now_s):
+        self._parked = [entry for entry in parked if entry[0] > now_s]
+        for _, began_s, chain in (entry for entry in parked if entry[0] <= now_s):
             if chain.key in self._chains:
                 self._run_guarded(chain, partial(self._follow, chain, chain.url, began_s))
 
     def _look_up(self, chain: RedirectChain, after_s: float) -> None:
-        """Its host has to be found, if its domain is ours."""
+        """Resolve the host of a chain if its domain is leased; otherwise postpone it."""
         if after_s:
             self._postpone(chain, after_s)
             return
@@ -256,9 +264,9 @@ class FetchScheduler:
             self._check_robots(chain)
 
     def _check_robots(self, chain: RedirectChain) -> None:
-        """Ask robots.txt, which is fetched first where it is not known, once for all who wait for it."""
+        """Check robots.txt. If it is unknown, fetch it once for all chains that wait for it."""
         now_s, url = self._seconds(), chain.url
-        # Whoever is held to account otherwise may have another answer.
+        # Servers may send another robots.txt over connections with other TLS checks.
         origin = f"{chain.request.tls} {url.origin}"
         robots = self._robots.get(origin, now_s)
         if robots is None:
@@ -273,8 +281,8 @@ class FetchScheduler:
         elif robots.unreachable:
             self._finish(chain, self._build_retry(chain, robots.reason, robots.unreachable))
         elif not robots.allows(url):
-            told = f"{url.origin}/robots.txt does not allow {url.target[:500]}"
-            self._finish(chain, drop(Reason.ROBOTS_DENIED, told))
+            detail = f"{url.origin}/robots.txt does not allow {url.target[:500]}"
+            self._finish(chain, drop(Reason.ROBOTS_DENIED, detail))
         else:
             chain.robots = robots
             self._offer(chain)
@@ -285,7 +293,7 @@ class FetchScheduler:
         self._offer(chain)
 
     def _offer(self, chain: RedirectChain) -> None:
-        """Let it wait for its turn; it comes again if its domain was taken for abandoned meanwhile."""
+        """Queue the next request of a chain; postpone it if the lease on its domain was lost."""
         if not self._leases.is_held(chain.url.domain):
             self._postpone(chain, ELSEWHERE_S)
             return
@@ -295,17 +303,17 @@ class FetchScheduler:
             self._postpone(chain, after_s)
 
     def _postpone(self, chain: RedirectChain, after_s: float) -> None:
-        """What is not asked soon is to come again, and with it all who wait for what it asks."""
-        told = f"{chain.url.origin} is asked again in {after_s:.0f} s"
+        """Defer a chain that cannot be requested soon, and all chains that wait for its robots.txt."""
+        detail = f"{chain.url.origin} is asked again in {after_s:.0f} s"
         waiting = self._waiting_for_robots.pop(chain.origin, []) if chain.is_robots else []
-        for place, one in enumerate(waiting):
-            self._finish(one, defer(Reason.NOT_YET, told, after_s + place))
-        self._finish(chain, defer(Reason.NOT_YET, told, after_s))
+        for position, waiting_chain in enumerate(waiting):
+            self._finish(waiting_chain, defer(Reason.NOT_YET, detail, after_s + position))
+        self._finish(chain, defer(Reason.NOT_YET, detail, after_s))
 
     def _handle_response(self, chain: RedirectChain, end: HttpResponse | RequestFailure) -> None:
-        answer = build_pace_outcome(end)
-        self._frontier.finish(chain.key, answer, self._seconds())
-        if answer.is_refused or answer.is_unreachable:
+        pace_outcome = build_pace_outcome(end)
+        self._frontier.finish(chain.key, pace_outcome, self._seconds())
+        if pace_outcome.is_refused or pace_outcome.is_unreachable:
             self._leases.schedule_write(chain.url.domain)
         if isinstance(end, RequestFailure):
             self._handle_failure(chain, end)
@@ -319,18 +327,20 @@ class FetchScheduler:
                 raise
             target = None
         if target is None and chain.is_robots:
-            known = self._build_robots(chain, end.body)
+            robots = self._build_robots(chain, end.body)
             self._apply_robots(
-                chain, self._build_unreachable(known.unreachable) if known.unreachable else known
+                chain, self._build_unreachable(robots.unreachable) if robots.unreachable else robots
             )
         elif not chain.is_robots and target and (refusal := chain.request.refusal(target.url)):
-            reason, why = refusal
-            self._finish(chain, drop(reason, f"{chain.url.url} redirects to {target.url}: {why}"))
-        elif target is None:
-            arrived = FetchResponse(
-                tuple(chain.hops), end.body, answer.retry_after_s, chain.url, chain.robots
+            reason, explanation = refusal
+            self._finish(
+                chain, drop(reason, f"{chain.url.url} redirects to {target.url}: {explanation}")
             )
-            self._finish(chain, arrived)
+        elif target is None:
+            fetch_response = FetchResponse(
+                tuple(chain.hops), end.body, pace_outcome.retry_after_s, chain.url, chain.robots
+            )
+            self._finish(chain, fetch_response)
         elif chain.is_loop(target):
             self._refuse_redirect(
                 chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
@@ -338,11 +348,11 @@ class FetchScheduler:
         elif len(chain.hops) <= chain.request.redirects_max:
             self._follow(chain, target, self._seconds())
         else:
-            most = f"more than {chain.request.redirects_max} redirects"
-            self._refuse_redirect(chain, f"{most}, the last from {chain.url.url}")
+            message = f"more than {chain.request.redirects_max} redirects"
+            self._refuse_redirect(chain, f"{message}, the last from {chain.url.url}")
 
     def _refuse_redirect(self, chain: RedirectChain, reason: str) -> None:
-        """Follow no further: a link is refused, a robots.txt means what one that is not there does."""
+        """Stop at a redirect. A link is dropped; a robots.txt is treated as missing."""
         if chain.is_robots:
             self._apply_robots(chain, self._build_robots(chain, b""))
         else:
@@ -350,8 +360,8 @@ class FetchScheduler:
 
     def _handle_failure(self, chain: RedirectChain, end: RequestFailure) -> None:
         if chain.is_robots:
-            bad = end.reason is Reason.BAD_CERTIFICATE
-            reason = end.reason if bad else Reason.ROBOTS_UNREACHABLE
+            is_certificate_error = end.reason is Reason.BAD_CERTIFICATE
+            reason = end.reason if is_certificate_error else Reason.ROBOTS_UNREACHABLE
             self._apply_robots(chain, self._build_unreachable(end.detail, reason))
         elif end.reason in RETRIED:
             self._finish(chain, self._build_retry(chain, end.reason, end.detail))
@@ -359,28 +369,32 @@ class FetchScheduler:
             self._finish(chain, drop(end.reason, end.detail))
 
     def _build_robots(self, chain: RedirectChain, body: bytes) -> Robots:
-        """What the last answer of a chain means; the body of a redirect is no robots.txt."""
+        """Build the rules from the last response of a chain; the body of a redirect is not a
+        robots.txt.
+        """
         hops = tuple(chain.hops)
-        known = parse_robots_response(hops[-1].http, body, self._rules.token, self._seconds())
-        return attach_response(known, hops, body)
+        robots = parse_robots_response(hops[-1].http, body, self._rules.token, self._seconds())
+        return attach_response(robots, hops, body)
 
     def _build_unreachable(self, cause: str, reason: Reason = Reason.ROBOTS_UNREACHABLE) -> Robots:
-        """Nothing is allowed until what waits for it comes again, half an hour at most."""
-        kept_s = min(UNREACHABLE_CACHE_S, self._rules.retry_s / 2)
-        return build_unreachable(cause, self._seconds(), reason, kept_s)
+        """Build rules that allow nothing until the waiting chains are retried, at most half an
+        hour.
+        """
+        cache_s = min(UNREACHABLE_CACHE_S, self._rules.retry_s / 2)
+        return build_unreachable(cause, self._seconds(), reason, cache_s)
 
     def _apply_robots(self, chain: RedirectChain, robots: Robots) -> None:
-        """All who waited for a robots.txt go on."""
+        """Continue all chains that waited for a robots.txt."""
         self._robots.put(chain.origin, robots)
         self._chains.pop(chain.key, None)
-        for one in self._waiting_for_robots.pop(chain.origin, []):
-            self._run_guarded(one, partial(self._check_robots, one))
+        for waiting_chain in self._waiting_for_robots.pop(chain.origin, []):
+            self._run_guarded(waiting_chain, partial(self._check_robots, waiting_chain))
 
     def _build_retry(self, chain: RedirectChain, reason: Reason, message: str) -> Disposition:
         return retry(reason, message, compute_retry_delay(chain.request.key, self._rules.retry_s))
 
     def _finish(self, chain: RedirectChain, end: FetchOutcome) -> None:
-        """A chain is over, once."""
-        is_on = self._chains.pop(chain.key, None) is not None
-        if is_on and not chain.is_robots and not chain.is_forgotten:
+        """Finish a chain, once."""
+        is_active = self._chains.pop(chain.key, None) is not None
+        if is_active and not chain.is_robots and not chain.is_forgotten:
             self._finished.append((chain.request.key, end))

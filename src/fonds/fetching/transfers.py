@@ -1,7 +1,7 @@
-"""Many requests at once, each to addresses that were judged, in one thread; connections are kept and reused.
+"""Concurrent HTTP requests to checked addresses in one thread, with reused connections.
 
-A connection is made to the judged addresses alone, whatever a name resolves to meanwhile, and its address is
-judged again before anything is sent on it. Nothing here follows a redirect.
+A connection is made only to checked addresses, whatever the name resolves to in the meantime, and
+its address is checked again before anything is sent. Redirects are not followed here.
 
 Source: libcurl's multi interface; RFC 9110, RFC 9112, RFC 9113.
 """
@@ -40,9 +40,10 @@ class _CurlTimer:
 
 
 class Transfers:
-    """`is_allowed` judges IP addresses; `ca_file` holds the certificates of the authorities that are known.
+    """HTTP requests that run concurrently on libcurl.
 
-    One thread begins and collects; `wake` may be called from any.
+    `is_allowed` checks IP addresses; `ca_file` holds the trusted CA certificates. One thread begins
+    and collects requests; `wake` may be called from any thread.
     """
 
     def __init__(
@@ -73,51 +74,51 @@ class Transfers:
 
     @property
     def count(self) -> int:
-        """How many requests are under way."""
+        """Number of active requests."""
         return len(self._active)
 
     def begin(self, key: Hashable, ask: HttpRequest) -> None:
-        """Send a request; `ended` tells its end under this key."""
+        """Send a request; `collect_finished` returns its result under this key."""
         if self._free:
-            underway = self._free.pop()
+            transfer = self._free.pop()
         else:
-            underway = Transfer(ask, self._limits, self._is_allowed, self._ca_file)
-        handle = underway.begin(ask)
-        self._active[handle] = (key, underway)
+            transfer = Transfer(ask, self._limits, self._is_allowed, self._ca_file)
+        handle = transfer.begin(ask)
+        self._active[handle] = (key, transfer)
         self._multi.add_handle(handle)
 
     def collect_finished(
         self, wait_s: float
     ) -> list[tuple[Hashable, HttpResponse | RequestFailure]]:
-        """What has ended, waiting at most `wait_s` seconds for the first."""
+        """Return finished requests, waiting at most `wait_s` seconds for the first."""
         ends_at_s = time.monotonic() + wait_s
         while True:
             self._run_once(max(0.0, ends_at_s - time.monotonic()))
-            found = self._collect()
-            if found or self._is_woken or time.monotonic() >= ends_at_s:
-                return found
+            finished = self._collect()
+            if finished or self._is_woken or time.monotonic() >= ends_at_s:
+                return finished
 
     def wake(self) -> None:
-        """Let whoever waits in `ended` return."""
+        """Interrupt the wait in `collect_finished`."""
         with suppress(BlockingIOError):
             self._wake_sender.send(b"\0")
 
     def close(self) -> None:
-        """Give up what is under way, and close all connections."""
-        for handle, (_, underway) in self._active.items():
+        """Cancel active requests and close all connections."""
+        for handle, (_, transfer) in self._active.items():
             self._multi.remove_handle(handle)
             handle.close()
-            underway.finish()
+            transfer.finish()
         self._active.clear()
-        for one in self._free:
-            one.handle.close()
+        for idle_transfer in self._free:
+            idle_transfer.handle.close()
         self._multi.close()
         self._selector.close()
         self._wake_receiver.close()
         self._wake_sender.close()
 
     def _run_once(self, wait_s: float) -> None:
-        """Wait for sockets and time, and let libcurl do what is to be done."""
+        """Wait for sockets and timers, and let libcurl process them."""
         self._is_woken = False
         timer_s = self._timer.due_s
         if timer_s is not None:
@@ -137,12 +138,12 @@ class Transfers:
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def _watch_socket(self, event: int, descriptor: int, multi: object, data: object) -> None:
-        """Look after a socket, or no more: libcurl says which."""
-        known = descriptor in self._selector.get_map()
+        """Watch or unwatch a socket, as libcurl requests."""
+        is_watched = descriptor in self._selector.get_map()
         if event == pycurl.POLL_REMOVE:
-            if known:
+            if is_watched:
                 self._selector.unregister(descriptor)
-        elif known:
+        elif is_watched:
             self._selector.modify(descriptor, _EVENTS[event])
         else:
             self._selector.register(descriptor, _EVENTS[event])
@@ -151,26 +152,26 @@ class Transfers:
         self._timer.due_s = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000.0
 
     def _collect(self) -> list[tuple[Hashable, HttpResponse | RequestFailure]]:
-        found: list[tuple[Hashable, HttpResponse | RequestFailure]] = []
-        left = 1
-        while left:
-            left, good, bad = self._multi.info_read()
-            found += [self._finish(handle, 0, "") for handle in good]
-            found += [self._finish(handle, code, told) for handle, code, told in bad]
-        return found
+        finished: list[tuple[Hashable, HttpResponse | RequestFailure]] = []
+        remaining = 1
+        while remaining:
+            remaining, succeeded, failed = self._multi.info_read()
+            finished += [self._finish(handle, 0, "") for handle in succeeded]
+            finished += [self._finish(handle, code, message) for handle, code, message in failed]
+        return finished
 
     def _finish(
         self, handle: pycurl.Curl, code: int, message: str
     ) -> tuple[Hashable, HttpResponse | RequestFailure]:
-        key, underway = self._active.pop(handle)
-        if code == 0 or underway.is_start:
-            end: HttpResponse | RequestFailure = underway.build_response(self._secured)
+        key, transfer = self._active.pop(handle)
+        if code == 0 or transfer.is_start:
+            end: HttpResponse | RequestFailure = transfer.build_response(self._secured)
         else:
-            end = underway.build_failure(code, message)
+            end = transfer.build_failure(code, message)
         self._multi.remove_handle(handle)
-        underway.finish()
+        transfer.finish()
         if len(self._free) < _IDLE_HANDLES_MAX:
-            self._free.append(underway)
+            self._free.append(transfer)
         else:
             handle.close()
         return key, end

@@ -1,1 +1,1 @@
-"""Sources that are followed: when each is polled, what a poll finds, and what becomes known of it."""
+"""Followed sources: when each is polled, what polls find, and how healthy sources are."""

@@ -1,7 +1,7 @@
-"""How a backfill of a source stands, as a value, and what each of its polls makes of it: pure functions.
+"""State of a source's backfill and its changes after each poll: pure functions.
 
-It is kept in the source's row as JSON. Two times are: when the backfill goes on, and when the source is
-polled for what is new, so that neither keeps the other waiting: what is due longer goes first.
+The state is stored in the source's row as JSON. It has two due times, one for the backfill and one
+for polls for new links, so that neither delays the other: the one that is due longer goes first.
 Docs: docs/decisions/0078-backfills-are-polls-of-older-pages.md.
 """
 
@@ -26,26 +26,31 @@ MARK_CHARS = 12
 
 
 class BackfillState(StrEnum):
-    """How a backfill stands; the words for people."""
+    """State of a backfill; the values are shown to people."""
 
     GOING_ON = "going on"
     ENDED = "ended"
     STOPPED = "stopped"
-    FAILED = "failed"  # a page could not be had, and what is behind it is not known
+    FAILED = "failed"  # a page could not be fetched, so the pages after it are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What was asked for, and how far it is.
+    """Request and progress of a backfill.
 
-    `first` and `last` are days in UTC; `takes_undated` whether entries that say no day enter. `at` is the
-    page it goes on with, "" for the source's own listing; `seen` are marks of the pages that were read.
-    Counted are `pages`, those that were `unread`able, the `sitemaps` of an index passed over since they
-    changed last before `first`, and of the entries listed those that `entered`, that were `known`, `refused`,
-    `outside` the days and `undated`. `earliest` is the first day met. `attempts` failed in a row, the last
-    one by `trouble`. `why` says why it ended, at `ended_at`. `poll` is the number of its last poll,
-    under way or over. It goes on at `due_at`; the source is polled for what is new at `poll_at`, None for as
-    soon as it is polled at all.
+    `first` and `last` are dates in UTC; `takes_undated` includes entries without a date.
+    `at` is the next page to read, "" for the source's own listing.
+    `seen` holds hashes of the URLs that were read.
+    `pages` counts pages read; `unread` counts pages that could not be read.
+    `sitemaps` counts sitemaps of an index that were skipped because they last changed before
+    `first`.
+    `entered`, `known`, `refused`, `outside` (other dates) and `undated` count the listed entries.
+    `earliest` is the earliest date of any entry.
+    `attempts` counts consecutive failures, the last one with the error `trouble`.
+    `why` is the reason why it ended, at `ended_at`.
+    `poll` is the number of its latest poll, running or finished.
+    `due_at` is when it continues. `poll_at` is when the source is polled for new links; None means
+    at the next poll.
     """
 
     first: date
@@ -75,19 +80,22 @@ class Backfill:
 
     @property
     def listed(self) -> int:
-        """How many entries the pages had: each is one of these."""
+        """Number of entries on the pages."""
         return self.entered + self.known + self.refused + self.outside + self.undated
 
     @property
     def is_active(self) -> bool:
-        """Whether there is anything left to do."""
+        """Whether the backfill has not ended."""
         return self.state is BackfillState.GOING_ON
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillPoll:
-    """What one poll of a backfill met, as it stands on the books. `marks` are of the `pages` it read and of
-    where they led; `wait_s` is how long the next is put off; the rest is as in `Backfill`."""
+    """Result of one poll of a backfill, as stored in the poll's notes.
+
+    `marks` are hashes of the URLs of `pages` and of their redirect targets. `wait_s` is the minimum
+    delay before the next poll. The other fields are as in `Backfill`.
+    """
 
     pages: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
@@ -104,12 +112,12 @@ class BackfillPoll:
 
 
 def hash_url(url: str) -> str:
-    """What an address is known by among those that were seen."""
-    return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not a seal)
+    """Return the short hash that identifies a URL in `Backfill.seen`."""
+    return sha1(url.encode("utf-8", "replace")).hexdigest()[:MARK_CHARS]  # noqa: S324 (a key, not security)
 
 
 def parse_backfill(row: SourceRow) -> Backfill | None:
-    """The last backfill of a source; None where nobody asked for one."""
+    """Return the latest backfill of a source; None if there was none."""
     return (
         None
         if row.backfill is None
@@ -118,97 +126,112 @@ def parse_backfill(row: SourceRow) -> Backfill | None:
 
 
 def parse_backfill_poll(notes: Mapping[str, Any]) -> BackfillPoll | None:
-    """What a poll met, out of what it noted; None for one that was of no backfill."""
-    found = notes.get("backfill")
-    return None if found is None else msgspec.convert(found, prepare_type(BackfillPoll))
+    """Return the backfill result in a poll's notes; None for a poll that was not part of a
+    backfill.
+    """
+    value = notes.get("backfill")
+    return None if value is None else msgspec.convert(value, prepare_type(BackfillPoll))
 
 
 def encode_backfill(backfill: Backfill) -> dict[str, Any]:
-    """As it is kept in the row."""
+    """Convert a backfill to the JSON object stored in the row."""
     return dict(msgspec.to_builtins(backfill))
 
 
 def is_its_poll(row: SourceRow) -> bool:
-    """Whether the poll a source is at is one of its backfill."""
-    found = parse_backfill(row)
-    return found is not None and found.poll > 0 and found.poll == row.polls
+    """Return whether the latest poll of a source belongs to its backfill."""
+    backfill = parse_backfill(row)
+    return backfill is not None and backfill.poll > 0 and backfill.poll == row.polls
 
 
 def is_running(row: SourceRow) -> bool:
-    """Whether a poll of its backfill is under way, or was broken off."""
+    """Return whether a poll of its backfill is running or was interrupted."""
     return row.polling and is_its_poll(row)
 
 
 def has_turn(row: SourceRow, now: datetime) -> bool:
-    """Whether the next poll of a source that is due, and of which none was broken off, is one of its
-    backfill: where both are due, the one that is due longer goes first."""
-    found = parse_backfill(row)
-    if found is None or not found.is_active or found.poll_at is None or found.due_at > now:
+    """Return whether the next poll of a source belongs to its backfill.
+
+    The source must be due and have no interrupted poll. If both kinds of poll are due, the one that
+    is due longer goes first.
+    """
+    backfill = parse_backfill(row)
+    if (
+        backfill is None
+        or not backfill.is_active
+        or backfill.poll_at is None
+        or backfill.due_at > now
+    ):
         return False
-    return found.poll_at > now or found.due_at < found.poll_at
+    return backfill.poll_at > now or backfill.due_at < backfill.poll_at
 
 
 def build_started_column(row: SourceRow, number: int) -> dict[str, Any]:
-    """The column of a source whose poll of this number is one of its backfill."""
-    found = parse_backfill(row)
-    return {} if found is None else {"backfill": encode_backfill(replace(found, poll=number))}
+    """Return the column for a source that starts this poll of its backfill."""
+    backfill = parse_backfill(row)
+    return {} if backfill is None else {"backfill": encode_backfill(replace(backfill, poll=number))}
 
 
 def build_due_columns(row: SourceRow, poll_at: datetime) -> dict[str, Any]:
-    """The columns that say when a source is polled next, for what is new at `poll_at`."""
-    found = parse_backfill(row)
-    if found is None or not found.is_active:
+    """Return the columns that schedule a source, with its next poll for new links at `poll_at`."""
+    backfill = parse_backfill(row)
+    if backfill is None or not backfill.is_active:
         return {"next_poll": poll_at}
     return {
-        "next_poll": min(poll_at, found.due_at),
-        "backfill": encode_backfill(replace(found, poll_at=poll_at)),
+        "next_poll": min(poll_at, backfill.due_at),
+        "backfill": encode_backfill(replace(backfill, poll_at=poll_at)),
     }
 
 
 def build_immediate_columns(row: SourceRow) -> dict[str, Any]:
-    """The columns of a source that is to be polled for what is new before its backfill goes on."""
-    found = parse_backfill(row)
-    if found is None or not found.is_active:
+    """Return the columns for a source that is polled for new links before its backfill continues."""
+    backfill = parse_backfill(row)
+    if backfill is None or not backfill.is_active:
         return {}
-    return build_edited_columns(row, replace(found, poll_at=None))
+    return build_edited_columns(row, replace(backfill, poll_at=None))
 
 
 def build_edited_columns(row: SourceRow, backfill: Backfill) -> dict[str, Any]:
-    """The columns of a source of whose backfill a person says something: the poll that is under way keeps
-    it, since it looks at the count when it ends."""
+    """Return the columns for a backfill that a person changes.
+
+    The changed counter makes a running poll notice the change when it ends.
+    """
     return {"backfill": encode_backfill(backfill), "backfill_changes": row.backfill_changes + 1}
 
 
 def find_next_poll(row: SourceRow) -> datetime | None:
-    """When a source is polled for what is new; None for one that is paused or gone."""
+    """Return when a source is polled for new links; None if it is paused or gone."""
     if row.state != "active":
         return None
-    found = parse_backfill(row)
-    if found is None or not found.is_active:
+    backfill = parse_backfill(row)
+    if backfill is None or not backfill.is_active:
         return row.next_poll
-    return found.poll_at or row.next_poll
+    return backfill.poll_at or row.next_poll
 
 
 def add_poll(
     row: SourceRow, backfill_poll: BackfillPoll, poll: InputRow, notes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The column of a source after a poll of its backfill that is on the books; `notes` is what it noted."""
-    was = parse_backfill(row)
+    """Return the column for a source after a recorded poll of its backfill.
+
+    `notes` are the poll's notes.
+    """
+    previous = parse_backfill(row)
     return (
         {}
-        if was is None
-        else {"backfill": encode_backfill(_advance(was, backfill_poll, poll, notes))}
+        if previous is None
+        else {"backfill": encode_backfill(_advance(previous, backfill_poll, poll, notes))}
     )
 
 
 def _advance(
     previous: Backfill, backfill_poll: BackfillPoll, poll: InputRow, notes: Mapping[str, Any]
 ) -> Backfill:
-    days = [day for day in (previous.earliest, backfill_poll.earliest) if day is not None]
+    dates = [day for day in (previous.earliest, backfill_poll.earliest) if day is not None]
     after = replace(
         previous,
         at=backfill_poll.at,
-        seen=(*previous.seen, *(one for one in backfill_poll.marks if one not in previous.seen)),
+        seen=(*previous.seen, *(mark for mark in backfill_poll.marks if mark not in previous.seen)),
         pages=previous.pages + len(backfill_poll.pages),
         unread=previous.unread + backfill_poll.unread,
         sitemaps=max(previous.sitemaps, backfill_poll.sitemaps),
@@ -217,56 +240,59 @@ def _advance(
         refused=previous.refused + int(notes.get("refused") or 0),
         outside=previous.outside + backfill_poll.outside,
         undated=previous.undated + backfill_poll.undated,
-        earliest=min(days, default=None),
+        earliest=min(dates, default=None),
         attempts=count_failed_attempts(previous, backfill_poll.trouble, backfill_poll.pages),
         trouble=backfill_poll.trouble,
         due_at=poll.updated + timedelta(seconds=backfill_poll.wait_s),
     )
-    # A person may have stopped it while it was under way.
+    # A person may have stopped the backfill while the poll was running.
     if not previous.is_active or backfill_poll.state is BackfillState.GOING_ON:
         return after
     return end_backfill(after, backfill_poll.state, backfill_poll.why, poll.updated)
 
 
 def count_failed_attempts(previous: Backfill, trouble: str, pages: Sequence[str]) -> int:
-    """How many attempts failed in a row after a poll that read these pages before the trouble it met, ""
-    for none."""
+    """Return the number of consecutive failed attempts after a poll.
+
+    `pages` are those read before the error; `trouble` is the error, "" for none.
+    """
     if not trouble:
         return 0
     return 1 if pages else previous.attempts + 1
 
 
 def end_backfill(backfill: Backfill, state: BackfillState, reason: str, now: datetime) -> Backfill:
-    """It as it is when it goes on no more; what was seen is not needed any longer."""
+    """Return the backfill in an ended state, without the hashes of seen URLs, which are not needed."""
     return replace(backfill, state=state, why=reason, ended_at=now, seen=())
 
 
 def build_postponed_columns(row: SourceRow, is_backfill: bool, moment: datetime) -> dict[str, Any]:
-    """The columns of a source whose poll, of its backfill or not, was not begun and is due again then."""
-    found = parse_backfill(row)
-    if found is None or not found.is_active:
+    """Return the columns for a source whose poll was not started and is due again at `moment`."""
+    backfill = parse_backfill(row)
+    if backfill is None or not backfill.is_active:
         return {"next_poll": moment, "backfill": row.backfill}
-    found = replace(found, due_at=moment) if is_backfill else replace(found, poll_at=moment)
-    other = found.poll_at if is_backfill else found.due_at
-    is_begun = row.polling or other is None
+    backfill = (
+        replace(backfill, due_at=moment) if is_backfill else replace(backfill, poll_at=moment)
+    )
+    other_due = backfill.poll_at if is_backfill else backfill.due_at
+    is_begun = row.polling or other_due is None
     return {
-        "next_poll": moment if is_begun else min(moment, other or moment),
-        "backfill": encode_backfill(found),
+        "next_poll": moment if is_begun else min(moment, other_due or moment),
+        "backfill": encode_backfill(backfill),
     }
-
-
-# What people and programs are told of a backfill.
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillStatus:
-    """A backfill of the days from `first` to `last`; `state` is `going on`, `ended`, `stopped` or `failed`,
-    and `why` says why it goes on no more.
+    """Public status of a backfill of the dates from `first` to `last`.
 
-    `pages` were read, `unread` could not be, `sitemaps` of an index were passed over. Of the entries
-    `listed` on them some `entered`, were `known`, `refused`, `outside` the days, or `undated` and left out,
-    which with `takes_undated` none is. `earliest` is the first day met. It goes on with `next_page` at
-    `next_at`, where `attempts` failed in a row, the last one by `trouble`; None once it is over.
+    `state` is `going on`, `ended`, `stopped` or `failed`; `why` is the reason why it ended.
+    `pages` were read, `unread` could not be read, and `sitemaps` of an index were skipped.
+    Of the `listed` entries, some `entered`, and others were `known`, `refused`, `outside` the dates
+    or `undated` and left out; with `takes_undated`, `undated` is 0.
+    `earliest` is the earliest date of any entry.
+    It continues with `next_page` at `next_at`, after `attempts` consecutive failures, the last one
+    with the error `trouble`. After it ended, these are None, and `attempts` is 0.
     """
 
     first: date
@@ -293,7 +319,7 @@ class BackfillStatus:
 
     @property
     def short_text(self) -> str:
-        """What a list of sources tells of it: nothing of one that was stopped, or ended well."""
+        """Text for lists of sources; empty if the backfill was stopped or ended without failure."""
         return (
             f"backfill {self.state}"
             if self.state in (BackfillState.GOING_ON, BackfillState.FAILED)
@@ -302,31 +328,31 @@ class BackfillStatus:
 
 
 def build_backfill_status(row: SourceRow) -> BackfillStatus | None:
-    """The last backfill of a source; None where nobody asked for one."""
-    found = parse_backfill(row)
-    if found is None:
+    """Return the status of a source's latest backfill; None if there was none."""
+    backfill = parse_backfill(row)
+    if backfill is None:
         return None
-    is_on = found.is_active
+    is_active = backfill.is_active
     return BackfillStatus(
-        first=found.first,
-        last=found.last,
-        takes_undated=found.takes_undated,
-        asked_at=found.asked_at,
-        state=str(found.state),
-        why=found.why or None,
-        ended_at=found.ended_at,
-        pages=found.pages,
-        unread=found.unread,
-        sitemaps=found.sitemaps,
-        listed=found.listed,
-        entered=found.entered,
-        known=found.known,
-        refused=found.refused,
-        outside=found.outside,
-        undated=found.undated,
-        earliest=found.earliest,
-        next_page=redact_secrets(found.at or row.url) if is_on else None,
-        next_at=found.due_at if is_on and row.state == "active" else None,
-        attempts=found.attempts if is_on else 0,
-        trouble=(found.trouble or None) if is_on else None,
+        first=backfill.first,
+        last=backfill.last,
+        takes_undated=backfill.takes_undated,
+        asked_at=backfill.asked_at,
+        state=str(backfill.state),
+        why=backfill.why or None,
+        ended_at=backfill.ended_at,
+        pages=backfill.pages,
+        unread=backfill.unread,
+        sitemaps=backfill.sitemaps,
+        listed=backfill.listed,
+        entered=backfill.entered,
+        known=backfill.known,
+        refused=backfill.refused,
+        outside=backfill.outside,
+        undated=backfill.undated,
+        earliest=backfill.earliest,
+        next_page=redact_secrets(backfill.at or row.url) if is_active else None,
+        next_at=backfill.due_at if is_active and row.state == "active" else None,
+        attempts=backfill.attempts if is_active else 0,
+        trouble=(backfill.trouble or None) if is_active else None,
     )

@@ -1,9 +1,10 @@
-"""Asks for what a source listed before, page by page, and keeps what is of the days asked for; nothing is
-written.
+"""Read older pages of a source and select the entries of the requested dates. Stores nothing.
 
-A feed names the page before each page; an index of sitemaps names all its sitemaps at once, in no order.
-Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9, `lastmod`.
-Bound: 20 pages, 300 s and 10,000 entries a poll, and the page that was begun; 1,000 pages in all.
+A feed names its previous page on each page; an index of sitemaps lists all sitemaps at once,
+unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9,
+`lastmod`.
+Bound: a poll reads 20 pages, 300 s and 10,000 entries, and finishes the page it began; a backfill
+reads 1,000 pages in all.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import SourceRow
 from fonds.model.secrets import redact_secrets
 
-# Which entries of a page are of the days asked for: pure functions of a listing.
-
-
 _ZONELESS = "-0000"
 
 
 @dataclass(frozen=True, slots=True)
 class SortedEntries:
-    """Entries to be entered, how many are `outside` the days, and how many say no day and are left out.
-    `earliest` and `latest` are the days of all that say one, None where none does."""
+    """Selected entries of a page, with counts of the others.
+
+    `outside` counts entries of other dates; `undated` counts entries without a date that are left
+    out.
+    `earliest` and `latest` are the range of all stated dates, None if there are none.
+    """
 
     entries: tuple[RssEntry, ...]
     outside: int
@@ -51,13 +53,16 @@ class SortedEntries:
 
 
 def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
-    """The entries of a page. One that says no day is outside where it changed last before the days."""
-    inside: list[RssEntry] = []
-    days = list[date]()
+    """Select the entries of a page whose date is in the requested range.
+
+    An entry without a date is outside if it last changed before the range.
+    """
+    selected: list[RssEntry] = []
+    dates = list[date]()
     outside = undated = 0
     for entry in listing.entries:
         day = _find_day(entry)
-        days += [day] if day else []
+        dates += [day] if day else []
         if day is not None:
             is_outside = not backfill.first <= day <= backfill.last
         else:
@@ -67,14 +72,17 @@ def sort_entries(listing: Listing, backfill: Backfill) -> SortedEntries:
         elif day is None and not backfill.takes_undated:
             undated += 1
         else:
-            inside.append(entry)
+            selected.append(entry)
     return SortedEntries(
-        tuple(inside), outside, undated, min(days, default=None), max(days, default=None)
+        tuple(selected), outside, undated, min(dates, default=None), max(dates, default=None)
     )
 
 
 def is_changed_before(lastmod: str | None, first: date) -> bool:
-    """Whether something surely changed last before a day; a moment without a zone may be a day off."""
+    """Return whether something certainly last changed before a date.
+
+    A time without a zone may be off by one day, which is allowed for.
+    """
     moment, _ = read_moment(lastmod)
     if moment is None or lastmod is None:
         return False
@@ -83,7 +91,7 @@ def is_changed_before(lastmod: str | None, first: date) -> bool:
 
 
 def _find_day(entry: RssEntry) -> date | None:
-    """The day it was published on, in UTC; a moment without a zone is taken for UTC."""
+    """Return the publication date of an entry in UTC; a time without a zone counts as UTC."""
     moment, _ = read_moment(entry.pub_date)
     return moment.date() if moment else None
 
@@ -98,8 +106,11 @@ _BACK = "leads back to a page that was read"
 
 @dataclass(frozen=True, slots=True)
 class BackfillPollResult:
-    """What one poll of a backfill read. `entries` are those to be sifted, of the `listed` ones; `status`,
-    `bytes` and `kind` are of what was read last; `problem` says what could not be read, "" for nothing.
+    """Result of one poll of a backfill.
+
+    `entries` are the selected ones of the `listed` entries.
+    `status`, `bytes` and `kind` describe the last response.
+    `problem` names pages that could not be read, "" if there are none.
     """
 
     backfill_poll: BackfillPoll
@@ -113,8 +124,11 @@ class BackfillPollResult:
 
 @dataclass(slots=True)
 class _BackfillReading:
-    """What was read so far in one poll. `visited_marks` are marks of all pages that were read, in this
-    poll and before; `current_url` is where the next goes on, `wait_s` how long it is put off at least."""
+    """State of the current poll.
+
+    `visited_marks` are hashes of all URLs read in this poll and before. `current_url` is where the
+    next poll continues. `wait_s` is the minimum delay before it.
+    """
 
     row: SourceRow
     backfill: Backfill
@@ -143,23 +157,23 @@ class _BackfillReading:
     problems: list[str] = field(default_factory=list)
 
     def end(self, reason: str, state: BackfillState = BackfillState.ENDED) -> None:
-        """It goes on no more."""
+        """End the backfill."""
         self.state, self.reason = state, reason[: 2 * ERROR_CHARS]
 
     def mark_seen(self, url: str) -> None:
-        """An address was seen, and leads nowhere new from now on."""
+        """Record a URL as visited."""
         if hash_url(url) not in self.visited_marks:
             self.visited_marks.add(hash_url(url))
             self.marks.append(hash_url(url))
 
     def is_full(self) -> bool:
-        """Whether the rest is left to the next poll."""
-        took_s = (self.clock() - self.began).total_seconds()
-        asked = len(self.pages) + self.unread
-        return asked >= PAGES_A_POLL or self.listed >= ENTRIES_A_POLL or took_s > POLL_S
+        """Return whether this poll has reached its limit and leaves the rest to the next one."""
+        elapsed_s = (self.clock() - self.began).total_seconds()
+        request_count = len(self.pages) + self.unread
+        return request_count >= PAGES_A_POLL or self.listed >= ENTRIES_A_POLL or elapsed_s > POLL_S
 
     def is_last(self) -> bool:
-        """Whether as many pages were read as one backfill may."""
+        """Return whether the backfill has reached its maximum number of pages."""
         return (
             self.backfill.pages + self.backfill.unread + len(self.pages) + self.unread >= PAGES_MAX
         )
@@ -173,92 +187,101 @@ def read_older_pages(
     clock: Callable[[], datetime],
     bounds: PollIntervals,
 ) -> BackfillPollResult:
-    """Read on where a backfill is, as far as one poll goes; nothing where a person stopped it meanwhile.
-    Raises PostponedError where nothing was asked for yet."""
-    trip = _BackfillReading(
+    """Continue a backfill for one poll. Read nothing if a person has stopped it.
+
+    Raises PostponedError if the poll could not read any page yet.
+    """
+    reading = _BackfillReading(
         row, previous, get, read_listing, clock, clock(), set(previous.seen), previous.at
     )
-    url = trip.current_url = (previous.at or row.url) if previous.is_active else ""
+    url = reading.current_url = (previous.at or row.url) if previous.is_active else ""
     try:
         while url:
-            trip.current_url = url
-            listing = _fetch_page(trip, url)
+            reading.current_url = url
+            listing = _fetch_page(reading, url)
             if listing is None:
-                trip.current_url = ""
-                trip.end(f"{_shorten_url(url)} {_BACK}")
+                reading.current_url = ""
+                reading.end(f"{_shorten_url(url)} {_BACK}")
                 break
             if listing.kind == INDEX:
-                _read_sitemaps(trip, listing)
+                _read_sitemaps(reading, listing)
                 break
-            is_past = _collect_entries(trip, url, listing)
-            url = _choose_next_page(trip, url, listing, is_past)
+            is_past = _collect_entries(reading, url, listing)
+            url = _choose_next_page(reading, url, listing, is_past)
     except PostponedError as error:
-        if not trip.marks:
+        if not reading.marks:
             raise
-        trip.wait_s = error.after_s
+        reading.wait_s = error.after_s
     except TransientError as error:
-        trip.trouble = str(error)[:ERROR_CHARS]
+        reading.trouble = str(error)[:ERROR_CHARS]
     except PermanentError as error:
-        trip.end(str(error), BackfillState.FAILED)
-    return _build_result(trip, bounds)
+        reading.end(str(error), BackfillState.FAILED)
+    return _build_result(reading, bounds)
 
 
 def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
-    """The listing at an address; None where that leads to a page that was read. Raises PostponedError,
-    TransientError and PermanentError, which name the address."""
-    shown = _shorten_url(url)
+    """Fetch and parse a page. Return None if it redirects to a page that was read before.
+
+    Raises PostponedError, and TransientError and PermanentError with the URL in the message.
+    """
+    short_url = _shorten_url(url)
     try:
-        answer = reading.get(url, {}, TlsCheck(reading.row.tls))
-        reading.status, reading.bytes = answer.status, len(answer.body)
-        reading.wait_s = answer.get_requested_wait_s(reading.clock())
-        if answer.status in _GONE_STATUSES:
-            raise PermanentError(Reason.BAD_LISTING, f"it answers {answer.status}")
-        if answer.status != 200:
-            raise TransientError(f"it answers {answer.status}")
-        landed = answer.url or url
-        if hash_url(landed) in reading.visited_marks and hash_url(url) not in reading.visited_marks:
+        response = reading.get(url, {}, TlsCheck(reading.row.tls))
+        reading.status, reading.bytes = response.status, len(response.body)
+        reading.wait_s = response.get_requested_wait_s(reading.clock())
+        if response.status in _GONE_STATUSES:
+            raise PermanentError(Reason.BAD_LISTING, f"it answers {response.status}")
+        if response.status != 200:
+            raise TransientError(f"it answers {response.status}")
+        final_url = response.url or url
+        if (
+            hash_url(final_url) in reading.visited_marks
+            and hash_url(url) not in reading.visited_marks
+        ):
             return None
-        listing = reading.read(answer.body, landed, answer.charset)
+        listing = reading.read(response.body, final_url, response.charset)
         check_kind(reading.row, listing)
     except PostponedError:
         raise
     except TransientError as error:
-        raise TransientError(f"{shown}: {error}") from error
+        raise TransientError(f"{short_url}: {error}") from error
     except PermanentError as error:
-        raise PermanentError(error.reason, f"{shown}: {error}") from error
+        raise PermanentError(error.reason, f"{short_url}: {error}") from error
     reading.kind = listing.kind
     if hash_url(url) not in reading.visited_marks:
         reading.pages.append(url)
     reading.mark_seen(url)
-    reading.mark_seen(landed)
+    reading.mark_seen(final_url)
     return listing
 
 
 def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> bool:
-    """What of a page is of the days asked for; whether all it says a day of is from before."""
-    found = sort_entries(listing, reading.backfill)
-    reading.entries += found.entries
+    """Add the page's entries of the requested dates. Return whether all stated dates are earlier."""
+    selection = sort_entries(listing, reading.backfill)
+    reading.entries += selection.entries
     reading.listed += len(listing.entries)
-    reading.outside += found.outside
-    reading.undated += found.undated
-    reading.days += [found.earliest] if found.earliest else []
-    told = _shorten_url(url)
-    reading.problems += [f"{told}: {listing.problem}"] if listing.problem else []
-    reading.problems += [f"{told}: {listing.cut:,} entries beyond the limit"] if listing.cut else []
-    return found.latest is not None and found.latest < reading.backfill.first
+    reading.outside += selection.outside
+    reading.undated += selection.undated
+    reading.days += [selection.earliest] if selection.earliest else []
+    short_url = _shorten_url(url)
+    reading.problems += [f"{short_url}: {listing.problem}"] if listing.problem else []
+    reading.problems += (
+        [f"{short_url}: {listing.cut:,} entries beyond the limit"] if listing.cut else []
+    )
+    return selection.latest is not None and selection.latest < reading.backfill.first
 
 
 def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_past: bool) -> str:
-    """The page that is read next in this poll; "" where it is left to the next one, or there is none."""
-    shown = _shorten_url(url)
+    """Return the next page for this poll; "" if it is left to the next poll or does not exist."""
+    short_url = _shorten_url(url)
     if is_past:
-        reading.end(f"all that {shown} gives a day for is from before {reading.backfill.first}")
+        reading.end(f"all that {short_url} gives a day for is from before {reading.backfill.first}")
     elif listing.is_complete:
-        reading.end(f"{shown} says that it lists all there is")
+        reading.end(f"{short_url} says that it lists all there is")
     elif not listing.older:
-        reading.end(f"{shown} names no older page")
+        reading.end(f"{short_url} names no older page")
     elif hash_url(listing.older) in reading.visited_marks:
-        reading.end(f"{shown} {_BACK}")
+        reading.end(f"{short_url} {_BACK}")
     else:
         reading.current_url = listing.older
         if reading.is_last():
@@ -269,22 +292,27 @@ def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_
 
 
 def _explain_page_limit(reading: _BackfillReading) -> str:
-    days = [*reading.days, *([reading.backfill.earliest] if reading.backfill.earliest else [])]
-    told = f"{PAGES_MAX:,} pages were read, the most of one backfill"
-    return told + (f"; another one with its last day {min(days)} goes on there" if days else "")
+    dates = [*reading.days, *([reading.backfill.earliest] if reading.backfill.earliest else [])]
+    text = f"{PAGES_MAX:,} pages were read, the most of one backfill"
+    return text + (f"; another one with its last day {min(dates)} goes on there" if dates else "")
 
 
 def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
-    """The sitemaps of an index that were not read yet, as many as one poll reads; those that changed last
-    before the days asked for can hold nothing of them."""
+    """Read the sitemaps of an index that were not read yet, up to the limit of one poll.
+
+    Sitemaps that last changed before the requested dates are skipped, because they cannot contain
+    them.
+    """
     first = reading.backfill.first
-    wanted = [url for url in index.further if not is_changed_before(index.changed.get(url), first)]
-    reading.sitemaps = len(index.further) - len(wanted)
-    left = [url for url in wanted if hash_url(url) not in reading.visited_marks]
-    for number, url in enumerate(left):
+    candidates = [
+        url for url in index.further if not is_changed_before(index.changed.get(url), first)
+    ]
+    reading.sitemaps = len(index.further) - len(candidates)
+    unvisited = [url for url in candidates if hash_url(url) not in reading.visited_marks]
+    for number, url in enumerate(unvisited):
         if reading.is_last():
-            rest = f"{len(left) - number:,} sitemaps of the index were not"
-            reading.end(f"{PAGES_MAX:,} pages were read, the most of one backfill; {rest}")
+            remainder = f"{len(unvisited) - number:,} sitemaps of the index were not"
+            reading.end(f"{PAGES_MAX:,} pages were read, the most of one backfill; {remainder}")
             return
         if reading.is_full():
             return
@@ -317,7 +345,7 @@ def _build_result(reading: _BackfillReading, bounds: PollIntervals) -> BackfillP
             reading.end(
                 f"{reading.trouble}; {ATTEMPTS_MAX} attempts in a row failed", BackfillState.FAILED
             )
-    found = BackfillPoll(
+    poll = BackfillPoll(
         pages=tuple(reading.pages),
         marks=tuple(reading.marks),
         unread=reading.unread,
@@ -335,7 +363,7 @@ def _build_result(reading: _BackfillReading, bounds: PollIntervals) -> BackfillP
         :ERROR_CHARS
     ]
     return BackfillPollResult(
-        found,
+        poll,
         tuple(reading.entries),
         reading.listed,
         reading.status,

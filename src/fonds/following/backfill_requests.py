@@ -1,4 +1,4 @@
-"""A person asks for a backfill of a source, or stops it; `fonds run` does what is written down here."""
+"""Request or stop a backfill of a source. `fonds run` does the work that is recorded here."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _RELOADS_MAX = 10
 
 
 def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, date]:
-    """The days asked for, in UTC, the last of them today where none is said. Raises ValueError for none that
-    can be."""
+    """Return the requested dates in UTC; the last date defaults to today.
+
+    Raises ValueError for a first date in the future or after the last one.
+    """
     today = now.astimezone(UTC).date()
     last = last or max(first, today)
     if first > today:
@@ -35,15 +37,15 @@ def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, 
 
 
 def explain_no_older_pages(row: SourceRow) -> str:
-    """Why a source is known to offer nothing older, as a sentence without its stop; "" for one that may."""
+    """Return why a source offers no older pages, as a sentence without full stop; "" if it may."""
     if row.kind == "page":
         return "a page of links names nothing older"
     if row.kind == "rss-fetcher":
         return "an rss-fetcher is asked from its first id on anyway: there is nothing older"
-    told = row.hints or {}
-    if told.get("children") or told.get("older") or "older" not in told:
+    hints = row.hints or {}
+    if hints.get("children") or hints.get("older") or "older" not in hints:
         return ""
-    if told.get("complete"):
+    if hints.get("complete"):
         return "its last listing says that it lists all there is"
     return "its last listing names no older page"
 
@@ -57,47 +59,51 @@ def request_backfill(
     *,
     takes_undated: bool = False,
 ) -> Backfill:
-    """Write down that a source is to be backfilled; nothing is asked yet. What another one left unread at
-    its most pages is gone on with, where these days are no later.
+    """Record a request to backfill a source. Nothing is fetched yet.
 
-    Raises ConfigurationError, without changing anything, for a source that is paused or gone, or known to
-    offer nothing older, and where one goes on already.
+    If the last backfill stopped at its page limit and these dates are not later than what it read,
+    the new one continues there.
+
+    Raises ConfigurationError, without changing anything, if the source is paused or gone, is known
+    to offer nothing older, or has an active backfill.
     """
     for _ in range(_RELOADS_MAX):
         _check(row)
-        was, (first, last) = parse_backfill(row), days
-        wanted = Backfill(
+        previous, (first, last) = parse_backfill(row), days
+        backfill = Backfill(
             first,
             last,
             takes_undated,
             now,
             process_name,
             due_at=now,
-            at=_find_resume_page(was, last),
+            at=_find_resume_page(previous, last),
         )
-        told = build_edited_columns(row, wanted)
+        values = build_edited_columns(row, backfill)
         if not row.polling:
-            # When it is polled for what is new stays as it was.
-            told |= build_due_columns(replace(row, **told), row.next_poll)
-        if _change_columns(records, row, told):
-            return wanted
+            # Keep the time of the next poll for new links.
+            values |= build_due_columns(replace(row, **values), row.next_poll)
+        if _change_columns(records, row, values):
+            return backfill
         row = _reload(records, row)
     raise ConfigurationError(f"{row.url} is being changed by others: ask again")
 
 
 def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
-    """Have a backfill go on no more; what entered stays, and a poll of it that is under way is ended first.
-    Whether one was going on."""
+    """Stop a backfill. Return whether one was active.
+
+    Entries that were entered stay. A running poll of it finishes first.
+    """
     for _ in range(_RELOADS_MAX):
-        found = parse_backfill(row)
-        if found is None or not found.is_active:
+        backfill = parse_backfill(row)
+        if backfill is None or not backfill.is_active:
             return False
-        told = build_edited_columns(
-            row, end_backfill(found, BackfillState.STOPPED, BY_A_PERSON, now)
+        values = build_edited_columns(
+            row, end_backfill(backfill, BackfillState.STOPPED, BY_A_PERSON, now)
         )
         if not row.polling:
-            told["next_poll"] = found.poll_at or row.next_poll
-        if _change_columns(records, row, told):
+            values["next_poll"] = backfill.poll_at or row.next_poll
+        if _change_columns(records, row, values):
             return True
         row = _reload(records, row)
     raise ConfigurationError(f"{row.url} is being changed by others: stop it again")
@@ -106,12 +112,12 @@ def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
 def _check(row: SourceRow) -> None:
     if row.state != "active":
         raise ConfigurationError(f"{row.url} is {row.state}: it can be asked once it is resumed")
-    if why := explain_no_older_pages(row):
-        raise ConfigurationError(f"{row.url} cannot be backfilled: {why}")
-    found = parse_backfill(row)
-    if found is not None and found.is_active:
+    if explanation := explain_no_older_pages(row):
+        raise ConfigurationError(f"{row.url} cannot be backfilled: {explanation}")
+    backfill = parse_backfill(row)
+    if backfill is not None and backfill.is_active:
         raise ConfigurationError(
-            f"{row.url} is being backfilled from {found.first} to {found.last}; stop that first"
+            f"{row.url} is being backfilled from {backfill.first} to {backfill.last}; stop that first"
         )
     if is_running(row):
         raise ConfigurationError(
@@ -120,25 +126,27 @@ def _check(row: SourceRow) -> None:
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
-    """Where the pages begin that the last backfill left unread, if all it read is later than these days."""
+    """Return the page where the last backfill stopped, if all that it read is later than these
+    dates.
+    """
     if previous is None or previous.state is not BackfillState.ENDED or previous.earliest is None:
         return ""
     return previous.at if last <= previous.earliest else ""
 
 
 def _change_columns(records: Records, row: SourceRow, values: dict[str, object]) -> int:
-    still = {
+    expected = {
         "state": row.state,
         "claims": row.claims,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
-    return records.change(SourceRow, [row.source_id], values, still)
+    return records.change(SourceRow, [row.source_id], values, expected)
 
 
 def _reload(records: Records, row: SourceRow) -> SourceRow:
-    """The row as it is now. Raises ConfigurationError for one that was removed."""
-    found = next(iter(records.get(SourceRow, [row.source_id])), None)
-    if found is None:
+    """Reload the row. Raises ConfigurationError if it was removed."""
+    current = next(iter(records.get(SourceRow, [row.source_id])), None)
+    if current is None:
         raise ConfigurationError(f"{row.url} is not followed any more")
-    return found
+    return current

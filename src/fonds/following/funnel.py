@@ -1,4 +1,4 @@
-"""From what sources announced to what was kept: counted out of the tallies, never out of the entries."""
+"""Funnel of links from announced to kept, counted from tallies and never from entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ SOURCES_A_QUERY = 500
 
 @dataclass(frozen=True, slots=True)
 class LinkEnding:
-    """So many links of a source ended in one way: `reason` and `step` None where none decided."""
+    """Number of links of a source with one outcome.
+
+    `reason` and `step` are None if nothing was decided.
+    """
 
     outcome: str
     reason: str | None
@@ -24,21 +27,23 @@ class LinkEnding:
 
     @property
     def weight(self) -> Weight | None:
-        """How the reason counts; None for what was kept or is on its way."""
+        """Weight of the reason; None for links that were kept or are pending."""
         return Reason(self.reason).weight if self.reason else None
 
     @property
     def is_lost(self) -> bool:
-        """Whether these links ended, and not well."""
+        """Whether these links ended without being kept."""
         return self.outcome not in (Verdict.DONE, PENDING)
 
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """How far the links of a source came: of those `announced`, that is listed and new, some `entered`, of
-    these some were `fetched`, which is known once they ended, and some `kept`; `waiting` are on the way.
+    """Progress of a source's links.
 
-    `coverage` is the share of what was announced that was kept, from 0 to 1; None where nothing was.
+    `announced` links were listed and new, and some of them `entered`.
+    `fetched` links were fetched, which is known once they ended.
+    `kept` links were kept; `waiting` links are in progress.
+    `coverage` is `kept` divided by `announced`, from 0 to 1; None if nothing was announced.
     """
 
     announced: int
@@ -52,52 +57,67 @@ class Funnel:
 def count_link_endings(
     records: Records, rows: Sequence[SourceRow], pipelines: Sequence[str]
 ) -> dict[str, list[LinkEnding]]:
-    """What became of the links of each source in these pipelines and its own, by its id, the most first."""
-    found: dict[str, list[LinkEnding]] = {row.source_id: [] for row in rows}
-    ids, of = list(found), sorted({*pipelines, *(row.pipeline for row in rows)})
+    """Return the outcomes of each source's links by source id, most frequent first.
+
+    Covers the given pipelines and the sources' own pipelines.
+    """
+    endings: dict[str, list[LinkEnding]] = {row.source_id: [] for row in rows}
+    ids, pipeline_names = list(endings), sorted({*pipelines, *(row.pipeline for row in rows)})
     for start in range(0, len(ids), SOURCES_A_QUERY):
-        some = ids[start : start + SOURCES_A_QUERY]
-        where = {"counted": ENTRIES_BY_SOURCE, "pipeline": of, "first": some}
-        for row in records.find(TallyRow, where):
+        batch = ids[start : start + SOURCES_A_QUERY]
+        conditions = {"counted": ENTRIES_BY_SOURCE, "pipeline": pipeline_names, "first": batch}
+        for row in records.find(TallyRow, conditions):
             if row.count:
                 step, reason = decode_step_reason(row.third)
-                _add(found[row.first], LinkEnding(row.second, reason, step, row.count))
-    for each in found.values():
-        each.sort(key=lambda one: (-one.count, one.outcome, one.reason or "", one.step or ""))
-    return found
+                _add(endings[row.first], LinkEnding(row.second, reason, step, row.count))
+    for source_endings in endings.values():
+        source_endings.sort(
+            key=lambda one: (-one.count, one.outcome, one.reason or "", one.step or "")
+        )
+    return endings
 
 
 def _add(endings: list[LinkEnding], ending: LinkEnding) -> None:
-    """Links that ended alike in several pipelines are counted as one."""
-    for place, one in enumerate(endings):
-        if (one.outcome, one.reason, one.step) == (ending.outcome, ending.reason, ending.step):
-            endings[place] = LinkEnding(one.outcome, one.reason, one.step, one.count + ending.count)
+    """Add an ending; equal endings of several pipelines are added up."""
+    for index, other in enumerate(endings):
+        if (other.outcome, other.reason, other.step) == (
+            ending.outcome,
+            ending.reason,
+            ending.step,
+        ):
+            endings[index] = LinkEnding(
+                other.outcome, other.reason, other.step, other.count + ending.count
+            )
             return
     endings.append(ending)
 
 
 def build_funnel(row: SourceRow, endings: Sequence[LinkEnding], stages: Sequence[str]) -> Funnel:
-    """The funnel of a source; `stages` are those of its pipeline, the first of which fetches."""
-    entered = sum(one.count for one in endings)
-    kept = sum(one.count for one in endings if one.outcome == Verdict.DONE)
-    gone_on = list_steps_after(endings, stages[:1])
-    lost_later = sum(one.count for one in endings if one.is_lost and one.step in gone_on)
-    announced = entered + sum(get_refused_counts(row).values())
+    """Build the funnel of a source. `stages` are those of its pipeline; the first one fetches."""
+    entered_count = sum(ending.count for ending in endings)
+    kept_count = sum(ending.count for ending in endings if ending.outcome == Verdict.DONE)
+    later_steps = list_steps_after(endings, stages[:1])
+    lost_later = sum(
+        ending.count for ending in endings if ending.is_lost and ending.step in later_steps
+    )
+    announced = entered_count + sum(get_refused_counts(row).values())
     return Funnel(
         announced,
-        entered,
-        kept + lost_later,
-        kept,
-        sum(one.count for one in endings if one.outcome == PENDING),
-        kept / announced if announced else None,
+        entered_count,
+        kept_count + lost_later,
+        kept_count,
+        sum(ending.count for ending in endings if ending.outcome == PENDING),
+        kept_count / announced if announced else None,
     )
 
 
 def get_refused_counts(row: SourceRow) -> Mapping[str, int]:
-    """How many links of a source were refused before they entered, by reason."""
+    """Return the number of links of a source that were refused before they entered, by reason."""
     return {why: int(count) for why, count in (row.refused_tally or {}).items() if count}
 
 
 def list_steps_after(endings: Sequence[LinkEnding], stages: Sequence[str]) -> list[str]:
-    """The steps at which links of a source ended behind these first stages of its pipeline."""
-    return sorted({one.step for one in endings if one.is_lost and one.step} - set(stages))
+    """Return the steps after these first stages of the pipeline at which links of a source ended."""
+    return sorted(
+        {ending.step for ending in endings if ending.is_lost and ending.step} - set(stages)
+    )

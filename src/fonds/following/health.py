@@ -1,7 +1,8 @@
-"""How a source stands: what its last poll left, what a person said of it, and the time.
+"""Health of a source, from its last poll, its mute and the time.
 
-What a poll leaves is judged when it ends and kept in the row, so that sources can be asked for and counted by
-it; pausing and muting are kept beside it. Docs: docs/decisions/0072-what-stands-in-a-list-of-sources.md.
+The health after a poll is stored in the row, so that sources can be queried and counted by it.
+Paused and muted states are stored separately.
+Docs: docs/decisions/0072-what-stands-in-a-list-of-sources.md.
 """
 
 from __future__ import annotations
@@ -20,48 +21,54 @@ FAILURES_DEAD = 10
 DEAD_AFTER = timedelta(days=14)
 QUIET_AFTER = timedelta(days=90)
 UNTIL_RECOVERED = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when a source is muted that is so until it is well again."""
+"""Value of `muted_until` for a source that is muted until it recovers."""
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), UNTIL_RECOVERED
 _TICK = timedelta(microseconds=1)
 WORD_MAX_CHARS = 300
-"""Of a title, folder or collection."""
+"""Maximum length of a title, folder, collection or note."""
 
 
 class SourceHealth(StrEnum):
-    """How a source stands, for people; those that need someone first."""
+    """Health of a source, shown to people; values that need attention come first."""
 
-    DEAD = "dead"  # nothing but failures for long: asked once a week
+    DEAD = "dead"  # only failures for a long time: polled once a week
     FAILING = "failing"  # the last poll failed
-    SILENT = "silent"  # it answers, and lists nothing, where it used to list something
-    QUIET = "quiet"  # it answers, and had nothing new for long
-    WAITING = "waiting"  # never polled yet
+    SILENT = "silent"  # responds with an empty listing that used to have entries
+    QUIET = "quiet"  # responds, but had nothing new for a long time
+    WAITING = "waiting"  # not polled yet
     ACTIVE = "active"
     PAUSED = "paused"
-    GONE = "gone"  # it said that it is no more (410): not asked again
-    MUTED = "muted"  # dead, failing or silent, and somebody said that this needs nobody
+    GONE = "gone"  # the server responded 410: never polled again
+    MUTED = "muted"  # dead, failing or silent, and a person muted it
 
 
 NEEDS_SOMEONE = (SourceHealth.DEAD, SourceHealth.FAILING, SourceHealth.SILENT)
 
 
 def health(row: SourceRow, now: datetime) -> SourceHealth:
-    """How a source stands at an aware time."""
+    """Return the health of a source at an aware time."""
     return health_from_columns(row.state, row.standing, row.muted_until, now)
 
 
 def health_from_columns(
     state: str, poll_state: str, muted_until: datetime | None, now: datetime
 ) -> SourceHealth:
-    """The same of the columns that decide it; `poll_state` is how its polls left it."""
+    """Return the health from the columns that decide it.
+
+    `poll_state` is the health after its last poll.
+    """
     if state in ("paused", "gone"):
         return SourceHealth(state)
-    stands = SourceHealth(poll_state)
-    holds = muted_until is not None and muted_until > now
-    return SourceHealth.MUTED if stands in NEEDS_SOMEONE and holds else stands
+    poll_health = SourceHealth(poll_state)
+    is_muted_now = muted_until is not None and muted_until > now
+    return SourceHealth.MUTED if poll_health in NEEDS_SOMEONE and is_muted_now else poll_health
 
 
 def health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
-    """How the polls of a source left it, whatever a person says of it; `now` is when the last one ended."""
+    """Return the health after the last poll, ignoring pauses and mutes.
+
+    `now` is when that poll ended.
+    """
     if row.failures:
         return SourceHealth.DEAD if is_dead(row, now) else SourceHealth.FAILING
     if row.last_well is None:
@@ -73,48 +80,50 @@ def health_after_poll(row: SourceRow, now: datetime) -> SourceHealth:
 
 
 def is_dead(row: SourceRow, now: datetime) -> bool:
-    """Whether it did nothing but fail, often enough and long enough."""
-    alive = row.last_well or row.added_at
-    return row.failures >= FAILURES_DEAD and now - alive >= DEAD_AFTER
+    """Return whether a source has only failed, often enough and for long enough."""
+    last_success = row.last_well or row.added_at
+    return row.failures >= FAILURES_DEAD and now - last_success >= DEAD_AFTER
 
 
 def is_muted(row: SourceRow, now: datetime) -> bool:
-    """Whether somebody said that trouble with it needs nobody, and that holds."""
+    """Return whether a source is muted at this time."""
     return row.muted_until is not None and row.muted_until > now
 
 
 def build_muted_filter(now: datetime) -> dict[str, object]:
-    """The condition on sources that are muted, whether they are in trouble or not."""
+    """Return the query condition for muted sources, whatever their health."""
     return {"state": "active", "muted_until": TimeRange(now + _TICK, _LAST)}
 
 
 def build_unmuted_filter(now: datetime) -> dict[str, object]:
-    """The condition on sources that are polled and not muted."""
+    """Return the query condition for active sources that are not muted."""
     return {"state": "active", "muted_until": [None, TimeRange(_FIRST, now)]}
 
 
 def health_filter(health: SourceHealth, now: datetime) -> dict[str, object]:
-    """The condition on sources that stand so: what `health` says of a row, asked of all of them."""
+    """Return the query condition for sources with this health; it agrees with `health`."""
     if health in (SourceHealth.PAUSED, SourceHealth.GONE):
         return {"state": str(health)}
     if health is SourceHealth.MUTED:
-        return {**build_muted_filter(now), "standing": [str(one) for one in NEEDS_SOMEONE]}
+        return {**build_muted_filter(now), "standing": [str(value) for value in NEEDS_SOMEONE]}
     if health in NEEDS_SOMEONE:
         return {**build_unmuted_filter(now), "standing": str(health)}
     return {"state": "active", "standing": str(health)}
 
 
 def health_since_filter(health: SourceHealth, since: datetime, now: datetime) -> dict[str, object]:
-    """The condition on sources that began to fail, or fell silent, at this time or later. Raises ValueError
-    for a standing of which nobody knows since when."""
+    """Return the query condition for sources with this health since a time or later.
+
+    Raises ValueError for a health whose start is not recorded.
+    """
     if health not in NEEDS_SOMEONE:
-        known = ", ".join(NEEDS_SOMEONE)
-        raise ValueError(f"it is not known since when a source is {health}, only of {known}")
+        names = ", ".join(NEEDS_SOMEONE)
+        raise ValueError(f"it is not known since when a source is {health}, only of {names}")
     column = "silent_since" if health is SourceHealth.SILENT else "failing_since"
     return {**health_filter(health, now), column: TimeRange(since, _LAST)}
 
 
-# Muting: a person says that what ails a source needs nobody, for a time or until it is well again.
+# Muting a source hides its problems until a time or until it recovers.
 
 
 UNMUTED: Mapping[str, object] = {"muted_at": None, "muted_until": None, "mute_note": ""}
@@ -122,7 +131,7 @@ UNMUTED: Mapping[str, object] = {"muted_at": None, "muted_until": None, "mute_no
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """That a source is muted, `since` when, `until` when (None until it is well again), and why."""
+    """Mute of a source, with its start, its end (None until it recovers) and a note."""
 
     since: datetime | None
     until: datetime | None
@@ -130,7 +139,7 @@ class Mute:
 
 
 def get_mute(row: SourceRow, now: datetime) -> Mute | None:
-    """How a source is muted; None for one that is not, or not any more."""
+    """Return the current mute of a source, or None."""
     if row.state != "active" or not is_muted(row, now):
         return None
     until = None if row.muted_until == UNTIL_RECOVERED else row.muted_until
@@ -140,9 +149,11 @@ def get_mute(row: SourceRow, now: datetime) -> Mute | None:
 def mute(
     records: Records, row: SourceRow, until: datetime | None, note: str, now: datetime
 ) -> None:
-    """Mute a source until a time, or (None) until it is well again; it is polled as before. One that is
-    muted is muted anew. Raises ConfigurationError for one that is not polled, one that is well where no time
-    is said, a time that is over, and a note that is too long."""
+    """Mute a source until a time, or until it recovers (None). It is still polled.
+
+    An existing mute is replaced. Raises ConfigurationError for a source that is not polled, a
+    healthy source without an end time, an end time in the past, and a note that is too long.
+    """
     note = " ".join(note.split())
     if row.state != "active":
         raise ConfigurationError(f"{row.url} is {row.state}: it is not polled, and needs nobody")
@@ -157,5 +168,5 @@ def mute(
 
 
 def unmute(records: Records, row: SourceRow) -> None:
-    """Mute a source no more; one that is not muted stays as it is."""
+    """Unmute a source; a source that is not muted stays unchanged."""
     records.change(SourceRow, [row.source_id], UNMUTED)

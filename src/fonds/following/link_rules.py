@@ -1,4 +1,8 @@
-"""Links made of what sources find: their ids, and the domain that answers for them."""
+"""Build links from entries of sources, and refuse links by rules before anything is fetched.
+
+Source of the rules: seed 004 and mediacloud/story-indexer, `check_url`, with two corrections: IPv6
+and private addresses are recognised, and a domain only matches whole labels.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +33,23 @@ def build_link(
     tls: TlsCheck = TlsCheck.FULL,
     allows_any_site: bool = False,
 ) -> Link:
-    """The link to an address that was found in an input (one poll of a source, one list).
+    """Build the link for a URL that was found in an input (one poll of a source, one list).
 
-    Its id is that of input and address: an address that stands twice in one input is one link, in another
-    input it is another, and is fetched again. A fragment is no part of the address: no server is told it.
-    `rss_entry.link` becomes what was said where it says nothing else. Any text is taken; what is no address
-    is told when its turn comes. Never raises.
+    Its id combines input and URL. A URL that occurs twice in one input is one link; in another
+    input it is another link and is fetched again. Fragments are removed because servers never
+    receive them.
+    `rss_entry.link` defaults to the original URL. Any text is accepted; invalid URLs are reported
+    when they are fetched. Never raises.
     """
-    told = url.strip()
-    asked = normalize_requested_url(told)
-    digest = sha1(asked.encode("utf-8", "surrogatepass"))  # noqa: S324 (a key, not a seal)
+    original_url = url.strip()
+    requested_url = normalize_requested_url(original_url)
+    digest = sha1(requested_url.encode("utf-8", "surrogatepass"))  # noqa: S324 (a key, not security)
     return Link(
         id=f"{input_id}-{digest.hexdigest()[:16]}",
         input_id=input_id,
-        url=asked,
-        domain=find_canonical_domain(asked),
-        rss_entry=rss_entry if rss_entry.link else replace(rss_entry, link=told),
+        url=requested_url,
+        domain=find_canonical_domain(requested_url),
+        rss_entry=rss_entry if rss_entry.link else replace(rss_entry, link=original_url),
         collection=collection,
         found_at=found_at,
         tls=tls,
@@ -53,18 +58,18 @@ def build_link(
 
 
 def normalize_requested_url(url: str) -> str:
-    """Return what is asked for at an address somebody names: no server of the web is told a fragment.
+    """Return the URL that is requested, without its fragment.
 
-    In S3 it may say which version of an object is meant, and of a local file which member of a ZIP.
+    Fragments of S3 URLs and local files stay, because they may name an object version or a ZIP
+    member.
     """
-    told = url.strip()
-    is_whole = told.lower().startswith(("s3://", "file:"))
-    return told if is_whole else told.partition("#")[0].rstrip()
+    text = url.strip()
+    keeps_fragment = text.lower().startswith(("s3://", "file:"))
+    return text if keeps_fragment else text.partition("#")[0].rstrip()
 
 
-# Sites that feeds lead to and that are no news, as data: archives, shops, networks, encyclopedias.
-#
-# Whoever wants them names them in `sources.news`; further ones stand in `sources.non_news`.
+# Sites that feeds link to but that are no news: archives, shops, networks, encyclopedias.
+# `sources.news` removes sites from this list and `sources.non_news` adds further ones.
 
 
 _NAMES = """
@@ -73,13 +78,7 @@ _NAMES = """
     wikimedia.org wikipedia.org x.com youtube.com youtu.be
 """
 NON_NEWS = frozenset(_NAMES.split())
-"""Domains; whatever is below one of them is meant too."""
-
-
-# Which links are refused before anything is fetched, and why.
-#
-# Source: seed 004 and mediacloud/story-indexer, `check_url`, its faults mended: IPv6 and private
-# addresses are told as such, and a name is not taken for another that ends in the same letters.
+"""Domains that are no news, including their subdomains."""
 
 
 _SCHEMES = ("http", "https")
@@ -88,24 +87,30 @@ _LOCAL = ("localhost", "local", "internal", "localdomain")
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """`non_news` are domains nothing is taken from; `allows_private_addresses` allows hosts of this
-    machine."""
+    """Rules that refuse links.
+
+    `non_news` are refused domains. `allows_private_addresses` allows hosts on this machine and on
+    private networks.
+    """
 
     non_news: frozenset[str] = NON_NEWS
     allows_private_addresses: bool = False
 
     def find_refusal(self, url: str | None) -> tuple[Reason, str] | None:
-        """Why a link is refused, with a sentence; None for one that may be fetched. Never raises."""
+        """Return the reason and a sentence if a link is refused; None if it may be fetched.
+
+        Never raises.
+        """
         if not url or not url.strip():
             return Reason.NO_URL, "there is no address"
-        shown = repr(url[:200])
+        quoted_url = repr(url[:200])
         if len(url) > URL_MAX_CHARS:
-            return Reason.BAD_URL, f"an address of {len(url)} characters: {shown}"
+            return Reason.BAD_URL, f"an address of {len(url)} characters: {quoted_url}"
         parts = split_address(url.strip())
         if not parts.host:
-            return Reason.NO_HOST, f"it names no host: {shown}"
+            return Reason.NO_HOST, f"it names no host: {quoted_url}"
         if parts.scheme not in _SCHEMES:
-            return Reason.BAD_SCHEME, f"neither http nor https: {shown}"
+            return Reason.BAD_SCHEME, f"neither http nor https: {quoted_url}"
         try:
             host = parse_request_url(url).host
         except PermanentError as error:
@@ -118,21 +123,25 @@ class LinkRules:
 
 
 def create_link_rules(denied: str, allowed: str, *, private_addresses: bool = False) -> LinkRules:
-    """The rules with further domains that are no news, and without some; blanks or commas between them."""
-    added, taken = (frozenset(_split_names(text)) for text in (denied, allowed))
-    return LinkRules((NON_NEWS | added) - taken, private_addresses)
+    """Build rules with domains added to and removed from the defaults; separated by blanks or
+    commas.
+    """
+    added_domains, removed_domains = (frozenset(_split_names(text)) for text in (denied, allowed))
+    return LinkRules((NON_NEWS | added_domains) - removed_domains, private_addresses)
 
 
 def find_enclosing_domain(host: str, domains: frozenset[str]) -> str | None:
-    """The domain of these that a host is, or lies below; None for none."""
+    """Return the domain in `domains` that equals a host or encloses it; otherwise None."""
     labels = host.split(".")
-    names = (".".join(labels[at:]) for at in range(len(labels)))
+    names = (".".join(labels[start:]) for start in range(len(labels)))
     return next((name for name in names if name in domains), None)
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is written as one of this machine or a network of its own. A name is not resolved:
-    whoever fetches judges what it leads to."""
+    """Return whether a host is written as one of this machine or a private network.
+
+    Names are not resolved. The fetcher checks the address that a name resolves to.
+    """
     if host.rpartition(".")[2] in _LOCAL:
         return True
     try:
@@ -144,7 +153,10 @@ def is_local(host: str) -> bool:
 
 
 def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """An IP address however it is written: `127.1` and `0x7f000001` are addresses too. Raises OSError."""
+    """Parse an IP address in any notation: `127.1` and `0x7f000001` are addresses too.
+
+    Raises OSError.
+    """
     if ":" in host:
         return ipaddress.ip_address(host)
     return ipaddress.IPv4Address(socket.inet_aton(host))

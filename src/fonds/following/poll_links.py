@@ -1,7 +1,8 @@
-"""One poll as the intake reads it: an input whose entries are the links it found new.
+"""One poll as an input of the intake, whose entries are the new links it found.
 
-A poll is a row of `inputs`: `compute_input_id` is source and number, `fingerprint` what it saw, as JSON.
-What was entered before is known by the entries on the books: nothing else is kept of it."""
+A poll is a row of `inputs`: its id is source and number (`compute_input_id`), and `fingerprint` is
+JSON with what it saw. Known links are recognised by recorded entries; nothing else is stored.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +38,12 @@ REFUSED_LINKS_MAX = 5_000
 
 @dataclass(frozen=True, slots=True)
 class SiftedLinks:
-    """A listing's links sorted out: those to enter, how many are known, and those refused, by reason.
+    """Links of a listing, sorted into new, known and refused ones.
 
-    `refused` holds ids of all that were refused, with their reasons; `newly_refused` counts, by reason, those
-    the listing before did not have, and `refused_links` has rows of them, a thousand at most.
+    `links` are to be entered; `known_count` counts known ones.
+    `refused` has the ids of refused links with their reasons, at most `REFUSED_LINKS_MAX`.
+    `newly_refused` counts, by reason, those that the previous listing did not have.
+    `refused_links` are rows for them, at most a thousand.
     """
 
     links: tuple[Link, ...] = ()
@@ -51,14 +54,14 @@ class SiftedLinks:
 
 
 def compute_input_id(row: SourceRow) -> str:
-    """The id of the poll a source is at."""
+    """Return the input id of the current poll of a source."""
     return f"{row.source_id}.{row.polls:06d}"
 
 
 def poll_row(
     row: SourceRow, notes: Mapping[str, object], error: str | None, now: datetime
 ) -> InputRow:
-    """A poll as an input; `notes` is what was seen."""
+    """Build the input row of a poll. `notes` is what the poll saw."""
     return build_unread_input(
         compute_input_id(row), row.url, POLL, msgspec.json.encode(notes).decode(), now, error
     )
@@ -67,32 +70,41 @@ def poll_row(
 def sift(
     row: SourceRow, listing: Listing, rules: LinkRules, records: Records, now: datetime
 ) -> SiftedLinks:
-    """What of a listing is to be entered. Links this very poll entered before it was broken off are."""
+    """Sort the links of a listing.
+
+    Links that this poll entered before an interruption count as new.
+    """
     poll, links = compute_input_id(row), dict[str, Link]()
     refused: dict[str, str] = {}
     rows: dict[str, RefusedLinkRow] = {}
-    before = row.refused or {}
-    known = 0
+    previous_refusals = row.refused or {}
+    known_count = 0
     for entry in listing.entries:
-        why = rules.find_refusal(entry.link)
-        if why is None and row.kind == "page" and not _is_own_link(entry.link or "", row.url):
+        refusal = rules.find_refusal(entry.link)
+        if refusal is None and row.kind == "page" and not _is_own_link(entry.link or "", row.url):
             continue
-        if why is not None:
+        if refusal is not None:
             refused_id = _compute_refused_id(entry)
-            refused[refused_id] = str(why[0])
-            if entry.link and refused_id not in before and len(rows) < ROWS_A_POLL:
-                one = _build_refused_row(row, entry.link, why, now)
-                rows.setdefault(one.url_sha1, one)
+            refused[refused_id] = str(refusal[0])
+            if entry.link and refused_id not in previous_refusals and len(rows) < ROWS_A_POLL:
+                refused_row = _build_refused_row(row, entry.link, refusal, now)
+                rows.setdefault(refused_row.url_sha1, refused_row)
             continue
         link = _build_link(row, entry, poll, now)
-        known += link.id in links
+        known_count += link.id in links
         links.setdefault(link.id, link)
-    met = _find_known_urls(records, row.pipeline, [link.url for link in links.values()], poll)
-    fresh = [link for link in links.values() if link.url not in met]
-    anew = Counter(why for one, why in refused.items() if one not in before)
-    kept = dict(islice(refused.items(), REFUSED_LINKS_MAX))
-    known += len(links) - len(fresh)
-    return SiftedLinks(tuple(fresh), known, kept, anew, tuple(rows.values()))
+    known_urls = _find_known_urls(
+        records, row.pipeline, [link.url for link in links.values()], poll
+    )
+    new_links = [link for link in links.values() if link.url not in known_urls]
+    newly_refused = Counter(
+        refusal for refused_row, refusal in refused.items() if refused_row not in previous_refusals
+    )
+    stored_refusals = dict(islice(refused.items(), REFUSED_LINKS_MAX))
+    known_count += len(links) - len(new_links)
+    return SiftedLinks(
+        tuple(new_links), known_count, stored_refusals, newly_refused, tuple(rows.values())
+    )
 
 
 def _build_refused_row(
@@ -114,7 +126,9 @@ def _build_refused_row(
 
 @dataclass(frozen=True, slots=True)
 class PollSource:
-    """A Source of one input: the links a poll found, and those it entered before it was broken off."""
+    """Source with one input: the links that a poll found, and those it entered before an
+    interruption.
+    """
 
     row: InputRow
     source: SourceRow
@@ -122,20 +136,22 @@ class PollSource:
     records: Records
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """The poll."""
+        """Yield the input row of the poll."""
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Its links, and what was refused."""
-        where = {"input_id": row.input_id, "pipeline": self.source.pipeline}
-        left = {one.entry_id: one for one in self.records.find(EntryRow, where)}
+        """Yield its links, then the number of refused links by reason."""
+        conditions = {"input_id": row.input_id, "pipeline": self.source.pipeline}
+        remaining = {entry.entry_id: entry for entry in self.records.find(EntryRow, conditions)}
         for link in self.sifted.links:
-            left.pop(link.id, None)
+            remaining.pop(link.id, None)
             yield build_link_entry(link)
-        for gone in left.values():
-            # Listed when the poll was begun, and no more when it was begun again: on the books all the same.
+        for entry_row in remaining.values():
+            # Entered before an interruption and no longer listed; it still belongs to this poll.
             yield build_link_entry(
-                _build_link(self.source, RssEntry(link=gone.url), row.input_id, gone.entered_at)
+                _build_link(
+                    self.source, RssEntry(link=entry_row.url), row.input_id, entry_row.entered_at
+                )
             )
         if self.sifted.newly_refused:
             yield self.sifted.newly_refused
@@ -162,12 +178,14 @@ def _set_source(entry: RssEntry, row: SourceRow, now: datetime) -> RssEntry:
 
 
 def _find_known_urls(records: Records, pipeline: str, urls: Sequence[str], poll: str) -> set[str]:
-    """Those of these addresses that another poll or list entered into the pipeline."""
-    met = set[str]()
+    """Return the URLs that another poll or list has entered into the pipeline."""
+    known_urls = set[str]()
     for start in range(0, len(urls), CHUNK):
-        where = {"url": list(urls[start : start + CHUNK]), "pipeline": pipeline, "kind": LINK}
-        met |= {one.url for one in records.find(EntryRow, where) if one.input_id != poll}
-    return met
+        conditions = {"url": list(urls[start : start + CHUNK]), "pipeline": pipeline, "kind": LINK}
+        known_urls |= {
+            entry.url for entry in records.find(EntryRow, conditions) if entry.input_id != poll
+        }
+    return known_urls
 
 
 def _is_own_link(url: str, page: str) -> bool:
@@ -175,5 +193,5 @@ def _is_own_link(url: str, page: str) -> bool:
 
 
 def _compute_refused_id(entry: RssEntry) -> str:
-    told = "\0".join((entry.link or "", entry.title or "", entry.pub_date or ""))
-    return sha1(told.encode("utf-8", "replace")).hexdigest()[:12]  # noqa: S324 (a key, not a seal)
+    fields_text = "\0".join((entry.link or "", entry.title or "", entry.pub_date or ""))
+    return sha1(fields_text.encode("utf-8", "replace")).hexdigest()[:12]  # noqa: S324 (a key, not security)

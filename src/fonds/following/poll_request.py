@@ -1,7 +1,8 @@
-"""Asks a source and reads what it answers; nothing is written.
+"""Send the request of a poll and parse the response. Stores nothing.
 
-A sitemap index leads to up to 50,000 sitemaps. Some of them are asked for at each poll, and the next goes on
-behind them, until all were read.
+A sitemap index refers to up to 50,000 sitemaps. Each poll reads some of them and the next poll
+continues, until all are read. Source: RFC 9110, sections 13.1 (conditional requests), 15 (status
+codes), 10.2.3 (Retry-After).
 """
 
 from __future__ import annotations
@@ -19,18 +20,15 @@ from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
 from fonds.model.rows import SourceRow
 
-# What a server answers to a poll, and what of it is a listing, as values: whoever has sockets gives them.
-#
-# Source: RFC 9110, sections 13.1 (conditional requests), 15 (status codes), 10.2.3 (Retry-After).
-
-
 BODY_MAX_BYTES = 50 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PollResponse:
-    """What came in the end of all redirects. Names of headers are in lower case; the body has its codings
-    undone. `permanent_url` is where redirects led that are meant for good, "" for none.
+    """Response after all redirects.
+
+    Header names are in lower case, and the body is decoded. `permanent_url` is the target of
+    permanent redirects, "" if there were none.
     """
 
     status: int
@@ -41,31 +39,35 @@ class PollResponse:
 
     @property
     def charset(self) -> str | None:
-        """What Content-Type says of it; None for nothing."""
+        """Charset in Content-Type; None if there is none."""
         _, mark, rest = self.headers.get("content-type", "").lower().partition("charset=")
         name = rest.partition(";")[0].strip(" \"'")[:40] if mark else ""
         return name if name.isascii() and name else None
 
     def get_requested_wait_s(self, now: datetime) -> float:
-        """How long its server asks to be left alone, in seconds; 0 for not at all."""
+        """Return the wait that the server requests, in seconds; 0 if none."""
         return retry_after_s(self.headers.get("retry-after"), now)
 
 
 SendRequest = Callable[[str, Mapping[str, str], TlsCheck], PollResponse]
-"""Asks for a URL with these headers besides its own. Raises PermanentError and TransientError."""
+"""Function that requests a URL with extra headers. Raises PermanentError and TransientError."""
 
 Read = Callable[[bytes, str, str | None], Listing]
-"""The listing in a body, by its URL and charset (`following/listings/reader.py`), in a process with limits.
-Raises PermanentError."""
+"""Function that parses the listing in a body, by URL and charset, in a limited child process.
+
+See `following/listings/reader.py`. Raises PermanentError.
+"""
 
 
 def build_conditional_headers(row: SourceRow) -> dict[str, str]:
-    """The headers that ask for a listing only if it changed; none for a poll that was broken off, whose
-    listing is wanted again."""
+    """Return headers that request a listing only if it has changed.
+
+    After an interrupted poll there are none, because its listing is needed again.
+    """
     if row.polling:
         return {}
-    told = {"If-None-Match": row.etag, "If-Modified-Since": row.last_modified}
-    return {name: value for name, value in told.items() if value and _is_plain(value)}
+    headers = {"If-None-Match": row.etag, "If-Modified-Since": row.last_modified}
+    return {name: value for name, value in headers.items() if value and _is_plain(value)}
 
 
 def _is_plain(value: str) -> bool:
@@ -73,9 +75,9 @@ def _is_plain(value: str) -> bool:
 
 
 CHILDREN_MAX = 50
-"""Sitemaps of an index that are asked for in one poll."""
+"""Maximum sitemaps of an index that are requested in one poll."""
 CHILDREN_S = 300.0
-"""After so many seconds the rest of them is left to the next poll."""
+"""Time limit for the sitemaps of one poll; the rest is left to the next poll."""
 API_ROWS = 2_500
 INDEX = "sitemap-index"
 ERROR_CHARS = 500
@@ -83,9 +85,12 @@ ERROR_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class PolledListing:
-    """What a source answered: its listing, None where nothing is to be read. `mark` is where the next poll
-    goes on, None for where this one did; `children` how many sitemaps an index has; `has_more`
-    that there is a rest.
+    """Response of a source and its listing.
+
+    `listing` is None if there is nothing to read.
+    `mark` is where the next poll continues; None keeps the current value.
+    `children` is the number of sitemaps in an index.
+    `has_more` means that a part is left for the next poll.
     """
 
     answer: PollResponse
@@ -99,32 +104,34 @@ class PolledListing:
 def request_listing(
     row: SourceRow, get: SendRequest, read_listing: Read, clock: Callable[[], datetime]
 ) -> PolledListing:
-    """Ask a source and read what it answers. Raises TransientError and PermanentError."""
+    """Poll a source and parse its response. Raises TransientError and PermanentError."""
     url, tls = row.url, TlsCheck(row.tls)
     if row.kind == "rss-fetcher":
         url = f"{row.url.rstrip('/')}/{row.mark + 1}?_limit={API_ROWS}"
-    # An index says nothing of whether its sitemaps have changed.
+    # An unchanged index does not mean that its sitemaps are unchanged.
     is_index = get_sitemap_count(row) > 0
-    answer = get(url, {} if is_index else build_conditional_headers(row), tls)
-    if answer.status != 200:
-        return PolledListing(answer)
-    digest = sha1(answer.body).hexdigest()  # noqa: S324 (a key, not a seal)
+    response = get(url, {} if is_index else build_conditional_headers(row), tls)
+    if response.status != 200:
+        return PolledListing(response)
+    digest = sha1(response.body).hexdigest()  # noqa: S324 (a key, not security)
     if digest == row.digest and not row.polling and not is_index:
-        return PolledListing(answer, None, digest)
-    listing = read_listing(answer.body, answer.url or url, answer.charset)
+        return PolledListing(response, None, digest)
+    listing = read_listing(response.body, response.url or url, response.charset)
     check_kind(row, listing)
     if row.kind == "rss-fetcher":
-        mark = find_last_id(answer.body)
+        mark = find_last_id(response.body)
         is_full = len(listing.entries) >= API_ROWS and (mark or 0) > row.mark
-        return PolledListing(answer, listing, digest, mark, has_more=is_full)
+        return PolledListing(response, listing, digest, mark, has_more=is_full)
     if listing.kind == INDEX:
-        whole, mark = _read_sitemaps(row, listing, get, read_listing, clock)
-        return PolledListing(answer, whole, digest, mark, len(listing.further), has_more=mark > 0)
-    return PolledListing(answer, listing, digest)
+        merged, mark = _read_sitemaps(row, listing, get, read_listing, clock)
+        return PolledListing(
+            response, merged, digest, mark, len(listing.further), has_more=mark > 0
+        )
+    return PolledListing(response, listing, digest)
 
 
 def get_sitemap_count(row: SourceRow) -> int:
-    """How many sitemaps a source led to when it was read last; 0 for what is no index."""
+    """Return the number of sitemaps in the source's last listing; 0 if it is not an index."""
     return int((row.hints or {}).get("children") or 0)
 
 
@@ -135,33 +142,36 @@ def _read_sitemaps(
     read_listing: Read,
     clock: Callable[[], datetime],
 ) -> tuple[Listing, int]:
-    """An index with the links of some of its sitemaps, and the place of the first that was not asked for, 0
-    when that was the last; those that cannot be read are told."""
-    entries, wrong = list(index.entries), [index.problem] if index.problem else []
+    """Read some sitemaps of an index.
+
+    Return the index with their links and the position of the first unread one, 0 after the last.
+    Sitemaps that cannot be read are named in the listing's `problem`.
+    """
+    entries, problems = list(index.entries), [index.problem] if index.problem else []
     first = row.mark if row.mark < len(index.further) else 0
-    place, began = first, clock()
+    position, started_at = first, clock()
     for url in index.further[first : first + CHILDREN_MAX]:
-        if (clock() - began).total_seconds() > CHILDREN_S:
+        if (clock() - started_at).total_seconds() > CHILDREN_S:
             break
         try:
-            answer = get(url, {}, TlsCheck(row.tls))
-            if answer.status != 200:
-                raise TransientError(f"it answers {answer.status}")
-            entries += read_listing(answer.body, answer.url or url, answer.charset).entries
+            response = get(url, {}, TlsCheck(row.tls))
+            if response.status != 200:
+                raise TransientError(f"it answers {response.status}")
+            entries += read_listing(response.body, response.url or url, response.charset).entries
         except PostponedError:
-            if place == first:
+            if position == first:
                 raise
             break
         except (TransientError, PermanentError) as error:
-            wrong.append(f"{url}: {error}")
-        place += 1
-    told = replace(index, entries=tuple(entries), problem="; ".join(wrong)[:ERROR_CHARS])
-    return told, place if place < len(index.further) else 0
+            problems.append(f"{url}: {error}")
+        position += 1
+    merged = replace(index, entries=tuple(entries), problem="; ".join(problems)[:ERROR_CHARS])
+    return merged, position if position < len(index.further) else 0
 
 
 def check_kind(row: SourceRow, listing: Listing) -> None:
-    """Raises PermanentError for a page where a feed was to be, and the other way round."""
+    """Raise PermanentError if the source should be a feed but is a page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
-        named = f"; it names the feed {listing.further[0]}" if listing.further else ""
-        wanted = "a page of links" if row.kind == "page" else "a feed"
-        raise PermanentError(Reason.BAD_LISTING, f"not {wanted}, but {listing.kind}{named}")
+        feed_hint = f"; it names the feed {listing.further[0]}" if listing.further else ""
+        expected = "a page of links" if row.kind == "page" else "a feed"
+        raise PermanentError(Reason.BAD_LISTING, f"not {expected}, but {listing.kind}{feed_hint}")

@@ -1,8 +1,8 @@
-"""Polls sources: claims one, asks it, enters what is new, and writes down what is known of it now.
+"""Poll sources: lease a source, request it, enter its new links and update its row.
 
-Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
-poll that was broken off is begun again under its own number, or where all it found is on the books already
-under the next: what the source lists by now may be something else.
+A crash at any time loses nothing, because links are recorded under the poll that found them. An
+interrupted poll starts again under its own number. If all its links were already recorded, the next
+poll gets a new number, because the source may list something else by now.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 
 LEASE_S = 900.0
-"""A poll that was begun so long ago and not ended was broken off, and is begun again."""
+"""Lease duration of a poll. A poll that has not ended after this time counts as interrupted."""
 CHANGES_MAX = 10
-"""So often a poll that ends looks anew at what a person changed meanwhile."""
+"""Maximum attempts to merge a poll's result with concurrent changes by people."""
 _GONE_STATUS, _UNCHANGED = 410, 304
 
 RunIntake = Callable[[Source], None]
-"""Enters what a source finds into the pipeline; may leave off when the process is to stop."""
+"""Function that enters a source's links into the pipeline. It may stop early at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """What came of one poll: the source's row as it is now, what was seen, and why it failed, if it did."""
+    """Result of one poll: the updated row, notes, number of new links, and the error, if any."""
 
     row: SourceRow
     notes: Mapping[str, object]
@@ -77,9 +77,11 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class Poller:
-    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands.
-    `process_name` names this process; `is_process_gone(who)` says of another's name whether it is known
-    to have ended."""
+    """Polls the sources of a pipeline.
+
+    `enter` is the intake, `get` sends requests and `read` parses listings. `process_name` names
+    this process. `is_process_gone` returns whether another process is known to have ended.
+    """
 
     records: Records
     pipeline: str
@@ -93,63 +95,66 @@ class Poller:
     is_process_gone: Callable[[str], bool] = lambda who: False
 
     def list_due(self, count_max: int) -> list[SourceRow]:
-        """Sources that are to be polled now: those whose poll a process that has ended left behind, then
-        those longest due."""
+        """Return sources that are due: first those leased by a process that has ended, then the
+        longest due.
+        """
         now = self.clock()
-        found = self.records.find(
+        active_rows = self.records.find(
             SourceRow, {"state": "active", "pipeline": self.pipeline}, order=("next_poll",)
         )
-        begun = {"state": "active", "pipeline": self.pipeline, "polling": True}
+        conditions = {"state": "active", "pipeline": self.pipeline, "polling": True}
         due = [
             row
-            for row in self.records.find(SourceRow, begun)
+            for row in self.records.find(SourceRow, conditions)
             if row.next_poll > now and row.claimed_by and self.is_process_gone(row.claimed_by)
         ]
-        for row in found:
+        for row in active_rows:
             if row.next_poll > now or len(due) >= count_max:
                 break
             due.append(row)
         return due
 
     def poll(self, row: SourceRow) -> PollResult | None:
-        """Poll a source now, for what is new or, when its backfill has the turn, for what it listed before;
-        None when somebody else took it, or it is not active any more.
+        """Poll a source now, either for new links or for its backfill.
 
-        What the source answers, however odd, is a result. Raises what the stores raise.
+        Return None if another process leased it, it is no longer active, or the poll was postponed
+        or interrupted. Any response of the source is a result. Raises the errors of the stores.
         """
-        taken = self._lease(row)
-        if taken is None:
+        leased = self._lease(row)
+        if leased is None:
             return None
-        if is_its_poll(taken):
-            return self._poll_backfill(row, taken)
+        if is_its_poll(leased):
+            return self._poll_backfill(row, leased)
         try:
-            seen = request_listing(taken, self.get, self.read, self.clock)
+            listing = request_listing(leased, self.get, self.read, self.clock)
         except PostponedError as error:
-            self._postpone(row, taken, error.after_s)
+            self._postpone(row, leased, error.after_s)
             return None
         except (TransientError, PermanentError) as error:
-            return self._finish_failure(taken, PollResponse(0), str(error))
-        status = seen.answer.status
+            return self._finish_failure(leased, PollResponse(0), str(error))
+        status = listing.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                taken, seen.answer, "it is gone for good (410)", state="gone"
+                leased, listing.answer, "it is gone for good (410)", state="gone"
             )
-        if seen.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(taken, seen.answer, f"it answers {status}")
-        return self._finish_success(taken, seen)
+        if listing.listing is None and status not in (200, _UNCHANGED):
+            return self._finish_failure(leased, listing.answer, f"it answers {status}")
+        return self._finish_success(leased, listing)
 
     def _lease(self, row: SourceRow) -> SourceRow | None:
-        """The row as this process has it, alone; a poll that was broken off keeps its number, but for one
-        whose links are all on the books."""
-        now, ended = self.clock(), self._find_ended_poll(row)
-        counted = add_entered_counts(row, ended) if ended else {}
-        was = replace(row, **counted, polling=row.polling and ended is None)
-        number = row.polls if was.polling else row.polls + 1
-        # One that was broken off is begun again as what it was.
-        is_older = is_its_poll(row) if was.polling else has_turn(was, now)
+        """Lease a source and return its row; None if another process was faster.
+
+        An interrupted poll keeps its number, unless all its links are recorded.
+        """
+        now, ended_poll = self.clock(), self._find_ended_poll(row)
+        counts = add_entered_counts(row, ended_poll) if ended_poll else {}
+        previous = replace(row, **counts, polling=row.polling and ended_poll is None)
+        number = row.polls if previous.polling else row.polls + 1
+        # An interrupted poll restarts as the same kind of poll.
+        is_older = is_its_poll(row) if previous.polling else has_turn(previous, now)
         values: dict[str, Any] = {
-            **counted,
-            **(build_started_column(was, number) if is_older else {}),
+            **counts,
+            **(build_started_column(previous, number) if is_older else {}),
             "claims": row.claims + 1,
             "polls": number,
             "polling": True,
@@ -158,82 +163,89 @@ class Poller:
         }
         if not self._change(row, values, {"state": "active"}):
             return None
-        # Whether an earlier one was broken off is told by what the row was before.
+        # The previous value shows whether an earlier poll was interrupted.
         return replace(row, **{**values, "polling": row.polling})
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
-        """The poll that was broken off before its source's row was written, and after its own was whole."""
+        """Return the interrupted poll whose input was finished but whose source row was not
+        updated.
+        """
         if not row.polling:
             return None
-        found = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
-        return next((one for one in found if one.finished), None)
+        inputs = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
+        return next((input_row for input_row in inputs if input_row.finished), None)
 
     def _postpone(self, row: SourceRow, leased: SourceRow, after_s: float) -> None:
-        """The poll was not begun, and is due again when its host may be asked."""
-        at = self.clock() + timedelta(seconds=after_s)
+        """Undo a poll that was not started and schedule it for when its host may be requested."""
+        due_at = self.clock() + timedelta(seconds=after_s)
         values = {
             "polls": row.polls,
             "links": row.links,
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_its_poll(leased), at),
+            **build_postponed_columns(row, is_its_poll(leased), due_at),
         }
         self._change(leased, values)
 
     def _poll_backfill(self, row: SourceRow, leased: SourceRow) -> PollResult | None:
-        """The poll of a backfill: nothing but counts and the backfill itself is different after it."""
-        was = parse_backfill(leased)
-        if was is None:
+        """Poll for a backfill. Only counts and the backfill itself change."""
+        backfill = parse_backfill(leased)
+        if backfill is None:
             return None
         try:
-            older = read_older_pages(leased, was, self.get, self.read, self.clock, self.bounds)
+            older = read_older_pages(leased, backfill, self.get, self.read, self.clock, self.bounds)
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
-        # Not cut as one listing is: each of its pages was.
-        read = Listing(older.kind, older.entries)
-        sifted = sift(leased, read, self.rules, self.records, self.clock())
-        told = build_backfill_notes(older, sifted)
+        # Built directly, because the limit for one listing has already been applied to each page.
+        listing = Listing(older.kind, older.entries)
+        sifted = sift(leased, listing, self.rules, self.records, self.clock())
+        notes = build_backfill_notes(older, sifted)
         failed = (
             None
             if older.backfill_poll.pages
             else older.backfill_poll.trouble or older.backfill_poll.why or None
         )
-        entered = self._enter(leased, told, sifted, failed)
-        if entered is None:
+        poll = self._enter(leased, notes, sifted, failed)
+        if poll is None:
             return None
-        after = self._write(leased, entered, {}, was.poll_at or self.clock())
-        return PollResult(after, told, entered.entries, failed)
+        after = self._write(leased, poll, {}, backfill.poll_at or self.clock())
+        return PollResult(after, notes, poll.entries, failed)
 
     def _finish_success(self, row: SourceRow, listing: PolledListing) -> PollResult | None:
         now = self.clock()
-        told: dict[str, object] = {
+        notes: dict[str, object] = {
             "status": listing.answer.status,
             "bytes": len(listing.answer.body),
         }
         sifted = SiftedLinks()
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
-            told |= build_poll_notes(listing.listing, sifted)
-        entered = self._enter(row, told, sifted, None)
-        if entered is None:
+            notes |= build_poll_notes(listing.listing, sifted)
+        poll = self._enter(row, notes, sifted, None)
+        if poll is None:
             return None
-        values = build_success_columns(row, listing, sifted, entered.entries, now)
-        asked_s = listing.answer.get_requested_wait_s(now)
-        recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
-        changed = self._write_with_health(
-            row, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
+        values = build_success_columns(row, listing, sifted, poll.entries, now)
+        requested_wait_s = listing.answer.get_requested_wait_s(now)
+        recent_day = _compute_recent_rate(row, sifted, poll.entries, now)
+        updated_row = self._write_with_health(
+            row,
+            poll,
+            values,
+            requested_wait_s,
+            continues_soon=listing.has_more,
+            recent_day=recent_day,
         )
-        return PollResult(changed, told, entered.entries)
+        return PollResult(updated_row, notes, poll.entries)
 
     def _finish_failure(
         self, row: SourceRow, answer: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, told = self.clock(), {"status": answer.status}
+        now, notes = self.clock(), {"status": answer.status}
         error = error[:ERROR_CHARS]
-        entered = self._enter(row, told, SiftedLinks(), error)
-        if entered is None:
+        poll = self._enter(row, notes, SiftedLinks(), error)
+        if poll is None:
             return None
         values: dict[str, object] = {
             "last_polled": now,
@@ -243,8 +255,8 @@ class Poller:
             "error": error,
             **({"state": state} if state else {}),
         }
-        changed = self._write_with_health(row, entered, values, answer.get_requested_wait_s(now))
-        return PollResult(changed, told, 0, error)
+        updated_row = self._write_with_health(row, poll, values, answer.get_requested_wait_s(now))
+        return PollResult(updated_row, notes, 0, error)
 
     def _enter(
         self,
@@ -253,13 +265,13 @@ class Poller:
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """The poll on the books, with its links; None when the process is to stop before all are entered."""
-        made = poll_row(row, notes, error, self.clock())
-        # Before the poll is on the books: whoever polls again after a death writes the same rows.
+        """Record the poll and its links. Return None if the process stops before all are entered."""
+        poll = poll_row(row, notes, error, self.clock())
+        # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
-        self.enter(PollSource(made, row, sifted_links, self.records))
-        found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
-        return next((one for one in found if one.finished), None)
+        self.enter(PollSource(poll, row, sifted_links, self.records))
+        inputs = self.records.get(InputRow, [(poll.input_id, row.pipeline)])
+        return next((input_row for input_row in inputs if input_row.finished), None)
 
     def _write_with_health(
         self,
@@ -271,52 +283,64 @@ class Poller:
         continues_soon: bool = False,
         recent_day: float = 0.0,
     ) -> SourceRow:
-        """The row as it is after a poll for what is new; with `continues_soon` it is gone on with soon."""
+        """Update the row after a poll for new links.
+
+        `continues_soon` schedules the next poll immediately.
+        """
         after, now = replace(row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
         if continues_soon:
             wait_s = 0.0 if row.kind == API else max(self.bounds.min_s, requested_wait_s)
-        stands = build_health_columns(after, now)
-        return self._write(row, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
+        health_columns = build_health_columns(after, now)
+        return self._write(row, poll, {**values, **health_columns}, now + timedelta(seconds=wait_s))
 
     def _write(
         self, row: SourceRow, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Write the row as it is after the poll. What a person changed meanwhile stays changed: where that
-        is about its backfill, what the poll makes of it is told anew."""
-        told: dict[str, Any] = {}
+        """Update the row after a poll.
+
+        Concurrent changes by people are kept. If they concern the backfill, the poll's result is
+        applied to the changed backfill.
+        """
+        columns: dict[str, Any] = {}
         for _ in range(CHANGES_MAX):
-            told = {**values, **add_entered_counts(row, poll), "polling": False}
-            told |= build_due_columns(replace(row, **told), poll_at)
-            if self._change(row, told):
+            columns = {**values, **add_entered_counts(row, poll), "polling": False}
+            columns |= build_due_columns(replace(row, **columns), poll_at)
+            if self._change(row, columns):
                 break
-            found = next(iter(self.records.get(SourceRow, [row.source_id])), None)
-            if found is None or found.claims != row.claims:
+            current = next(iter(self.records.get(SourceRow, [row.source_id])), None)
+            if current is None or current.claims != row.claims:
                 break
-            row = replace(row, backfill=found.backfill, backfill_changes=found.backfill_changes)
-        return replace(row, **told)
+            row = replace(row, backfill=current.backfill, backfill_changes=current.backfill_changes)
+        return replace(row, **columns)
 
     def _change(
         self, row: SourceRow, values: Mapping[str, Any], expected: Mapping[str, Any] | None = None
     ) -> int:
-        """Set columns of a source that nobody else took, and of whose backfill nobody said anything, since it
-        was read; how many were changed."""
-        seen = {"claims": row.claims, "backfill_changes": row.backfill_changes, **(expected or {})}
-        return self.records.change(SourceRow, [row.source_id], values, seen)
+        """Set columns unless another process leased the source or its backfill was changed.
+
+        Return the number of changed rows.
+        """
+        conditions = {
+            "claims": row.claims,
+            "backfill_changes": row.backfill_changes,
+            **(expected or {}),
+        }
+        return self.records.change(SourceRow, [row.source_id], values, conditions)
 
 
 def _compute_recent_rate(
     row: SourceRow, sifted_links: SiftedLinks, new: int, now: datetime
 ) -> float:
-    """The rate of this poll alone; 0.0 for the first one, before which nothing was seen."""
+    """Return the rate of this poll alone; 0.0 for the first poll."""
     if row.last_well is None:
         return 0.0
     return compute_recent_rate(new, sifted_links.known_count, (now - row.last_well).total_seconds())
 
 
 def poll_in_turn(polling: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
-    """Poll these one after the other: those of one host, so that it is never asked twice at once."""
+    """Poll sources of one host one after the other, so that the host gets one request at a time."""
     for row in rows:
-        done = polling.poll(row)
-        if done is not None:
-            yield done
+        result = polling.poll(row)
+        if result is not None:
+            yield result

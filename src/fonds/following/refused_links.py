@@ -1,4 +1,4 @@
-"""Links that sources listed and that were refused: kept for those who ask what became of an address."""
+"""Refused links of sources, stored so that the fate of a URL can be looked up."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LISTED_MAX = 20
 
 
 def list_refused_links(records: Records, url: str) -> list[RefusedLinkRow]:
-    """The refusals of an address, one for each source that listed it, the latest first; 20 at most."""
-    where = {"url_sha1": hash_url(url)}
+    """Return the refusals of a URL, one for each source that listed it, latest first; at most 20."""
+    conditions = {"url_sha1": hash_url(url)}
     order = ("-refused_at", "source_id")
-    return list(records.find(RefusedLinkRow, where, order=order, count_max=LISTED_MAX))
+    return list(records.find(RefusedLinkRow, conditions, order=order, count_max=LISTED_MAX))
 
 
 def hash_url(url: str) -> str:
-    """The SHA-1 in hex of an address as it is fetched; listings cut one that is too long."""
+    """Return the SHA-1 in hex of the normalised URL, cut to the length that listings keep."""
     text = normalize_requested_url(url)[: URL_MAX_CHARS + 1]
-    return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324 (a key, not a seal)
+    return sha1(text.encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324 (a key, not security)

@@ -1,4 +1,4 @@
-"""Sources as a person adds, pauses and removes them, one by one or as OPML."""
+"""Add, pause, edit and remove followed sources, singly or from OPML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANY = LinkRules(non_news=frozenset(), allows_private_addresses=True)
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a person says of sources to be followed."""
+    """Options for new sources."""
 
     kind: str = "feed"
     title: str = ""
@@ -36,12 +36,15 @@ class SourceOptions:
 
 
 def compute_source_id(url: str) -> str:
-    """The id of the source at a URL, the same whenever it is added."""
-    return sha1(url.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]  # noqa: S324 (a key, not a seal)
+    """Return the id of the source at a URL, which is always the same."""
+    return sha1(url.encode("utf-8", "replace")).hexdigest()[:ID_CHARS]  # noqa: S324 (a key, not security)
 
 
 def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
-    """A source to be polled at once. Raises ConfigurationError for no URL, or one with a password."""
+    """Build a source that is due now.
+
+    Raises ConfigurationError for an invalid URL or one with a password.
+    """
     url = url.strip()
     if has_secret(url):
         raise ConfigurationError(
@@ -66,24 +69,25 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
 
 
 def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
-    """Write down sources that are new; those that were there before stay as they are. The new ones.
+    """Add new sources and return them; sources that exist stay unchanged.
 
-    One that was removed goes on with the numbers of its polls: what these entered is on the books under them.
+    A source that was removed before continues its poll numbers, because its links are recorded
+    under them.
     """
     ids = [row.source_id for row in rows]
-    there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
-    taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
-    fresh = {
+    existing_ids = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
+    existing_urls = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
+    new_rows = {
         row.source_id: replace(row, polls=_find_last_poll(records, row.source_id))
         for row in rows
-        if row.source_id not in there and row.url not in taken
+        if row.source_id not in existing_ids and row.url not in existing_urls
     }
-    records.put(list(fresh.values()), replace=False)
-    return list(fresh.values())
+    records.put(list(new_rows.values()), replace=False)
+    return list(new_rows.values())
 
 
 def _find_last_poll(records: Records, source_id: str) -> int:
-    """The number of the last poll on the books of a source of this id, 0 for none."""
+    """Return the number of the last recorded poll of a source id, 0 if there is none."""
     last = next(
         iter(
             records.find(InputRow, build_links_filter(source_id), order=("-input_id",), count_max=1)
@@ -94,39 +98,48 @@ def _find_last_poll(records: Records, source_id: str) -> int:
 
 
 def find_source(records: Records, name: str) -> SourceRow:
-    """The source by its id, the beginning of it, or its URL. Raises ConfigurationError with the nearest."""
+    """Find a source by id, beginning of an id, or URL.
+
+    Raises ConfigurationError with the nearest name if it is not found.
+    """
     by_url = next(iter(records.find(SourceRow, {"url": name}, count_max=1)), None)
     if by_url is not None:
         return by_url
     rows = list(records.find(SourceRow))
-    fitting = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise ConfigurationError(f"{name} is the beginning of {len(fitting)} sources' ids")
+    matches = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise ConfigurationError(f"{name} is the beginning of {len(matches)} sources' ids")
     moved = next((row for row in rows if row.moved_from == name), None)
     if moved is not None:
         return moved
-    near = find_nearest_name(name, [known for row in rows for known in (row.url, row.source_id)])
-    hint = f" Did you mean {near}?" if near else " `fonds sources list` shows them."
+    nearest = find_nearest_name(
+        name, [known_name for row in rows for known_name in (row.url, row.source_id)]
+    )
+    hint = f" Did you mean {nearest}?" if nearest else " `fonds sources list` shows them."
     raise ConfigurationError(f"there is no source {redact_secrets(name)!r}.{hint}")
 
 
 def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
-    """Pause a source, or follow it again: then it is polled at once, and its failures are forgotten. A poll
-    that is under way is left its time."""
+    """Pause or resume a source. Resuming resets its failures and makes it due now.
+
+    A poll in progress is not disturbed.
+    """
     values: dict[str, object] = {"state": state}
     if state == "active":
-        stands = health_after_poll(replace(row, failures=0), now)
-        values |= {"failures": 0, "failing_since": None, "standing": str(stands)}
+        new_health = health_after_poll(replace(row, failures=0), now)
+        values |= {"failures": 0, "failing_since": None, "standing": str(new_health)}
         if _set_due(records, row, values, now):
             return
     records.change(SourceRow, [row.source_id], values)
 
 
 def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
-    """Have a source polled next. Raises ConfigurationError for one that is paused or gone, or that is being
-    polled: then nothing is changed."""
+    """Make a source due now.
+
+    Raises ConfigurationError, without changing anything, if it is paused, gone or being polled.
+    """
     if row.state != "active":
         raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
     if not _set_due(records, row, {}, now):
@@ -134,17 +147,19 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
-    """Set these columns and have the source polled next, unless a poll is under way: the time of the next is
-    how long that one has it to itself. Whether it was done."""
+    """Set columns and make the source due now, unless a poll is running.
+
+    Return whether it was done. While a poll is running, `next_poll` is the end of its lease.
+    """
     if row.polling and row.next_poll > now:
         return False
-    still = {
+    conditions = {
         "claims": row.claims,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
     due = {**values, **build_immediate_columns(row), "next_poll": now}
-    return bool(records.change(SourceRow, [row.source_id], due, still))
+    return bool(records.change(SourceRow, [row.source_id], due, conditions))
 
 
 def describe(
@@ -155,12 +170,17 @@ def describe(
     folder: str | None = None,
     collection: str | None = None,
 ) -> None:
-    """Give a source another title, folder or collection; what is None stays, and so do links that came in
-    before. Raises ConfigurationError for words that are too long, and for no collection."""
-    told = {"title": title, "folder": folder, "collection": collection}
-    values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
-    for name, said in values.items():
-        if len(said) > WORD_MAX_CHARS:
+    """Change the title, folder or collection of a source; None keeps a value.
+
+    Earlier links keep their collection. Raises ConfigurationError if a value is too long or the
+    collection is empty.
+    """
+    new_values = {"title": title, "folder": folder, "collection": collection}
+    values = {
+        name: " ".join(value.split()) for name, value in new_values.items() if value is not None
+    }
+    for name, value in values.items():
+        if len(value) > WORD_MAX_CHARS:
             raise ConfigurationError(f"a {name} has at most {WORD_MAX_CHARS} characters")
     if values.get("collection") == "":
         raise ConfigurationError("the links of a source come into some collection: name it")
@@ -169,22 +189,25 @@ def describe(
 
 
 def build_outlines(rows: Iterable[SourceRow]) -> list[FeedOutline]:
-    """Sources as OPML has them: the feeds among them."""
+    """Build the OPML outlines of sources that are feeds."""
     return [FeedOutline(row.url, row.title, row.folder) for row in rows if row.kind == "feed"]
 
 
 def build_sources(
     outlines: Iterable[FeedOutline], options: SourceOptions, now: datetime
 ) -> tuple[list[SourceRow], Mapping[str, str]]:
-    """Sources of an OPML list, and by URL why some of it are none."""
+    """Build sources from an OPML list.
+
+    Return them, and the reasons why other feeds are refused by URL.
+    """
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}
-    for one in outlines:
-        told = SourceOptions(
-            "feed", one.title, one.folder, options.collection, options.pipeline, options.tls
+    for outline in outlines:
+        source_options = SourceOptions(
+            "feed", outline.title, outline.folder, options.collection, options.pipeline, options.tls
         )
         try:
-            rows.append(build_source(one.url, told, now))
+            rows.append(build_source(outline.url, source_options, now))
         except ConfigurationError as error:
-            refused[redact_secrets(one.url)] = str(error)
+            refused[redact_secrets(outline.url)] = str(error)
     return rows, refused

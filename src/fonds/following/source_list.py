@@ -1,4 +1,4 @@
-"""Sources in lists: how many stand how, and a page of those that stand so, those that need someone first."""
+"""Lists and details of sources: counts by health, filtered pages, polls and outcomes of links."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ ORDER = ("-failures", "-silent_polls", "url")
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """How many sources there are by `state` (active, paused, gone), by how they stand, those of which there
-    are some, and how many of the active ones are muted, in trouble or not."""
+    """Numbers of sources by `state` (active, paused, gone), by health, and of muted active sources.
+
+    Only health values that occur are included.
+    """
 
     states: Mapping[str, int]
     standings: Mapping[SourceHealth, int]
@@ -40,18 +42,18 @@ class SourceCounts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all sources."""
         return sum(self.states.values())
 
     @property
     def attention_count(self) -> int:
-        """Those that are dead, failing or silent, and not muted."""
-        return sum(self.standings.get(one, 0) for one in NEEDS_SOMEONE)
+        """Number of sources that are dead, failing or silent and not muted."""
+        return sum(self.standings.get(value, 0) for value in NEEDS_SOMEONE)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:
-    """Which sources: those of a `state`, that stand so, and do so `since` a time; None and "" for all."""
+    """Filter for sources by `state`, `health` and start of this health; None and "" match all."""
 
     state: str = ""
     health: SourceHealth | None = None
@@ -59,22 +61,22 @@ class SourceQuery:
 
 
 Part = tuple[Mapping[str, object], int]
-"""A condition on sources, and how many fit it."""
+"""Query condition and the number of sources that match it."""
 
 
 def count_sources(records: Records, now: datetime) -> SourceCounts:
-    """All sources, counted in one statement."""
+    """Count all sources in one query."""
     states: Counter[str] = Counter()
     standings: Counter[SourceHealth] = Counter()
     muted_count = 0
-    by = ("state", "standing", "muted_until")
-    for (state, left, until), count in records.count(SourceRow, by).items():
-        holds = state == "active" and until is not None and until > now
-        muted_count += count if holds else 0
+    columns = ("state", "standing", "muted_until")
+    for (state, poll_health, until), count in records.count(SourceRow, columns).items():
+        is_muted = state == "active" and until is not None and until > now
+        muted_count += count if is_muted else 0
         states[state] += count
-        standings[health_from_columns(state, left, until, now)] += count
-    known = {one: standings[one] for one in SourceHealth if standings[one]}
-    return SourceCounts(dict(states), known, muted_count)
+        standings[health_from_columns(state, poll_health, until, now)] += count
+    present_health = {value: standings[value] for value in SourceHealth if standings[value]}
+    return SourceCounts(dict(states), present_health, muted_count)
 
 
 def list_sources(
@@ -85,38 +87,38 @@ def list_sources(
     first: int,
     count_max: int,
 ) -> tuple[int, list[SourceRow]]:
-    """How many sources are wanted, and those from number `first` on: those that failed most often first,
-    then those that list nothing where they used to; behind them those that are not polled, and last those
-    that are muted. It walks over those before.
+    """Return the number of matching sources and a page of them from number `first`.
 
-    Raises ValueError for `since` without a standing of which it is known.
+    Sources with the most failures come first, then those with empty listings, then those that are
+    not polled, and muted sources last. Rows before the page are read and skipped. Raises ValueError
+    for `since` without a health whose start is recorded.
     """
     parts = list(_iter_parts(records, query, counts, now))
-    found: list[SourceRow] = []
+    rows_on_page: list[SourceRow] = []
     skip = first - 1
-    for where, count in parts:
-        left = count_max - len(found)
-        if left and skip < count:
-            rows = records.find(SourceRow, where, order=ORDER, count_max=skip + left)
-            found += islice(rows, skip, None)
+    for conditions, count in parts:
+        remaining = count_max - len(rows_on_page)
+        if remaining and skip < count:
+            rows = records.find(SourceRow, conditions, order=ORDER, count_max=skip + remaining)
+            rows_on_page += islice(rows, skip, None)
         skip = max(0, skip - count)
-    return sum(count for _, count in parts), found
+    return sum(count for _, count in parts), rows_on_page
 
 
 def _iter_parts(
     records: Records, query: SourceQuery, counts: SourceCounts, now: datetime
 ) -> Iterator[Part]:
-    """The parts of a list in their order, none of which has a source of another."""
+    """Yield disjoint parts of the list in their order."""
     if query.since is not None:
         if query.health is None:
             raise ValueError("say how they stand, too: dead, failing or silent")
-        where = health_since_filter(query.health, query.since, now)
+        conditions = health_since_filter(query.health, query.since, now)
         yield from _iter_state_part(
-            where, query.state, records.count(SourceRow, (), where).get((), 0)
+            conditions, query.state, records.count(SourceRow, (), conditions).get((), 0)
         )
     elif query.health is not None:
-        where = health_filter(query.health, now)
-        yield from _iter_state_part(where, query.state, counts.standings.get(query.health, 0))
+        conditions = health_filter(query.health, now)
+        yield from _iter_state_part(conditions, query.state, counts.standings.get(query.health, 0))
     else:
         if query.state in ("", "active"):
             yield build_unmuted_filter(now), counts.states.get("active", 0) - counts.muted
@@ -127,17 +129,14 @@ def _iter_parts(
 
 
 def _iter_state_part(where: Mapping[str, object], state: str, count: int) -> Iterator[Part]:
-    """A part, where it is of this state: each standing belongs to one."""
+    """Yield the part if it belongs to this state; each health belongs to one state."""
     if state in ("", where["state"]):
         yield where, count
 
 
 def _list_idle_states(state: str) -> Sequence[str]:
     idle = ("paused", "gone")
-    return idle if not state else [one for one in idle if one == state]
-
-
-# Which followed sources should have had an address: those of its host, of hosts above and below it.
+    return idle if not state else [value for value in idle if value == state]
 
 
 SOURCES_SEARCHED_MAX = 10_000
@@ -145,14 +144,17 @@ SOURCES_MAX = 20
 
 
 def find_related_sources(records: Records, url: str) -> list[SourceRow]:
-    """Sources whose own address has the host of `url`, or one above or below it, `www.` aside; twenty at
-    most, out of the first ten thousand there are. None for what is no address of the web."""
+    """Return at most twenty sources whose host equals, encloses or is below the host of `url`.
+
+    `www.` is ignored. Only the first ten thousand sources are searched. Return [] if `url` has no
+    host.
+    """
     host = _strip_www(url)
     if not host:
         return []
     rows = records.find(SourceRow, count_max=SOURCES_SEARCHED_MAX)
-    fit = (row for row in rows if _is_related(host, _strip_www(row.url)))
-    return list(islice(fit, SOURCES_MAX))
+    related = (row for row in rows if _is_related(host, _strip_www(row.url)))
+    return list(islice(related, SOURCES_MAX))
 
 
 def _strip_www(url: str) -> str:
@@ -165,7 +167,7 @@ def _is_related(first: str, other: str) -> bool:
     return first == other or first.endswith(f".{other}") or other.endswith(f".{first}")
 
 
-# What is known of followed sources: how they stand, what their polls saw, and what became of their links.
+# Details of one source
 
 
 POLLS_MAX = 20
@@ -173,10 +175,14 @@ POLLS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class SourcePoll:
-    """One look at a source: `listed` links stood there, None when it had not changed or could not be read;
-    `new` of them entered, `known` had entered before, `refused` says why others did not. Of a poll of a
-    backfill `pages` is how many pages it read, `outside` how many links were of other days than asked for,
-    and `undated` how many were left out since they say none; None for others."""
+    """One poll of a source.
+
+    `listed` is the number of links in the listing, None if it was unchanged or could not be read.
+    `new` links entered, `known` links had entered before, and `refused` counts the others by
+    reason.
+    For a backfill, `pages` is the number of pages read, `outside` the number of links of other
+    dates and `undated` the number of links left out without a date; otherwise these are None.
+    """
 
     input_id: str
     at: datetime
@@ -193,7 +199,7 @@ class SourcePoll:
 
 @dataclass(frozen=True, slots=True)
 class SourceDetails:
-    """A source with its polls, the newest first, and what became of its links, the most first."""
+    """A source with its polls, newest first, and the outcomes of its links, most frequent first."""
 
     source: SourceRow
     health: SourceHealth
@@ -202,34 +208,37 @@ class SourceDetails:
 
     @property
     def links(self) -> int:
-        """How many links entered."""
-        return sum(one.count for one in self.ended)
+        """Number of links that entered."""
+        return sum(ending.count for ending in self.ended)
 
 
 def build_links_filter(source_id: str) -> dict[str, object]:
-    """The condition on entries and inputs that are a source's."""
+    """Return the query condition for entries and inputs of a source."""
     return {"input_id": Prefix(f"{source_id}.")}
 
 
 def load_source_details(
     records: Records, source_id: str, now: datetime, pipelines: Sequence[str] = ()
 ) -> SourceDetails | None:
-    """All of one source, its links in these pipelines and its own; None where there is none of this id."""
+    """Load the details of a source, with its links in its own and these pipelines; None if not
+    found.
+    """
     row = next(iter(records.get(SourceRow, [source_id])), None)
     if row is None:
         return None
-    where = build_links_filter(source_id)
-    inputs = records.find(InputRow, where, order=("-input_id",), count_max=POLLS_MAX)
-    polls = [_poll(one) for one in inputs]
+    conditions = build_links_filter(source_id)
+    inputs = records.find(InputRow, conditions, order=("-input_id",), count_max=POLLS_MAX)
+    polls = [_poll(input_row) for input_row in inputs]
     ended = count_link_endings(records, [row], pipelines)[source_id]
     return SourceDetails(row, health(row, now), polls, ended)
 
 
 def list_polls_on(records: Records, source_id: str, day: date) -> list[str]:
-    """The polls of a source on a day, in UTC, that brought something new; those of its backfill, which bring
-    what is old, count on no day."""
-    where = {**build_links_filter(source_id), "updated": TimeRange(*_day_bounds(day))}
-    rows = records.find(InputRow, where)
+    """Return the polls of a source on a UTC date that brought new links, without those of
+    backfills.
+    """
+    conditions = {**build_links_filter(source_id), "updated": TimeRange(*_day_bounds(day))}
+    rows = records.find(InputRow, conditions)
     return [
         row.input_id
         for row in rows
@@ -242,28 +251,32 @@ def _day_bounds(day: date) -> tuple[datetime, datetime]:
 
 
 def _poll(row: InputRow) -> SourcePoll:
-    found = get_poll_notes(row)
-    older = parse_backfill_poll(found)
+    notes = get_poll_notes(row)
+    backfill_poll = parse_backfill_poll(notes)
     return SourcePoll(
         row.input_id,
         row.updated,
-        _get_int(found.get("listed")),
+        _get_int(notes.get("listed")),
         row.entries,
-        _get_int(found.get("known")),
+        _get_int(notes.get("known")),
         dict(row.tally),
         row.error,
-        str(found["problem"]) if found.get("problem") else None,
-        *((len(older.pages), older.outside, older.undated) if older else ()),
+        str(notes["problem"]) if notes.get("problem") else None,
+        *(
+            (len(backfill_poll.pages), backfill_poll.outside, backfill_poll.undated)
+            if backfill_poll
+            else ()
+        ),
     )
 
 
 def get_poll_notes(row: InputRow) -> dict[str, object]:
-    """What a poll noted of the listing it read; nothing of one that noted nothing."""
+    """Return the notes of a poll; {} if it has none."""
     try:
-        found = json.loads(row.fingerprint)
+        notes = json.loads(row.fingerprint)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return notes if isinstance(notes, dict) else {}
 
 
 def _get_int(value: object) -> int | None:

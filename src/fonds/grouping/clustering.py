@@ -1,4 +1,7 @@
-"""Which clusterings a collection has: their rows, which one is served, and the times that number them."""
+"""Stored clusterings of a collection: their rows, which one is served, and placements.
+
+Each clustering is numbered by the time of its rebuild.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 DROPPED = "main:dropped"
-"""Set before the rows of a clustering are removed: nobody looks at it from then on."""
+"""Set before the rows of a clustering are removed; it is ignored from then on."""
 
 COLUMNS = (
     "main:conf",
@@ -39,7 +42,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredClustering:
-    """A clustering by its row. `levels` is 0 while it is being built."""
+    """Clustering as stored in its row. `levels` is 0 while it is being built."""
 
     name: CollectionName
     conf: str
@@ -49,13 +52,16 @@ class StoredClustering:
 
     @property
     def row(self) -> bytes:
-        """The row in `clusterings`."""
+        """Row key in `clusterings`."""
         return build_clustering_prefix(
             self.name.namespace, self.name.key, self.conf, self.timestamp
         )
 
     def iter_level_confs(self) -> Iterator[str]:
-        """What stands for the configuration in the rows of each level, and of those apart."""
+        """Iterate over the configuration part of the row keys.
+
+        There is one for each level, then one for unclustered documents.
+        """
         for level in range(self.levels):
             yield build_level_conf(self.conf, level)
         yield build_unclustered_conf(self.conf)
@@ -66,78 +72,87 @@ _BEGIN = "main:configuration:"
 
 
 def build_column(conf: str, field: str) -> str:
-    """The column of a collection that says something of a configuration."""
+    """Return a collection's column for a field of a configuration."""
     return f"{_BEGIN}{conf}:{field}"
 
 
 def group_by_configuration(collection: Cells, field: str) -> dict[str, int]:
-    """The configurations of which a collection's row says something, with the number it says."""
-    end = f":{field}"
+    """Return the value of a field for each configuration that has it in a collection's row."""
+    suffix = f":{field}"
     return {
-        name[len(_BEGIN) : -len(end)]: decode_int(collection, name)
+        name[len(_BEGIN) : -len(suffix)]: decode_int(collection, name)
         for name, value in collection.items()
-        if name.startswith(_BEGIN) and name.endswith(end) and value
+        if name.startswith(_BEGIN) and name.endswith(suffix) and value
     }
 
 
 def served_column(conf: str) -> str:
-    """The column of a collection that says which clustering of a configuration is served: the one cell by
-    which the next becomes visible."""
+    """Return the column with the served clustering of a configuration.
+
+    Writing this one cell makes the next clustering visible.
+    """
     return build_column(conf, REBUILT)
 
 
 def processed_column(conf: str) -> str:
-    """The column that says when a document was last assigned by a configuration."""
+    """Return the column with the time a document was last assigned by a configuration."""
     return build_column(conf, "processed")
 
 
 def building_column(conf: str) -> str:
-    """The column that says which clustering of a configuration is being built."""
+    """Return the column with the clustering of a configuration that is being built."""
     return build_column(conf, BUILDING)
 
 
 def settled_column(conf: str) -> str:
-    """The column that says of which clustering all documents' rows tell."""
+    """Return the column with the clustering whose placements are in all documents' rows."""
     return build_column(conf, "settled")
 
 
 def list_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
-    """All clusterings of a collection, served, kept or being built, oldest first in each configuration."""
-    return [one for one in list_all_stored_clusterings(tables, name) if DROPPED not in one.cells]
+    """Return all clusterings of a collection: served, kept or being built.
+
+    The oldest is first per configuration.
+    """
+    return [
+        clustering
+        for clustering in list_all_stored_clusterings(tables, name)
+        if DROPPED not in clustering.cells
+    ]
 
 
 def list_all_stored_clusterings(tables: Tables, name: CollectionName) -> list[StoredClustering]:
-    """The same with those that are being removed."""
-    found = []
+    """Return all clusterings of a collection, including those being removed."""
+    clusterings = []
     for row, cells in tables.iter_rows(CLUSTERINGS, name.row, COLUMNS):
         _, _, conf, timestamp = parse_clustering_row(row)
-        found.append(
+        clusterings.append(
             StoredClustering(name, conf, timestamp, decode_int(cells, "main:levels"), cells)
         )
-    return found
+    return clusterings
 
 
 def filter_ready(clusterings: list[StoredClustering], collection: Cells) -> list[StoredClustering]:
-    """Those that are served, or were before the one that is."""
+    """Return the clusterings that are served, or were served before the current one."""
     return [
-        one
-        for one in clusterings
-        if one.timestamp <= decode_int(collection, served_column(one.conf))
+        clustering
+        for clustering in clusterings
+        if clustering.timestamp <= decode_int(collection, served_column(clustering.conf))
     ]
 
 
 def is_served(clustering: StoredClustering, collection: Cells) -> bool:
-    """Whether readers see this one unless they ask for another."""
+    """Return whether readers get this clustering by default."""
     return clustering.timestamp == decode_int(collection, served_column(clustering.conf), -1)
 
 
 def list_served_configurations(collection: Cells) -> dict[str, int]:
-    """The configurations a collection has a served clustering of, with its time."""
+    """Return the configurations with a served clustering in a collection, with its timestamp."""
     return group_by_configuration(collection, REBUILT)
 
 
 class ModelCache:
-    """The models of served clusterings, read once each; as many as there are collections in use here."""
+    """Cache of at most `count_max` models of served clusterings, per collection and configuration."""
 
     def __init__(self, count_max: int = 16) -> None:
         self._count_max = count_max
@@ -145,23 +160,23 @@ class ModelCache:
         self._lock = threading.Lock()
 
     def get(self, tables: Tables, clustering: StoredClustering) -> ClusteringModel | None:
-        """The model of a clustering; None where it has none any more."""
+        """Return the model of a clustering; None if it no longer exists."""
         # Loads numpy.
         from fonds.grouping.clustering_model import read_model
 
         key = (clustering.name, clustering.conf)
         with self._lock:
-            kept = self._models.pop(key, None)
-            if kept is None or kept.timestamp != clustering.timestamp:
-                kept = read_model(tables, clustering.name, clustering.conf, clustering.timestamp)
-            if kept is not None:
-                self._models[key] = kept
+            model = self._models.pop(key, None)
+            if model is None or model.timestamp != clustering.timestamp:
+                model = read_model(tables, clustering.name, clustering.conf, clustering.timestamp)
+            if model is not None:
+                self._models[key] = model
             while len(self._models) > self._count_max:
                 self._models.pop(next(iter(self._models)))
-        return kept
+        return model
 
 
-# A document in a cluster, or in none for a stated reason.
+# Placement of a document in a cluster, or in none with a reason
 
 
 SHORT = "short"
@@ -180,13 +195,16 @@ REASONS = {
     OUTLIER: "out of reach of every cluster",
     EXCLUDED: "taken out of a cluster by a person, and within reach of no other",
 }
-"""Why a document is in no cluster: labels of the rows it is counted in."""
+"""Reasons why a document is in no cluster; they label the rows that count them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A document in a cluster of a level, or apart; `score` as its cells say it, `original` the document it
-    is a near-duplicate of, '' for one that is of none."""
+    """Placement of a document in a cluster of a level, or as unclustered.
+
+    `score`: as in its cell.
+    `original`: the document it is a near-duplicate of, '' if none.
+    """
 
     conf: str
     label: str

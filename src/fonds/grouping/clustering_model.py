@@ -1,4 +1,4 @@
-"""The model of a clustering as it is stored beside it, and read again to place documents that come later."""
+"""Stored model of a clustering, read again to place later documents."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ _HEAD = slice(4, 8)
 
 @dataclass(frozen=True, slots=True)
 class ClusteringModel:
-    """A clustering that takes later documents.
+    """Model of a clustering that can place later documents.
 
-    `places`: for each cluster of the first level the (level's name, label) it stands for on every level
-    above it, the first level's own first. `finer`: of each level below, as in the model, its name and the
-    labels of its clusters. `term_set`: those of the dictionary.
+    `places`: for each first-level cluster the (level name, label) pairs of itself and of its
+        coarser levels, the first level first.
+    `finer`: for each finer level, as in the model, its name and the labels of its clusters.
+    `term_set`: the terms of the dictionary.
     """
 
     conf: str
@@ -51,7 +52,7 @@ class ClusteringModel:
 
 @dataclass(frozen=True, slots=True)
 class _ModelNumbers:
-    """What of a model is no matrix."""
+    """Parts of a model other than matrices."""
 
     of_terms: int
     dense: int
@@ -68,7 +69,7 @@ def write_model(
     result: Clustering,
     labels: Sequence[Sequence[str]],
 ) -> None:
-    """Write the model of a clustering into its row; `labels` of the clusters of each level."""
+    """Write the model of a clustering to its row. `labels`: labels of the clusters of each level."""
     model = result.model
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     values = {
@@ -79,8 +80,10 @@ def write_model(
     }
     if model.evidence is not None:
         values[EVIDENCE] = encode_matrix(model.evidence, timestamp)
-    for below in model.finer:
-        values[_centroids_column(below.level)] = encode_matrix(below.centroids, timestamp)
+    for finer_level in model.finer:
+        values[_centroids_column(finer_level.level)] = encode_matrix(
+            finer_level.centroids, timestamp
+        )
     for first, chunks in values.items():
         write_chunks(tables, CLUSTERINGS, row, first, chunks)
     numbers = _ModelNumbers(
@@ -89,7 +92,8 @@ def write_model(
         model.language,
         build_paths(conf, result.levels, labels),
         tuple(
-            (one.level, tuple(labels[one.level]), tuple(one.above.tolist())) for one in model.finer
+            (finer_item.level, tuple(labels[finer_item.level]), tuple(finer_item.above.tolist()))
+            for finer_item in model.finer
         ),
     )
     tables.put(CLUSTERINGS, [(row, {NUMBERS: encode_json(numbers)})])
@@ -98,7 +102,7 @@ def write_model(
 def read_model(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> ClusteringModel | None:
-    """The clustering with its model; None where it is gone. Raises DamagedInputError."""
+    """Return a clustering's model; None if it is gone. Raises DamagedInputError."""
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     cells = tables.get_row(CLUSTERINGS, row, [NUMBERS, "main:configuration"])
     if cells is None or NUMBERS not in cells:
@@ -121,9 +125,11 @@ def read_model(
         numbers.language,
         tuple(
             FinerLevel(
-                level, decode_matrix(chunks(_centroids_column(level)))[0], np.array(above, np.int64)
+                level,
+                decode_matrix(chunks(_centroids_column(level)))[0],
+                np.array(parents, np.int64),
             )
-            for level, _, above in numbers.finer
+            for level, _, parents in numbers.finer
         ),
     )
     finer = tuple((build_level_conf(conf, level), labels) for level, labels, _ in numbers.finer)
@@ -134,13 +140,13 @@ def read_model(
 
 
 def _centroids_column(level: int) -> str:
-    """The column with the middles of a level's clusters."""
+    """Return the column with the centroids of a level."""
     return f"{CENTROIDS}_{level}" if level else CENTROIDS
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCentroids:
-    """The clusters of a level by label, and the middle of each: `centroids` is clusters x directions."""
+    """Labels and centroids of the clusters of a level; `centroids` is clusters x latent dimensions."""
 
     labels: tuple[str, ...]
     centroids: NDArray[np.float32]
@@ -149,68 +155,80 @@ class ClusterCentroids:
 def read_middles(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, level: int = 0
 ) -> ClusterCentroids | None:
-    """Of a model the middles of a level alone; None where it is gone, or has none of that level. Raises
-    DamagedInputError."""
+    """Read only the centroids of a level from a model.
+
+    None if the model is gone or lacks this level. Raises DamagedInputError.
+    """
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     cells = tables.get_row(CLUSTERINGS, row, [NUMBERS])
     if cells is None:
         return None
     numbers = msgspec.json.decode(cells[NUMBERS], type=prepare_type(_ModelNumbers))
     finer = {number: labels for number, labels, _ in numbers.finer}
-    labels = finer.get(level) if level else tuple(one[0][1] for one in numbers.places)
+    labels = (
+        finer.get(level) if level else tuple(cluster_path[0][1] for cluster_path in numbers.places)
+    )
     if labels is None:
         return None
-    middles, _ = decode_matrix(get_chunks(tables, CLUSTERINGS, row, _centroids_column(level)))
-    return ClusterCentroids(labels, middles)
+    centroids, _ = decode_matrix(get_chunks(tables, CLUSTERINGS, row, _centroids_column(level)))
+    return ClusterCentroids(labels, centroids)
 
 
 def parse_configuration(cells: Cells) -> Configuration:
-    """What a clustering was built by, as its row tells."""
-    told = decode_text(cells, "main:configuration", "{}")
-    return build_configuration(msgspec.json.decode(told))
+    """Return the configuration a clustering was built with, from its row."""
+    encoded = decode_text(cells, "main:configuration", "{}")
+    return build_configuration(msgspec.json.decode(encoded))
 
 
 def build_paths(
     conf: str, levels: Sequence[Level], labels: Sequence[Sequence[str]]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """For each cluster of the first level itself and those above it, level by level."""
-    by_count = {len(level.clusters): at for at, level in reversed(list(enumerate(levels)))}
-    found = []
+    """Return for each first-level cluster the path of itself and its parents, level by level."""
+    by_count = {
+        len(level.clusters): position for position, level in reversed(list(enumerate(levels)))
+    }
+    paths = []
     for first in range(len(levels[0].clusters)):
-        level, cluster, above = 0, first, [(build_level_conf(conf, 0), labels[0][first])]
+        level, cluster, path = 0, first, [(build_level_conf(conf, 0), labels[0][first])]
         for _ in range(len(levels)):
             parent = levels[level].clusters[cluster].parent
             coarser = [count for count in by_count if count < len(levels[level].clusters)]
             if parent is None or not coarser:
                 break
             level, cluster = by_count[max(coarser)], parent
-            above.append((build_level_conf(conf, level), labels[level][cluster]))
-        found.append(tuple(above))
-    return tuple(found)
+            path.append((build_level_conf(conf, level), labels[level][cluster]))
+        paths.append(tuple(path))
+    return tuple(paths)
 
 
 def write_chunks(
     tables: Tables, table: str, row: bytes, first: str, chunks: Sequence[bytes]
 ) -> None:
-    """Write a value in chunks, those behind its last one removed."""
-    for at, chunk in enumerate(chunks):
-        tables.put(table, [(row, {build_chunk_column(first, at): chunk})])
-    behind = [
-        build_chunk_column(first, at) for at in range(len(chunks), len(chunks) + _CHUNK_BATCH)
+    """Write a value in chunks and remove leftover chunks after the last one."""
+    for number, chunk in enumerate(chunks):
+        tables.put(table, [(row, {build_chunk_column(first, number): chunk})])
+    leftover_columns = [
+        build_chunk_column(first, number)
+        for number in range(len(chunks), len(chunks) + _CHUNK_BATCH)
     ]
-    tables.delete(table, [row], behind)
+    tables.delete(table, [row], leftover_columns)
 
 
 def get_chunks(tables: Tables, table: str, row: bytes, first: str) -> list[bytes]:
-    """The chunks of a value in order; empty where there is none. Which belong together they say
-    themselves."""
+    """Return the chunks of a value in order; empty if it does not exist.
+
+    The first chunk states the number of chunks. `join_chunks` checks that they belong together.
+    """
     cells = tables.get_row(table, row, [first])
     if cells is None or first not in cells:
         return []
-    found = [cells[first]]
-    count = min(int.from_bytes(found[0][_HEAD], "big"), CHUNKS_MAX)
-    for at in range(1, count, _CHUNK_BATCH):
-        names = [build_chunk_column(first, one) for one in range(at, min(at + _CHUNK_BATCH, count))]
-        some = tables.get_row(table, row, names) or {}
-        found += [some[one] for one in names if one in some]
-    return found
+    chunks = [cells[first]]
+    count = min(int.from_bytes(chunks[0][_HEAD], "big"), CHUNKS_MAX)
+    for start in range(1, count, _CHUNK_BATCH):
+        columns = [
+            build_chunk_column(first, column)
+            for column in range(start, min(start + _CHUNK_BATCH, count))
+        ]
+        row_cells = tables.get_row(table, row, columns) or {}
+        chunks += [row_cells[column] for column in columns if column in row_cells]
+    return chunks

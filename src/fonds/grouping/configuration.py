@@ -1,4 +1,7 @@
-"""How a collection is grouped, by name: algorithm, parameters, filters, when it is built again; as rows."""
+"""Configurations: how a collection is grouped, and when it is rebuilt.
+
+They are stored in rows by namespace and name.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,26 @@ GRANULARITIES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration. The first eight are those of `grouping.options.Options`.
+    """Configuration of a grouping. The first eight fields are those of `Options`.
 
-    `characters_min`: shorter texts are in no cluster, but counted as `short`. `languages`: of documents
-    that say a language only those in one of these, two letters each, are grouped, the others counted as
-    `language`; none: all are. `where`: only documents are grouped of which each of these holds,
-    `FIELD=VALUE` of title, url or language, the others counted as `field`. `dense`: how many numbers the
-    vectors have that documents are posted with and that count beside their terms; documents without such
-    a vector are counted as `vector`; None: terms alone count. `encoder`: the model that makes such
-    vectors out of the texts instead, with the extra `dense`; None: nobody does. A rebuild is due when
-    the collection has grown by `growth_max` of what was grouped, when `outliers_factor` times the share
-    of outliers there was is reached by later documents, when the share of later documents' terms that
-    the dictionary does not know is `unknown_max` above that of the grouped ones, or after `every_s`
-    seconds; None, never for that. `kept`: so many clusterings are kept.
+    `characters_min`: shorter texts are not grouped and count as `short`.
+    `languages`: two-letter codes; a document that states another language is not grouped and counts
+        as `language`. Empty: all are grouped.
+    `where`: conditions `FIELD=VALUE` on title, url or language; a document that fails one is not
+        grouped and counts as `field`.
+    `dense`: length of the posted vectors that are used together with terms; a document without one
+        counts as `vector`. None: use terms only.
+    `encoder`: model that computes such vectors from the texts instead; needs the extra `dense`.
+        None: no model.
+    `kept`: number of clusterings to keep.
+
+    A rebuild is due in any of these cases; None disables a case:
+    - `growth_max`: the collection grew by this share of the grouped documents.
+    - `outliers_factor`: the share of outliers among later documents exceeds this multiple of the
+      previous share.
+    - `unknown_max`: the share of unknown terms in later documents exceeds that of the grouped ones
+      by this much.
+    - `every_s`: this many seconds passed.
     """
 
     algorithm: str = "topics"
@@ -69,26 +79,25 @@ NAMES = tuple(field.name for field in fields(Configuration))
 def build_configuration(
     values: Mapping[str, object], defaults: Configuration | None = None
 ) -> Configuration:
-    """A configuration of these values, over `defaults` or what is usual.
+    """Build a configuration from these values over `defaults` or the built-in defaults.
 
-    Raises ValueError with a sentence for a name there is not (with the nearest), or a value beyond its
-    bounds.
+    Raises ValueError for an unknown name (with the nearest one) or a value out of bounds.
     """
     for name in values:
         if name not in NAMES:
             raise ValueError(format_unknown_name("parameter", name, NAMES))
-    plain = {**msgspec.to_builtins(defaults or Configuration()), **values}
+    merged = {**msgspec.to_builtins(defaults or Configuration()), **values}
     try:
-        made = msgspec.convert(plain, prepare_type(Configuration))
+        configuration = msgspec.convert(merged, prepare_type(Configuration))
     except msgspec.ValidationError as error:
         raise ValueError(f"a parameter is none: {error}") from error
-    return _validate(made)
+    return _validate(configuration)
 
 
 def read_value(name: str, text: str) -> object:
-    """The value of a parameter as a person writes it: `none`, a number, or several with commas between.
+    """Parse the value of a parameter: `none`, a number, a name or a comma-separated list.
 
-    Raises ValueError with a sentence.
+    Raises ValueError.
     """
     if name not in NAMES:
         raise ValueError(format_unknown_name("parameter", name, NAMES))
@@ -101,13 +110,13 @@ def read_value(name: str, text: str) -> object:
 
 
 def get(tables: Tables, namespace: str, conf: str) -> Configuration:
-    """The configuration of this name; `DEFAULT` is there without having been put.
+    """Return the configuration of this name. `DEFAULT` exists without being saved.
 
-    Raises UnknownNameError where there is none.
+    Raises UnknownNameError if there is none.
     """
-    found = tables.get_row(CONFIGURATIONS, build_collection_row(namespace, conf), [_COLUMN])
-    if found is not None:
-        return build_configuration(msgspec.json.decode(found[_COLUMN]))
+    cells = tables.get_row(CONFIGURATIONS, build_collection_row(namespace, conf), [_COLUMN])
+    if cells is not None:
+        return build_configuration(msgspec.json.decode(cells[_COLUMN]))
     if conf == DEFAULT:
         return Configuration()
     raise UnknownNameError(
@@ -118,7 +127,7 @@ def get(tables: Tables, namespace: str, conf: str) -> Configuration:
 def save_configuration(
     tables: Tables, namespace: str, conf: str, configuration: Configuration
 ) -> None:
-    """Keep it, in place of one of the same name. Raises ValueError."""
+    """Save a configuration, replacing one of the same name. Raises ValueError."""
     validate_name(CollectionName(namespace, "-"))
     row = build_collection_row(namespace, validate_conf(conf))
     cells = {"main:namespace": namespace.encode(), "main:name": conf.encode()}
@@ -126,7 +135,7 @@ def save_configuration(
 
 
 def remove(tables: Tables, namespace: str, conf: str) -> bool:
-    """Forget it; whether it was there. What was built by it stays."""
+    """Delete a configuration; return whether it existed. Clusterings built with it stay."""
     row = build_collection_row(namespace, conf)
     was_there = tables.get_row(CONFIGURATIONS, row, [_COLUMN]) is not None
     tables.delete(CONFIGURATIONS, [row])
@@ -134,25 +143,25 @@ def remove(tables: Tables, namespace: str, conf: str) -> bool:
 
 
 def list_configurations(tables: Tables, namespace: str) -> dict[str, Configuration]:
-    """All of a namespace by name, `DEFAULT` with them."""
-    found = {DEFAULT: Configuration()}
+    """Return all configurations of a namespace by name, including `DEFAULT`."""
+    configurations = {DEFAULT: Configuration()}
     for _, cells in tables.iter_rows(CONFIGURATIONS, build_namespace_prefix(namespace)):
-        found[cells["main:name"].decode()] = build_configuration(
+        configurations[cells["main:name"].decode()] = build_configuration(
             msgspec.json.decode(cells[_COLUMN])
         )
-    return found
+    return configurations
 
 
 def build_values(configuration: Configuration) -> dict[str, Any]:
-    """The values by name, as JSON has them."""
+    """Return the values by name, as for JSON."""
     values: dict[str, Any] = msgspec.to_builtins(configuration)
     return values
 
 
 def iter_filters(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """The fields documents must have, each with its value."""
-    for one in configuration.where:
-        name, _, value = one.partition("=")
+    """Iterate over the fields and values that documents must have."""
+    for condition in configuration.where:
+        name, _, value = condition.partition("=")
         yield name, value
 
 
@@ -188,8 +197,8 @@ def _validate(configuration: Configuration) -> Configuration:
     if not 0 <= configuration.seed < 2**32:
         raise ValueError("a seed is a whole number from 0 below 2^32")
     _check_filters(configuration)
-    short = tuple(code.partition("-")[0].lower()[:2] for code in configuration.languages)
-    return replace(configuration, languages=tuple(dict.fromkeys(short)))
+    languages = tuple(code.partition("-")[0].lower()[:2] for code in configuration.languages)
+    return replace(configuration, languages=tuple(dict.fromkeys(languages)))
 
 
 def _check_vectors(configuration: Configuration) -> None:
@@ -209,10 +218,10 @@ def _check_filters(configuration: Configuration) -> None:
         raise ValueError(
             f"where has up to {FILTERS_MAX} entries of {FILTER_MAX_CHARS:,} characters"
         )
-    for one in configuration.where:
-        name, equals, _ = one.partition("=")
+    for condition in configuration.where:
+        name, equals, _ = condition.partition("=")
         if not equals:
-            raise ValueError(f"where is FIELD=VALUE, not {one!r}")
+            raise ValueError(f"where is FIELD=VALUE, not {condition!r}")
         if name not in FILTER_FIELDS:
             raise ValueError(format_unknown_name("field", name, FILTER_FIELDS))
 

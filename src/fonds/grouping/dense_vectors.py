@@ -1,8 +1,8 @@
-"""Dense vectors made of texts where a configuration names an encoder; the model is loaded once a process.
+"""Dense vectors of documents: posted with them, or computed from the text by an encoder.
 
-What was made is kept in the document's row (`processing:vector_<encoder>`) and taken from there by whoever
-needs it next, as long as the cell says by itself that it is of this model and this text. It goes with
-the row.
+The encoder is loaded once per process. Computed vectors are stored in the document's row
+(`processing:vector_<encoder>`) and reused while the cell matches the model and the text. They are
+deleted with the row.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _ENCODER_LOCK = Lock()
 
 @dataclass(frozen=True, slots=True)
 class DenseVectors:
-    """Vectors that count, documents x numbers; and the cells of those that were made just now."""
+    """Dense vectors to use, documents x dimensions, and the cells of those that were just computed."""
 
     numbers: Floats | None
     new_cells: EncodedCells = field(default_factory=dict)
 
 
 def get_dimensions(configuration: Configuration) -> int:
-    """How many numbers the dense vectors have that count; 0 where terms alone do."""
+    """Return the length of the dense vectors to use; 0 if only terms are used."""
     return NUMBERS if configuration.encoder is not None else configuration.dense or 0
 
 
 def check_encoder(configuration: Configuration) -> None:
-    """Raises ConfigurationError, which names the extra, where a model is asked for that is not installed."""
+    """Raise ConfigurationError, which names the extra, if the configured encoder is not installed."""
     if configuration.encoder is not None:
         with _ENCODER_LOCK:
             _load_encoder()
@@ -49,47 +49,54 @@ def check_encoder(configuration: Configuration) -> None:
 def encode_documents(
     encoder: str, documents: Sequence[Document], stored_cells: Mapping[str, Cells]
 ) -> DenseVectors:
-    """Vectors of the texts, float32, each of length 1 to a thousandth: those of `stored_cells` that hold,
-    the others made now, and both as a row keeps them. Raises ConfigurationError without the extra."""
-    column, made = build_encoded_column(encoder), {}
+    """Return the vectors of the texts, float32, each of length 1 to within 0.001.
+
+    Each has the precision of the stored cell. Valid cells in `stored_cells` are reused; the others
+    are computed. Raises ConfigurationError without the extra.
+    """
+    column, new_cells = build_encoded_column(encoder), {}
     vectors = np.zeros((len(documents), NUMBERS), np.float32)
     with _ENCODER_LOCK:
         model = _load_encoder()
-        for place, one in enumerate(documents):
-            cell = stored_cells.get(one.id, {}).get(column, b"")
-            if not is_valid_cell(cell, one.text, model.version):
-                numbers = model.encode([one.text])[0]
-                cell = encode_text_vector(model.version, hash_text(one.text), numbers)
-                made[one.id] = {column: cell}
-            vectors[place] = decode_text_vector(cell).numbers
-    return DenseVectors(vectors, made)
+        for position, document in enumerate(documents):
+            cell = stored_cells.get(document.id, {}).get(column, b"")
+            if not is_valid_cell(cell, document.text, model.version):
+                numbers = model.encode([document.text])[0]
+                cell = encode_text_vector(model.version, hash_text(document.text), numbers)
+                new_cells[document.id] = {column: cell}
+            vectors[position] = decode_text_vector(cell).numbers
+    return DenseVectors(vectors, new_cells)
 
 
 def hash_text(text: str) -> bytes:
-    """Stands for what an encoder reads of a text."""
+    """Return the hash of what an encoder reads of a text."""
     return hash_mark(encode_utf8(read_part(text)))
 
 
 def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
-    """Whether a cell is whole and of this text, and of the model of this version; None: of any."""
+    """Return whether a cell is intact and matches a text and a model version (None: any)."""
     try:
-        found = decode_text_vector(cell)
+        stored = decode_text_vector(cell)
     except DamagedInputError:
         return False
-    return found.digest == hash_text(text) and version in (None, found.version)
+    return stored.digest == hash_text(text) and version in (None, stored.version)
 
 
 def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCells) -> None:
-    """Write cells into the rows of documents that are there with the text they are of. For who holds the
-    collection's claim."""
+    """Write cells into the rows of existing documents whose text matches them.
+
+    Requires the collection's lease.
+    """
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
-    there = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
+    stored_rows = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []
-    for row, found in there.items():
-        said = decode_text(found, "main:text")
-        own = {column: cell for column, cell in rows[row].items() if is_valid_cell(cell, said)}
-        if "main:id" in found and own:
-            puts.append((row, own))
+    for row, stored in stored_rows.items():
+        text = decode_text(stored, "main:text")
+        valid_cells = {
+            column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)
+        }
+        if "main:id" in stored and valid_cells:
+            puts.append((row, valid_cells))
     tables.put(DOCUMENTS, puts)
 
 
@@ -104,14 +111,17 @@ def build_dense_vectors(
     documents: Sequence[Document],
     stored_cells: Mapping[str, Cells],
 ) -> DenseVectors:
-    """The vectors that count, documents x `numbers`: made of the texts where a configuration says so, those
-    of `stored_cells` not again; else those documents were posted with, zeros for one of another length."""
+    """Return the dense vectors to use, documents x `numbers`.
+
+    With an encoder, reuse valid cells in `stored_cells` and compute the others. Otherwise use the
+    posted vectors, zeros for a wrong length.
+    """
     if not numbers:
         return DenseVectors(None)
     if configuration.encoder is not None:
         return encode_documents(configuration.encoder, documents, stored_cells)
-    found = np.zeros((len(documents), numbers), np.float32)
-    for place, one in enumerate(documents):
-        if len(one.vector) == numbers:
-            found[place] = one.vector
-    return DenseVectors(found)
+    posted = np.zeros((len(documents), numbers), np.float32)
+    for position, document in enumerate(documents):
+        if len(document.vector) == numbers:
+            posted[position] = document.vector
+    return DenseVectors(posted)

@@ -1,4 +1,4 @@
-"""A document of a collection, and its row."""
+"""Document of a collection and its row."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ URL_MAX_CHARS = 4000
 SEQUENCE = "main:sequence"
 VECTOR = "processing:vector_dense"
 ENCODED = tuple(f"processing:vector_{one}" for one in ENCODERS)
-"""The columns with the vectors encoders made of the text."""
+"""Columns with the vectors that encoders computed from the text."""
 EncodedCells = dict[str, dict[str, bytes]]
-"""Cells of encoded vectors, by the document's id and by column."""
+"""Cells of encoded vectors, by document id and column."""
 
 TEXTLESS_COLUMNS = ("main:id", "main:title", "main:url", "main:language", "main:time", SEQUENCE)
 COLUMNS = ("main:text", VECTOR, *ENCODED, *TEXTLESS_COLUMNS)
@@ -34,12 +34,15 @@ COLUMNS = ("main:text", VECTOR, *ENCODED, *TEXTLESS_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is grouped: `id` is the application's own.
+    """Document to group. `id` is the application's own.
 
-    `text` is whole, title included where it has one that is to count; `title` and `url` are for
-    people. `language`: two letters, '' where none is said; `time`: seconds since 1970 it is dated, None
-    where it has no date. `vector`: numbers of a language model of the application's own, () where it has
-    none; only their direction counts."""
+    `text`: complete text, including the title if it should count.
+    `title`, `url`: for display.
+    `language`: two letters, '' if not stated.
+    `time`: date in seconds since 1970, None if undated.
+    `vector`: numbers from the application's own language model, () without; only the direction
+        counts.
+    """
 
     id: str
     text: str
@@ -52,15 +55,17 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as it stands in its row; `sequence` is the number of the change that put it there."""
+    """Document as stored in its row. `sequence` is the number of the change that put it there."""
 
     document: Document
     sequence: int
 
 
 def validate_document(document: Document) -> Document:
-    """The document itself. Raises ValueError for an id, time or vector that is none, LimitError for a
-    text of over 4 MiB."""
+    """Return the document.
+
+    Raises ValueError for an invalid id, time or vector, LimitError for a text over 4 MiB.
+    """
     validate_id(document.id)
     size = len(document.text.encode("utf-8", "replace"))
     if size > TEXT_MAX_BYTES:
@@ -78,15 +83,17 @@ def validate_document(document: Document) -> Document:
 
 
 def is_vector(numbers: Sequence[float]) -> bool:
-    """Whether these are the numbers of a vector, or none at all."""
+    """Return whether these numbers are a valid vector or empty."""
     if len(numbers) > NUMBERS_MAX:
         return False
     return not numbers or (all(map(isfinite, numbers)) and any(numbers))
 
 
 def build_cells(name: CollectionName, document: Document, sequence: int) -> dict[str, bytes]:
-    """The cells of a document's row but its clusters and vectors. Every cell is written each time, so that
-    nothing is left of a text it replaces."""
+    """Return the cells of a document's row, except clusters and computed vectors.
+
+    Each cell is written every time, so nothing of a replaced text remains.
+    """
     return {
         "main:namespace": encode_utf8(name.namespace),
         "main:collection_key": encode_utf8(name.key),
@@ -103,7 +110,7 @@ def build_cells(name: CollectionName, document: Document, sequence: int) -> dict
 
 
 def parse_document(cells: Cells) -> StoredDocument:
-    """The document a row tells of; without its text where that was not read."""
+    """Return the document of a row; without its text if that was not read."""
     time = decode_int(cells, "main:time", -1)
     return StoredDocument(
         Document(
@@ -120,36 +127,43 @@ def parse_document(cells: Cells) -> StoredDocument:
 
 
 def build_encoded_column(encoder: str) -> str:
-    """The column with the vector this encoder made of the text."""
+    """Return the column of the vector that this encoder computes from the text."""
     return ENCODED[ENCODERS.index(encoder)]
 
 
 def collect_encoded_cells(rows: Mapping[bytes, Cells]) -> EncodedCells:
-    """The cells of encoded vectors in rows of documents, by id; those that have none left out."""
-    found: EncodedCells = {}
+    """Return the cells of encoded vectors in documents' rows, by id.
+
+    Documents without them are left out.
+    """
+    encoded_cells: EncodedCells = {}
     for cells in rows.values():
-        own = {column: cells[column] for column in ENCODED if cells.get(column)}
-        if own:
-            found[decode_text(cells, "main:id")] = own
-    return found
+        cells_of_document = {column: cells[column] for column in ENCODED if cells.get(column)}
+        if cells_of_document:
+            encoded_cells[decode_text(cells, "main:id")] = cells_of_document
+    return encoded_cells
 
 
 def build_outdated_cells(existing: Cells, new_cells: Cells) -> dict[str, bytes]:
-    """What takes the place of encoded vectors in a row that is given another text."""
+    """Return empty cells that overwrite the encoded vectors of a row whose text changes."""
     if existing.get("main:text") == new_cells["main:text"]:
         return {}
     return {column: b"" for column in ENCODED if existing.get(column)}
 
 
 def is_same(cells: Cells, new_cells: Cells) -> bool:
-    """Whether a row says what is to be written, whichever change wrote it; a cell of nothing may
-    be absent."""
+    """Return whether a row equals the new cells, except for the sequence.
+
+    An empty cell may be missing.
+    """
     return all(
         cells.get(name, b"") == value for name, value in new_cells.items() if name != SEQUENCE
     )
 
 
 def build_member_column(conf: str) -> str:
-    """The column with the label of the cluster a document is in: the seed's for `DEFAULT`, with the name of
-    the configuration behind it for others."""
+    """Return the column with the label of a document's cluster.
+
+    `DEFAULT` has the column of the original layout; the name of another configuration is appended.
+    """
     return "main:member_of" if conf == DEFAULT else f"main:member_of:{conf}"

@@ -1,7 +1,7 @@
-"""The inverted index of a collection as it is stored, and read again to find near-duplicates by it.
+"""Stored inverted index of a collection, read to find near-duplicates.
 
-Dictionary, index and ids are written while nobody else changes the collection, and the cell that says what
-they are of is written last: who reads it knows that the three belong together.
+Dictionary, index and ids are written under the collection's lease. The cell that identifies them is
+written last, so a reader that sees it knows that the three belong together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ INDEX_IDS = "processing:index_ids"
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocuments:
-    """The documents the stored index holds: `ids` by their numbers in `terms`."""
+    """Documents in the stored index. `ids` has their ids by number in `terms`."""
 
     ids: Sequence[str] = field(repr=False)
     terms: InvertedTerms = field(repr=False)
@@ -46,7 +46,10 @@ def write_index(
     ids: Sequence[str],
     indexed: IndexState,
 ) -> None:
-    """Write dictionary, index and the ids its numbers stand for; for whoever has the collection's claim."""
+    """Write the dictionary, the index and the ids of its documents.
+
+    Requires the collection's lease.
+    """
     row = clustering.name.row
     tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
     dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, DICTIONARY)
@@ -57,8 +60,12 @@ def write_index(
 
 
 def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedDocuments | None:
-    """The index of a clustering; None where another is there by now. Six bytes a posting are kept. Raises
-    DamagedInputError."""
+    """Read the index of a clustering; None if it was replaced.
+
+    Uses six bytes of memory per posting.
+
+    Raises DamagedInputError.
+    """
     dictionary = decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY))
     runs = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))
     if {dictionary.version, *(run.version for run in runs)} != {timestamp}:
@@ -69,11 +76,13 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
         counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts
     documents = [run.documents.astype(np.int32) for run in runs]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    known = msgspec.msgpack.decode(ids, type=list[str])
+    document_ids = msgspec.msgpack.decode(ids, type=list[str])
     hashes = np.array([hash_term(term) for term in dictionary.terms], np.uint64)
     order = np.argsort(hashes)
-    every = np.concatenate([np.zeros(0, np.int32), *documents])
-    if int(every.max(initial=-1)) >= len(known):
+    all_documents = np.concatenate([np.zeros(0, np.int32), *documents])
+    if int(all_documents.max(initial=-1)) >= len(document_ids):
         return None
-    turned = build_postings(every, starts, len(known))
-    return IndexedDocuments(known, InvertedTerms(hashes[order], order, turned, is_complete=False))
+    postings = build_postings(all_documents, starts, len(document_ids))
+    return IndexedDocuments(
+        document_ids, InvertedTerms(hashes[order], order, postings, is_complete=False)
+    )

@@ -1,6 +1,6 @@
-"""Names of collections, configurations and clusters, and how a person writes them: `NAMESPACE/KEY`.
+"""Names of collections, configurations and clusters, and their written form `NAMESPACE/KEY`.
 
-A slash in a namespace is written `%2F`, a percent sign `%25`; a key is written as it is.
+In a namespace, a slash is written `%2F` and a percent sign `%25`; a key is written unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DEFAULT = "DEFAULT"
 PART_MAX_CHARS = 250
 ID_MAX_CHARS = 1000
 DOT_SEGMENTS = frozenset({".", ".."})
-"""Parts of a path that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
+"""Path segments that clients resolve, percent-encoded or not (RFC 3986, section 5.2.4)."""
 UNCLUSTERED = "apart"
 _LEVEL = "@"
 _ESCAPED = re.compile("%(25|2F)", re.IGNORECASE)
@@ -23,7 +23,7 @@ _CONF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True, order=True)
 class CollectionName:
-    """A collection by its namespace and key."""
+    """Name of a collection: namespace and key."""
 
     namespace: str
     key: str
@@ -34,36 +34,42 @@ class CollectionName:
 
     @property
     def row(self) -> bytes:
-        """f3: its row, and the prefix of all its documents and clusters."""
+        """Row key of the collection (f3), and prefix of all its documents and clusters."""
         return build_collection_row(self.namespace, self.key)
 
     def build_document_row(self, document_id: str) -> bytes:
-        """f1: the row of one of its documents."""
+        """Return the row key of one of its documents (f1)."""
         return build_document_row(self.namespace, self.key, document_id)
 
 
 def parse(text: str) -> CollectionName:
-    """The collection a person names. Raises ValueError with a sentence."""
+    """Parse the written name of a collection. Raises ValueError."""
     if "/" not in text:
         raise ValueError(f"write the collection as NAMESPACE/KEY, not {text!r}")
     return validate_name(split(text))
 
 
 def split(text: str) -> CollectionName:
-    """The parts of `NAMESPACE/KEY`, not checked."""
+    """Split `NAMESPACE/KEY` without validation."""
     namespace, _, key = text.partition("/")
     return CollectionName(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), namespace), key)
 
 
 def validate_name(name: CollectionName) -> CollectionName:
-    """The name itself. Raises ValueError for an empty or long part, what UTF-8 cannot hold, `.` and `..`."""
+    """Return the name.
+
+    Raises ValueError for an empty or long part, `.` and `..`, and what UTF-8 cannot encode.
+    """
     for what, part in (("namespace", name.namespace), ("key", name.key)):
         _check(f"the {what} of a collection", part, PART_MAX_CHARS)
     return name
 
 
 def validate_conf(conf: str) -> str:
-    """The name of a configuration. Raises ValueError for other than letters, digits, `.`, `_` and `-`."""
+    """Return the name of a configuration.
+
+    Raises ValueError for other than letters, digits, `.`, `_` and `-`.
+    """
     if not _CONF.fullmatch(conf):
         raise ValueError(
             f"a configuration's name has up to 100 letters, digits, dots, dashes: {conf!r}"
@@ -72,18 +78,21 @@ def validate_conf(conf: str) -> str:
 
 
 def validate_id(document_id: str) -> str:
-    """The id of a document. Raises ValueError for an empty one, a long one, `.` and `..`."""
+    """Return the id of a document. Raises ValueError for an empty or long one, `.` and `..`."""
     return _check("the id of a document", document_id, ID_MAX_CHARS)
 
 
 def build_level_conf(conf: str, level: int) -> str:
-    """What stands for the configuration in the rows of a level: its name for the first, `NAME@1` for the
-    second; each level is a clustering of its own by its keys."""
+    """Return the configuration part of the row keys of a level.
+
+    This is the name for the first level, `NAME@1` for the second. By its keys, each level is a
+    separate clustering.
+    """
     return conf if level == 0 else f"{conf}{_LEVEL}{level}"
 
 
 def build_unclustered_conf(conf: str) -> str:
-    """What stands for the configuration in the rows of documents that are in no cluster."""
+    """Return the configuration part of the row keys of unclustered documents."""
     return f"{conf}{_LEVEL}{UNCLUSTERED}"
 
 
@@ -100,10 +109,10 @@ def _check(noun: str, text: str, count_max: int) -> str:
 
 
 def name_collection_lease(name: CollectionName) -> str:
-    """What the claim of a change of a collection is called."""
+    """Return the name of the lease for changing a collection."""
     return f"collection {name}"
 
 
 def name_rebuild_lease(name: CollectionName, conf: str) -> str:
-    """What the claim of a rebuild is called."""
+    """Return the name of the lease for a rebuild."""
     return f"rebuild {name} {conf}"

@@ -1,8 +1,9 @@
-"""A change of a collection, written down whole before any of it is done, so that it is done whole.
+"""Redo log of changes to a collection: each change is written completely before it is applied.
 
-Rows in several tables cannot be written at once. Whoever holds a collection's claim first writes what is to
-be written into the table `changes`, under the next number; then does it; then the collection's row says
-so (`main:sequence`). Who comes after one that died does it again: all values are absolute.
+Rows in several tables cannot be written atomically. So the holder of a collection's lease first
+writes the change to the table `changes`, under the next number; then applies it; then records the
+number in the collection's row (`main:sequence`). If the process dies, the next holder applies the
+change again. This is safe because all values are absolute.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ T = TypeVar("T")
 
 SEQUENCE = "main:sequence"
 INDEXED = "main:indexed"
-"""What the inverted index of a collection is of; empty while it is written."""
+"""Column with the state of a collection's inverted index; empty while the index is being written.
+"""
 
 REDO_MAX_BYTES = 9_000_000
-"""HBase takes 10 MB a cell."""
+"""HBase accepts 10 MB per cell."""
 
 _REDO = "main:redo"
 _IDS = "main:ids"
@@ -43,8 +45,12 @@ _SEQUENCE_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The clustering an inverted index is of; the number of the last change it has for certain; the
-    language of texts that say none."""
+    """State of an inverted index.
+
+    `timestamp`: the clustering it belongs to.
+    `last_change`: number of the last change that it is sure to include.
+    `language`: language for texts that state none.
+    """
 
     timestamp: int
     last_change: int
@@ -52,29 +58,29 @@ class IndexState:
 
 
 def parse_index_state(cells: Cells) -> IndexState | None:
-    """What the index of a collection is of, by its row; None while it has none."""
-    told = cells.get(INDEXED)
-    return msgspec.json.decode(told, type=prepare_type(IndexState)) if told else None
+    """Return the state of a collection's index from its row; None if it has none."""
+    encoded = cells.get(INDEXED)
+    return msgspec.json.decode(encoded, type=prepare_type(IndexState)) if encoded else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
-    """The cell that says what an index is of."""
+    """Return the cell with the state of an index."""
     return {INDEXED: msgspec.json.encode(state)}
 
 
 @dataclass(slots=True)
 class PendingWrites:
-    """What is to be written to each table: cells and rows to be removed, then cells to be put."""
+    """Writes for each table: cells and rows to remove, then cells to put."""
 
     removed: dict[str, dict[bytes, list[str] | None]] = field(default_factory=dict)
     puts: dict[str, dict[bytes, dict[str, bytes]]] = field(default_factory=dict)
 
     def put(self, table: str, row: bytes, cells: Cells) -> None:
-        """Write these cells; what was to be removed of the same row stays removed."""
+        """Put these cells. Earlier removals in the same row stay."""
         self.puts.setdefault(table, {}).setdefault(row, {}).update(cells)
 
     def remove(self, table: str, row: bytes) -> None:
-        """Remove the row; what was to be put into it is not."""
+        """Remove the row, and cancel earlier puts to it."""
         self.removed.setdefault(table, {})[row] = None
         self.puts.get(table, {}).pop(row, None)
 
@@ -88,7 +94,7 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Do it. Raises LeaseConflictError when the claim may be another's by now, before the next write."""
+        """Apply the writes. Raises LeaseConflictError before a write if the lease may be lost."""
         for table, rows in self.removed.items():
             _check(leases, lease)
             tables.delete(table, [row for row, names in rows.items() if names is None])
@@ -102,7 +108,7 @@ class PendingWrites:
 
 @dataclass(frozen=True, slots=True)
 class _RedoRecord:
-    """What a row of `changes` holds."""
+    """Contents of a row of `changes`."""
 
     removed: dict[str, list[tuple[bytes, list[str] | None]]]
     puts: dict[str, list[tuple[bytes, dict[str, bytes]]]]
@@ -117,9 +123,11 @@ def perform(
     leases: Leases,
     lease: Lease,
 ) -> int:
-    """Write a change down, do it, and say that it is done; its number. `cells` is the collection's row.
+    """Log a change, apply it and record its completion. Return its number.
 
-    `ids` are the documents it is about. Raises LimitError for a change of over 9 MB.
+    `cells`: the collection's row.
+    `ids`: the documents it affects.
+    Raises LimitError for a change over 9 MB.
     """
     sequence = decode_int(cells, SEQUENCE) + 1
     redo = _encode_writes(writes)
@@ -137,35 +145,37 @@ def perform(
 def recover(
     tables: Tables, name: CollectionName, cells: Mapping[str, bytes], leases: Leases, lease: Lease
 ) -> bool:
-    """Do what somebody wrote down and did not finish; whether there was anything."""
+    """Apply a logged change that was not completed. Return whether there was one."""
     sequence = decode_int(cells, SEQUENCE) + 1
-    left = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
-    if left is None:
+    unfinished = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
+    if unfinished is None:
         return False
-    _finish(tables, name, sequence, _decode_writes(left[_REDO]), leases, lease)
+    _finish(tables, name, sequence, _decode_writes(unfinished[_REDO]), leases, lease)
     return True
 
 
 def list_changed_ids(
     tables: Tables, name: CollectionName, after: int, last_change: int | None = None
 ) -> tuple[list[str], int]:
-    """The ids of documents changed since the change `after`, up to that of `last_change`, each once, and
-    the last one's number."""
+    """Return the ids of documents changed after the change `after`, up to `last_change`, each once.
+
+    Also return the number of the last change.
+    """
     ids: dict[str, None] = {}
     last = after
     for row, cells in tables.iter_rows(
         CHANGES, name.row, [_IDS], after=build_change_row(name, after)
     ):
-        number_ = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
-        if last_change is not None and number_ > last_change:
+        sequence = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
+        if last_change is not None and sequence > last_change:
             break
-        last = number_
+        last = sequence
         ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[_IDS], type=list[str])))
     return list(ids), last
 
 
 def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> None:
-    """Changes up to this number are needed by nobody any more."""
+    """Remove the changes up to this number, which are no longer needed."""
     rows = []
     for row, _ in tables.iter_rows(CHANGES, name.row, [_IDS]):
         if int.from_bytes(row[-_SEQUENCE_BYTES:], "big") > last_change:
@@ -175,23 +185,29 @@ def remove_changes(tables: Tables, name: CollectionName, last_change: int) -> No
 
 
 def find_oldest_needed(cells: Cells, last: int) -> int:
-    """Up to which change, of those up to `last`, nobody needs to know what changed any more: who builds a
-    clustering does, and who looks for near-duplicates of what came after the index was made."""
+    """Return the number up to which changes, at most `last`, are no longer needed.
+
+    A rebuild in progress needs them, and so does the search for near-duplicates among documents
+    newer than the index.
+    """
     if is_followed(cells):
         return 0
     if any(name.endswith(":rebuilt") and value for name, value in cells.items()):
-        told = parse_index_state(cells)
-        return 0 if told is None else min(told.last_change, last)
+        state = parse_index_state(cells)
+        return 0 if state is None else min(state.last_change, last)
     return last
 
 
 def is_followed(cells: Cells) -> bool:
-    """Whether a clustering is being built of the collection, so that changes have to be kept for it."""
+    """Return whether a clustering of the collection is being built.
+
+    Then changes must be kept for it.
+    """
     return any(name.endswith(":building") and value for name, value in cells.items())
 
 
 def build_change_row(name: CollectionName, sequence: int) -> bytes:
-    """The row of a change: f3, its number in eight bytes."""
+    """Return the row of a change: the collection's row (f3), then the change number in eight bytes."""
     return name.row + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
@@ -203,10 +219,10 @@ def _finish(
     leases: Leases,
     lease: Lease,
 ) -> None:
-    own = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
+    collection_cells = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
     writes.apply(tables, leases, lease)
     leases.check(lease)
-    tables.put(COLLECTIONS, [(name.row, {**own, SEQUENCE: encode_utf8(sequence)})])
+    tables.put(COLLECTIONS, [(name.row, {**collection_cells, SEQUENCE: encode_utf8(sequence)})])
 
 
 def _encode_writes(writes: PendingWrites) -> bytes:
@@ -214,23 +230,23 @@ def _encode_writes(writes: PendingWrites) -> bytes:
         {table: list(rows.items()) for table, rows in writes.removed.items()},
         {table: list(rows.items()) for table, rows in writes.puts.items()},
     )
-    coded = msgspec.msgpack.encode(redo)
-    if len(coded) > REDO_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"a change of {len(coded):,} bytes; put fewer at once")
-    return coded
+    encoded = msgspec.msgpack.encode(redo)
+    if len(encoded) > REDO_MAX_BYTES:
+        raise LimitError(Reason.TOO_LARGE, f"a change of {len(encoded):,} bytes; put fewer at once")
+    return encoded
 
 
 def _decode_writes(redo: bytes) -> PendingWrites:
-    read = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
+    record = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
     return PendingWrites(
-        {table: dict(rows) for table, rows in read.removed.items()},
-        {table: dict(rows) for table, rows in read.puts.items()},
+        {table: dict(rows) for table, rows in record.removed.items()},
+        {table: dict(rows) for table, rows in record.puts.items()},
     )
 
 
 def _remove_cells(tables: Tables, table: str, row: bytes, names: Sequence[str]) -> None:
-    for at in range(0, len(names), 1000):
-        tables.delete(table, [row], names[at : at + 1000])
+    for start in range(0, len(names), 1000):
+        tables.delete(table, [row], names[start : start + 1000])
 
 
 def _check(leases: Leases | None, lease: Lease | None) -> None:
@@ -239,6 +255,6 @@ def _check(leases: Leases | None, lease: Lease | None) -> None:
 
 
 def iter_chunks(ids: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Ids, or what goes by them, in runs of at most `size`."""
-    for at in range(0, len(ids), size):
-        yield ids[at : at + size]
+    """Split ids, or items keyed by them, into runs of at most `size`."""
+    for start in range(0, len(ids), size):
+        yield ids[start : start + size]

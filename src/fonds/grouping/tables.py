@@ -1,7 +1,7 @@
-"""The tables of collections: their names, families and columns, and how their cells are read.
+"""Tables of collections: names, families, access, and the encoding of cells and rows.
 
-Source: Grouperfish's HBase layout, v0.2, for `documents`, `clusters` and `collections`; docs/collections.md
-for the tables and columns beside it.
+Source: Grouperfish's HBase layout, v0.2, for `documents`, `clusters` and `collections`.
+`docs/collections.md` describes the other tables and columns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FAMILIES = {
     THEMES: ("main",),
 }
 REMOVED = "main:removed"
-"""Set before the rows of a collection are removed: nobody sees it from then on."""
+"""Set before the rows of a collection are removed; the collection is invisible from then on."""
 
 RANK_BYTES = 4
 _RANK_MAX = 2**32 - 1
@@ -55,18 +55,18 @@ SIZE, DISTINCT = "main:size", "main:distinct"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of collections in one table store; `prefix` stands before the name of each."""
+    """Tables of collections in one table store. `prefix` precedes each table name."""
 
     store: Table
     prefix: str = ""
 
     def declare(self) -> None:
-        """Make them all exist, `collections` last; again is harmless."""
+        """Create all missing tables, `collections` last. Idempotent."""
         for name in sorted(FAMILIES, key=COLLECTIONS.__eq__):
             self.store.declare(self.prefix + name, FAMILIES[name])
 
     def exist(self) -> bool:
-        """Whether somebody made them: a home nobody grouped anything in has none, and may not be written."""
+        """Return whether the tables exist. A home without groupings has none and may be read-only."""
         try:
             self.get_page(COLLECTIONS, b"", ["main:size"], count_max=1)
         except ConfigurationError:
@@ -74,7 +74,7 @@ class Tables:
         return True
 
     def is_complete(self) -> bool:
-        """Whether none of them is missing, as one may be in a home of before it was thought of."""
+        """Return whether all tables exist; a home from an older version may lack some."""
         try:
             self.get_page(THEMES, b"", ["main:id"], count_max=1)
         except ConfigurationError:
@@ -82,13 +82,13 @@ class Tables:
         return self.exist()
 
     def get_row(self, table: str, key: bytes, columns: Sequence[str] | None = None) -> Cells | None:
-        """One row, or None where there is none."""
+        """Return one row; None if it does not exist."""
         return self.store.get(self.prefix + table, [key], columns).get(key)
 
     def get_rows(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """The rows that exist, by key."""
+        """Return the rows that exist, by key."""
         return self.store.get(self.prefix + table, keys, columns) if keys else {}
 
     def get_page(
@@ -100,7 +100,7 @@ class Tables:
         after: bytes | None = None,
         count_max: int = PAGE_ROWS,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Rows in the order of their keys, up to `count_max`, behind `after`."""
+        """Return at most `count_max` rows after the key `after`, in order of key."""
         return self.store.scan(
             self.prefix + table, prefix, after=after, count_max=count_max, columns=columns
         )
@@ -114,7 +114,7 @@ class Tables:
         after: bytes | None = None,
         page_rows: int = PAGE_ROWS,
     ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-        """All rows of a prefix in the order of their keys, streamed."""
+        """Iterate over all rows with a prefix in order of key, streamed."""
         return iter_rows(
             self.store, self.prefix + table, prefix,
             after=after, columns=columns, page_rows=page_rows,
@@ -129,7 +129,10 @@ class Tables:
         after: bytes | None = None,
         page_rows: int = PAGE_ROWS,
     ) -> Iterator[Page]:
-        """The same rows, `page_rows` at once; each page is asked for when the one before was dealt with."""
+        """Iterate over the same rows in pages of `page_rows`.
+
+        A page is read only after the previous one is processed.
+        """
         return iter_pages(
             self.store, self.prefix + table, prefix,
             after=after, columns=columns, page_rows=page_rows,
@@ -143,16 +146,19 @@ class Tables:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Remove rows, or cells of them."""
+        """Remove rows, or some of their cells."""
         if keys:
             self.store.delete(self.prefix + table, keys, columns)
 
     def delete_prefix(self, table: str, prefix: bytes) -> int:
-        """Remove every row of a prefix; how many there were. One column is enough to see a row by."""
-        count, seen = 0, _A_CELL.get(table)
-        while found := self.get_page(table, prefix, seen):
-            self.delete(table, [key for key, _ in found])
-            count += len(found)
+        """Remove every row with a prefix; return their number.
+
+        For most tables this reads few columns of each row.
+        """
+        count, columns = 0, _A_CELL.get(table)
+        while page := self.get_page(table, prefix, columns):
+            self.delete(table, [key for key, _ in page])
+            count += len(page)
         return count
 
 
@@ -169,7 +175,7 @@ _A_CELL = {
 
 
 def is_collection_row(cells: Cells | None) -> bool:
-    """Whether a row of `collections` is that of a collection, and not of one that is being removed."""
+    """Return whether a row of `collections` is a collection that is not being removed."""
     return cells is not None and "main:namespace" in cells and REMOVED not in cells
 
 
@@ -180,7 +186,10 @@ def iter_collection_rows(
     *,
     after: bytes | None = None,
 ) -> Iterator[tuple[CollectionName, Cells]]:
-    """The collections whose rows begin so, each with its cells, behind the row `after`; streamed."""
+    """Iterate over the collections with a row prefix and their cells, after the row `after`.
+
+    Streamed.
+    """
     columns = (
         extra_columns if "main:" in extra_columns else ("main:namespace", REMOVED, *extra_columns)
     )
@@ -190,19 +199,19 @@ def iter_collection_rows(
 
 
 def decode_text(cells: Cells | None, column: str, default: str = "") -> str:
-    """A cell as text."""
+    """Decode a cell as text."""
     value = None if cells is None else cells.get(column)
     return default if value is None else value.decode("utf-8", "replace")
 
 
 def decode_int(cells: Cells | None, column: str, default: int = 0) -> int:
-    """A cell as the whole number it tells in decimal digits."""
+    """Decode a cell as an integer in decimal digits."""
     value = None if cells is None else cells.get(column)
     return default if value is None or not value.isdigit() else int(value)
 
 
 def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> float:
-    """A cell as the number it tells in decimal digits."""
+    """Decode a cell as a decimal number."""
     value = None if cells is None else cells.get(column)
     try:
         return default if value is None else float(value)
@@ -211,32 +220,36 @@ def decode_float(cells: Cells | None, column: str, default: float = 0.0) -> floa
 
 
 def encode_utf8(value: object) -> bytes:
-    """Text or a number as a cell keeps it; a lone surrogate becomes a question mark."""
+    """Encode text or a number for a cell; a lone surrogate becomes a question mark."""
     return str(value).encode("utf-8", "replace")
 
 
 def encode_json(value: object) -> bytes:
-    """A value as a cell of JSON."""
+    """Encode a value as JSON for a cell."""
     return msgspec.json.encode(value)
 
 
 def format_score(score: float) -> bytes:
-    """A score as its cell says it: the cosine with four digits."""
+    """Encode a score for its cell: the cosine with four digits."""
     return f"{max(score, 0.0):.4f}".encode()
 
 
 def build_member_row(
     name: CollectionName, conf: str, timestamp: int, label: str, score: bytes, id_: str
 ) -> bytes:
-    """The row of a cluster's document among its members, the highest score first, then by id.
+    """Return the row key of a document in its cluster's list of members.
 
-    The cluster's row, the score counted down from 1 in four bytes, the id's UTF-8.
+    The list sorts by descending score, then by id. It consists of the cluster's row key, four bytes
+    that decrease with the score, and the id's UTF-8.
     """
-    down = round((1.0 - min(max(float(score), 0.0), 1.0)) * _RANK_MAX)
-    head = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
-    return head + down.to_bytes(RANK_BYTES, "big") + id_.encode("utf-8")
+    rank = round((1.0 - min(max(float(score), 0.0), 1.0)) * _RANK_MAX)
+    cluster_row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
+    return cluster_row + rank.to_bytes(RANK_BYTES, "big") + id_.encode("utf-8")
 
 
 def build_assignment_row(name: CollectionName, conf: str, timestamp: int, id_: str) -> bytes:
-    """The row of a document among all a clustering has assigned: f2 with the id in place of the label."""
+    """Return the row key of a document's assignment in a clustering.
+
+    It is f2 with the id instead of the label.
+    """
     return build_cluster_row(name.namespace, name.key, conf, timestamp, id_)

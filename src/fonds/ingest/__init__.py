@@ -1,1 +1,1 @@
-"""From paths, lists and indexes to files in the stores."""
+"""Ingest: from paths, lists and indexes to files in the stores."""

@@ -1,6 +1,7 @@
-"""Sends the files that were chosen to the step that reads them.
+"""Catch-up: select files to be extracted again, and send them to the step that extracts them.
 
-It streams the files out of the records. Interrupted, it is begun again: what is done is not wanted any more.
+Files are streamed from the records. After an interruption, start it again: files already done are
+no longer selected.
 """
 
 from __future__ import annotations
@@ -36,17 +37,19 @@ from fonds.queues.messages.envelope import decode, encode
 from fonds.stores.journal_table.cells import FILE_META, read_file
 from fonds.stores.journal_table.keys import build_row_key
 
-# Which files of a kind are to be read, by what is known of them.
-
 
 @dataclass(frozen=True, slots=True)
 class CatchUpSelection:
-    """Which files of a kind are to be read, by what is known of them.
+    """Which files of a kind are to be extracted, by what is known of them.
 
-    Without `rereads`: those of whom nothing is known and whom no reading refused, who failed for a reason
-    that may be gone, or were read by another extractor than `extractor`. With it: those that fit all of
-    `statuses`, `made_by` (the beginning of an extractor's name) and `before_time`, whatever else is
-    known. `only_files` names the files there is to choose from, some hundred; empty: all."""
+    - Without `rereads`: files without a row, unless their extraction was refused; files that failed
+      for a reason
+      that may have passed; and files extracted by another extractor than `extractor`.
+    - With `rereads`: files that match all of `statuses`, `made_by` (prefix of an extractor's name)
+      and
+      `before_time`.
+    - `only_files` limits the selection to some hundred files; empty means all.
+    """
 
     kind: DerivativeKind
     extractor: str
@@ -58,7 +61,10 @@ class CatchUpSelection:
 
     @property
     def reading(self) -> RereadPlan:
-        """How the kind is read again. Raises ConfigurationError for one that is made with another."""
+        """Return how the kind is extracted again.
+
+        Raises ConfigurationError for a kind produced with another.
+        """
         if self.kind.reading is None:
             raise ConfigurationError(
                 f"{self.kind.name} is made with another kind; catch up that one"
@@ -66,11 +72,14 @@ class CatchUpSelection:
         return self.kind.reading
 
     def __call__(self, row: DerivativeRow | None, refused: bool = False) -> bool:
-        """Whether a file with this row is wanted; None is a file without one, `refused` one whose reading
-        ended as dropped."""
+        """Return whether a file with this row is selected.
+
+        `row` is None for a file without one. `refused` marks a file whose extraction ended as
+        dropped.
+        """
         if row is None:
-            chosen = bool(self.statuses or self.made_by or self.before_time)
-            return not chosen and (self.rereads or not refused)
+            has_criteria = bool(self.statuses or self.made_by or self.before_time)
+            return not has_criteria and (self.rereads or not refused)
         if self.rereads:
             return (
                 (not self.statuses or row.status in self.statuses)
@@ -80,23 +89,23 @@ class CatchUpSelection:
         return row.extractor != self.extractor or row.status in self.reading.retry_statuses
 
     def select(self, records: Records, sha1hexes: Sequence[str]) -> dict[str, DerivativeRow | None]:
-        """Those of these files that are wanted, with their row."""
+        """Return the selected files among these, with their rows."""
         sha1hexes = [key for key in sha1hexes if not self.only_files or key in self.only_files]
-        known = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
-        bare = [key for key in sha1hexes if key not in known]
+        rows = {row.sha1hex: row for row in records.get(self.kind.row, sha1hexes)}
+        bare = [key for key in sha1hexes if key not in rows]
         where = {"about": bare, "step": self.reading.step, "verdict": str(Verdict.DROPPED)}
         refused = {row.about for row in records.find(DispositionRow, where)} if bare else set()
-        return {key: known.get(key) for key in sha1hexes if self(known.get(key), key in refused)}
+        return {key: rows.get(key) for key in sha1hexes if self(rows.get(key), key in refused)}
 
     def iter_files(self, records: Records) -> Iterator[FileMetaRow]:
-        """All files the kind is made of, or those named."""
+        """Yield all files of the kind's types, or those in `only_files`."""
         if self.only_files:
-            named = records.get(FileMetaRow, sorted(self.only_files))
-            return (row for row in named if row.mimetype in self.kind.mimetypes)
+            named_files = records.get(FileMetaRow, sorted(self.only_files))
+            return (row for row in named_files if row.mimetype in self.kind.mimetypes)
         return records.find(FileMetaRow, {"mimetype": list(self.kind.mimetypes)})
 
     def count_by_status(self, records: Records) -> dict[str, int]:
-        """How many files are wanted, by the status they have; '' for those that have none."""
+        """Count the selected files by status; '' for those without a row."""
         counts: Counter[str] = Counter()
         files = self.iter_files(records)
         while batch := [row.sha1hex for row in islice(files, BATCH_MAX)]:
@@ -107,9 +116,9 @@ class CatchUpSelection:
 
 @dataclass(slots=True)
 class CatchUpCount:
-    """How many files were looked at, how many sent, and how many are on their way from before.
+    """Numbers of files examined, sent, and still in flight from before.
 
-    `lost` are wanted and nobody knows where their bytes are.
+    `lost` counts selected files whose bytes have no known location.
     """
 
     examined: int = 0
@@ -120,9 +129,11 @@ class CatchUpCount:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Puts work to `reader`, the step that reads. `wait_for_room` returns when there is room on the queue.
+    """Sends messages to `reader`, the step that extracts.
 
-    `journal` is the name of the journal-extract table, `clock` gives aware UTC.
+    - `wait_for_room` returns when the queue has room; False means stop.
+    - `journal` is the name of the journal-extract table.
+    - `clock` returns aware UTC.
     """
 
     queue: Queue
@@ -136,7 +147,9 @@ class CatchUp:
     wait_for_room: Callable[[], bool]
 
     def run(self, tick: Callable[[CatchUpCount, Sequence[EntryRow]], None]) -> CatchUpCount:
-        """Send all that is wanted, unless `room` says to stop; `tick` is told of each batch."""
+        """Send all selected files, unless `wait_for_room` says to stop. `tick` is called for each
+        batch.
+        """
         sent = CatchUpCount()
         is_read_again = self.selection.rereads or self.selection.reading.is_shared
         after = self.clock() if is_read_again else None
@@ -154,31 +167,41 @@ class CatchUp:
         counts: CatchUpCount,
         tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     ) -> set[str]:
-        """Messages set apart are taken from there, so that none is left of a file that was read.
+        """Release selected messages from quarantine, so that none remains of a file that was
+        extracted.
 
-        Returns the SHA-1s of their files.
+        Return the SHA-1s of their files.
         """
-        left, freed = [], set[str]()
+        unselected, freed = [], set[str]()
         if self.selection.only_files and not self._has_quarantined(self.selection.only_files):
             return freed
         while deliveries := self.queue.receive(self.reader.quarantine, BATCH_MAX, 0.0):
-            wanted = self.selection.select(self.records, [one.message.about for one in deliveries])
-            chosen = [one for one in deliveries if one.message.about in wanted]
-            kept = {one.message.id for one in chosen}
-            left += [one for one in deliveries if one.message.id not in kept]
-            again = [
-                replace(one, message=self._set_start_time(one.message, after)) for one in chosen
+            selected = self.selection.select(
+                self.records, [delivery.message.about for delivery in deliveries]
+            )
+            selected_deliveries = [
+                delivery for delivery in deliveries if delivery.message.about in selected
             ]
-            requeue(self.queue, self.ledger, self.reader, again, self.clock())
-            counts.sent += len(chosen)
-            freed |= {one.message.about for one in chosen}
-            entries = [one.message.entry for one in chosen]
+            chosen_ids = {delivery.message.id for delivery in selected_deliveries}
+            unselected += [
+                delivery for delivery in deliveries if delivery.message.id not in chosen_ids
+            ]
+            requests = [
+                replace(delivery, message=self._set_start_time(delivery.message, after))
+                for delivery in selected_deliveries
+            ]
+            requeue(self.queue, self.ledger, self.reader, requests, self.clock())
+            counts.sent += len(selected_deliveries)
+            freed |= {delivery.message.about for delivery in selected_deliveries}
+            entries = [delivery.message.entry for delivery in selected_deliveries]
             tick(counts, list(self.records.find(EntryRow, {"entry_id": entries})))
-        self.queue.release(left)
+        self.queue.release(unselected)
         return freed
 
     def _has_quarantined(self, sha1hexes: Collection[str]) -> bool:
-        """Whether a message about one of few files is in quarantine, so that all there are looked at."""
+        """Return whether quarantine has a message about any of these few files; otherwise it need
+        not be read.
+        """
         where = {"about": sorted(sha1hexes), "verdict": str(Verdict.QUARANTINED)}
         return any(True for _ in self.records.find(DispositionRow, where, count_max=1))
 
@@ -189,70 +212,77 @@ class CatchUp:
         freed: set[str],
         counts: CatchUpCount,
     ) -> Sequence[EntryRow]:
-        fresh = [file for file in files if file.sha1hex not in freed]
-        wanted = self.selection.select(self.records, [file.sha1hex for file in fresh])
-        chosen = [file for file in fresh if file.sha1hex in wanted]
+        candidates = [file for file in files if file.sha1hex not in freed]
+        selected = self.selection.select(self.records, [file.sha1hex for file in candidates])
+        selected_files = [file for file in candidates if file.sha1hex in selected]
         counts.examined += len(files)
-        last = self._load_last_endings([file.sha1hex for file in chosen])
-        ready = [file for file in chosen if _is_over(last.get(file.sha1hex))]
-        counts.in_flight += len(chosen) - len(ready)
-        captures = self._load_captures(ready)
-        work = list(self._iter_work(ready, captures, after))
-        counts.lost += len(ready) - len(work)
+        last_endings = self._load_last_endings([file.sha1hex for file in selected_files])
+        ready_files = [file for file in selected_files if _is_over(last_endings.get(file.sha1hex))]
+        counts.in_flight += len(selected_files) - len(ready_files)
+        captures = self._load_captures(ready_files)
+        work = list(self._iter_work(ready_files, captures, after))
+        counts.lost += len(ready_files) - len(work)
         counts.sent += len(work)
-        self._enter(work, last)
+        self._enter(work, last_endings)
         return [entry for entry, _ in work]
 
     def _load_last_endings(self, sha1hexes: Sequence[str]) -> dict[str, DispositionRow]:
-        """How the last reading of each file ended, in this pipeline."""
+        """Return how the last extraction of each file ended, in this pipeline."""
         pipeline, step = parse_subscription_name(self.reader)
         where = {"about": list(sha1hexes), "pipeline": pipeline, "step": step}
         rows = self.records.find(DispositionRow, where) if sha1hexes else iter(())
-        last: dict[str, DispositionRow] = {}
+        last_endings: dict[str, DispositionRow] = {}
         for row in rows:
-            before = last.get(row.about or "")
-            if before is None or (row.is_open, row.promised_at) >= (
-                before.is_open,
-                before.promised_at,
+            previous = last_endings.get(row.about or "")
+            if previous is None or (row.is_open, row.promised_at) >= (
+                previous.is_open,
+                previous.promised_at,
             ):
-                last[row.about or ""] = row
-        return last
+                last_endings[row.about or ""] = row
+        return last_endings
 
     def _load_captures(self, files: Sequence[FileMetaRow]) -> dict[str, EntryRow]:
-        """The captures that brought these files, whichever pipeline they came into; of a link what it led
-        to, and when."""
+        """Return the primary captures of these files, from any pipeline, by capture id.
+
+        A capture of a link has the final URL and the fetch time.
+        """
         ids = [file.capture_id for file in files]
-        found = self.records.find(EntryRow, {"entry_id": ids}) if files else ()
-        entered = {row.entry_id: row for row in found}
+        entries = self.records.find(EntryRow, {"entry_id": ids}) if files else ()
+        captures = {row.entry_id: row for row in entries}
         for row in self.records.get(FetchedPageRow, ids):
-            if row.capture_id in entered:
-                entered[row.capture_id] = replace(
-                    entered[row.capture_id], url=row.final_url, seen=format_datetime14(row.fetched)
+            if row.capture_id in captures:
+                captures[row.capture_id] = replace(
+                    captures[row.capture_id], url=row.final_url, seen=format_datetime14(row.fetched)
                 )
-        return entered
+        return captures
 
     def _enter(
         self,
         work: Sequence[tuple[EntryRow, Item]],
         last: Mapping[str, DispositionRow],
     ) -> None:
-        """On the books first: what was read before is open again, the rest is promised anew."""
+        """Record the work in the ledger, then send it.
+
+        What was extracted before is reopened; the rest is entered.
+        """
         now = self.clock()
         pipeline, _ = parse_subscription_name(self.reader)
-        fresh = [entry for entry, one in work if one.about not in last]
-        self.ledger.enter([], [_copy_entry(row, pipeline, now) for row in fresh], ())
+        new_entries = [entry for entry, item in work if item.about not in last]
+        self.ledger.enter([], [_copy_entry(row, pipeline, now) for row in new_entries], ())
         rows, messages = [], []
-        for entry, one in work:
-            before = last.get(one.about)
-            message = self._build_message(entry, one, before)
-            detail = f"to be read again; before: {before.verdict}" if before else ""
+        for entry, item in work:
+            previous = last.get(item.about)
+            message = self._build_message(entry, item, previous)
+            detail = f"to be read again; before: {previous.verdict}" if previous else ""
             rows.append(build_decided_row(message, self.reader, Verdict.RETRIED, None, detail, now))
             messages.append(message)
         self.ledger.write(rows)
         self.queue.put(self.reader.incoming, messages)
 
     def _build_message(self, row: EntryRow, work: Item, previous: DispositionRow | None) -> Message:
-        """The message as it was, if there was one; what is made of it this time has ids of its own."""
+        """Build a message with the id it had before, if any. What results from it this time has
+        ids of its own.
+        """
         pipeline, step = parse_subscription_name(self.reader)
         entry = previous.entry_id if previous else row.entry_id
         name = previous.message_id if previous else f"{entry}.{step}"
@@ -280,7 +310,9 @@ class CatchUp:
     def _find_places(
         self, files: Sequence[FileMetaRow], captures: Mapping[str, EntryRow]
     ) -> dict[str, Place]:
-        """Where each file's bytes lie: in a WARC, else where its first capture found them."""
+        """Return the location of each file's bytes: in a WARC, else where its primary capture was
+        found.
+        """
         ids = sorted({row.input_id for row in captures.values()})
         inputs = {row.input_id: row for row in self.records.find(InputRow, {"input_id": ids})}
         places: dict[str, Place] = {}
@@ -296,9 +328,11 @@ class CatchUp:
         return places
 
     def _set_start_time(self, message: Message, after: datetime | None) -> Message:
-        """The work with the moment from which on it counts, where it has one."""
+        """Set the time from which results count, if the payload has one."""
         payload = self.selection.reading.payload
-        if after is None or "after" not in {one.name for one in fields(payload)}:
+        if after is None or "after" not in {
+            payload_field.name for payload_field in fields(payload)
+        }:
             return message
         try:
             work: Any = decode(message, payload)
@@ -310,7 +344,7 @@ class CatchUp:
 
 
 def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | None:
-    """Where a loose file or a member of a ZIP was found; None for what lay in something else."""
+    """Return where a loose file or a ZIP member was found; None for captures in other containers."""
     if source_input is None or source_input.kind not in ("file", "zip"):
         return None
     if source_input.kind == "file":
@@ -320,14 +354,17 @@ def _find_first_place(row: EntryRow, source_input: InputRow | None) -> Place | N
 
 
 def _copy_entry(row: EntryRow, pipeline: str, now: datetime) -> EntryRow:
-    """A capture that came into another pipeline, on the books of this one; it is of no input here."""
+    """Copy the entry of a capture into the ledger of this pipeline. It belongs to no input here."""
     facts = (row.kind, "" if row.pipeline != pipeline else row.input_id, row.url)
     return EntryRow(row.entry_id, pipeline, *facts, row.seen, row.place, row.collection, now)
 
 
 def _is_over(row: DispositionRow | None) -> bool:
-    """Whether the last extraction, if any, has ended; what is in quarantine was looked at before.
-    What was to be extracted again may never have reached the queue: it is sent once more, as itself."""
+    """Return whether the last extraction, if any, has ended. Quarantined messages were handled
+    before.
+
+    A message in RETRIED may never have reached the queue, so it is sent again under the same id.
+    """
     return row is None or not row.is_open or row.verdict == Verdict.RETRIED
 
 

@@ -1,4 +1,6 @@
-"""Captures that are known already, under whatever name their WARC has, and what a new row of one replaces."""
+"""Known captures: find captures that are recorded under another WARC name, and the rows a new one
+replaces.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class CapturePlan:
-    """What is to be done with the rows of captures in a batch.
+    """What to do with the rows of a batch of captures.
 
-    `rows` are those to be kept, by capture id; `replaced` are rows that one of them takes the place of.
-    `repeats` are ids of captures that are known under another id.
+    - `rows` are those to be stored, by capture id.
+    - `replaced` are the existing rows that each of them replaces.
+    - `repeats` are ids of captures already known under another id.
     """
 
     rows: dict[str, CdxRow] = field(default_factory=dict)
@@ -29,44 +32,54 @@ class CapturePlan:
 def plan_captures(
     records: Records, rows: Sequence[CdxRow], owners: Mapping[str, str]
 ) -> CapturePlan:
-    """Hold new rows against those that are there. `owners` gives the capture that owns each file.
+    """Compare new rows with the existing ones. `owners` maps each file to its primary capture.
 
-    One capture has one row: that of an index is taken over by whoever reads the body, that of another entry
-    by the owner of the file alone.
+    A capture has one row. A row from an index is replaced by any capture whose body was read. A row
+    of another entry is replaced by the file's primary capture only.
     """
-    there = _load_existing(records, rows)
+    existing = _load_existing(records, rows)
     by_key: dict[CaptureKey, list[CdxRow]] = {}
-    for one in there.values():
-        by_key.setdefault(build_capture_key(one), []).append(one)
+    for existing_row in existing.values():
+        by_key.setdefault(build_capture_key(existing_row), []).append(existing_row)
     plan = CapturePlan()
     for row in rows:
-        same = by_key.setdefault(build_capture_key(row), [])
-        at_place = there.get(build_cdx_key(row))
-        if at_place is not None and at_place not in same and is_indexed(at_place.capture_id):
-            # The same record, of which an index says another digest or time.
-            same.append(at_place)
-        kept = _choose_row(row, same, is_owner=owners.get(row.sha1hex) == row.capture_id)
-        if kept is None:
+        same_capture_rows = by_key.setdefault(build_capture_key(row), [])
+        row_there = existing.get(build_cdx_key(row))
+        if (
+            row_there is not None
+            and row_there not in same_capture_rows
+            and is_indexed(row_there.capture_id)
+        ):
+            # The same record, for which an index gives another digest or time.
+            same_capture_rows.append(row_there)
+        chosen = _choose_row(
+            row, same_capture_rows, is_owner=owners.get(row.sha1hex) == row.capture_id
+        )
+        if chosen is None:
             plan.repeats.add(row.capture_id)
             continue
-        plan.rows[row.capture_id] = kept
-        replaced = [one for one in same if one != kept and one.capture_id != row.capture_id]
+        plan.rows[row.capture_id] = chosen
+        replaced = [
+            existing_row
+            for existing_row in same_capture_rows
+            if existing_row != chosen and existing_row.capture_id != row.capture_id
+        ]
         plan.replaced[row.capture_id] = replaced
-        same[:] = [kept]
-        there[build_cdx_key(kept)] = kept
+        same_capture_rows[:] = [chosen]
+        existing[build_cdx_key(chosen)] = chosen
     return plan
 
 
 def write_captures(records: Records, plan: CapturePlan) -> None:
-    """Write the rows of a plan: a row that takes another's place is there before that is gone."""
+    """Write the rows of a plan. A replacing row is written before the old one is removed."""
     if plan.rows:
         records.put(list(plan.rows.values()), replace=False)
     for capture_id, replaced in plan.replaced.items():
         row = plan.rows[capture_id]
         for old in replaced:
             if build_cdx_key(old) == build_cdx_key(row):
-                values = {one.name: getattr(row, one.name) for one in fields(row)}
-                changed = {name: one for name, one in values.items() if name not in CdxRow.KEY}
+                values = {value.name: getattr(row, value.name) for value in fields(row)}
+                changed = {name: value for name, value in values.items() if name not in CdxRow.KEY}
                 records.change(
                     CdxRow, [build_cdx_key(row)], changed, {"capture_id": old.capture_id}
                 )
@@ -75,34 +88,37 @@ def write_captures(records: Records, plan: CapturePlan) -> None:
 
 
 def build_cdx_key(row: CdxRow) -> Key:
-    """The key of a row of `cdx`."""
+    """Return the key of a row of `cdx`."""
     return row.warc_path, row.warc_offset
 
 
 def _choose_row(row: CdxRow, rows: Sequence[CdxRow], *, is_owner: bool) -> CdxRow | None:
-    """The row a capture has in the end; None where another entry's row stays."""
-    own = [one for one in rows if one.capture_id == row.capture_id]
-    if own:
-        return own[0]
-    others = [one for one in rows if not is_indexed(one.capture_id)]
-    if others and not is_owner:
+    """Return the final row of a capture; None where another entry's row stays."""
+    own_rows = [existing_row for existing_row in rows if existing_row.capture_id == row.capture_id]
+    if own_rows:
+        return own_rows[0]
+    entered_rows = [
+        existing_row for existing_row in rows if not is_indexed(existing_row.capture_id)
+    ]
+    if entered_rows and not is_owner:
         return None
-    # A record of ours keeps its name, an index's name for a WARC of others is better than a path.
-    names = [one.warc_path for one in others] or [
+    # A record in our archive keeps its name. For other WARCs a name from an index is better than a
+    # path.
+    names = [existing_row.warc_path for existing_row in entered_rows] or [
         row.warc_path,
-        *(one.warc_path for one in rows),
+        *(existing_row.warc_path for existing_row in rows),
     ]
     return replace(row, warc_path=min(names, key=rank_name))
 
 
 def _load_existing(records: Records, rows: Sequence[CdxRow]) -> dict[Key, CdxRow]:
-    """The rows that may be of the same captures, by their keys."""
+    """Return the rows that may be of the same captures, by key."""
     if not rows:
         return {}
-    found = list(records.get(CdxRow, [build_cdx_key(row) for row in rows]))
+    candidates = list(records.get(CdxRow, [build_cdx_key(row) for row in rows]))
     where = {
         "sha1hex": sorted({row.sha1hex for row in rows}),
         "warc_offset": sorted({row.warc_offset for row in rows}),
     }
-    found += records.find(CdxRow, where)
-    return {build_cdx_key(row): row for row in found}
+    candidates += records.find(CdxRow, where)
+    return {build_cdx_key(row): row for row in candidates}

@@ -1,4 +1,4 @@
-"""Messages of a queue as the stories they are about, for tools that read stories and nothing else.
+"""Queued messages as stories, for tools that read only stories.
 
 Source: seed 004, "WARC file format" and Appendix B.
 """
@@ -31,14 +31,16 @@ PAYLOADS = (Link, Capture, IdentifiedCapture, UnparsedPage, ParsedPage, Unarchiv
 
 @dataclass(frozen=True, slots=True)
 class QueuedStories:
-    """The stories of messages of a topic; bodies come out of `archive`."""
+    """The stories of a topic's messages; bodies are read from `archive`."""
 
     topic: Topic
     archive: Archive
 
     def __call__(self, message: Message) -> MessageStory | None:
-        """The story a message is about; None for one that is about none. Its page is empty where nothing was
-        fetched yet, or is gone. Raises TransientError."""
+        """Return the story of a message, or None if it has none.
+
+        The page is empty if it was not fetched yet or is gone. Raises TransientError.
+        """
         if self.topic.payload not in PAYLOADS:
             return None
         try:
@@ -64,11 +66,11 @@ class QueuedStories:
         if story is None and capture.rss_entry is None and capture.mime not in PAGE_TYPES:
             return None
         try:
-            read = self.archive.read(capture.place)
-            body, http = read.body, read.http
+            payload = self.archive.read(capture.place)
+            body, http = payload.body, payload.http
         except PermanentError:
             body, http = b"", None
-        told = story or Story(
+        full_story = story or Story(
             rss_entry=capture.rss_entry or RssEntry(),
             http_metadata=HttpMetadata(
                 response_code=http.status if http else capture.status,
@@ -77,7 +79,7 @@ class QueuedStories:
                 encoding=charset or (http.charset if http else None),
             ),
         )
-        return _build_message_story(told, capture.url, body, capture.captured_at)
+        return _build_message_story(full_story, capture.url, body, capture.captured_at)
 
 
 def _build_link_story(link: Link) -> MessageStory:

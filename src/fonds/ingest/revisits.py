@@ -1,6 +1,6 @@
-"""Revisits: which file one repeats, and the capture whose record has the bytes.
+"""Revisits: which file a revisit repeats, and the capture whose record holds the bytes.
 
-Source: WARC 1.1, sections 6.7 (revisit), 5.12 to 5.14 (WARC-Refers-To and its companions).
+Source: WARC 1.1, sections 6.7 (revisit), 5.12 to 5.14 (WARC-Refers-To and related fields).
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ from fonds.urls.surt import build_surt, lookup_key
 ENTRIES_MAX = 1_000
 CAPTURES_MAX = 100
 ScanWarc = Callable[[str], Iterator[RecordHead | Damage]]
-"""Lists the records of a WARC by its path or name. Raises PermanentError where it cannot be opened."""
+"""Lists the records of a WARC by its path or name. Raises PermanentError if it cannot be opened."""
 _DIGESTS = {"sha256": ("sha256hex", 32), "sha-256": ("sha256hex", 32), "md5": ("md5hex", 16)}
 _HEX = re.compile(r"[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RevisitedFile:
-    """What a revisit repeats. `sha1hex` is None if nothing here is; `is_open` says that it may come yet."""
+    """What a revisit repeats.
+
+    `sha1hex` is None if the file is not known here; `is_open` says that it may still arrive.
+    """
 
     sha1hex: str | None
     is_open: bool = False
@@ -47,8 +50,8 @@ def find_revisited(
 ) -> RevisitedFile:
     """Return the file a revisit repeats.
 
-    The capture its record refers to comes first, then the file with its SHA-256 or MD5. Without any of these
-    it repeats the last capture of its URL before it.
+    The capture its record refers to comes first, then the file with its SHA-256 or MD5. Without any
+    of these it repeats the previous capture of its URL.
     """
     if reference.url and reference.captured_at:
         moment = format_datetime14(reference.captured_at)
@@ -68,7 +71,7 @@ def find_revisited(
 
 @dataclass(frozen=True, slots=True)
 class OriginalCapture:
-    """The response whose bytes a revisit repeats: where its record lies, its URL and 14-digit time."""
+    """The response whose bytes a revisit repeats: location of its record, URL and 14-digit time."""
 
     place: Place
     url: str
@@ -78,9 +81,9 @@ class OriginalCapture:
 def find_original(
     records: Records, revisit: IdentifiedCapture, scan: ScanWarc
 ) -> OriginalCapture | None:
-    """Return the response a revisit repeats, by what `cdx` knows, else by the records of the same WARC.
+    """Return the response a revisit repeats, from `cdx`, else from the records of the same WARC.
 
-    The WARC is read up to that response.
+    The WARC is scanned up to that response.
     """
     reference = revisit.refers_to or RevisitReference()
     raw = parse_sha1(revisit.capture.digest or "")
@@ -107,7 +110,7 @@ def _find_referenced_row(
 
 
 def _find_file_row(records: Records, sha1hex: str) -> CdxRow | None:
-    """Return the capture that brought a file, else any other with its body."""
+    """Return the primary capture of a file, else any other capture with its body."""
     rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=CAPTURES_MAX))
     for owner in records.get(FileMetaRow, [sha1hex]):
         rows = [*records.find(CdxRow, {"capture_id": owner.capture_id}, count_max=1), *rows]
@@ -135,7 +138,7 @@ def _scan_same_warc(
 
 
 def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference) -> bool:
-    """Whether a record is the one referred to: by its id, its URL and time, or its SHA-1."""
+    """Return whether a record is the one referred to, by its id, its URL and time, or its SHA-1."""
     if head.type == REVISIT or head.payload_bytes == 0:
         return False
     if reference.record_id and head.record_id == reference.record_id:
@@ -146,12 +149,12 @@ def _is_original(head: RecordHead, revisit: Capture, reference: RevisitReference
         return sha1 == declared
     if not reference.url or reference.captured_at is None:
         return False
-    moment = format_datetime14(reference.captured_at)
-    return head.url == reference.url and format_datetime14(head.captured_at) == moment
+    datetime14 = format_datetime14(reference.captured_at)
+    return head.url == reference.url and format_datetime14(head.captured_at) == datetime14
 
 
 def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
-    """The last capture of the same URL before this one."""
+    """Return the last capture of the same URL before this one."""
     rows = records.find(
         CdxRow,
         {"surt_key": lookup_key(build_surt(capture.url))},
@@ -163,7 +166,7 @@ def _find_previous(records: Records, capture: Capture) -> CdxRow | None:
 
 
 def _has_open_original(records: Records, capture: Capture, reference: RevisitReference) -> bool:
-    """Whether a capture that it may repeat entered and is still worked on."""
+    """Return whether a capture that this one may repeat is still in progress."""
     entries = records.find(EntryRow, {"url": reference.url or capture.url}, count_max=ENTRIES_MAX)
     return any(
         row.open_count > 0
@@ -175,17 +178,17 @@ def _has_open_original(records: Records, capture: Capture, reference: RevisitRef
 
 
 def _parse_file_digest(text: str) -> tuple[str, str] | None:
-    """The column of `file_meta` for a digest and its value in hex; None for other algorithms."""
+    """Return the column of `file_meta` for a digest and its hex value; None for other algorithms."""
     name, _, value = text.partition(":")
     column, size_bytes = _DIGESTS.get(name.strip().lower(), ("", 0))
     if not column:
         return None
-    found = next(_iter_hex_digests(value.strip(), size_bytes), None)
-    return None if found is None else (column, found)
+    hex_digest = next(_iter_hex_digests(value.strip(), size_bytes), None)
+    return None if hex_digest is None else (column, hex_digest)
 
 
 def _iter_hex_digests(value: str, size_bytes: int) -> Iterator[str]:
-    """The digest in hex, written in hex or base32."""
+    """Yield the digest in hex; it may be written in hex or base32."""
     if len(value) == 2 * size_bytes and _HEX.fullmatch(value.lower()):
         yield value.lower()
     try:

@@ -1,6 +1,7 @@
-"""Disposable child processes with limits: where native parsers meet hostile files.
+"""Disposable child processes with limits, in which native parsers read untrusted files.
 
-A pool keeps a few children. They are forked by a fork server, one small process that has loaded the
-parsers and runs none of them: a fresh child is ready in milliseconds, and the many-threaded parent
-never forks. Calls and answers are MessagePack, read by the types the function declares, so that even
-a child taken over by its input can only answer with plain data."""
+A pool keeps a few children. They are forked by a fork server, a small process that has loaded the
+parsers but runs none of them. So a new child is ready in milliseconds, and the multi-threaded
+parent never forks. Calls and replies are MessagePack, decoded by the types that the function
+declares. Even a child taken over by its input can only reply with plain data.
+"""

@@ -1,6 +1,8 @@
-"""A function call and its outcome as MessagePack, read back by the types the function declares.
+"""Messages between parent and child: calls and replies as MessagePack frames over a socket.
 
-Nothing is pickled: what comes out of a child is plain data of the declared type or an error.
+Arguments and results are decoded by the types that the function declares. Nothing is pickled: a
+child can return only plain data of the declared type, or an error. A frame is a byte string with
+its length before it. `ChildLimits` are the limits of one call.
 """
 
 from __future__ import annotations
@@ -26,22 +28,19 @@ from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import FaultError, FondsError, PermanentError
 
-# Byte strings with their length before them, over a stream socket.
-
-
 _LENGTH = struct.Struct("!Q")
 _MARK = b"d"
 DESCRIPTORS_MAX = 4
 
 
 class FrameTooLargeError(Exception):
-    """The other side announces more bytes than allowed; the stream is of no use any more."""
+    """The peer announced more bytes than allowed. The stream is unusable afterwards."""
 
 
 def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = None) -> None:
-    """Send `payload`. `ends_at` is a time of the monotonic clock; None waits for ever.
+    """Send `payload`. `ends_at` is a time of the monotonic clock, or None to wait without limit.
 
-    Raises TimeoutError when that is past, OSError when the other side is gone.
+    Raises TimeoutError after `ends_at`, and OSError if the peer is gone.
     """
     stream.settimeout(_remaining_s(ends_at))
     stream.sendall(_LENGTH.pack(len(payload)))
@@ -51,13 +50,13 @@ def send_frame(stream: socket.socket, payload: bytes, ends_at: float | None = No
 def send_descriptors(
     stream: socket.socket, descriptors: Sequence[int], ends_at: float | None = None
 ) -> None:
-    """Hand over open files, or none, ahead of a frame. Raises as `send_frame` does."""
+    """Send open files, or none, before a frame. Raises as `send_frame` does."""
     stream.settimeout(_remaining_s(ends_at))
     socket.send_fds(stream, [_MARK], list(descriptors))
 
 
 def receive_descriptors(stream: socket.socket) -> list[int]:
-    """What `send_descriptors` handed over, as numbers of this process. Raises EOFError."""
+    """Receive the files of `send_descriptors` as descriptors of this process. Raises EOFError."""
     stream.settimeout(None)
     try:
         mark, descriptors, _, _ = socket.recv_fds(stream, len(_MARK), DESCRIPTORS_MAX)
@@ -71,8 +70,11 @@ def receive_descriptors(stream: socket.socket) -> list[int]:
 def receive_frame(
     stream: socket.socket, size_max_bytes: int | None = None, ends_at: float | None = None
 ) -> bytearray:
-    """The next payload. Raises EOFError when the other side is gone, TimeoutError after `ends_at`,
-    FrameTooLargeError for more than `size_max_bytes`."""
+    """Receive the next payload.
+
+    Raises EOFError if the peer is gone, TimeoutError after `ends_at`, and FrameTooLargeError for
+    more than `size_max_bytes`.
+    """
     (size,) = _LENGTH.unpack(receive_exactly(stream, _LENGTH.size, ends_at))
     if size_max_bytes is not None and size > size_max_bytes:
         raise FrameTooLargeError(f"{size} bytes announced, {size_max_bytes} allowed")
@@ -82,7 +84,7 @@ def receive_frame(
 def receive_exactly(
     stream: socket.socket, size_bytes: int, ends_at: float | None = None
 ) -> bytearray:
-    """That many bytes. Raises EOFError and TimeoutError as `receive_frame` does."""
+    """Receive exactly `size_bytes` bytes. Raises EOFError and TimeoutError as `receive_frame` does."""
     data = bytearray(size_bytes)
     view = memoryview(data)
     filled = 0
@@ -101,21 +103,21 @@ def receive_exactly(
 def _remaining_s(ends_at: float | None) -> float | None:
     if ends_at is None:
         return None
-    left = ends_at - time.monotonic()
-    if left <= 0:
+    remaining_s = ends_at - time.monotonic()
+    if remaining_s <= 0:
         raise TimeoutError("the time is up")
-    return left
-
-
-# How much one call in a child process may take.
+    return remaining_s
 
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """The limits of one call. `cpu_s` None means as many seconds as `wall_s`.
+    """Limits of one call.
 
-    `memory_bytes` is address space (RLIMIT_AS), everything loaded included. `output_max_bytes` is the
-    size of the encoded answer. A child that has answered `tasks_max` calls is replaced.
+    - `wall_s` is the time limit.
+    - `cpu_s` is the limit of processor time, or None for `wall_s`.
+    - `memory_bytes` is address space (RLIMIT_AS), including everything loaded.
+    - `output_max_bytes` is the size of the encoded reply.
+    - `tasks_max` is the number of calls after which a child is replaced.
     """
 
     wall_s: float = 60.0
@@ -126,7 +128,7 @@ class ChildLimits:
 
     @property
     def cpu_max_s(self) -> float:
-        """Seconds of processor time."""
+        """Limit of processor time in seconds."""
         return self.wall_s if self.cpu_s is None else self.cpu_s
 
 
@@ -141,7 +143,7 @@ _REASONS: dict[str, Reason] = {reason.value: reason for reason in Reason}
 
 
 class Call(msgspec.Struct, array_like=True):
-    """A function by name, its encoded positional arguments, and the limits kept inside the child."""
+    """A function by name, its encoded arguments, and the limits enforced inside the child."""
 
     module: str
     qualname: str
@@ -152,17 +154,20 @@ class Call(msgspec.Struct, array_like=True):
 
 
 class CallOutcome(StrEnum):
-    """How a call ended inside the child."""
+    """Outcome of a call inside the child."""
 
     VALUE = "value"
     OUT_OF_MEMORY = "out-of-memory"
     TOO_LARGE = "too-large"
-    ERROR = "error"  # one of the model's errors, to be raised again
-    FAULT = "fault"  # any other exception, told as a traceback
+    ERROR = "error"  # one of the model's errors, raised again in the parent
+    FAULT = "fault"  # any other exception, as a traceback
 
 
 class Reply(msgspec.Struct, array_like=True):
-    """The outcome; `value` for VALUE, `error` names the class for ERROR, `text` says what happened."""
+    """Result of a call. `value` is set for VALUE. For ERROR, `error` names the class.
+
+    `text` describes what happened.
+    """
 
     outcome: CallOutcome
     value: msgspec.Raw = msgspec.Raw(b"\xc0")
@@ -173,7 +178,7 @@ class Reply(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True)
 class CallSignature:
-    """The types of a function's positional parameters and of its value."""
+    """Types of a function's positional parameters and of its result."""
 
     parameters: tuple[Any, ...]
     return_type: msgspec.msgpack.Decoder[Any]
@@ -181,25 +186,25 @@ class CallSignature:
 
 @lru_cache(maxsize=256)
 def inspect_signature(function: Callable[..., Any]) -> CallSignature:
-    """What `function` declares. Raises TypeError when a parameter or the value has no type."""
+    """Return the declared types of `function`. Raises TypeError if one is missing."""
     hints = get_type_hints(function)
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [
         name
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind in positional
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind in positional
     ]
     missing = [name for name in (*names, "return") if name not in hints]
     if missing:
         raise TypeError(
             f"{get_importable_name(function)} declares no type for {', '.join(missing)}"
         )
-    value = msgspec.msgpack.Decoder(prepare_type(hints["return"]))
-    return CallSignature(tuple(hints[name] for name in names), value)
+    decoder = msgspec.msgpack.Decoder(prepare_type(hints["return"]))
+    return CallSignature(tuple(hints[name] for name in names), decoder)
 
 
 def get_importable_name(function: Callable[..., Any]) -> str:
-    """`module.qualname`. Raises TypeError when it cannot be imported by that name."""
+    """Return `module.qualname`. Raises TypeError if the function cannot be imported by that name."""
     module = getattr(function, "__module__", None)
     qualname = getattr(function, "__qualname__", "<unnamed>")
     if module in (None, "__main__") or "<" in qualname:
@@ -210,7 +215,7 @@ def get_importable_name(function: Callable[..., Any]) -> str:
 def encode_call(
     function: Callable[..., Any], arguments: tuple[object, ...], limits: ChildLimits
 ) -> bytes:
-    """The call as a child reads it. Raises TypeError when function or arguments are no plain data."""
+    """Encode a call. Raises TypeError if the function or its arguments cannot be sent to a child."""
     get_importable_name(function)
     parameters = inspect_signature(function).parameters
     if len(arguments) > len(parameters):
@@ -227,22 +232,24 @@ def encode_call(
 
 
 def list_descriptors(arguments: Iterable[object]) -> tuple[int, ...]:
-    """The open files that go along with these arguments, in their order."""
-    return tuple(one.descriptor for one in arguments if isinstance(one, OpenBody))
+    """Return the descriptors of open files among the arguments, in order."""
+    return tuple(argument.descriptor for argument in arguments if isinstance(argument, OpenBody))
 
 
 def check_open(descriptors: Iterable[int]) -> None:
-    """Raises OSError for one that is not open here: no child is to blame for that."""
-    for one in descriptors:
-        os.fstat(one)
+    """Raise OSError if a descriptor is not open here. A child must not be blamed for that."""
+    for descriptor in descriptors:
+        os.fstat(descriptor)
 
 
 def decode_arguments(
     function: Callable[..., Any], raw: msgspec.Raw, descriptors: Sequence[int]
 ) -> tuple[Any, ...]:
-    """The arguments as the function declares them, `descriptors` those of open files that came along.
+    """Decode the arguments with their declared types.
 
-    Raises msgspec.MsgspecError when they are not of these types, ValueError for a file that did not come.
+    `descriptors` are the open files received with them.
+
+    Raises msgspec.MsgspecError for other types, and ValueError if the number of open files differs.
     """
     count = len(msgspec.msgpack.decode(raw, type=list[msgspec.Raw]))
     if count == 0:
@@ -253,13 +260,13 @@ def decode_arguments(
         raise ValueError(f"{len(descriptors)} open files came along")
     numbers = iter(descriptors)
     return tuple(
-        replace(one, descriptor=next(numbers)) if isinstance(one, OpenBody) else one
-        for one in arguments
+        replace(argument, descriptor=next(numbers)) if isinstance(argument, OpenBody) else argument
+        for argument in arguments
     )
 
 
 def encode_error(error: BaseException) -> Reply:
-    """What is told of an exception: the model's errors whole, everything else as a traceback."""
+    """Encode an exception: the model's errors completely, any other as a traceback."""
     if isinstance(error, MemoryError):
         return Reply(CallOutcome.OUT_OF_MEMORY)
     if isinstance(error, PermanentError):
@@ -273,12 +280,12 @@ def encode_error(error: BaseException) -> Reply:
         return Reply(
             CallOutcome.ERROR, error=_is_importable_error(error), text=_clean_text(str(error))
         )
-    told = "".join(traceback.format_exception(error))
-    return Reply(CallOutcome.FAULT, text=_clean_text(told[-_FAULT_MAX_CHARS:]))
+    text = "".join(traceback.format_exception(error))
+    return Reply(CallOutcome.FAULT, text=_clean_text(text[-_FAULT_MAX_CHARS:]))
 
 
 def decode_error(reply: Reply) -> Exception:
-    """The exception to be raised for an ERROR or FAULT. Raises LookupError when it names none."""
+    """Return the exception of an ERROR or FAULT reply. Raises LookupError if its names are unknown."""
     if reply.outcome is CallOutcome.FAULT:
         return FaultError(f"in the child process:\n{reply.text}")
     kind = _ERRORS[reply.error]

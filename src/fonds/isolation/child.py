@@ -1,4 +1,4 @@
-"""What runs inside a child process: one call after the other, until the parent hangs up."""
+"""Main loop of a child process: executes calls until the parent closes the socket."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STARTED = b"s"
 
 
 def serve(work: socket.socket, layers: Layers) -> None:
-    """Say what confines this process, then answer calls from `work` until it is closed."""
+    """Report the confinement of this process, then answer calls from `work` until it is closed."""
     send_frame(work, msgspec.msgpack.encode(layers))
     while True:
         try:
@@ -48,9 +48,9 @@ def serve(work: socket.socket, layers: Layers) -> None:
 
 
 def import_quietly(module: str) -> None:
-    """Load a module ahead of its first call; whatever is wrong with it, that call will tell.
+    """Import a module before its first call. Errors are ignored here: the call will raise them.
 
-    A module's `warm_up`, if it has one, loads what every child would else load for itself.
+    If the module has a function `warm_up`, it is called to load what every child needs.
     """
     if module not in sys.modules:
         try:
@@ -60,7 +60,7 @@ def import_quietly(module: str) -> None:
 
 
 def _skip_warm_up() -> None:
-    """What a module without a `warm_up` does."""
+    """Do nothing, for a module without `warm_up`."""
 
 
 def _handle_call(call: Call, descriptors: Sequence[int]) -> bytes:
@@ -79,43 +79,44 @@ def _run(call: Call, descriptors: Sequence[int]) -> Reply:
         value = function(*decode_arguments(function, call.arguments, descriptors))
         return Reply(CallOutcome.VALUE, value=msgspec.Raw(msgspec.msgpack.encode(value)))
     except BaseException as error:  # noqa: BLE001
-        # Even SystemExit out of a parser is an answer about its input, not an order to this process.
+        # Even SystemExit from a parser is a result for its input, not a request to end this
+        # process.
         return encode_error(error)
 
 
 def _find_function(module: str, qualname: str) -> Callable[..., Any]:
-    found: Any = import_module(module)
+    target: Any = import_module(module)
     for name in qualname.split("."):
-        found = getattr(found, name)
-    function: Callable[..., Any] = found
+        target = getattr(target, name)
+    function: Callable[..., Any] = target
     return function
 
 
 def run_child(
     work: socket.socket, memory_bytes: int, parent_pid: int, prepared: PreparedConfinement
 ) -> None:
-    """The life of a freshly forked process from here to its end; never returns.
+    """Run a newly forked child until it ends. Never returns.
 
-    `memory_bytes` is the most any call may ask for.
+    `memory_bytes` is the most that any call may request.
     """
     exit_code = 1
     try:
         os.setsid()
         _close_all_but(work.fileno(), prepared.ruleset)
-        held = confine(prepared, memory_bytes)
-        # A parent that died before the kernel was asked to tell us would never be noticed.
+        layers = confine(prepared, memory_bytes)
+        # A parent that died before the death signal was set would never be noticed.
         if os.getppid() == parent_pid:
-            serve(work, held)
+            serve(work, layers)
         exit_code = 0
     finally:
         os._exit(exit_code)
 
 
 def _close_all_but(*kept_descriptor: int | None) -> None:
-    """Nothing of the fork server's stays open, but for what is kept, and for standard input and output."""
+    """Close all descriptors inherited from the fork server, except the given and the standard ones."""
     first = 3
-    for descriptor in sorted(one for one in kept_descriptor if one is not None):
+    for descriptor in sorted(number for number in kept_descriptor if number is not None):
         os.closerange(first, descriptor)
         first = descriptor + 1
-    # No descriptor was opened beyond it.
+    # No descriptor beyond this limit was ever opened.
     os.closerange(first, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -1,4 +1,9 @@
-"""The order in which a child gives everything up, and what of it held."""
+"""Confinement of child processes: what a child gives up before it reads any input, layer by layer.
+
+Afterwards a child can read the files it was given, compute and reply. The kernel refuses everything
+else. Each layer works independently: if the kernel lacks one, the others remain. `confine` and
+`fonds doctor` report which layers are active.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,9 @@ from fonds.isolation import landlock, privileges, seccomp
 from fonds.isolation.kernel import call_unshare
 from fonds.isolation.privileges import ChildUser, hide
 
-# The layers of a child's confinement, and what follows where one does not hold.
-
 
 class Layer(StrEnum):
-    """One thing a child gives up; each is held by another part of the kernel."""
+    """One aspect of confinement. Each is enforced by a different part of the kernel."""
 
     SYSTEM_CALLS = "system calls"
     FILES = "files"
@@ -30,7 +33,7 @@ class Layer(StrEnum):
 
 
 Layers = Mapping[Layer, str]
-"""Why each layer does not hold, in words; empty for one that does."""
+"""Reason why each layer is inactive; empty for an active layer."""
 
 ACTIVE_MESSAGES: Mapping[Layer, str] = {
     Layer.SYSTEM_CALLS: "a reader may ask the kernel for what is on a list, and for nothing else",
@@ -56,9 +59,10 @@ _OPEN_FILES_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class PreparedConfinement:
-    """What is the same for all children: `ruleset` is a descriptor, None where `no_ruleset` says why.
+    """Confinement data shared by all children.
 
-    `user` is who a child becomes, or why it stays who it is.
+    `ruleset` is a descriptor, or None if `no_ruleset` says why there is none. `user` is the user
+    that a child becomes, or the reason why it does not change.
     """
 
     libraries: frozenset[Path]
@@ -68,7 +72,10 @@ class PreparedConfinement:
 
 
 def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
-    """What children forked from this process from now on need; `previous` where that still holds."""
+    """Prepare the confinement of children forked from now on.
+
+    Returns `previous` if it is still valid.
+    """
     libraries = landlock.find_library_paths()
     if previous is not None and previous.libraries == libraries:
         return previous
@@ -83,32 +90,35 @@ def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
 
 
 def confine(prepared: PreparedConfinement, memory_bytes: int) -> Layers:
-    """Give up, for good, all that reading a file does not need; what did not hold, and why.
+    """Permanently give up all that reading a file does not need.
 
-    No core dump, no file written, few files open, at most `memory_bytes` of address space, first to
-    go when the machine runs out of memory, killed when its parent dies.
+    Returns the reasons of inactive layers.
+
+    A child writes no core dump and no file, and has few files open. It has at most `memory_bytes`
+    of address space. It is killed first when the machine runs out of memory, and when its parent
+    dies.
     """
-    held = dict.fromkeys(Layer, "")
-    held[Layer.LIMITS] = _set_limits(memory_bytes)
+    layers = dict.fromkeys(Layer, "")
+    layers[Layer.LIMITS] = _set_limits(memory_bytes)
     privileges.raise_oom_score()
     os.environ.clear()
-    held[Layer.SYSTEM_CALLS] = seccomp.explain_unavailable()
-    if held[Layer.SYSTEM_CALLS]:
-        held[Layer.SYSTEM_CALLS] += "; " + _isolate_network()
-    held[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)
-    held[Layer.FILES] = _restrict(prepared)
-    held[Layer.USER] = _switch_user(prepared.user)
-    held[Layer.PRIVILEGES] = held[Layer.PRIVILEGES] or _try_step(privileges.drop_all)
-    held[Layer.MEMORY] = privileges.hide()
+    layers[Layer.SYSTEM_CALLS] = seccomp.explain_unavailable()
+    if layers[Layer.SYSTEM_CALLS]:
+        layers[Layer.SYSTEM_CALLS] += "; " + _isolate_network()
+    layers[Layer.PRIVILEGES] = _try_step(privileges.forbid_new_privileges)
+    layers[Layer.FILES] = _restrict(prepared)
+    layers[Layer.USER] = _switch_user(prepared.user)
+    layers[Layer.PRIVILEGES] = layers[Layer.PRIVILEGES] or _try_step(privileges.drop_all)
+    layers[Layer.MEMORY] = privileges.hide()
     privileges.set_parent_death_signal()
-    if not held[Layer.SYSTEM_CALLS]:
+    if not layers[Layer.SYSTEM_CALLS]:
         own_pid = os.getpid()
-        held[Layer.SYSTEM_CALLS] = _try_step(lambda: seccomp.refuse_all_else(own_pid))
-    return held
+        layers[Layer.SYSTEM_CALLS] = _try_step(lambda: seccomp.refuse_all_else(own_pid))
+    return layers
 
 
 def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
-    """Limit what the next call may take; `used_cpu_s` is the processor time of the calls before it."""
+    """Limit the next call. `used_cpu_s` is the processor time of the calls before it."""
     _, cpu_hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (max(1, math.ceil(used_cpu_s + cpu_s)), cpu_hard))
     _, memory_hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -116,7 +126,7 @@ def limit_call(cpu_s: float, used_cpu_s: float, memory_bytes: int) -> None:
 
 
 def _set_limits(memory_bytes: int) -> str:
-    wanted = {
+    limits = {
         "CORE": 0,
         "FSIZE": 0,
         "NOFILE": _OPEN_FILES_MAX,
@@ -125,7 +135,7 @@ def _set_limits(memory_bytes: int) -> str:
         "MSGQUEUE": 0,
         "AS": memory_bytes,
     }
-    return "; ".join(filter(None, (_lower_limit(name, value) for name, value in wanted.items())))
+    return "; ".join(filter(None, (_lower_limit(name, value) for name, value in limits.items())))
 
 
 def _lower_limit(name: str, value: int) -> str:
@@ -158,7 +168,7 @@ def _switch_user(user: ChildUser | str) -> str:
 
 
 def _isolate_network() -> str:
-    """An empty network of its own, where no filter can be had."""
+    """Move this process to an empty network namespace, for machines without a system call filter."""
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     with suppress(OSError):
         call_unshare(flags)
@@ -167,19 +177,12 @@ def _isolate_network() -> str:
 
 
 def _try_step(act: Callable[[], None]) -> str:
-    """Nothing when the act succeeds, else why not."""
+    """Run `act`. Returns "" on success, else the reason of the failure."""
     try:
         act()
     except (OSError, ValueError) as error:
         return str(getattr(error, "strerror", None) or error)
     return ""
-
-
-# What a child process gives up before it meets any input, layer by layer.
-#
-# After it a child may read what it was handed, compute, and answer: everything else is refused by the
-# kernel. Each layer stands alone, so that one the kernel lacks leaves the others; which of them hold is
-# told by `confine`, and by `fonds doctor`.
 
 
 __all__ = [

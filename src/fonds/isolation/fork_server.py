@@ -1,9 +1,9 @@
-"""The process that loads the parsers, runs none, and forks children for its one parent.
+"""The fork server: loads the parsers, runs none, and forks children for its parent process.
 
-For each child it holds a sentinel, a socket to the parent: anything on it, and its end, mean that the
-child and all it started are to be killed; when the child has ended, its exit status and peak memory
-are written there. When the parent is gone, however it went, so is everything here. Nobody but an
-administrator can look into this process, and its children inherit nothing of it but what it has loaded.
+Each child has a sentinel, a socket to the parent. If data arrives on it, or it is closed, the child
+and all it started are killed. When a child has ended, its exit status and peak memory are written
+to it. When the parent is gone, the fork server and its children end. Only an administrator can
+inspect this process. Children inherit nothing from it except loaded modules.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from fonds.isolation.privileges import hide
 from fonds.model.encoding import prepare_type
 
 ENDED = struct.Struct("!iq")
-"""Wait status of a child, and the most memory it had resident, in KiB."""
+"""Wait status of a child, and its peak resident memory in KiB."""
 ORDER_SIZE = struct.Struct("!I")
 
 
 class ForkOrder(msgspec.Struct, array_like=True):
-    """Fork a child; load these modules first. Two descriptors come along: its work socket, its sentinel."""
+    """Order to load modules and then fork a child.
+
+    It comes with two descriptors: work socket and sentinel.
+    """
 
     modules: list[str]
     memory_bytes: int
@@ -39,7 +42,7 @@ class ForkOrder(msgspec.Struct, array_like=True):
 
 @dataclass
 class ForkServer:
-    """The state of the process: the children alive, by process id."""
+    """State of the fork server. `sentinels` has the living children by process id."""
 
     control: socket.socket
     wakeup: socket.socket
@@ -48,13 +51,13 @@ class ForkServer:
     prepared: PreparedConfinement | None = None
 
     def run_next_order(self) -> bool:
-        """Carry out the parent's next order; False when the parent is gone."""
+        """Execute the parent's next order. Returns False if the parent is gone."""
         head, descriptors, _, _ = socket.recv_fds(self.control, ORDER_SIZE.size, 2)
         if len(head) < ORDER_SIZE.size:
             return False
         body = self.control.recv(ORDER_SIZE.unpack(head)[0], socket.MSG_WAITALL)
         order = msgspec.msgpack.decode(body, type=prepare_type(ForkOrder))
-        work, sentinel = (socket.socket(fileno=one) for one in descriptors)
+        work, sentinel = (socket.socket(fileno=descriptor) for descriptor in descriptors)
         for module in order.modules:
             import_quietly(module)
         self.prepared = prepare(self.prepared)
@@ -68,7 +71,7 @@ class ForkServer:
         memory_bytes: int,
         prepared: PreparedConfinement,
     ) -> None:
-        # Objects made so far are never collected: their pages stay shared with the children.
+        # Existing objects are never collected, so that their pages stay shared with the children.
         gc.freeze()
         parent_pid = os.getpid()
         pid = os.fork()
@@ -81,21 +84,21 @@ class ForkServer:
         self.selector.register(sentinel, selectors.EVENT_READ, pid)
 
     def kill_child(self, pid: int) -> None:
-        """Kill a child and its process group; its end is noticed later."""
+        """Kill a child and its process group. `reap` handles its end later."""
         self.selector.unregister(self.sentinels[pid])
         _kill(pid)
 
     def reap(self) -> None:
-        """Tell the parent of every child that has ended."""
+        """Report all ended children to the parent."""
         _drain(self.wakeup)
         while self.sentinels:
-            # The process group is killed before its leader's id is given back to the kernel.
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
+            # Kill the process group before its leader's id is returned to the kernel.
+            ended_child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended_child is None:
                 return
-            _kill(ended.si_pid)
-            _, status, usage = os.wait4(ended.si_pid, 0)
-            sentinel = self.sentinels.pop(ended.si_pid, None)
+            _kill(ended_child.si_pid)
+            _, status, usage = os.wait4(ended_child.si_pid, 0)
+            sentinel = self.sentinels.pop(ended_child.si_pid, None)
             if sentinel is not None:
                 self._send(sentinel, ENDED.pack(status, usage.ru_maxrss))
 
@@ -107,7 +110,7 @@ class ForkServer:
         sentinel.close()
 
     def run(self) -> None:
-        """Serve until the parent is gone."""
+        """Serve orders until the parent is gone."""
         while True:
             for key, _ in self.selector.select():
                 if key.data == "control":
@@ -122,13 +125,13 @@ class ForkServer:
 
 
 def main(control_fd: int, parent_pid: int) -> None:
-    """The whole life of the fork server; to be called in a process of its own, with one thread."""
+    """Run the fork server. Must be called in its own process with one thread."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A terminal or a service manager signals everybody; the parent decides for its children.
+        # Terminals and service managers signal all processes. The parent decides for its children.
         signal.signal(number, signal.SIG_IGN)
     wakeup, wakeup_in = socket.socketpair()
-    for one in (wakeup, wakeup_in):
-        one.setblocking(False)
+    for end in (wakeup, wakeup_in):
+        end.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup_in.fileno(), warn_on_full_buffer=False)
     selector = selectors.DefaultSelector()
@@ -149,14 +152,14 @@ def main(control_fd: int, parent_pid: int) -> None:
 
 
 def _wait_for_all() -> None:
-    """Leave no process behind; the time they took is then counted among their parent's."""
+    """Wait for all children, so that none is left and their time counts for this process's parent."""
     with suppress(ChildProcessError):
         while True:
             os.wait()
 
 
 def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
-    """Notice the parent's end even when some other process holds a copy of our socket."""
+    """Notice the parent's end even if another process holds a copy of the socket."""
     try:
         parent = os.pidfd_open(parent_pid)
     except (AttributeError, OSError):
@@ -165,7 +168,7 @@ def _watch_parent(selector: selectors.BaseSelector, parent_pid: int) -> None:
 
 
 def _silence() -> None:
-    """Up to here a failure is told on the standard error; parsers write to nobody."""
+    """Redirect the standard streams to nowhere. Until here, errors are written to standard error."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (sys.stdin, sys.stdout, sys.stderr):
         os.dup2(nothing, standard.fileno())
@@ -177,7 +180,7 @@ def _kill(pid: int) -> None:
         try:
             kill(pid, signal.SIGKILL)
         except ProcessLookupError:
-            # A child just forked has no process group of its own yet.
+            # A newly forked child has no process group yet.
             continue
 
 

@@ -1,6 +1,7 @@
-"""The kernel's calls that Python does not offer, with their errors raised as OSError.
+"""Kernel calls that Python does not offer. Their errors are raised as OSError.
 
-Source: prctl(2), capget(2), landlock(7); numbers from the kernel's `linux/prctl.h` and `asm/unistd.h`.
+Source: prctl(2), capget(2), landlock(7); numbers from the kernel's `linux/prctl.h` and
+`asm/unistd.h`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def call_prctl(option: int, value: int = 0, pointer: object = None) -> int:
-    """One operation on this process. Raises OSError, with ENOSYS where there is no such call."""
+    """Call prctl on this process. Raises OSError, with ENOSYS if the call does not exist."""
     if not hasattr(_LIBC, "prctl"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     second = ctypes.c_ulong(0) if pointer is None else pointer
@@ -27,14 +28,14 @@ def call_prctl(option: int, value: int = 0, pointer: object = None) -> int:
 
 
 def call_kernel(number: int, *arguments: object) -> int:
-    """A call by its number. Raises OSError, with ENOSYS where the kernel lacks it."""
+    """Make a system call by number. Raises OSError, with ENOSYS if the kernel lacks it."""
     if not hasattr(_LIBC, "syscall"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     return _check_result(_LIBC.syscall(ctypes.c_long(number), *arguments))
 
 
 def call_unshare(flags: int) -> None:
-    """Leave what is shared with other processes. Raises OSError."""
+    """Call unshare on this process. Raises OSError."""
     if not hasattr(_LIBC, "unshare"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     _check_result(_LIBC.unshare(ctypes.c_int(flags)))

@@ -1,6 +1,9 @@
-"""Which files a child may open: its libraries and fonts, for reading; made once, taken on by each child.
+"""Landlock rules: a child may only read its libraries and fonts.
 
-Source: landlock(7), `linux/landlock.h`; versions 1 to 7 of its interface, each with more to refuse.
+Created once, applied by each child.
+
+Source: landlock(7), `linux/landlock.h`; versions 1 to 7 of its interface, each of which can deny
+more.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ SYSTEM_PATHS = (
     "/dev/random",
     "/dev/urandom",
 )
-"""Where readers look for fonts, time zones, and the random numbers that ciphers ask for."""
+"""Files that readers need: fonts, time zones, and random numbers for ciphers."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -44,16 +47,16 @@ class _PathBeneath(ctypes.Structure):
 
 
 def get_version() -> int:
-    """Which version of the interface the kernel has. Raises OSError when it has none."""
+    """Return the kernel's Landlock version. Raises OSError if it has none."""
     return call_kernel(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))
 
 
 def find_library_paths() -> frozenset[Path]:
-    """The folders and files that hold what this process has loaded, or may still load, of Python's."""
+    """Return folders and files of the Python modules that this process has loaded or may load."""
     paths = {
         Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
-    paths |= {Path(one) for one in sys.path if Path(one).name in _SITES}
+    paths |= {Path(entry) for entry in sys.path if Path(entry).name in _SITES}
     tops = {name.partition(".")[0] for name in sys.modules}
     for top in tops:
         file = getattr(sys.modules.get(top), "__file__", None)
@@ -64,16 +67,16 @@ def find_library_paths() -> frozenset[Path]:
 
 
 def create_read_ruleset(paths: Iterable[Path]) -> int:
-    """A descriptor of the rule that allows reading at and below these paths and refuses all else.
+    """Create a ruleset that allows reading at and below these paths and denies all else.
 
-    What is not there is left out. Raises OSError where the kernel knows no such rules.
+    Returns its descriptor. Missing paths are skipped. Raises OSError if the kernel has no Landlock.
     """
-    known = get_version()
+    version = get_version()
     files = (1 << 13) - 1
     for since, bit in ((2, 13), (3, 14), (5, 15)):
-        files |= (known >= since) << bit
-    rules = _Ruleset(files, 0b11 if known >= 4 else 0, 0b11 if known >= 6 else 0)
-    size_bytes = 8 if known < 4 else 16 if known < 6 else 24
+        files |= (version >= since) << bit
+    rules = _Ruleset(files, 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0)
+    size_bytes = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = call_kernel(
         _CREATE, ctypes.byref(rules), ctypes.c_size_t(size_bytes), ctypes.c_uint32(0)
     )
@@ -100,5 +103,5 @@ def _allow(ruleset: int, path: Path) -> None:
 
 
 def restrict(ruleset: int) -> None:
-    """Hold this process to a rule for good; it must be able to gain no privileges. Raises OSError."""
+    """Permanently apply a ruleset to this process. Requires `no_new_privs`. Raises OSError."""
     call_kernel(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))

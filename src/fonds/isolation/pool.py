@@ -1,4 +1,8 @@
-"""The pool: calls from many threads, each carried out in a child process with limits."""
+"""Pool of child processes with limits, callable from many threads.
+
+`FileCall` passes a body as an open file, so that its bytes are neither pickled nor piped.
+`build_end_error` and the functions after it explain why a child ended during a call.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +37,17 @@ from fonds.model.disposition import Reason
 from fonds.model.errors import ChildError, ConfigurationError, TransientError
 from fonds.ports import Isolate
 
-# Hands a body to an isolated process as an open file, so that its bytes are neither pickled nor piped.
-
-
 ValueT = TypeVar("ValueT")
 PREFIX = "body-"
 
 
 @dataclass(frozen=True, slots=True)
 class FileCall(Generic[ValueT]):
-    """Calls `function(body, *rest)` in an isolated process, `body` the OpenBody of the bytes it is given.
+    """Calls `function(body, *rest)` in an isolated process.
 
-    `isolate` gives the Isolate for a body of a size in bytes.
+    `body` is an OpenBody with the given bytes.
+
+    `isolate` returns the Isolate for a body of a given size in bytes.
     """
 
     isolate: Callable[[int], Isolate]
@@ -53,14 +56,17 @@ class FileCall(Generic[ValueT]):
     folder: Path
 
     def __call__(self, body: bytes) -> ValueT:
-        """The function's value; raises as the Isolate does."""
+        """Return the function's result. Raises as the Isolate does."""
         with open_unnamed_body(body, self.folder) as opened:
             return self.isolate(len(body))(self.function, opened, *self.rest)
 
 
 @contextmanager
 def open_unnamed_body(body: bytes, folder: Path) -> Iterator[OpenBody]:
-    """The body in a file of the folder that has no name any more and cannot be written through."""
+    """Put a body into an unnamed file of the folder while the context lasts.
+
+    It is open for reading only.
+    """
     reading = _write_body(body, folder)
     try:
         yield OpenBody(reading, len(body))
@@ -74,7 +80,7 @@ def _write_body(body: bytes, folder: Path) -> int:
             try:
                 reading = os.open(spool.name, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
-                # Swept away by another process in the moment it had a name.
+                # Another process removed the file while it still had a name.
                 continue
             Path(spool.name).unlink(missing_ok=True)
             try:
@@ -86,11 +92,9 @@ def _write_body(body: bytes, folder: Path) -> int:
             return reading
 
 
-# What the end of a child process says about the call it was working on.
-
-
-# Native code that gets no memory ends itself by one of these; it is blamed on memory when the child
-# had come close to its limit: a buffer that grows asks for twice what it has.
+# Signals by which native code ends itself when it gets no memory. Memory is blamed only if the
+# child was close to its limit. Half of the limit counts as close, because a growing buffer requests
+# twice its size.
 _MEMORY_DEATH_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS}
 )
@@ -98,7 +102,7 @@ _CLOSE_TO_LIMIT = 0.5
 
 
 def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | TransientError:
-    """The error to raise for a child that ended, or had to be ended, in the middle of a call."""
+    """Return the error for a child that ended, or was killed, during a call."""
     if ending.is_timed_out:
         return ChildError(
             Reason.TIMEOUT, f"reading it was stopped after {limits.wall_s:g} s (killed by SIGKILL)"
@@ -118,19 +122,19 @@ def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | Tra
 
 
 def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
-    """The error for a call that wanted more memory than its limit; `cause` as in `killed by …`."""
+    """Return the error for a call that exceeded its memory limit. `cause` is like `killed by …`."""
     size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
     detail = f"reading it took more than the {size} of memory allowed"
     return ChildError(Reason.OUT_OF_MEMORY, f"{detail} ({cause})" if cause else detail)
 
 
 def build_size_error(text: str) -> ChildError:
-    """The error for an answer above the limit; `text` gives the sizes."""
+    """Return the error for a reply above the size limit. `text` gives the sizes."""
     return ChildError(Reason.OUT_OF_MEMORY, f"what was read is too large to be kept: {text}")
 
 
 def build_reply_error(text: str) -> ChildError:
-    """The error for a child that answered with something else than was declared."""
+    """Return the error for a malformed reply."""
     return ChildError(Reason.CRASHED_READER, f"the isolated reader answered nonsense: {text}")
 
 
@@ -140,7 +144,7 @@ def _build_signal_error(number: int, ending: ProcessEnd, limits: ChildLimits) ->
         detail = f"reading it was stopped after {limits.cpu_max_s:g} s of processor time ({name})"
         return ChildError(Reason.TIMEOUT, detail)
     if number == signal.SIGKILL:
-        # Nobody here sent it: the kernel does, to the largest process, when the machine is full.
+        # Fonds did not send it. The kernel kills the largest process when memory runs out.
         return build_memory_error(limits, "killed by SIGKILL from outside")
     near_limit = ending.peak_bytes > _CLOSE_TO_LIMIT * limits.memory_bytes
     if number in _MEMORY_DEATH_SIGNALS and near_limit:
@@ -152,13 +156,14 @@ _TRIES_MAX = 3
 
 
 class ChildPool:
-    """At most `size` children at a time; an Isolate, to be called from any number of threads.
+    """Pool of at most `size` children. Implements Isolate and is thread-safe.
 
-    Processes are started when they are first needed. A child is replaced after `limits.tasks_max`
-    calls, when it died, and when it had to be killed. A call is only blamed for a child's death or
-    want of memory when that child had met no call before: else it is tried again in a fresh one.
-    `limits` are those of a plain call, and `memory_bytes` is the most any may have. With `required` no
-    child is asked anything that is not confined in every way.
+    Children are started on demand. A child is replaced after `limits.tasks_max` calls, or when it
+    died or was killed. A call is blamed for a child's death or lack of memory only if it was the
+    child's first call. Otherwise it is tried again in a new child.
+
+    `limits` apply to plain calls. No call may have more than its `memory_bytes`. With `required`,
+    no child is used whose confinement is incomplete.
     """
 
     def __init__(
@@ -181,18 +186,29 @@ class ChildPool:
         self._is_confinement_required = required
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """The function's value, within the pool's limits. Waits while all children are busy.
+        """Return the function's result, within the pool's limits.
 
-        Function and types are as `fonds.ports.Isolate` says; types are read from its annotations.
-        Raises ChildError, what the function raised of the model's errors, FaultError with the child's
-        traceback for any other exception, RuntimeError when the pool is closed, TransientError when no
-        child can be started, ConfigurationError when none is confined as is required, OSError for an
-        OpenBody that is not open, and TypeError for a function that cannot be called in a child.
+        Waits while all children are busy.
+
+        Function and types must be as `fonds.ports.Isolate` says. Types come from its annotations.
+
+        Raises:
+        - ChildError if the call failed in the child
+        - the model's errors raised by the function, or FaultError with a traceback for any other
+          exception
+        - RuntimeError if the pool is closed
+        - TransientError if no child can be started
+        - ConfigurationError if confinement is required but incomplete
+        - OSError for an OpenBody that is not open
+        - TypeError for a function that cannot be called in a child
         """
         return self.call(self.limits, function, args)
 
     def with_limits(self, limits: ChildLimits) -> LimitedPool:
-        """The same pool with other limits for a call. Raises ValueError for more memory than the pool's."""
+        """Return this pool with other limits.
+
+        Raises ValueError for more memory than the pool's limit.
+        """
         if limits.memory_bytes > self.limits.memory_bytes:
             raise ValueError(
                 f"{limits.memory_bytes} bytes of memory for a call, {self.limits.memory_bytes} for the pool"
@@ -202,7 +218,7 @@ class ChildPool:
     def call(
         self, limits: ChildLimits, function: Callable[..., ValueT], args: tuple[object, ...]
     ) -> ValueT:
-        """As calling the pool, within `limits`."""
+        """Call the function within `limits`. Otherwise like calling the pool."""
         call = _EncodedCall(encode_call(function, args, limits), list_descriptors(args))
         check_open(call.descriptors)
         with self._lock:
@@ -210,17 +226,17 @@ class ChildPool:
         with self._slots:
             child, reply = self._call_child(call, limits, function.__module__)
             try:
-                understood = _decode_reply(function, reply, limits)
+                outcome = _decode_reply(function, reply, limits)
             except BaseException:
                 child.kill()
                 raise
             self._return_child(child, limits, reply)
-        if understood[1] is not None:
-            raise understood[1]
-        return understood[0]
+        if outcome[1] is not None:
+            raise outcome[1]
+        return outcome[0]
 
     def get_layers(self) -> Layers:
-        """What a child of this pool says of its confinement; one is started for it if need be.
+        """Return the confinement of this pool's children, as reported by a newly started child.
 
         Raises TransientError and ConfigurationError as a call does.
         """
@@ -230,7 +246,7 @@ class ChildPool:
         return child.layers
 
     def close(self) -> None:
-        """End all processes; calls still running raise RuntimeError. Again is harmless."""
+        """End all processes. Running calls raise RuntimeError. May be called again."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -254,20 +270,20 @@ class ChildPool:
     def _call_child(
         self, call: _EncodedCall, limits: ChildLimits, module: str
     ) -> tuple[Child, Reply]:
-        """A reply, and the child that gave it, which is still ours."""
+        """Return a reply, and the child that gave it, which is still reserved."""
         child = self._take_child(module)
         for _ in range(_TRIES_MAX):
-            fresh = child.calls == 0
+            is_fresh = child.calls == 0
             try:
                 reply = self._call(child, call, limits)
             except ChildEndedError as error:
                 self._raise_if_closed()
-                # A call is to blame when it had begun, and the child had met no other before; but
-                # time is counted from its own beginning.
-                if error.started and (fresh or error.ending.has_timed_out):
+                # Blame the call if it had begun and was the child's first. A timeout is always the
+                # call's own, because time is counted from its beginning.
+                if error.started and (is_fresh or error.ending.has_timed_out):
                     raise build_end_error(error.ending, limits) from error
             else:
-                if fresh or reply.outcome is not CallOutcome.OUT_OF_MEMORY:
+                if is_fresh or reply.outcome is not CallOutcome.OUT_OF_MEMORY:
                     return child, reply
                 child.kill()
             child = self._start_child()
@@ -288,7 +304,10 @@ class ChildPool:
             raise
 
     def _take_child(self, module: str) -> Child:
-        """A child in which the module is loaded: loading it once in the fork server serves all after."""
+        """Return a child that has loaded the module, else a new one.
+
+        A new child is cheap: the fork server loads the module once for all later children.
+        """
         while True:
             with self._lock:
                 child = self._idle.pop() if self._idle else None
@@ -338,9 +357,9 @@ class ChildPool:
             return self._fork_server
 
     def _return_child(self, child: Child, limits: ChildLimits, reply: Reply) -> None:
-        worn = child.calls >= limits.tasks_max or reply.outcome is CallOutcome.OUT_OF_MEMORY
+        is_worn = child.calls >= limits.tasks_max or reply.outcome is CallOutcome.OUT_OF_MEMORY
         with self._lock:
-            if not self._is_closed and not worn:
+            if not self._is_closed and not is_worn:
                 self._idle.append(child)
                 return
         child.release()
@@ -352,7 +371,7 @@ class ChildPool:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedCall:
-    """A call as it is sent, and the open files that go along."""
+    """An encoded call and its open files."""
 
     frame: bytes
     descriptors: tuple[int, ...]
@@ -360,20 +379,20 @@ class _EncodedCall:
 
 @dataclass(frozen=True, slots=True)
 class LimitedPool:
-    """A pool with limits of its own for every call; an Isolate."""
+    """A pool with other limits for every call. Implements Isolate."""
 
     pool: ChildPool
     limits: ChildLimits
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """As calling the pool, within these limits."""
+        """Call the function in the pool within these limits."""
         return self.pool.call(self.limits, function, args)
 
 
 def _decode_reply(
     function: Callable[..., ValueT], reply: Reply, limits: ChildLimits
 ) -> tuple[ValueT, None] | tuple[None, Exception]:
-    """The value of a reply, or the error it tells of. Raises ChildError when it makes no sense."""
+    """Return the value or the error of a reply. Raises ChildError if the reply is malformed."""
     if reply.outcome is CallOutcome.OUT_OF_MEMORY:
         return None, build_memory_error(limits)
     if reply.outcome is CallOutcome.TOO_LARGE:

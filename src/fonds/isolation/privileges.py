@@ -1,6 +1,8 @@
-"""Who a child is: not an administrator, without privileges, looked into by nobody, gone with its parent.
+"""Identity and privileges of a child process.
 
-Source: prctl(2), capabilities(7), credentials(7), ptrace(2) on who may look into a process.
+A child is no administrator, has no privileges, cannot be inspected, and ends with its parent.
+
+Source: prctl(2), capabilities(7), credentials(7), ptrace(2) on who may inspect a process.
 """
 
 from __future__ import annotations
@@ -49,49 +51,50 @@ class _CapabilitySets(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class ChildUser:
-    """Who a child becomes that was started by an administrator."""
+    """User that a child started by an administrator becomes."""
 
     user_id: int
     group_id: int
 
 
 def choose_user(libraries: Iterable[Path]) -> ChildUser | str:
-    """Who a child is to become, or why it has to stay who it is. Empty when it is no administrator.
+    """Return the user a child should become, or the reason why it cannot change.
 
-    What it may still load has to be readable for it.
+    The reason is "" if this process does not run as administrator. The user must be able to read
+    `libraries`.
     """
     if os.geteuid() != 0:
         return ""
     try:
         entry = pwd.getpwnam("nobody")
-        other = ChildUser(entry.pw_uid, entry.pw_gid)
+        child_user = ChildUser(entry.pw_uid, entry.pw_gid)
     except KeyError:
-        other = ChildUser(_OVERFLOW_ID, _OVERFLOW_ID)
+        child_user = ChildUser(_OVERFLOW_ID, _OVERFLOW_ID)
     groups, group_id = os.getgroups(), os.getegid()
     try:
         os.setgroups([])
-        os.setegid(other.group_id)
-        os.seteuid(other.user_id)
+        os.setegid(child_user.group_id)
+        os.seteuid(child_user.user_id)
     except OSError as error:
         _restore_user(groups, group_id)
         return f"there is no other user to become ({error.strerror})"
-    shut = sorted(str(one) for one in libraries if not _is_readable(one))
+    unreadable = sorted(str(library) for library in libraries if not _is_readable(library))
     _restore_user(groups, group_id)
-    if not shut:
-        return other
+    if not unreadable:
+        return child_user
     return (
-        f"no other user may read {shut[0]}; start Fonds as an ordinary user, or with a Python that "
+        f"no other user may read {unreadable[0]}; start Fonds as an ordinary user, or with a Python that "
         "everybody may read"
     )
 
 
 def _is_readable(path: Path) -> bool:
-    wanted = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK  # noqa: PTH112
-    return os.access(path, wanted, effective_ids=True) or path.name.endswith(".zip")
+    mode = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK  # noqa: PTH112
+    return os.access(path, mode, effective_ids=True) or path.name.endswith(".zip")
 
 
 def _restore_user(groups: list[int], group_id: int) -> None:
-    """Who this process was; an administrator that may not change that has not changed."""
+    """Restore the original user. If this fails, the change had failed before, too."""
     with suppress(OSError):
         os.seteuid(0)
         os.setegid(group_id)
@@ -99,19 +102,19 @@ def _restore_user(groups: list[int], group_id: int) -> None:
 
 
 def switch_user(other: ChildUser) -> None:
-    """Be another user, in no group but its own, for good. Raises OSError."""
+    """Permanently become another user, with only its own group. Raises OSError."""
     os.setgroups([])
     os.setresgid(other.group_id, other.group_id, other.group_id)
     os.setresuid(other.user_id, other.user_id, other.user_id)
 
 
 def forbid_new_privileges() -> None:
-    """No program started from here on gains privileges. Raises OSError."""
+    """Keep programs started from here on from gaining privileges. Raises OSError."""
     call_prctl(NO_NEW_PRIVS, 1)
 
 
 def drop_bounds() -> None:
-    """Take from this process what privileges it could ever have; what it has stays. Never raises."""
+    """Remove all privileges that this process could gain. It keeps those it has. Never raises."""
     for number in range(_CAPABILITIES_MAX):
         with suppress(OSError):
             call_prctl(CAPBSET_DROP, number)
@@ -120,7 +123,7 @@ def drop_bounds() -> None:
 
 
 def drop_all() -> None:
-    """Give up all privileges for good. Raises OSError."""
+    """Permanently give up all privileges. Raises OSError."""
     header = _CapabilityHeader(_CAPABILITIES_VERSION, 0)
     number = _CAPSET.get(platform.machine())
     if number is None:
@@ -131,7 +134,7 @@ def drop_all() -> None:
 
 
 def hide() -> str:
-    """Let nobody but an administrator look into this process; why that failed, or nothing."""
+    """Allow only an administrator to inspect this process. Returns "", or why that failed."""
     try:
         call_prctl(DUMPABLE, 0)
         return "" if call_prctl(GET_DUMPABLE) == 0 else "the kernel did not take it"
@@ -140,16 +143,16 @@ def hide() -> str:
 
 
 def set_parent_death_signal() -> None:
-    """Be killed when the parent ends; to be asked for after every change of user."""
+    """Request to be killed when the parent ends. Must be repeated after each change of user."""
     with suppress(OSError):
         call_prctl(PDEATHSIG, signal.SIGKILL)
 
 
 def raise_oom_score() -> None:
-    """Be the first to be ended when the machine runs out of memory, where that can be said."""
+    """Make this process the first to be killed when the machine runs out of memory, where possible."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
-        # A process that nobody may look into may not say it.
+        # A process that is not inspectable may not write its score.
         call_prctl(DUMPABLE, 1)
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)

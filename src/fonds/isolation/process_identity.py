@@ -1,4 +1,4 @@
-"""Says which process this is and who runs it, and whether a process named so earlier is gone."""
+"""Identity of a process and its user, and detection of processes that are gone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PARTS = 5
 
 
 def identify(pid: int | None = None) -> str:
-    """`host/boot/namespace/pid/start` of a process (None: this one); `-` where the system does not say.
+    """Return `host/boot/namespace/pid/start` of a process (None: this one). Unknown parts are `-`.
 
-    The start time tells a process from a later one that was given the same number.
+    The start time distinguishes a process from a later one with the same id.
     """
     number = os.getpid() if pid is None else pid
     start = _start(number) or _UNKNOWN
@@ -24,12 +24,12 @@ def identify(pid: int | None = None) -> str:
 
 
 def create_worker_name() -> str:
-    """A name for who works here that nobody else has, ever: the identity, and a random part."""
+    """Return a globally unique name for a worker: the identity and a random part."""
     return f"{identify()}/{secrets.token_hex(4)}"
 
 
 def find_login_name() -> str:
-    """Who runs this process, as far as the machine knows."""
+    """Return the login name of this process's user, or `unknown`."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -37,11 +37,11 @@ def find_login_name() -> str:
 
 
 def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
-    """Whether the process of an identity, or of a name made of one, has ended for certain.
+    """Whether the process of an identity, or of a name made from one, has certainly ended.
 
-    False when it cannot be told, as for a process in another container: its lease then decides. Where only
-    processes of the `same_machine` are named, those from before it was started anew are gone; else they may
-    be another machine's of the same name.
+    False if unknown, as for a process in another container. Its lease decides then. If the identity
+    has another boot id, the result is `same_machine`: after a reboot all processes of this machine
+    are gone, but another machine may have the same host name.
     """
     parts = identity.split("/")
     if len(parts) < _PARTS:
@@ -57,7 +57,7 @@ def is_process_gone(identity: str, *, same_machine: bool = False) -> bool:
 
 
 def format_identity(identity: str) -> str:
-    """An identity for people."""
+    """Format an identity for people."""
     parts = identity.split("/")
     return f"process {parts[3]} on {parts[0]}" if len(parts) >= _PARTS else identity
 
@@ -70,7 +70,7 @@ def _read_boot_id() -> str:
 
 
 def _read_pid_namespace() -> str:
-    """The number space process numbers belong to: containers have one each."""
+    """Return the namespace of process ids. Each container has its own."""
     try:
         return str(Path("/proc/self/ns/pid").stat().st_ino)
     except OSError:
@@ -78,12 +78,12 @@ def _read_pid_namespace() -> str:
 
 
 def _start(pid: int) -> str | None:
-    """When a running process began, in clock ticks since boot; None for none and for a zombie."""
+    """Return the start of a running process in clock ticks since boot, or None if gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return None
-    # The second field, a program's name in parentheses, may itself hold blanks and parentheses.
+    # The second field, a program name in parentheses, may itself contain blanks and parentheses.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[19]
 

@@ -1,4 +1,4 @@
-"""What the parent holds: the fork server's process, and the children it forked."""
+"""The parent's handles: the fork server's process and the children it forked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _END_TIMEOUT_S = 10.0
 _HANGS_UP_FOR_S = 1.0
 _STDERR_TIMEOUT_S = 1.0
 _LAYERS_MAX_BYTES = 8_192
-# Nothing of ours reaches the parsers; numerical libraries must not start threads before a fork.
+# Parsers inherit no environment. Numerical libraries must not start threads before a fork.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LANG": "C.UTF-8",
@@ -57,10 +57,10 @@ _BOOT = (
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How a child ended: `status` as of wait(2) and its peak memory; None when nobody could tell.
+    """How a child ended: `status` as in wait(2) and peak memory. `status` is None if unknown.
 
-    `is_timed_out` says that it was killed because the time was up, `is_hung_up` that it lived on without
-    its socket, and was killed for that.
+    `is_timed_out` means that it was killed after the time limit. `is_hung_up` means that it closed
+    its socket without ending, and was killed for that.
     """
 
     status: int | None
@@ -70,19 +70,19 @@ class ProcessEnd:
 
     @property
     def has_timed_out(self) -> bool:
-        """Whether a time limit ended it, of the wall clock or of the processor."""
+        """Whether a time limit ended it: wall clock or processor time."""
         return self.is_timed_out or self.signal_number == signal.SIGXCPU
 
     @property
     def signal_number(self) -> int | None:
-        """The number of the signal that ended it, None when it ended otherwise."""
+        """Number of the signal that ended it, or None."""
         if self.status is None or not os.WIFSIGNALED(self.status):
             return None
         return os.WTERMSIG(self.status)
 
 
 class ChildEndedError(Exception):
-    """The child ended, or had to be ended, during a call. `started` says whether the function had begun."""
+    """The child ended or was killed during a call. `started` is whether the function had begun."""
 
     def __init__(self, ending: ProcessEnd, started: bool) -> None:
         super().__init__(ending)
@@ -91,9 +91,10 @@ class ChildEndedError(Exception):
 
 
 class Child:
-    """One child process, used by one thread at a time. `modules` are loaded in it from the beginning.
+    """One child process, used by one thread at a time.
 
-    `layers` is what it says, before it meets any input, of its confinement.
+    `modules` are loaded from the beginning. `layers` is the confinement it reports before it reads
+    any input.
     """
 
     def __init__(
@@ -106,25 +107,27 @@ class Child:
         self.layers: Layers = {}
 
     def wait_ready(self) -> None:
-        """Return when it can take calls. Raises ChildEndedError when it never will."""
+        """Wait until it can take calls. Raises ChildEndedError if it ends or fails first."""
         try:
-            told = receive_frame(self._work, _LAYERS_MAX_BYTES, time.monotonic() + _START_TIMEOUT_S)
-            self.layers = msgspec.msgpack.decode(told, type=dict[Layer, str])
+            report = receive_frame(
+                self._work, _LAYERS_MAX_BYTES, time.monotonic() + _START_TIMEOUT_S
+            )
+            self.layers = msgspec.msgpack.decode(report, type=dict[Layer, str])
         except (EOFError, TimeoutError, FrameTooLargeError, msgspec.MsgspecError) as error:
             raise ChildEndedError(self.kill(), started=False) from error
 
     def is_idle(self) -> bool:
-        """Whether it waits for a call; it says nothing then, and is not gone."""
+        """Whether it is waiting for a call: it sends nothing and has not ended."""
         poll = select.poll()
         for stream in (self._work, self._sentinel):
             poll.register(stream, select.POLLIN)
         return not poll.poll(0)
 
     def call(self, call: bytes, limits: ChildLimits, descriptors: Sequence[int] = ()) -> Reply:
-        """The child's reply to an encoded call, with the open files that go along with it.
+        """Send an encoded call with its open files. Returns the child's reply.
 
         Raises ChildEndedError, also after `limits.wall_s`, FrameTooLargeError, and
-        msgspec.MsgspecError for a reply that is none; the child is of no use after any of them.
+        msgspec.MsgspecError for a malformed reply. The child is unusable after any of them.
         """
         ends_at = time.monotonic() + limits.wall_s
         self.calls += 1
@@ -143,7 +146,7 @@ class Child:
         return msgspec.msgpack.decode(answer, type=prepare_type(Reply))
 
     def kill(self) -> ProcessEnd:
-        """End the process and all it started, and say how it had ended; again is harmless."""
+        """Kill the process and all it started. Returns how it ended. May be called again."""
         self._work.close()
         with suppress(OSError):
             self._sentinel.sendall(b"k")
@@ -152,7 +155,7 @@ class Child:
         return ending
 
     def _wait_ending(self, wait_s: float) -> ProcessEnd | None:
-        """What the fork server says of the end, None when it says nothing within `wait_s`."""
+        """Return the end reported by the fork server, or None if none is reported in `wait_s`."""
         try:
             message = receive_exactly(self._sentinel, ENDED.size, time.monotonic() + wait_s)
         except TimeoutError:
@@ -163,23 +166,23 @@ class Child:
         return ProcessEnd(status, peak_kib * 1024)
 
     def release(self) -> None:
-        """Let go of it: an idle child ends by itself, and nobody waits for it."""
+        """Release the child without waiting. An idle child ends by itself."""
         self._work.close()
         self._sentinel.close()
 
 
 class ForkServerHandle:
-    """The fork server's process, started at once; safe to use from several threads.
+    """The fork server's process, started at once. Thread-safe.
 
-    From then on nobody but an administrator can look into this process either.
+    From then on, only an administrator can inspect this process, too.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control, far = socket.socketpair()
         self._stderr_file = hide()
-        # Not the working folder: what lies there is nobody's library.
-        paths = (os.path.abspath(one) for one in sys.path if one)  # noqa: PTH100
+        # The working folder is left out, because files there must not be imported.
+        paths = (os.path.abspath(entry) for entry in sys.path if entry)  # noqa: PTH100
         arguments = (str(far.fileno()), str(os.getpid()), *paths)
         try:
             self._process = subprocess.Popen(
@@ -197,14 +200,14 @@ class ForkServerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """Whether children can be asked for."""
+        """Whether the fork server is running."""
         return self._process.poll() is None
 
     def fork(self, modules: Iterable[str], memory_bytes: int) -> Child:
-        """A fresh child with these modules loaded, ready for calls.
+        """Return a new child with these modules loaded, ready for calls.
 
-        Raises StoreUnavailableError with what the fork server said when it cannot make one: no call is to
-        blame for that.
+        Raises StoreUnavailableError with the fork server's message if that fails. No call is to
+        blame then.
         """
         work, far_work = socket.socketpair()
         sentinel, far_sentinel = socket.socketpair()
@@ -225,12 +228,12 @@ class ForkServerHandle:
             child.wait_ready()
         except ChildEndedError as error:
             raise StoreUnavailableError(self._read_complaint()) from error
-        unseen = child.layers.get(Layer.MEMORY, "") or self._stderr_file
-        child.layers = {**child.layers, Layer.MEMORY: unseen}
+        memory_reason = child.layers.get(Layer.MEMORY, "") or self._stderr_file
+        child.layers = {**child.layers, Layer.MEMORY: memory_reason}
         return child
 
     def close(self) -> None:
-        """End the fork server and every child; again is harmless."""
+        """End the fork server and all children. May be called again."""
         self._control.close()
         try:
             self._process.wait(_END_TIMEOUT_S)
@@ -244,7 +247,9 @@ class ForkServerHandle:
         message = "no isolated reader can be started"
         try:
             exit_code = self._process.wait(_STDERR_TIMEOUT_S)
-            told = self._process.stderr.read(4_000) if self._process.stderr else b""
+            stderr_text = self._process.stderr.read(4_000) if self._process.stderr else b""
         except (subprocess.TimeoutExpired, ValueError):
             return message
-        return f"{message} (exit code {exit_code}): {told.decode('utf-8', 'replace').strip()}"
+        return (
+            f"{message} (exit code {exit_code}): {stderr_text.decode('utf-8', 'replace').strip()}"
+        )

@@ -1,6 +1,12 @@
-"""A filter on system calls: what is not on the list of `system_calls` is refused.
+"""System call filter of a child: an allow-list, as a seccomp program.
 
-Source: seccomp(2); `linux/filter.h` and `linux/seccomp.h` for the filter's instructions and answers.
+A child may read open files, open files for reading, use memory and time, signal itself, use its
+socket and end. It may not create processes, threads, sockets or lasting descriptors, and may not
+write.
+
+Source: seccomp(2); `linux/filter.h` and `linux/seccomp.h` for instructions and return values. The
+numbers are those of the kernel's `asm/unistd_64.h` (x86-64) and `asm-generic/unistd.h` (aarch64).
+Argument values: openat(2), fcntl(2), ioctl_tty(2).
 """
 
 from __future__ import annotations
@@ -14,17 +20,10 @@ from dataclasses import dataclass
 
 from fonds.isolation.kernel import SECCOMP, call_prctl
 
-# The system calls a child may make, as data: their numbers on each machine, and what is asked of arguments.
-#
-# Reading what is open, opening for reading, memory, time, signals to itself, talking on the socket it
-# has, and ending. No new process or thread, no socket, no descriptor that lasts, nothing that writes.
-# Source: the kernel's `asm/unistd_64.h` (x86-64) and `asm-generic/unistd.h` (aarch64); openat(2), fcntl(2),
-# ioctl_tty(2).
-
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues:
-    """The call is allowed when the argument (counted from 0, its lower 32 bits) is one of `values`."""
+    """Allows the call if the lower 32 bits of the argument (counted from 0) are one of `values`."""
 
     argument: int
     values: tuple[int, ...]
@@ -32,7 +31,7 @@ class AllowedValues:
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenBits:
-    """The call is allowed when none of `bits` is set in the argument (counted from 0)."""
+    """Allows the call if the argument (counted from 0) has none of `bits`."""
 
     argument: int
     bits: int
@@ -40,7 +39,7 @@ class ForbiddenBits:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """An architecture: its audit number and the numbers of its system calls by name."""
+    """A processor architecture: its audit number and its system call numbers by name."""
 
     audit: int
     numbers: Mapping[str, int]
@@ -60,24 +59,27 @@ _FREE = """
     sched_getaffinity getcpu set_robust_list rseq
 """
 FREE = frozenset(_FREE.split())
-"""Allowed with any arguments."""
+"""Calls allowed with any arguments."""
 
 ABSENT = ("clone3", "openat2", "statx", "close_range")
-"""Refused as if the kernel had no such call, so that libraries fall back to an older one."""
+"""Calls reported as missing, so that libraries fall back to older ones."""
 
 REFUSED, UNKNOWN = errno.EPERM, errno.ENOSYS
 
 
 def build_conditions(own_pid: int) -> Mapping[str, AllowedValues | ForbiddenBits]:
-    """Calls that are allowed with some arguments only. `own_pid` is the process they are for."""
+    """Return the calls that are allowed with some arguments only.
+
+    `own_pid` is the child's process id.
+    """
     return {
         "open": ForbiddenBits(1, _WRITING),
         "openat": ForbiddenBits(2, _WRITING),
         "fcntl": AllowedValues(1, _FCNTL),
         "ioctl": AllowedValues(1, _IOCTL),
-        # How abort(3) ends a process.
+        # abort(3) ends a process this way.
         "tgkill": AllowedValues(0, (own_pid,)),
-        # Limits of its own: the hard ones stay.
+        # The process's own limits. Hard limits cannot be raised.
         "prlimit64": AllowedValues(0, (0,)),
     }
 
@@ -122,11 +124,11 @@ MACHINES: Mapping[str, Architecture] = {
         ),
     ),
 }
-"""A machine that is not here has no filter. Calls a machine does not have are not in its table."""
+"""Other machines have no filter. Calls that a machine lacks are not in its table."""
 
 
 Instruction = tuple[int, int, int, int]
-"""Code, instructions skipped when true, skipped when false, operand."""
+"""Code, instructions to skip if true, to skip if false, operand."""
 
 _FILTER_MODE = 2
 LOAD, EQUAL, JUMP_IF_GREATER_OR_EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -149,11 +151,11 @@ class _Program(ctypes.Structure):
 
 
 def explain_unavailable() -> str:
-    """Why this machine or kernel can have no filter; empty when it can."""
+    """Return why this machine or kernel has no filter, or "" if it has."""
     if platform.machine() not in MACHINES:
         return f"no list of system calls is known for {platform.machine() or 'this machine'}"
     try:
-        # A kernel that knows filters looks for the program first.
+        # A kernel with filters reads the program first, which fails with EFAULT here.
         call_prctl(SECCOMP, _FILTER_MODE)
     except OSError as error:
         return (
@@ -163,21 +165,23 @@ def explain_unavailable() -> str:
 
 
 def refuse_all_else(own_pid: int) -> None:
-    """Refuse this process, for good, every system call that is not allowed. Raises OSError.
+    """Permanently refuse all system calls that are not allowed. Raises OSError.
 
-    It must be able to gain no privileges any more (`no_new_privs`). `own_pid` is its own id.
+    Requires `no_new_privs`. `own_pid` is the id of this process.
     """
     install(build_program(MACHINES[platform.machine()], own_pid))
 
 
 def install(instructions: list[Instruction]) -> None:
-    """Make a filter that of this process, beside those it has. Raises OSError."""
-    array = (_Instruction * len(instructions))(*(_Instruction(*one) for one in instructions))
+    """Install a filter in addition to existing ones. Raises OSError."""
+    array = (_Instruction * len(instructions))(
+        *(_Instruction(*instruction) for instruction in instructions)
+    )
     call_prctl(SECCOMP, _FILTER_MODE, ctypes.byref(_Program(len(instructions), array)))
 
 
 def build_program(machine: Architecture, own_pid: int) -> list[Instruction]:
-    """The filter for a machine's process `own_pid`: an allow-list, then a refusal."""
+    """Build the filter for process `own_pid`: the allow-list, then a refusal."""
     instructions: list[Instruction] = [
         (LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (EQUAL, 1, 0, machine.audit),
@@ -201,12 +205,15 @@ def _build_answer(number: int, answer: int) -> list[Instruction]:
 
 
 def _build_condition(number: int, condition: AllowedValues | ForbiddenBits) -> list[Instruction]:
-    """Behind it the number is no longer loaded, which is why both ways answer."""
-    tested: list[Instruction] = [(LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * condition.argument)]
+    """Build the check of one call.
+
+    Each branch returns, because the call number is no longer loaded.
+    """
+    check: list[Instruction] = [(LOAD, 0, 0, _ARGUMENTS_OFFSET + 8 * condition.argument)]
     if isinstance(condition, ForbiddenBits):
-        tested += [(ANY_BIT, 1, 0, condition.bits), (RETURN, 0, 0, ALLOW)]
+        check += [(ANY_BIT, 1, 0, condition.bits), (RETURN, 0, 0, ALLOW)]
     else:
         for value in condition.values:
-            tested += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
-    tested.append((RETURN, 0, 0, ERROR | REFUSED))
-    return [(EQUAL, 0, len(tested), number), *tested]
+            check += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    check.append((RETURN, 0, 0, ERROR | REFUSED))
+    return [(EQUAL, 0, len(check), number), *check]

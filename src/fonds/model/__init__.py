@@ -1,1 +1,4 @@
-"""The nouns of Fonds as frozen typed values, and the errors; no input or output, no clock."""
+"""Domain values of Fonds as frozen types, table rows, and errors.
+
+Nothing here reads a clock or opens files.
+"""

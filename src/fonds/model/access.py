@@ -1,4 +1,4 @@
-"""Who asks, and what they may do."""
+"""Users and their roles."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do, from little to much; each role may do what those before it may."""
+    """Roles of users in ascending order; each role includes the rights of those before it."""
 
     READER = "reader"
     CURATOR = "curator"
     ADMIN = "admin"
 
     def covers(self, role: Role) -> bool:
-        """Whether this role may do what needs at least the role `role`. Never ask by `<`: these are texts,
-        and the alphabet has them in another order."""
+        """Return whether this role includes `role`.
+
+        Do not compare roles with `<`: they are strings and would be compared alphabetically.
+        """
         roles = tuple(Role)
         return roles.index(self) >= roles.index(role)
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks: the name of their key, empty for whoever showed none; and their role."""
+    """User of a request: the name of their access key ("" without one) and their role."""
 
     name: str
     role: Role
 
     def has_role(self, role: Role) -> bool:
-        """Whether they may do what needs at least the role `role`."""
+        """Return whether the user has at least the role `role`."""
         return self.role.covers(role)

@@ -1,4 +1,4 @@
-"""What the archive reads and writes: payloads out of places, records into WARC files."""
+"""Payloads that the archive reads, records that it writes, and the state of its WARC files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fonds.model.exchange import Exchange, HttpHead
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A body read from its place, transfer and content codings undone.
+    """Body read from its location, with transfer and content codings decoded.
 
-    `size_bytes` is the length on disk where the place lies in a container (compressed), else None.
-    `exchange` is that in which we fetched it, where it lies in the spool as yet.
+    `size_bytes` is the compressed length on disk if the location is in a container, else None.
+    `exchange` is the one in which Fonds fetched the body, while it is in the spool.
     """
 
     body: bytes
@@ -29,10 +29,10 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class OriginalCapture:
-    """The capture under which bytes were archived before.
+    """Capture under which the same bytes were archived before.
 
-    `record_id` is that of its record, `urn:uuid:…` without brackets; None when it is not known. It may come
-    from others: what is no such id is not written.
+    `record_id` is the id of its record, `urn:uuid:…` without brackets; None if unknown. It may come
+    from other programs; malformed ids are not written.
     """
 
     url: str
@@ -42,13 +42,14 @@ class OriginalCapture:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """One body to be written: a `response` when `http` is known, else a `resource`.
+    """Body to write: a `response` if `http` is known, else a `resource`.
 
-    `metadata_json` is written as a `metadata` record beside it
-    (`application/x.mediacloud-indexer+json`), None when there is none. With `original` the same bytes
-    were archived before: a `revisit` is written that names it.
-    With an `exchange` the request is written as well, and from where the answer came.
-    `prefix` begins the name of the file it is written to, "" for the archive's own.
+    - `metadata_json`: written next to it as a `metadata` record
+      (`application/x.mediacloud-indexer+json`).
+    - `original`: earlier capture of the same bytes; a `revisit` that refers to it is written
+      instead.
+    - `exchange`: adds the request and the address of the server.
+    - `prefix`: start of the name of the WARC file, "" for the archive's default.
     """
 
     capture_id: str
@@ -65,9 +66,9 @@ class ArchiveEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRecord:
-    """Where an entry lies now; durable on disk when it is returned.
+    """Location of a written entry; it is durable on disk.
 
-    `record_id` is that of the record at `place`, `urn:uuid:…` as `f:c` has it: without brackets.
+    `record_id` is the id of the record at `place`, `urn:uuid:…` without brackets, as in `f:c`.
     """
 
     capture_id: str
@@ -77,7 +78,7 @@ class ArchivedRecord:
 
 @dataclass(frozen=True, slots=True)
 class IndexedRecord:
-    """What a CDXJ line of one of our WARCs says of a record; `sha1hex` is the body's, "" for none told."""
+    """Record in the CDXJ of one of our WARCs; `sha1hex` is that of the body, "" if missing."""
 
     offset: int
     size_bytes: int | None
@@ -89,10 +90,11 @@ class IndexedRecord:
 
 @dataclass(frozen=True, slots=True)
 class WarcFileState:
-    """What there is of a WARC file, by a look at the file and its index alone.
+    """State of a WARC file, from the file and its index alone.
 
-    `size_bytes` None: it lies where nobody looked. `records` are the lines of the CDXJ beside one of ours,
-    None without one; `is_open` says that it is still written to or was left open, and has none yet.
+    - `size_bytes`: None if the file is where Fonds cannot look.
+    - `records`: lines of the CDXJ next to one of our WARCs, None without one.
+    - `is_open`: whether it is being written or was left open; it then has no index.
     """
 
     size_bytes: int | None
@@ -102,8 +104,10 @@ class WarcFileState:
 
 @dataclass(frozen=True, slots=True)
 class PurgeResult:
-    """What became of a file's records in one WARC of ours: so many were replaced just now, which have
-    `size_bytes` there. `waits` says in a sentence why it is not done as yet; "" when nothing of them is left.
+    """Result of purging a file's records from one of our WARCs.
+
+    `records` were replaced now; they have `size_bytes` in total. `waits` is a sentence that
+    explains why the purge is not complete; "" if no record is left.
     """
 
     records: int = 0
@@ -111,33 +115,27 @@ class PurgeResult:
     waits: str = ""
 
 
-# Bytes on their way into the blob store.
-
-
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What is kept under a key; stores that serve it to browsers say its type."""
+    """Value of a key in the blob store. Stores that serve it to browsers send its type."""
 
     key: str
     data: bytes
     content_type: str
 
 
-# A body that lies in a file open for reading.
-
-
 @dataclass(frozen=True, slots=True)
 class OpenBody:
-    """A body in a file open for reading, as an isolated process is handed it: no path, no way to write.
+    """Body in a file open for reading, as passed to an isolated process: no path, no write access.
 
-    `descriptor` is this process's number for it; where it was handed to, that process's own.
+    `descriptor` is the file descriptor in this process; the receiving process has its own.
     """
 
     descriptor: int
     size_bytes: int
 
     def read_all(self, noun: str) -> bytes:
-        """All its bytes. Raises TransientError, with `noun` they are, when not all can be read."""
+        """Return all bytes. Raises TransientError, which names `noun`, if some cannot be read."""
         try:
             data = os.pread(self.descriptor, self.size_bytes, 0)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A capture: one place and time a file was seen; and the place its bytes lie in."""
+"""Captures (one file seen at one place and time), and the locations of their bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from fonds.model.disposition import Reason
 from fonds.model.record_offset import record_place
 from fonds.model.rights import Statement
 
-# Where a story was found. Field names and types of seed 004.
-
 
 @dataclass(frozen=True, slots=True)
 class RssEntry:
-    """Where the story was found; forensic but for `link` and `pub_date` (RFC 2822).
+    """Feed entry in which a story was found, with field names and types of seed 004.
 
-    `rights`, which is ours, is what the entry and its feed state about the use of the story.
+    Only `link` and `pub_date` (RFC 2822) are used; the rest is forensic.
+    `rights` is our addition: what the entry and its feed state about the use of the story.
     """
 
     link: str | None = None
@@ -33,30 +32,32 @@ class RssEntry:
 
 
 REVISIT_MIME = "warc/revisit"
-"""The type a CDX line of a record has that holds no body."""
+"""MIME type in the CDX line of a record without a body."""
 
 
 class PlaceKind(StrEnum):
-    """What has to be opened to get at the bytes."""
+    """Kind of container that holds the bytes."""
 
     FILE = "file"  # the whole file is the body
     WARC = "warc"  # a WARC or ARC record at an offset of the file, plain, gzip or zstd
     ZIP = "zip"  # a member of a ZIP
     REPLAY = "replay"  # a capture that a web archive replays
     PETABOX = "petabox"  # a file of an item of the Internet Archive
-    SPOOL = "spool"  # an exchange of ours among the blobs, until it is archived
+    SPOOL = "spool"  # an exchange in the blob store, until it is archived
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a body's bytes lie, exactly enough to read them again.
+    """Location of a body's bytes, exact enough to read them again.
 
-    `path` is absolute, an http(s) or s3 URL (without user or keys), the bare name of a WARC of ours, or the
-    name of another's (`item/file`); by a name the archive finds the file wherever it lies. Of a replay it is
-    `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in the spool the blob's key.
-    `offset` and `size_bytes` are those of the record on disk (compressed); `size_bytes` None means
-    unknown. `member` is the name inside a ZIP. `name` is what an index or task calls the WARC
-    (`item/file`), None where nothing else names it.
+    - `path`: an absolute path, an http(s) or s3 URL (without user or keys), the bare name of one of
+      our WARCs, or the name of another WARC (`item/file`). The archive finds named files in any
+      location. For a replay it is `YYYYMMDDhhmmss/URL`, in petabox `ITEM/PATH`, in the spool the
+      blob's key.
+    - `offset`, `size_bytes`: those of the record on disk (compressed); `size_bytes` None means
+      unknown.
+    - `member`: name inside a ZIP.
+    - `name`: name of the WARC in an index or task (`item/file`), None without one.
     """
 
     kind: PlaceKind
@@ -76,16 +77,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One body as a source found it; the message every road begins with.
+    """Body as a source found it; the first message in a pipeline.
 
-    `id` is the same whenever the same place is read again: it identifies the message from the source
-    to the end. `input_id` names the input (one WARC, one ZIP, one file). `captured_at` is aware UTC.
-    `record_type` is the WARC record's (`response`, `resource`, `revisit`, `conversion`) or `file`.
-    `status` is the HTTP status where there is one, `mime` the declared type, `digest` the declared
-    SHA-1 in base32. `damage` and
-    `damage_reason` are set when the source already saw that nothing can be read there. `rss_entry` is where
-    it was found, of what was fetched. `crawler` is the User-Agent that fetched it, as its WARC says,
-    "" where it does not.
+    - `id`: the same whenever the same location is read again; it identifies the message through all
+      steps.
+    - `input_id`: the input it was found in (one WARC, one ZIP, one file).
+    - `captured_at`: aware UTC.
+    - `record_type`: that of the WARC record (`response`, `resource`, `revisit`, `conversion`) or
+      `file`.
+    - `status`: HTTP status, if there is one.
+    - `mime`, `digest`: the declared type, and the declared SHA-1 in base32.
+    - `damage`, `damage_reason`: set if the source found that nothing can be read there.
+    - `rss_entry`: the feed entry of a fetched page.
+    - `crawler`: User-Agent named in the WARC, "" without one.
     """
 
     id: str
@@ -105,24 +109,24 @@ class Capture:
 
     @property
     def about(self) -> str:
-        """Nothing yet: its file is not known."""
+        """Empty: the file is not known yet."""
         return ""
 
     @property
     def datetime14(self) -> str:
-        """The capture's time as CDX files write it: YYYYMMDDhhmmss in UTC."""
+        """Capture time as in CDX files: YYYYMMDDhhmmss in UTC."""
         return format_datetime14(self.captured_at)
 
 
 def format_datetime14(moment: datetime) -> str:
-    """YYYYMMDDhhmmss in UTC of an aware time."""
+    """Format an aware time as YYYYMMDDhhmmss in UTC."""
     utc = moment.astimezone(UTC)
-    # strftime writes the years before 1000 with fewer digits.
+    # strftime writes years before 1000 with fewer digits.
     return f"{utc.year:04d}{utc:%m%d%H%M%S}"
 
 
 def parse_datetime14(text: str) -> datetime:
-    """The aware UTC time of 14 digits. Raises ValueError for anything else."""
+    """Parse 14 digits to an aware UTC time. Raises ValueError for anything else."""
     if len(text) != 14 or not text.isascii() or not text.isdigit():
         raise ValueError(f"not a 14-digit time: {text!r}")
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

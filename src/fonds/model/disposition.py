@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The five ways a message can leave a step's hands; `retry` and `defer` ones come back."""
+    """Five ways a message leaves a step; `retry` and `defer` messages return."""
 
     DONE = "done"
     DROPPED = "dropped"
@@ -19,13 +19,14 @@ class Verdict(StrEnum):
 COMES_BACK = frozenset({Verdict.RETRIED, Verdict.DEFERRED})
 
 PENDING = "pending"
-"""What stands in the ledger for a message that was promised and has not ended yet."""
+"""Verdict in the ledger of a message that has not ended yet."""
 
 
 class Weight(StrEnum):
-    """How a reason counts on the overview: received = kept + set aside + refused + failed + in flight.
+    """Category of a reason on the overview: received = kept + set aside + refused + failed + in
+    flight.
 
-    Files that were kept without text are kept; their reason says why they have none.
+    Files kept without text count as kept; their reason says why they have none.
     """
 
     KEPT = "kept without text"
@@ -35,9 +36,9 @@ class Weight(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a message was dropped, retried or quarantined, or why a kept file has no text.
+    """Reason why a message was dropped, retried or quarantined, or why a kept file has no text.
 
-    This list is closed and is also the dashboard.
+    The list is closed. The dashboard shows it.
     """
 
     weight: Weight
@@ -47,8 +48,9 @@ class Reason(StrEnum):
     def __new__(
         cls, value: str, weight: Weight = Weight.FAILED, explanation: str = "", again: str = ""
     ) -> Reason:
-        """Attach to the reason's name its weight, a sentence for people, and when trying again can help
-        ("" for never); `Reason(name)` finds it."""
+        """Create a reason with its weight, a sentence for people, and when a retry can help ("" for
+        never).
+        """
         member = str.__new__(cls, value)
         member._value_ = value
         member.weight = weight
@@ -56,7 +58,7 @@ class Reason(StrEnum):
         member.again = again
         return member
 
-    # Kept without text: the file and its metadata are here, and no words of it can be searched.
+    # Kept without text: the file and its metadata are stored, but it has no searchable words.
     SCANNED = (
         "scanned",
         Weight.KEPT,
@@ -106,7 +108,7 @@ class Reason(StrEnum):
 
     REPEATED = "repeated", Weight.SET_ASIDE, "the same list names it more than once"
 
-    # Refused: the input is whole, but not something Fonds keeps.
+    # Refused: the input is intact, but Fonds does not keep it.
     HTTP_STATUS = (
         "http-status",
         Weight.REFUSED,
@@ -189,7 +191,7 @@ class Reason(StrEnum):
     )
     NOT_YET = "not-yet", Weight.REFUSED, "it waits for its site's turn"
 
-    # Refused or set aside by whoever lists links, before anything is fetched.
+    # Refused or set aside while links are listed, before anything is fetched.
     KNOWN_LINK = (
         "known-link",
         Weight.SET_ASIDE,
@@ -222,7 +224,7 @@ class Reason(StrEnum):
         "its id was given out twice, and no version of the object is of the time it was collected",
     )
 
-    # Failed: somebody may want to look.
+    # Failed: a person may want to look.
     DAMAGED_RECORD = (
         "damaged-record",
         Weight.FAILED,
@@ -307,8 +309,7 @@ class Reason(StrEnum):
 class Disposition:
     """How one message ended at one step; exactly one each.
 
-    `detail` is a sentence about this very message, `after_s` how many seconds a message
-    that comes back is to wait.
+    `detail` is a sentence about this message. `after_s` is the delay in seconds before it returns.
     """
 
     verdict: Verdict
@@ -321,30 +322,30 @@ DONE = Disposition(Verdict.DONE)
 
 
 def keep_without_text(reason: Reason, detail: str = "") -> Disposition:
-    """The message is done: the file is kept, and it has no text for this reason."""
+    """Complete the message: the file is kept, and has no text for this reason."""
     return Disposition(Verdict.DONE, reason, detail)
 
 
 def drop(reason: Reason, detail: str = "") -> Disposition:
-    """The message ends here for a reason that is nobody's fault."""
+    """End the message for a reason that is not a failure."""
     return Disposition(Verdict.DROPPED, reason, detail)
 
 
 def quarantine(reason: Reason, detail: str = "") -> Disposition:
-    """The message is set apart, whole, for somebody to look at."""
+    """Move the complete message to quarantine for a person to look at."""
     return Disposition(Verdict.QUARANTINED, reason, detail)
 
 
 def end(reason: Reason, detail: str = "") -> Disposition:
-    """The message ends here: set apart for what failed, dropped for what a rule refuses."""
+    """End the message: quarantine failures, drop everything else."""
     return (quarantine if reason.weight is Weight.FAILED else drop)(reason, detail)
 
 
 def retry(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """The message is to be tried again after `after_s` seconds at the soonest; an attempt is charged."""
+    """Retry the message after at least `after_s` seconds; this counts as an attempt."""
     return Disposition(Verdict.RETRIED, reason, detail, after_s)
 
 
 def defer(reason: Reason, detail: str, after_s: float) -> Disposition:
-    """The message is to wait `after_s` seconds for its turn; no attempt is charged."""
+    """Delay the message for `after_s` seconds; this does not count as an attempt."""
     return Disposition(Verdict.DEFERRED, reason, detail, after_s)

@@ -1,4 +1,4 @@
-"""What the full-text index holds and answers."""
+"""Documents of the full-text index, search queries and search results."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from enum import StrEnum
 from fonds.model.file import Kind
 
 RESULTS_MAX = 10_000
-"""So many results of a search can be reached by their number."""
+"""Maximum number of results that can be paged by offset."""
 IDS_MAX = 1_000
-"""So many documents a query may name by id."""
+"""Maximum number of document ids in a query."""
 
 
 class DateKind(StrEnum):
-    """What a document's date is the day of, as it states it itself; closed."""
+    """Meaning of a document's own date; closed."""
 
     PUBLISHED = "published"
-    CREATED = "created"  # when the file was made, which may be long after
+    CREATED = "created"  # creation of the file, perhaps long after publication
 
 
 class DateOf(StrEnum):
-    """Which of a document's days is meant."""
+    """Which date of a document is meant."""
 
-    PUBLISHED = "published"  # what `publication_date` says, of either kind
+    PUBLISHED = "published"  # `publication_date`, of either kind
     CAPTURED = "captured"
-    ADDED = "added"  # the day of `indexed_date`, in UTC
+    ADDED = "added"  # date of `indexed_date` in UTC
 
     @property
     def field_name(self) -> str:
-        """The field of a document that holds it."""
+        """Field of a document with this date."""
         return {"published": "publication_date", "added": "indexed_date"}.get(self, str(self))
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersion:
-    """A version of a story captured before the one its document is made of.
+    """Version of a story captured before the version its document shows.
 
-    `captured` is the 14-digit time of its capture. `text` is '' where a later version has the same text, and
-    in all documents that come from an index: texts of versions are searched there and not kept.
+    `captured` is the 14-digit time of its capture. `text` is "" if a later version has the same
+    text, and in all documents read from an index, which searches texts of versions without storing
+    them.
     """
 
     sha1hex: str
@@ -51,21 +52,26 @@ class EarlierVersion:
 
 @dataclass(frozen=True, slots=True)
 class IndexDocument:
-    """What the index holds of a PDF or a story, known by `id`.
+    """Document of a PDF or a story, identified by `id`.
 
-    The id of a PDF is its SHA-1, that of a story its story id: however many files were met at its address,
-    it is one document, of the version whose SHA-1 is `sha1hex`.
+    The id of a PDF is its SHA-1, that of a story its story id. A story is one document, even if
+    many files were captured at its address; the document shows the version whose SHA-1 is
+    `sha1hex`.
 
     The first seven text fields have the names of the Elasticsearch mapping in seed 004, so that
-    existing clients work: `url canonical_domain publication_date language article_title text_content
-    indexed_date`. `publication_date` None means undated; `date_kind` says what it is the day of.
-    `captured` is the day of the capture the document goes by, `status` how reading its file ended, `doi` in
-    lower case. `licenses`, `holders` and `prefers` are what its captures and its file state of the use of it
-    (`rights/file_rights.py`); licences and preferences in lower case.
+    existing clients work: `url canonical_domain publication_date language article_title
+    text_content indexed_date`.
 
-    `earlier` are the versions of a story captured before, the newest first: one for each text and title that
-    no later version has. `earlier_left_out` counts versions that are missing there, or whose text is missing
-    or cut, because there are too many or they are too long.
+    - `publication_date`: None means undated; `date_kind` says what the date means.
+    - `captured`: date of the capture shown.
+    - `status`: how reading its file ended.
+    - `doi`: in lower case.
+    - `licenses`, `holders`, `prefers`: what its captures and its file state about its use
+      (`rights/combined_rights.py`); licences and preferences in lower case.
+    - `earlier`: versions of a story captured before, the newest first; one for each text and title
+      that no later version has.
+    - `earlier_left_out`: number of versions that are missing there, or whose text is missing or
+      cut, because there are too many or they are too long.
     """
 
     id: str
@@ -95,7 +101,7 @@ class IndexDocument:
     prefers: tuple[str, ...] = ()
 
     def get_day(self, date_of: DateOf) -> date | None:
-        """The day of this kind; None where it is not known."""
+        """Return the date of this kind; None if unknown."""
         if date_of is DateOf.ADDED:
             return self.indexed_date.astimezone(UTC).date()
         return self.captured if date_of is DateOf.CAPTURED else self.publication_date
@@ -104,8 +110,8 @@ class IndexDocument:
 class MatchMode(StrEnum):
     """Which documents match the words of a query."""
 
-    EXACT = "exact"  # those that match the query as it is written
-    BEST = "best"  # those with any of its words, ranked; filters and exclusions hold
+    EXACT = "exact"  # documents that match the query as written
+    BEST = "best"  # documents with any of its words, ranked; filters and exclusions apply
 
 
 DAYS_COUNTED_MAX = 72
@@ -113,22 +119,29 @@ DAYS_COUNTED_MAX = 72
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to look for. `text` in the query syntax of people: words, "phrases", -excluded, OR, field:value.
+    """Search query.
 
-    Empty `text` matches everything. Filters of one field are alternatives; of several, all must hold.
-    `date_from` and `date_to` are inclusive; `undated` True asks for documents without a date only. They are
-    days of the kind `dates`, by which `newest` and `oldest` go too, and the counts by month, or by day within
-    limits of at most 72. A language or
-    domain of `none` or '' asks for documents without one. `ids`, 1,000 at most, asks for documents among
-    these only. `offset` + `count_max` at most 10,000. `sort` is `score`, `newest`, `oldest`, `added` (what
-    came to be found last first) or `id`: an order that depends on nothing but the documents' ids, in which
-    all of a result can be had, however large: the next page begins behind the document whose id is `after`,
-    and what comes or goes meanwhile moves no other. `themes` has the ids of the documents of each theme the
-    text asks for by `theme:`; an index knows no others. `facet_values_max`, up to 1,000, for each facet;
-    with 0 nothing is counted by value or month. Without `with_snippets` hits have none, and without
-    `with_notes` a search that finds nothing says nothing of why. `match` says whether all words of the text
-    must match, or any of them. `in_versions` says whether words count that only an earlier version of a story
-    has; None: as the text says by `version:all`. `cut_versions` asks for documents with `earlier_left_out`.
+    - `text`: query syntax for people: words, "phrases", -excluded, OR, field:value. "" matches
+      everything.
+    - `kinds`, `languages`, `domains`, `collections`: filters. Values of one field are alternatives;
+      all fields must match. A language or domain of `none` or "" selects documents without one.
+    - `ids`: at most 1,000 document ids to search among.
+    - `date_from`, `date_to`: inclusive; `undated` selects only documents without a date.
+    - `dates`: kind of date for these limits, for `newest` and `oldest`, and for the counts by month
+      (by day if the limits span at most 72 days).
+    - `sort`: `score`, `newest`, `oldest`, `added` (last found first) or `id`.
+    - `offset` + `count_max`: at most 10,000.
+    - `after`: document id after which the next page starts, for `sort` `id`. That order depends
+      only on the ids. It reaches all results of any number, and additions and deletions do not
+      shift pages.
+    - `themes`: document ids of each theme that the text names by `theme:`; an index knows no
+      others.
+    - `facet_values_max`: up to 1,000 values per facet; 0 turns off counts by value and month.
+    - `with_snippets`, `with_notes`: return snippets, and explanations of an empty result.
+    - `match`: whether all words of the text must match, or any.
+    - `in_versions`: whether words match that only an earlier version of a story has; None: if the
+      text contains `version:all`.
+    - `cut_versions`: only documents with `earlier_left_out`.
     """
 
     text: str = ""
@@ -155,7 +168,7 @@ class SearchQuery:
 
     @property
     def is_by_day(self) -> bool:
-        """Whether documents are counted by day and not by month."""
+        """Whether documents are counted by day instead of by month."""
         if self.date_from is None or self.date_to is None:
             return False
         return (self.date_to - self.date_from).days < DAYS_COUNTED_MAX
@@ -163,9 +176,12 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A passage of the text. `marks` are (start, end) offsets of the matched words in `text`; `page`
-    numbers the page of a PDF its densest place is on, from 1, None where there are no pages. It begins and
-    ends with a sentence where one does near by: `begins_within` and `ends_within` say where not.
+    """Passage of a text.
+
+    - `marks`: (start, end) offsets of the matched words in `text`.
+    - `page`: PDF page with most matches in the passage, from 1; None without pages.
+    - `begins_within`, `ends_within`: whether it begins or ends inside a sentence, since no boundary
+      was near.
     """
 
     text: str
@@ -176,18 +192,19 @@ class Snippet:
 
     @property
     def text_with_ellipses(self) -> tuple[str, Sequence[tuple[int, int]]]:
-        """Text and marks as people read them: what is cut has dots."""
-        before, behind = "… " * self.begins_within, " …" * self.ends_within
-        moved = [(start + len(before), end + len(before)) for start, end in self.marks]
-        return f"{before}{self.text}{behind}", moved
+        """Text and marks with an ellipsis where the text was cut."""
+        prefix, suffix = "… " * self.begins_within, " …" * self.ends_within
+        shifted_marks = [(start + len(prefix), end + len(prefix)) for start, end in self.marks]
+        return f"{prefix}{self.text}{suffix}", shifted_marks
 
 
 @dataclass(frozen=True, slots=True)
 class VersionHit:
-    """The earlier version of a story that matches best, of a story whose current version does not match.
+    """Best-matching earlier version of a story whose current version does not match.
 
-    `captured` is the 14-digit time of its capture; `snippets` and `title_marks` are as those of a hit. Both
-    ids are None where no version was looked at, because there was too much text for one page of results.
+    `captured` is the 14-digit time of its capture. `snippets` and `title_marks` are as in a hit.
+    The SHA-1 and `captured` are None if the versions had too much text to be searched for one page
+    of results.
     """
 
     sha1hex: str | None = None
@@ -199,11 +216,11 @@ class VersionHit:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found document, without its text.
+    """Found document, without its text.
 
-    `snippets` are one to three passages of it, the densest first, none where none were asked for;
-    `title_marks` are offsets of matched words in its title. `version` is set where `version:all` was asked
-    for, and the words are in an earlier version and not in this one.
+    - `snippets`: one to three passages, the densest first; none if not requested.
+    - `title_marks`: offsets of matched words in the title.
+    - `version`: set if `version:all` was requested and only an earlier version has the words.
     """
 
     document: IndexDocument
@@ -220,19 +237,23 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """What a search found.
+    """Results of a search.
 
-    `facets` maps `kind`, `language`, `canonical_domain` and `collection` to (value, count) pairs, the
-    largest first, at most as many as were asked for; '' is the value of documents without one. `beyond`
-    counts for each of them the matches with other values: with the pairs' counts they make `total`. `dates`
-    counts documents by `YYYY-MM` of the kind of date asked for, or by `YYYY-MM-DD`, in order; `undated`
-    those without. `total` counts all matches. When there are none, `notes` say in sentences which of the
-    words, languages, domains and collections asked for no document has, and `meant` is the query that was
-    probably meant, if it is another. `themes` are those the query was answered by: with them in the next
-    query, it asks for the same documents though a rebuild gave the themes others. `generation` names all that
-    the index held: the same generation, the same documents; None where it is not known. When there are no
-    matches, `earlier_count` is how many stories match in an earlier version, and `earlier_text` the text that
-    finds them.
+    - `total`: number of all matches.
+    - `facets`: for `kind`, `language`, `canonical_domain` and `collection` (value, count) pairs,
+      the largest first, at most as many as requested; "" is the value of documents without one.
+    - `beyond`: per facet, matches with other values; with the pairs' counts they add up to `total`.
+    - `dates`: document counts by `YYYY-MM` or `YYYY-MM-DD` of the requested kind of date, in order.
+    - `undated`: number of documents without that date.
+    - `notes`: without matches, sentences that say which requested words, languages, domains and
+      collections occur in no document.
+    - `meant`: without matches, the query that was probably meant, if it differs.
+    - `themes`: themes used for this answer. With them the next query selects the same documents,
+      even after a rebuild.
+    - `generation`: identifies the contents of the index: same generation, same documents; None if
+      unknown.
+    - `earlier_count`: without matches, number of stories that match in an earlier version.
+    - `earlier_text`: query text that finds them.
     """
 
     total: int

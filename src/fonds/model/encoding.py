@@ -1,8 +1,8 @@
-"""Types made ready for msgspec, one at a time.
+"""Prepare types for msgspec, and format numbers for people.
 
-msgspec notes what it knows of a class on the class itself before it has gone through all fields: another
-thread that meets the class meanwhile reads what is not there yet, and the process dies.
-So whatever is decoded in threads is prepared first.
+msgspec stores what it knows of a class on the class before it has processed all fields. If another
+thread uses the class meanwhile, it reads missing data, and the process crashes. Types decoded in
+threads are therefore prepared first, one at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOCK = threading.Lock()
 
 
 def prepare_type(kind: type[T]) -> type[T]:
-    """The type itself, once all is known of it that decoding and converting need; cheap when called again."""
+    """Return the type, ready for decoding and converting; repeated calls are cheap."""
     if kind not in _READY:
         with _LOCK:
             msgspec.json.Decoder(kind)
@@ -27,11 +27,8 @@ def prepare_type(kind: type[T]) -> type[T]:
     return kind
 
 
-# Whole numbers: their bound in JSON, and how people read them.
-
-
 EXACT_MAX = 2**53 - 1
-"""The greatest whole number that every reader of JSON reads as it was written (RFC 8259, section 6)."""
+"""Largest integer that every JSON reader reads exactly (RFC 8259, section 6)."""
 
 
 def pluralize(count: int, first: str, plural: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""An entry: whatever came in and must be accounted for; a capture is one kind, a link another."""
+"""Entries: everything that comes in and is accounted for, such as captures and links."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from fonds.model.capture import Capture, RssEntry, format_datetime14
 from fonds.model.rows import EntryRow
 
 CAPTURE, LINK, MESSAGE = "capture", "link", "message"
-"""Kinds of entries: what a source found, what it named, and what somebody else put on a public topic."""
+"""Kinds of entries: found by a source, named by a source, put on a public topic by another program."""
 UNREAD_FINGERPRINT = "0:0"
-"""The fingerprint of what could not be read: such an input is one of its own for each path."""
+"""Fingerprint of an unreadable input, which is a separate input per path."""
 _UNREAD = "-unreadable"
 
 
 def compute_input_id(name: bytes, fingerprint: str) -> str:
     """Return the id of an input with this name and fingerprint: 16 hex digits."""
-    digest = sha1(name + b"\x00" + fingerprint.encode())  # noqa: S324 (a key, not a seal)
+    digest = sha1(name + b"\x00" + fingerprint.encode())  # noqa: S324 (an id, not a signature)
     return digest.hexdigest()[:16]
 
 
 def compute_unread_input_id(path: str) -> str:
-    """Return the id of the input that stands for a path or URL as long as it cannot be read."""
+    """Return the id of the input for a path or URL while it cannot be read."""
     return compute_input_id(path.encode("utf-8", "replace"), UNREAD_FINGERPRINT)
 
 
 def compute_unread_entry_id(input_id: str) -> str:
-    """Return the id of the entry that says that an input could not be read, or not to its end."""
+    """Return the id of the entry that records that an input could not be read, or not to its end."""
     return f"{input_id}{_UNREAD}"
 
 
 def is_unread(entry_id: str) -> bool:
-    """Whether an entry says that an input could not be read."""
+    """Return whether an entry records an unreadable input."""
     return entry_id.endswith(_UNREAD)
 
 
 class UnreadTally(dict[str, int]):
-    """The tally of an input that could not be read, or not to its end: one, by its reason.
+    """Tally of an input that could not be read, or not to its end: one, by its reason.
 
-    `detail` is why, for people.
+    `detail` explains why, for people.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -51,12 +51,15 @@ class UnreadTally(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing a source found, and the first message made of it.
+    """Item that a source found, with its first message.
 
-    `id` is the same whenever the same thing is found again. `input_id` names the input it was found in.
-    `kind` says what it is (`capture`, `link`, `document`), `url` what people call it. `item` is the payload
-    of its message, of the type the pipeline's entry topic carries. `seen_at` (aware UTC) and `place` are
-    None for what was not seen at a time or lies nowhere.
+    - `id`: the same whenever the same item is found again.
+    - `input_id`: the input it was found in.
+    - `kind`: `capture`, `link` or `message`.
+    - `url`: name shown to people.
+    - `item`: payload of its message, of the type of the pipeline's entry topic.
+    - `seen_at`: aware UTC; None if unknown.
+    - `place`: location; None without one.
     """
 
     id: str
@@ -74,7 +77,7 @@ class Entry:
         return format_datetime14(self.seen_at) if self.seen_at else None
 
     def build_row(self, pipeline: str, entered_at: datetime) -> EntryRow:
-        """The entry as it goes onto the books of a pipeline."""
+        """Build the entry's row in the ledger of a pipeline."""
         return EntryRow(
             entry_id=self.id,
             pipeline=pipeline,
@@ -89,7 +92,7 @@ class Entry:
 
 
 def build_capture_entry(capture: Capture) -> Entry:
-    """The entry of a capture."""
+    """Return the entry of a capture."""
     return Entry(
         id=capture.id,
         input_id=capture.input_id,
@@ -102,28 +105,28 @@ def build_capture_entry(capture: Capture) -> Entry:
     )
 
 
-# A link: an address a source says is to be fetched, with what it said of it.
-
-
 class TlsCheck(StrEnum):
-    """How a server's TLS is held to account; what was relaxed stands in the story."""
+    """How strictly a server's TLS is checked; a relaxed check is recorded in the story."""
 
-    FULL = "full"  # TLS 1.2 at least, and a certificate for this name from an authority we know
-    OLD = "old"  # the certificate as above; older versions, ciphers and renegotiation are let pass
-    NONE = "none"  # no certificate is asked for, and as above
+    FULL = "full"  # TLS 1.2 or later, and a valid certificate for this name from a known authority
+    OLD = "old"  # same certificate; allows older versions, ciphers and renegotiation
+    NONE = "none"  # as `OLD`, without checking the certificate
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address to fetch once; the message the road of fetched pages begins with.
+    """URL to fetch once; the first message of the pipeline for fetched pages.
 
-    `id` is the same whenever the same input names the same address again (`following/link_rules.py` makes
-    it); what is to be fetched anew comes out of another input: another poll, another list. `url` is as
-    the source wrote it, usable or not. `domain` is who answers for it, "" where that cannot be told; its
-    links are fetched by one process at a time. `found_at` is aware UTC: when the source saw it. Of what
-    was fetched by others before, `final_url` is where the page was found and `fetch_timestamp` when, in
-    Unix seconds; None where nobody noted it. `allows_any_site`: a person named the address, so that no
-    list of sites forbids it or what it redirects to."""
+    - `id`: the same whenever the same input names the same address again (made by
+      `following/link_rules.py`). A repeated fetch comes from another input: another poll, another
+      list.
+    - `url`: as the source wrote it, usable or not.
+    - `domain`: canonical domain, "" if unknown; one process at a time fetches its links.
+    - `found_at`: aware UTC time at which the source saw it.
+    - `final_url`, `fetch_timestamp`: for pages fetched earlier by others, the address of the page
+      and the time in Unix seconds; None if not recorded.
+    - `allows_any_site`: a person named the address, so no list of sites blocks it or its redirects.
+    """
 
     id: str
     input_id: str
@@ -139,17 +142,17 @@ class Link:
 
     @property
     def about(self) -> str:
-        """Nothing yet: what lies there is not known."""
+        """Empty: the content is not known yet."""
         return ""
 
     @property
     def order_key(self) -> str:
-        """Links of one domain stay together."""
+        """Domain; keeps links of one domain together."""
         return self.domain
 
 
 def build_link_entry(link: Link) -> Entry:
-    """The entry of a link. It was seen at no time and lies nowhere until it is fetched."""
+    """Return the entry of a link. It has no time and no location until it is fetched."""
     return Entry(
         id=link.id,
         input_id=link.input_id,

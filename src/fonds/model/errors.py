@@ -1,18 +1,18 @@
-"""Every error Fonds raises on purpose.
+"""Errors that Fonds raises on purpose.
 
     FondsError
     ├── TransientError          try again later: the message is retried
-    │   ├── PostponedError          nothing failed: its turn has not come
-    │   └── StoreUnavailableError   a backend does not answer: messages wait in hand until it does
+    │   ├── PostponedError          no failure: its turn has not come
+    │   └── StoreUnavailableError   a backend does not answer: messages are held until it does
     ├── PermanentError          no retry helps: the message is quarantined with a reason
-    │   ├── DamagedInputError       the bytes are not what their container says
-    │   ├── LimitError              the input is larger than a limit allows
+    │   ├── DamagedInputError       the bytes do not match their container
+    │   ├── LimitError              the input exceeds a limit
     │   └── ChildError              the isolated process was killed or died
     ├── FaultError              a bug, caught in an isolated process
     └── ConfigurationError      a person must change something first: do not start, or stop
         └── StorageFullError        a disk or a quota is full
 
-Anything else that propagates is a bug: the unsettled message comes back.
+Any other error is a bug: the unsettled message is delivered again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fonds.model.disposition import Reason
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why an operation failed, for people: of an OSError neither its number nor its path."""
+    """Return why an operation failed, for people; for an OSError without its number and path."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
@@ -32,15 +32,15 @@ def cause_of(error: BaseException) -> str:
 
 
 class FondsError(Exception):
-    """What happened, to which file or URL, and what to do next."""
+    """Base error. The message says what happened, to which file or URL, and what to do next."""
 
 
 class TransientError(FondsError):
-    """A fault that may be gone later; the runtime retries the message."""
+    """Fault that may disappear; the runtime retries the message."""
 
 
 class PostponedError(TransientError):
-    """Whoever is to be asked may not be asked yet; in `after_s` seconds perhaps."""
+    """The server may not be asked yet; try again after `after_s` seconds."""
 
     def __init__(self, message: str, after_s: float) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class StoreUnavailableError(TransientError):
 
 
 class PermanentError(FondsError):
-    """A fault that no retry mends; the runtime quarantines the message with `reason`."""
+    """Fault that no retry fixes; the runtime quarantines the message with `reason`."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -61,7 +61,7 @@ class PermanentError(FondsError):
 
 
 class DamagedInputError(PermanentError):
-    """The bytes are not what their container says they are."""
+    """The bytes do not match their container."""
 
 
 class LimitError(PermanentError):
@@ -69,11 +69,11 @@ class LimitError(PermanentError):
 
 
 class ChildError(PermanentError):
-    """An isolated process was killed for exceeding a limit, or died by itself."""
+    """An isolated process was killed for exceeding a limit, or died."""
 
 
 class FaultError(FondsError):
-    """A fault in Fonds itself, inside an isolated process; the text is its traceback."""
+    """Bug in Fonds inside an isolated process; the text is its traceback."""
 
 
 class ConfigurationError(FondsError):
@@ -81,12 +81,12 @@ class ConfigurationError(FondsError):
 
 
 class StorageFullError(ConfigurationError):
-    """A disk or a quota is full; nothing was lost, and the same command goes on once there is room."""
+    """A disk or a quota is full. Nothing was lost; the same command resumes once there is space."""
 
 
-# What the machine itself is short of: files, memory, threads, room. No message is to blame for that.
+# Resource shortages of the machine: files, memory, threads, disk space. No message causes them.
 #
-# Source: errno(3); what each number means for open(2), mmap(2) and write(2).
+# Source: errno(3); the meaning of each number for open(2), mmap(2) and write(2).
 
 
 CAUSES_MAX = 20
@@ -97,20 +97,20 @@ _NO_THREAD = "can't start new thread"
 
 
 def find_shortage(error: BaseException) -> FondsError | None:
-    """The error to go by when an error, or what it was raised from, is a want of the machine; else None.
+    """Return the error to raise if an error or one of its causes is a resource shortage; else None.
 
-    StoreUnavailableError for what comes back by itself, StorageFullError for a full disk or quota.
+    StoreUnavailableError for shortages that pass, StorageFullError for a full disk or quota.
     """
-    found: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(CAUSES_MAX):
-        if found is None:
+        if cause is None:
             return None
-        if isinstance(found, StorageFullError):
-            return found
-        told = _classify_error(found)
-        if told is not None:
-            return told
-        found = found.__cause__
+        if isinstance(cause, StorageFullError):
+            return cause
+        shortage = _classify_error(cause)
+        if shortage is not None:
+            return shortage
+        cause = cause.__cause__
     return None
 
 

@@ -1,4 +1,4 @@
-"""An exchange: all that went between us and the servers when a link was fetched."""
+"""HTTP exchanges: requests and responses of one fetched link."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from datetime import datetime
 
 from fonds.model.rights import Rights
 
-# The head of an HTTP response.
-
 
 @dataclass(frozen=True, slots=True)
 class HttpHead:
-    """Status line and headers of an HTTP response as they stand in a record; header names as written."""
+    """Status line and headers of an HTTP response in a record; header names as written."""
 
     status: int
     status_line: str
     headers: Sequence[tuple[str, str]] = ()
 
     def get(self, name: str) -> str | None:
-        """The first header of this name, whatever its case."""
+        """Return the first header of this name, in any case."""
         lowered = name.lower()
         return next((value for key, value in self.headers if key.lower() == lowered), None)
 
     @property
     def charset(self) -> str | None:
-        """The charset parameter of the Content-Type, as the server wrote it; Media Cloud's archives call it
-        `encoding`."""
+        """Charset parameter of the Content-Type as written.
+
+        In Media Cloud's archives the parameter is called `encoding`.
+        """
         declared = self.get("content-type")
         if not declared:
             return None
-        from email.message import Message  # It costs as much as all else of the model.
+        from email.message import Message  # Importing it takes as long as the rest of the model.
 
         headers = Message()
         headers["Content-Type"] = declared.encode("ascii", "replace").decode()
@@ -44,12 +44,16 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One request and the head of its answer, as they were sent; `began_at` is aware UTC.
+    """One request and the head of its response as sent.
 
-    `request_head` is empty where the protocol has no text of it. `address` is the IP address that answered,
-    `protocol` `HTTP/1.1` or `HTTP/2`, `tls` version and cipher, None without TLS. Times are seconds since
-    the beginning; `connected_s` 0.0 on a connection that stood. `body_bytes` are those that were sent,
-    content codings included.
+    - `began_at`: aware UTC.
+    - `request_head`: "" if the protocol has no text form of it.
+    - `address`: IP address of the server.
+    - `protocol`: `HTTP/1.1` or `HTTP/2`.
+    - `tls`: version and cipher, None without TLS.
+    - `connected_s`, `first_byte_s`, `took_s`: seconds since `began_at`; `connected_s` is 0.0 on a
+      reused connection.
+    - `body_bytes`: size as sent, content codings included.
     """
 
     url: str
@@ -68,19 +72,21 @@ class Hop:
 
     @property
     def http(self) -> HttpHead:
-        """The head as archives know it."""
+        """Response head as archives represent it."""
         return HttpHead(self.status, self.status_line, self.headers)
 
     def get(self, name: str) -> str | None:
-        """The first header of this name, whatever its case."""
+        """Return the first header of this name, in any case."""
         return self.http.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The hops of one link's chain, the last of which answered. `tls_check` says how servers were held to
-    account (`model/entry.py`); empty for what was not fetched by us. `rights` is what the host's robots.txt
-    stated of the last address when it was fetched; None where it was not asked.
+    """Redirect chain of one link; the last hop is the final response.
+
+    `tls_check` says how strictly TLS was checked (`model/entry.py`); "" if Fonds did not fetch it.
+    `rights` is what the host's robots.txt stated for the last address at that time; None if it was
+    not checked.
     """
 
     hops: tuple[Hop, ...] = ()

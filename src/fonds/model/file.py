@@ -1,4 +1,4 @@
-"""A file: bytes known by their SHA-1, and what `identify` learns of them."""
+"""Files, identified by their SHA-1, and the properties that `identify` finds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fonds.model.keys import parse_sha1
 from fonds.model.rights import NO_RIGHTS, Rights
 
 REVISIT = "revisit"
-"""The tag of an identified capture that holds no bytes."""
+"""Tag of an identified capture without bytes."""
 
 
 PLAIN_TEXT = "text/plain"
 PAGE_TYPES = ("text/html", "application/xhtml+xml", PLAIN_TEXT)
-"""Types of files that are read as stories. Plain text is one only where a link led to it."""
+"""Types of files that are read as stories. Plain text is one only if a link led to it."""
 
 
 ROBOTS_TXT, TDMREP = "text/x-robots", "application/tdmrep+json"
@@ -24,12 +24,12 @@ ROBOTS_TXT, TDMREP = "text/x-robots", "application/tdmrep+json"
 
 
 class Kind(StrEnum):
-    """What a body is to Fonds; the value is the word of the command line and the index."""
+    """Kind of a file in Fonds; the value is used on the command line and in the index."""
 
     PDF = "pdf"
     STORY = "story"
     JATS = "jats"
-    UNREAD = "unread"  # kept, and read by nothing here
+    UNREAD = "unread"  # kept, but no text is read from it
     OTHER = "other"
 
 
@@ -39,10 +39,10 @@ SEARCHED_KINDS = (Kind.PDF, Kind.STORY, Kind.JATS)
 
 @dataclass(frozen=True, slots=True)
 class FileMeta:
-    """The seven fields of `file:meta`; hashes in lower-case hex, size in bytes.
+    """Seven fields of `file:meta`; hashes in lower-case hex, size in bytes.
 
-    Source: seed 000, `file:meta`. `mime` is normalised, `magic` says in words what the bytes are,
-    `magic_mime` is the type by the bytes alone.
+    Source: seed 000, `file:meta`. `mime` is normalized, `magic` describes the bytes,
+    `magic_mime` is the type found from the bytes alone.
     """
 
     size: int
@@ -55,12 +55,12 @@ class FileMeta:
 
     @property
     def kind(self) -> Kind:
-        """Which road the file takes."""
+        """Kind of the file, which determines its steps."""
         return classify_mime(self.mime)
 
 
 def classify_mime(mime: str) -> Kind:
-    """Return which road files of a type take."""
+    """Return the kind of files of a type."""
     if mime == "application/pdf":
         return Kind.PDF
     if mime in PAGE_TYPES:
@@ -74,10 +74,10 @@ def classify_mime(mime: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class RevisitReference:
-    """What a revisit record says of the body it repeats.
+    """What a revisit record says about the body it refers to.
 
-    `url` and `captured_at` are those of the capture it refers to, `digest` is as written (`sha256:…`), "" for
-    none. `record_id` is that of the record it refers to, `urn:uuid:…` without brackets.
+    `url` and `captured_at` are those of the original capture. `digest` is as written (`sha256:…`),
+    "" for none. `record_id` is that of the original record, `urn:uuid:…` without brackets.
     """
 
     url: str = ""
@@ -88,11 +88,13 @@ class RevisitReference:
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedCapture:
-    """A capture whose bytes were read and hashed; not yet known whether they are new.
+    """Capture whose bytes were read and hashed; whether they are new is not known yet.
 
-    `file` is None for a revisit, which holds no bytes. `charset` is that of the HTTP Content-Type,
-    when the server sent one. `refers_to` is set for a revisit whose record was read. `rights` are what the
-    response and its host state. `host_text` is the text of a robots.txt or tdmrep.json.
+    - `file`: None for a revisit, which has no bytes.
+    - `charset`: that of the HTTP Content-Type, if the server sent one.
+    - `refers_to`: set for a revisit whose record was read.
+    - `rights`: what the response and its host state.
+    - `host_text`: text of a robots.txt or tdmrep.json.
     """
 
     capture: Capture
@@ -104,12 +106,12 @@ class IdentifiedCapture:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex; '' for a revisit."""
+        """The file's SHA-1 in hex; "" for a revisit."""
         return self.file.sha1 if self.file else ""
 
     @property
     def sha1hex(self) -> str | None:
-        """The SHA-1 in hex of the bytes it is about; of a revisit those its record declares, None without."""
+        """SHA-1 of the bytes in hex; for a revisit the one its record declares, None without one."""
         if self.file is not None:
             return self.file.sha1
         raw = parse_sha1(self.capture.digest or "")
@@ -117,16 +119,15 @@ class IdentifiedCapture:
 
     @property
     def tag(self) -> str:
-        """Its kind, or `revisit`."""
+        """Kind of the file, or `revisit`."""
         return str(self.file.kind) if self.file else REVISIT
 
 
 @dataclass(frozen=True, slots=True)
 class UnextractedPdf:
-    """A PDF nobody has extracted yet: the message of the work topic `unextracted`.
+    """PDF without extracted text: the message of the work topic `unextracted`.
 
-    `after` is set when it is to be extracted again: what was known of it before that moment does not
-    count.
+    `after` is set to extract it again: results from before that time are ignored.
     """
 
     capture: Capture
@@ -141,7 +142,7 @@ class UnextractedPdf:
 
 @dataclass(frozen=True, slots=True)
 class UnindexedFile:
-    """A file of which a later capture states something about its use that its document may not have yet."""
+    """File whose document may lack rights that a later capture states."""
 
     sha1hex: str
 
@@ -153,10 +154,10 @@ class UnindexedFile:
 
 @dataclass(frozen=True, slots=True)
 class UnparsedPage:
-    """A page nobody has parsed yet: the message of the work topic `unparsed`.
+    """Page that is not parsed yet: the message of the work topic `unparsed`.
 
-    `charset` None: the exchange is asked for it. `again` is set when it was parsed before: then its body
-    lies where it is to lie.
+    Without `charset` the one of the exchange is used. `again` is set if the page was parsed before:
+    its body is then already archived.
     """
 
     capture: Capture

@@ -1,4 +1,4 @@
-"""Keys: the SHA-1 of a file in its three spellings, the id of a WARC record, and the folder of a blob."""
+"""SHA-1 spellings, WARC record ids, blob keys, and the order of document ids."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _RECORD_ID = re.compile(r"<?(urn:uuid:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A
 
 
 def parse_sha1(text: str) -> bytes | None:
-    """The 20 raw bytes of a SHA-1 written as 40 hex characters or 32 of base32, either case.
+    """Parse a SHA-1 of 40 hex or 32 base32 characters, in either case, to 20 bytes.
 
-    A leading `sha1:` is allowed. None when the text is neither.
+    Returns None if it is neither. A leading `sha1:` is allowed.
     """
     bare = text.strip().removeprefix("sha1:").removeprefix("SHA1:")
     if _HEX.fullmatch(bare.lower()):
@@ -26,19 +26,21 @@ def parse_sha1(text: str) -> bytes | None:
 
 
 def encode_sha1_base32(raw: bytes) -> str:
-    """The 32 base32 characters of 20 raw bytes, as CDX files and WARC digests write them."""
+    """Encode 20 bytes as 32 base32 characters, as in CDX files and WARC digests."""
     return base64.b32encode(raw).decode("ascii")
 
 
 def parse_record_id(text: str) -> str | None:
-    """The id of a WARC record, `urn:uuid:` and a UUID, as it stands in `f:c`: without the angle brackets that
-    the header `WARC-Record-ID` puts round it, and `text` may have. None for anything else."""
-    found = _RECORD_ID.fullmatch(text)
-    return found.group(1) if found else None
+    """Return the id of a WARC record, `urn:uuid:…`, as in `f:c`; None for anything else.
+
+    `text` may have the angle brackets of the header `WARC-Record-ID`.
+    """
+    match = _RECORD_ID.fullmatch(text)
+    return match.group(1) if match else None
 
 
 def build_blob_key(folder: str, sha1hex: str, extension: str) -> str:
-    """`<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`; the hash is that of the source file.
+    """Return `<folder>/<sha1[0:2]>/<sha1[2:4]>/<sha1><ext>`; the hash is that of the source file.
 
     Source: seed 003 and DESIGN, blob layout.
     """
@@ -52,22 +54,24 @@ THUMBNAIL_FOLDER = "thumbnail/pdf"
 
 
 def build_text_blob_key(sha1hex: str) -> str:
-    """Where the text of a file lies: `text/….txt`."""
+    """Return the blob key of a file's text: `text/….txt`."""
     return build_blob_key(TEXT_FOLDER, sha1hex, TEXT_EXTENSION)
 
 
 def build_embargoed_blob_key(sha1hex: str) -> str:
-    """Where documents of collections lie while their file is under embargo: `embargoed/….json`."""
+    """Return the blob key of documents withheld while their file is under embargo:
+    `embargoed/….json`.
+    """
     return build_blob_key(ASIDE_FOLDER, sha1hex, ASIDE_EXTENSION)
 
 
 def build_tei_blob_key(sha1hex: str) -> str:
-    """Where the TEI GROBID made of a file lies: `grobid/….tei.xml`."""
+    """Return the blob key of the TEI that GROBID made of a file: `grobid/….tei.xml`."""
     return build_blob_key(TEI_FOLDER, sha1hex, TEI_EXTENSION)
 
 
 def build_thumbnail_blob_key(sha1hex: str, form: str = "180px-jpg") -> str:
-    """Where the page-0 thumbnail of a PDF in a form lies: `thumbnail/pdf/….180px.jpg`."""
+    """Return the blob key of a PDF's page-0 thumbnail in a format: `thumbnail/pdf/….180px.jpg`."""
     return build_blob_key(THUMBNAIL_FOLDER, sha1hex, f".{form.replace('-', '.')}")
 
 
@@ -75,6 +79,6 @@ ORDER_BITS = 60
 
 
 def compute_order_key(id_: str) -> int:
-    """Where a document stands in the order that does not depend on anything but its id."""
+    """Return a document's position in an order that depends only on ids."""
     digest = hashlib.sha1(id_.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - ORDER_BITS)

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 ENTRY, PARENT, ABOUT, PIPELINE = "entry", "parent", "about", "pipeline"
-"""Headers of ours: what the message belongs to, which step and message emitted it, what it is about, and
-whose it is on a public topic."""
+"""Fonds headers: the entry, the emitting step and message, the subject, and the pipeline on a
+public topic.
+"""
 OTHERS_ONLY_PREFIX = "-"
-"""Prefix of the pipeline's name on a message that only other programs read: no stage of ours selects it."""
+"""Prefix of the pipeline's name on a message for other programs only: none of our stages selects
+it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What travels: `id` is unique within a topic, and the same when the work that made it is done again.
+    """Message of a topic.
 
-    `key` orders and partitions, `body` is at most the broker's limit. `headers` are text; those another
-    program gave another type are spelled as `queues/headers.py` says. `attempt` counts earlier failures
-    of this message at this subscription.
+    - `id`: unique within a topic; the same if the work that made it is repeated.
+    - `key`: orders and partitions.
+    - `body`: at most the broker's limit.
+    - `headers`: text; other types set by other programs are spelled as in `queues/headers.py`.
+    - `attempt`: number of earlier failures of this message at this subscription.
     """
 
     id: str
@@ -30,20 +35,23 @@ class Message:
 
     @property
     def entry(self) -> str:
-        """The id of the entry it was made of; its own for the one that entered."""
+        """Id of the entry it was made from; its own id for the first message."""
         return self.headers.get(ENTRY, self.id)
 
     @property
     def about(self) -> str:
-        """What it is about; what orders it, where nothing else is said."""
+        """Subject of the message; by default its key."""
         return self.headers.get(ABOUT, self.key)
 
     def is_for(self, pipeline: str) -> bool:
-        """Whether a subscription of this pipeline selects it from a topic; "" selects everything."""
+        """Return whether a subscription of this pipeline selects it from a topic.
+
+        With "" it selects everything.
+        """
         return not pipeline or self.headers.get(PIPELINE, pipeline) == pipeline
 
     def restrict_to_others(self) -> Message:
-        """The same message for other programs only: its stages receive it by another way."""
+        """Return the message for other programs only; our stages receive it another way."""
         pipeline = OTHERS_ONLY_PREFIX + self.headers.get(PIPELINE, "").removeprefix(
             OTHERS_ONLY_PREFIX
         )
@@ -52,8 +60,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicTraits:
-    """How a broker that keeps logs keeps a topic: parts read side by side, compression (`gzip`, `none`,
-    …), and whether only the newest message of a key is kept for good. Other brokers ignore them."""
+    """How a log-based broker stores a topic; other brokers ignore it.
+
+    - `partitions`: parts read in parallel.
+    - `compression`: `gzip`, `none`, ….
+    - `compacted`: whether only the newest message per key is kept, for good.
+    """
 
     partitions: int = 12
     compression: str = "gzip"
@@ -66,12 +78,12 @@ NO_TOPICS: Mapping[str, TopicTraits] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The readers of one topic that share its messages between them; named after their step.
+    """Group of readers that share the messages of one topic; named after their step.
 
-    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`. `traits` are the
-    topic's. `pipeline` is its selector: of the topic it receives the messages whose header `pipeline` is
-    the same, and those that have no such header; every message where it is "". What is put to one of its
-    own addresses is not selected.
+    Its three addresses are `NAME-in`, fed by the topic, `NAME-delay` and `NAME-quar`. `traits` are
+    those of the topic. `pipeline` is its selector: it receives messages whose header `pipeline` is
+    the same or missing. With "" it receives every message. Messages put to its own addresses are
+    not filtered.
     """
 
     name: str
@@ -81,31 +93,31 @@ class Subscription:
 
     @property
     def qualified_name(self) -> str:
-        """The name on a broker that several environments share: below the prefix of the topic."""
+        """Name on a broker shared by several environments: with the prefix of the topic."""
         prefix, dot, _ = self.topic.rpartition(".")
         return f"{prefix}{dot}{self.name}"
 
     @property
     def incoming(self) -> str:
-        """The address its readers receive from."""
+        """Address its readers receive from."""
         return f"{self.name}-in"
 
     @property
     def delay(self) -> str:
-        """The address messages wait in until they return to `incoming`."""
+        """Address of messages that wait to return to `incoming`."""
         return f"{self.name}-delay"
 
     @property
     def quarantine(self) -> str:
-        """The address of messages set apart; nothing reads it but people's tools."""
+        """Address of quarantined messages; only tools for people read it."""
         return f"{self.name}-quar"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message in hand, not yet settled; `receipt` is the backend's own handle.
+    """Received message that is not settled yet; `receipt` is the backend's own handle.
 
-    `redelivered` counts how often it was handed out before without being settled.
+    `redelivered` counts earlier deliveries that were not settled.
     """
 
     message: Message
@@ -116,7 +128,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How many messages a subscription holds: ready, in somebody's hand, delayed, quarantined."""
+    """Number of messages of a subscription: ready, received but unsettled, delayed, quarantined."""
 
     ready: int
     in_hand: int
@@ -125,5 +137,5 @@ class Depth:
 
     @property
     def pending(self) -> int:
-        """All that are still to be worked on."""
+        """Number of messages still to process."""
         return self.ready + self.in_hand + self.delayed

@@ -1,4 +1,4 @@
-"""Optional libraries: the one sentence about an extra that is not installed."""
+"""Error for optional libraries that are not installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from fonds.model.errors import ConfigurationError
 def build_missing_extra_error(
     feature: str, extra: str, library: str | None = None
 ) -> ConfigurationError:
-    """Return the error for something `feature` whose library is not installed."""
+    """Return the error for a `feature` whose library is not installed."""
     needs = f"the library {library!r}" if library else "one more library"
     return ConfigurationError(f"{feature} needs {needs}: pip install 'fonds[{extra}]'")

@@ -1,4 +1,4 @@
-"""Papers on their way to GROBID and back, and the versions and statuses of what is read and matched."""
+"""Messages and statuses of papers: GROBID, JATS articles and catalogue matching."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from fonds.model.file import FileMeta
 from fonds.model.pdf import StatusClass
 
 GROBID_EXTRACTOR = "grobid (fulltext, fonds-client/1)"
-"""Names our client and what it asks for. Another name when something else is asked for: then
-`fonds catchup grobid` asks anew."""
+"""Identifies our client and its request. Change it with the request; `fonds catchup grobid` then
+asks again.
+"""
 JATS_VERSION = "fonds-jats/3"
 """Version of the JATS reader."""
 MATCH_VERSION = "fonds-match/1"
@@ -20,8 +21,10 @@ MATCH_VERSION = "fonds-match/1"
 
 
 class GrobidStatus(StrEnum):
-    """How GROBID's reading of one PDF ended; closed. `status_code` is what is kept where no server
-    answered, below 0 as no HTTP status is."""
+    """How GROBID's reading of one PDF ended; closed.
+
+    `status_code` is stored if no server answered; it is below 0, unlike an HTTP status.
+    """
 
     status_class: StatusClass
     status_code: int
@@ -29,7 +32,7 @@ class GrobidStatus(StrEnum):
     def __new__(
         cls, value: str, status_class: StatusClass = StatusClass.OK, status_code: int = 0
     ) -> GrobidStatus:
-        """Attach to the status its class and its code."""
+        """Create a status with its class and code."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class
@@ -37,21 +40,21 @@ class GrobidStatus(StrEnum):
         return member
 
     SUCCESS = "success", StatusClass.OK
-    NO_CONTENT = "no-content", StatusClass.CONTENT  # there was no text in it
-    ERROR = "error", StatusClass.CONTENT  # GROBID failed on it, and said so
-    BAD_XML = "bad-grobid-xml", StatusClass.CONTENT  # what came is no TEI
+    NO_CONTENT = "no-content", StatusClass.CONTENT  # the PDF has no text
+    ERROR = "error", StatusClass.CONTENT  # GROBID reported an error
+    BAD_XML = "bad-grobid-xml", StatusClass.CONTENT  # the response is not TEI
     TIMEOUT = "error-timeout", StatusClass.LIMIT, -4
     BLOB_TOO_LARGE = "blob-too-large", StatusClass.LIMIT, -5
     TEI_TOO_LARGE = "tei-too-large", StatusClass.LIMIT
-    SOURCE = "error-source", StatusClass.TRANSIENT, -6  # the PDF's bytes could not be had
+    SOURCE = "error-source", StatusClass.TRANSIENT, -6  # the PDF's bytes were not available
     NOT_PDF = "not-pdf", StatusClass.CONTENT, -7  # a task led to other bytes
     EMPTY_BLOB = "empty-blob", StatusClass.CONTENT, -8  # a task led to no bytes
-    TOO_LARGE = "too-large", StatusClass.LIMIT, -9  # a task led to more bytes than are read
+    TOO_LARGE = "too-large", StatusClass.LIMIT, -9  # a task led to a file over the size limit
 
 
 @dataclass(frozen=True, slots=True)
 class GrobidResponse:
-    """What came of asking GROBID about one PDF. `status_code` is the HTTP status; `tei` what it sent."""
+    """Response of GROBID for one PDF. `status_code` is the HTTP status, `tei` the body."""
 
     status: GrobidStatus
     status_code: int
@@ -61,9 +64,9 @@ class GrobidResponse:
 
 @dataclass(frozen=True, slots=True)
 class UngrobidedPdf:
-    """A PDF GROBID has not read yet: the message of the work topic `ungrobided`.
+    """PDF that GROBID has not read yet: the message of the work topic `ungrobided`.
 
-    `after` is set when it is to be read again: what was known of it before that moment does not count.
+    `after` is set to read it again: results from before that time are ignored.
     """
 
     capture: Capture
@@ -78,7 +81,7 @@ class UngrobidedPdf:
 
 @dataclass(frozen=True, slots=True)
 class UnreadArticle:
-    """An article in JATS that was not read yet: the message of the work topic `unread-articles`."""
+    """JATS article that is not read yet: the message of the work topic `unread-articles`."""
 
     capture: Capture
     file: FileMeta
@@ -91,7 +94,7 @@ class UnreadArticle:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedPaper:
-    """A paper whose bibliography is there and was not held against the catalogue yet."""
+    """Paper with a bibliography that is not matched with the catalogue yet."""
 
     sha1hex: str
 
@@ -103,10 +106,11 @@ class UnmatchedPaper:
 
 @dataclass(frozen=True, slots=True)
 class GrobidOutput:
-    """The message of the topic `grobid-output`: how it ended, whatever way, and the TEI.
+    """Result of GROBID, success or failure: the message of the topic `grobid-output`.
 
-    `source` is the capture the bytes came from, `file_meta` None for a task whose PDF could not be had.
-    `extractor` names our client and what it asks for; the server's own version stands in the TEI.
+    `source` is the capture the bytes came from. `file_meta` is None for a task whose PDF was not
+    available. `extractor` identifies our client and its request; the TEI names the server's
+    version.
     """
 
     sha1hex: str
@@ -125,7 +129,7 @@ class GrobidOutput:
 
 
 class MatchStatus(StrEnum):
-    """How surely a work was found; closed."""
+    """Confidence of a match with a work; closed."""
 
     EXACT = "exact"
     STRONG = "strong"

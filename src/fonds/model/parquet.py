@@ -1,7 +1,8 @@
-"""Rows as Apache Parquet: the type of a column, and the values of rows in it.
+"""Apache Parquet: the schema for columns, and conversion of rows.
 
-A column holds `text`, `integer`, `number`, `bytes`, `texts` (a list), `date` or `time` (in UTC). Rows have
-dates and times as texts, because JSON and CSV do. A date that is a month or a year becomes its first day.
+A column is `text`, `integer`, `number`, `bytes`, `texts` (a list), `date` or `time` (in UTC). Rows
+have dates and times as texts, as in JSON and CSV. A date that is a month or a year becomes its
+first day.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ Columns = Mapping[str, str]
 
 
 def build_arrow_schema(columns: Columns) -> Any:
-    """The schema of pyarrow for these columns."""
-    import pyarrow  # the largest library here: only writers of Parquet load it
+    """Return the pyarrow schema for these columns."""
+    import pyarrow  # The largest library here; only Parquet writers load it.
 
     types = {
         "text": pyarrow.string(),
@@ -33,7 +34,7 @@ def build_arrow_schema(columns: Columns) -> Any:
 
 
 def convert_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[dict[str, Any]]:
-    """The rows with dates and times as such; a text that is neither becomes None."""
+    """Convert date and time texts in rows; malformed ones become None."""
     dates = [name for name, kind in columns.items() if kind == "date"]
     times = [name for name, kind in columns.items() if kind == "time"]
     return [
@@ -47,7 +48,7 @@ def convert_rows(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[di
 
 
 def parse_time(value: object) -> datetime | None:
-    """The time of 14 digits or in ISO 8601, without a zone in UTC; None for anything else."""
+    """Parse a time of 14 digits or in ISO 8601, in UTC if it has no zone; None for anything else."""
     text = str(value or "")
     try:
         moment = parse_datetime14(text) if text.isdigit() else datetime.fromisoformat(text)

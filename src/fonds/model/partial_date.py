@@ -1,4 +1,4 @@
-"""Dates as papers give them (a day, a month or a year), and days as people enter them."""
+"""Dates as papers state them (a day, a month or a year), and dates entered in forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date
 
 
 def parse_first_day(published: object) -> date | None:
-    """The day, or the first day of the month or year; None for anything else."""
+    """Return the date, or the first day of the month or year; None for anything else."""
     parts = str(published or "").split("-")
     try:
         return date(*map(int, (*parts, "1", "1")[:3]))
@@ -15,9 +15,9 @@ def parse_first_day(published: object) -> date | None:
 
 
 def entered_day(value: object) -> object:
-    """Return the day of a form's text YYYY-MM-DD, and None for blank text; other values stay as they are.
+    """Return the date of a form's text YYYY-MM-DD, and None for blank text.
 
-    Raises ValueError for any other text.
+    Other values stay unchanged. Raises ValueError for any other text.
     """
     if isinstance(value, str):
         return date.fromisoformat(value.strip()) if value.strip() else None

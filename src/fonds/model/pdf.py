@@ -1,4 +1,4 @@
-"""What is learned from one PDF; the message of the topic `pdf-text`, and the thumbnails beside it."""
+"""Results of reading a PDF: extraction status, text, thumbnails and page views."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.file import FileMeta
 
 SCANNED_ORIGIN = "scanned"
-"""The `origin` of a PDF whose pages are pictures without a text layer."""
+"""`origin` of a PDF whose pages are pictures without a text layer."""
 
 
 class StatusClass(StrEnum):
-    """What kind of ending a status is; it decides whether the same bytes are worth another try."""
+    """Class of a status; decides whether another try on the same bytes makes sense."""
 
-    OK = "ok"  # something was kept; never again with the same extractor
-    CONTENT = "content"  # the file is to blame; never again with the same extractor
-    LIMIT = "limit"  # a limit ended it; again when the record of that expires, or limits change
-    TRANSIENT = "transient"  # the bytes could not be had; again at any time
-    INTERNAL = "internal"  # a fault in Fonds; again at any time
+    OK = "ok"  # something was kept; not retried with the same extractor
+    CONTENT = "content"  # caused by the file; not retried with the same extractor
+    LIMIT = "limit"  # caused by a limit; retried when its record expires or limits change
+    TRANSIENT = "transient"  # the bytes were not available; retried at any time
+    INTERNAL = "internal"  # bug in Fonds; retried at any time
 
 
 class PdfStatus(StrEnum):
-    """How the extraction of one PDF ended; closed. `docs/pdf-statuses.md` is made from it.
+    """How the extraction of one PDF ended; closed. `docs/pdf-statuses.md` is generated from it.
 
-    `reason` is what a message with this status is set apart for, None where something was kept.
+    `reason` is why a message with this status is quarantined or dropped, None if something was
+    kept.
     """
 
     status_class: StatusClass
@@ -44,7 +45,7 @@ class PdfStatus(StrEnum):
         reason: Reason | None = None,
         explanation: str = "",
     ) -> PdfStatus:
-        """Attach to the status its class, its reason and a sentence for people."""
+        """Create a status with its class, reason and a sentence for people."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.status_class = status_class
@@ -119,31 +120,34 @@ class PdfStatus(StrEnum):
 FILELESS_STATUSES = frozenset(
     map(str, (PdfStatus.NOT_PDF, PdfStatus.EMPTY_BLOB, PdfStatus.TOO_LARGE, PdfStatus.ERROR_SOURCE))
 )
-"""The statuses that a task leaves when it leads to no PDF, in rows of ours and in those of GROBID."""
+"""Statuses of a task that leads to no PDF, in our rows and in those of GROBID."""
 
 
 def build_ending(status: PdfStatus, detail: str | None) -> Disposition:
-    """How a message ends whose PDF has this status."""
+    """Return the disposition of a message whose PDF has this status."""
     if status.reason is None:
         return DONE
-    ended = drop if status.reason.weight is Weight.REFUSED else quarantine
-    return ended(status.reason, detail or status.value)
+    build = drop if status.reason.weight is Weight.REFUSED else quarantine
+    return build(status.reason, detail or status.value)
 
 
 STOPPED = frozenset({PdfStatus.ERROR_TIMEOUT, PdfStatus.ERROR_MEMORY, PdfStatus.ERROR_CRASH})
-"""The statuses of files that cost a reader its life: remembered, and not tried again for a while."""
+"""Statuses of files that killed a reader: recorded, and not tried again for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class PdfExtraction:
-    """The outcome of reading one PDF in an isolated process: plain values and the pictures' bytes.
+    """Result of reading one PDF in an isolated process: plain values and image bytes.
 
-    `text` joins the pages with form feeds; None when there is none. `pdf_info` holds every key of the
-    Info dictionary, dates as ISO 8601 in UTC. `pdf_extra` holds `page_count`, `word_count`,
-    `page0_width`, `page0_height` (points, crop box, rotation applied), `permanent_id`, `update_id`
-    (lower-case hex), `pdf_version` ("1.7"), and what else is small. Absent things are None.
-    `thumbnails` are pictures of page 0 by form (`180px-jpg`), never enlarged; {} when it cannot be
-    drawn.
+    - `text`: pages joined with form feeds; None without text.
+    - `pdf_info`: every key of the Info dictionary, dates as ISO 8601 in UTC.
+    - `pdf_extra`: `page_count`, `word_count`, `page0_width`, `page0_height` (points, crop box,
+      rotation applied), `permanent_id`, `update_id` (lower-case hex), `pdf_version` ("1.7"), and
+      other small values.
+    - `thumbnails`: images of page 0 by format (`180px-jpg`), never enlarged; {} if it cannot be
+      rendered.
+
+    Missing values are None.
     """
 
     status: PdfStatus
@@ -157,11 +161,11 @@ class PdfExtraction:
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """The message of the topic `pdf-text`; field names and types of seed 003.
+    """Message of the topic `pdf-text`; field names and types of seed 003.
 
-    `page0_thumbnail` says that a thumbnail was made. `source` is the capture the bytes came from.
-    `extractor` names program, versions and configuration, so that re-extraction can go by them.
-    `file_meta` is None for a task whose PDF could not be had.
+    `page0_thumbnail` says whether a thumbnail was made. `source` is the capture the bytes came
+    from. `extractor` names program, versions and configuration, so that re-extraction can select by
+    them. `file_meta` is None for a task whose PDF was not available.
     """
 
     sha1hex: str
@@ -183,7 +187,7 @@ class PdfText:
 
 
 PAGE0_FORM = "180px-jpg"
-"""The thumbnail every PDF has: `has_page0_thumbnail` is about this one."""
+"""Thumbnail format that every PDF has; `has_page0_thumbnail` refers to it."""
 
 _FORM = re.compile(r"([1-9]\d{1,3})px-(jpg|png|webp)", re.ASCII)
 _HEIGHT_PER_WIDTH = 300 / 180
@@ -191,9 +195,9 @@ _HEIGHT_PER_WIDTH = 300 / 180
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """The message of a topic `pdf-thumbnail-SIZE-TYPE`: raw bytes, keyed by the PDF's SHA-1.
+    """Message of a topic `pdf-thumbnail-SIZE-TYPE`: raw bytes, keyed by the PDF's SHA-1.
 
-    `form` (`180px-jpg`) stands in the topic's name and is not on the wire.
+    The format `form` (`180px-jpg`) is in the topic's name and not in the message.
     """
 
     sha1hex: str
@@ -207,33 +211,34 @@ class Thumbnail:
 
     @property
     def tag(self) -> str:
-        """Each form has a topic of its own."""
+        """Format; each has its own topic."""
         return self.form
 
 
 def parse_thumbnail_form(form: str) -> tuple[int, int, str]:
-    """Width and height in pixels at most, and `jpg`, `png` or `webp`, of a form as `360px-webp`.
+    """Return maximum width and height in pixels, and `jpg`, `png` or `webp`, of a format such as
+    `360px-webp`.
 
     The box has the shape of the seed's 180x300. Raises ConfigurationError.
     """
-    found = _FORM.fullmatch(form)
-    if found is None or int(found[1]) > 2000:
+    match = _FORM.fullmatch(form)
+    if match is None or int(match[1]) > 2000:
         raise ConfigurationError(
             f"{form!r} is no form of thumbnail: write WIDTHpx-TYPE with a width of 10 to 2000 and"
             " jpg, png or webp, as 360px-webp"
         )
-    width = int(found[1])
-    return width, round(width * _HEIGHT_PER_WIDTH), found[2]
+    width = int(match[1])
+    return width, round(width * _HEIGHT_PER_WIDTH), match[2]
 
 
-# One page of a PDF as it is read on a screen: its picture, and where on it its words stand.
+# Page of a PDF for reading on a screen: its image and the positions of its words.
 
 
 class PlacedWord(NamedTuple):
-    """A word and its box in pixels of the picture, y downwards.
+    """Word and its box in pixels of the image, y downwards.
 
-    `is_joined` says that it goes on from the word before without a blank: behind a hyphen that ended a
-    line, and in scripts without blanks, where each character is a word.
+    `is_joined` says that it continues the previous word without a space: after a hyphen at a line
+    end, and in scripts without spaces, where each character is a word.
     """
 
     text: str
@@ -246,8 +251,12 @@ class PlacedWord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageView:
-    """`image` is a WebP of `width` x `height` pixels, None where the page cannot be drawn, for the reason
-    that `why` tells in words. `words` are those of the text layer in its order. `page_count` 0 means unknown.
+    """Rendered page of a PDF.
+
+    - `image`: WebP of `width` x `height` pixels; None if the page cannot be rendered, and `why`
+      explains it.
+    - `words`: words of the text layer in its order.
+    - `page_count`: 0 means unknown.
     """
 
     image: bytes | None
@@ -260,8 +269,12 @@ class PageView:
 
 @dataclass(frozen=True, slots=True)
 class ViewLimits:
-    """How a page is drawn: within a box of `width_max` x `height_max` pixels, never more than `scale_max`
-    pixels a point, of PDFs of at most `size_max_bytes`, with the places of at most `words_max` words.
+    """Limits for rendering a page.
+
+    - `width_max`, `height_max`, `pixels_max`: size of the image in pixels.
+    - `scale_max`: pixels per point.
+    - `size_max_bytes`: size of the PDF.
+    - `words_max`: number of words with positions.
     """
 
     width_max: int = 1_200

@@ -1,4 +1,7 @@
-"""Why a file is taken down: a closed list, which is all a tombstone tells beside the date."""
+"""Reasons for takedowns and embargoes, and tombstones.
+
+The reasons are closed lists. Readers see only the reason and the date.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from datetime import datetime
 from enum import StrEnum
 
 REDACTED = "taken down"
-"""Stands on the books where the address, path or detail of what was taken down stood."""
+"""Replaces address, path and detail of removed files in the ledger."""
 
 
 class ReasonClass(StrEnum):
-    """The classes; each with the sentence a reader is told."""
+    """Reasons for a takedown, each with the sentence shown to readers."""
 
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> ReasonClass:
-        """Attach to the name its sentence; `ReasonClass(name)` finds it."""
+        """Create a reason with its sentence."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation
@@ -32,21 +35,18 @@ class ReasonClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What stands where a file stood that was taken down, and no more: its SHA-1, the class, the time."""
+    """Public record of a removed file: its SHA-1, the reason and the time; nothing else."""
 
     sha1hex: str
     reason_class: str
     at: datetime
 
 
-# Why a file is under embargo: a closed list, which is all that is told of it beside the date.
-
-
 NOTE_MAX_CHARS = 500
 
 
 class EmbargoReason(StrEnum):
-    """The classes."""
+    """Reasons for an embargo."""
 
     RIGHTS = "rights"
     PRIVACY = "privacy"
@@ -62,4 +62,4 @@ EXPLAINED: Mapping[EmbargoReason, str] = {
     EmbargoReason.PUBLICATION: "it is to appear elsewhere first",
     EmbargoReason.REVIEW: "it is being looked at",
 }
-"""The sentence a reader is told of each."""
+"""Sentence shown to readers for each reason."""

@@ -1,7 +1,8 @@
-"""What is stated about the use of a capture: licences, holders, preferences, and the robots.txt in force.
+"""Statements about the use of a capture: licences, holders, preferences, and the robots.txt in
+force.
 
-Sources: RFC 9309; IETF drafts draft-ietf-aipref-vocab and draft-ietf-aipref-attach; TDM Reservation Protocol
-(W3C community group, tdmrep.json); the X-Robots-Tag header as search engines document it.
+Sources: RFC 9309; IETF drafts draft-ietf-aipref-vocab and draft-ietf-aipref-attach; TDM Reservation
+Protocol (W3C community group, tdmrep.json); the X-Robots-Tag header as search engines document it.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from enum import StrEnum
 from typing import Any
 
 STATEMENTS_MAX = 100
-"""So many statements are kept of one capture, and as many of one file."""
+"""Maximum statements kept per capture, and per file."""
 RAW_MAX_CHARS = 2_000
 
 
 class Subject(StrEnum):
-    """What a statement is about; closed."""
+    """Subject of a statement; closed."""
 
     LICENSE = "license"
-    HOLDER = "holder"  # who holds the rights
-    PREFERENCE = "preference"  # what may or may not be done
+    HOLDER = "holder"  # rights holder
+    PREFERENCE = "preference"  # permitted or forbidden use
 
 
 class StatementSource(StrEnum):
-    """Where a statement stands; closed."""
+    """Where a statement was found; closed."""
 
     ROBOTS_TXT = "robots.txt"
     TDMREP = "tdmrep.json"
@@ -43,13 +44,16 @@ class StatementSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing stated, as it is compared and as it was written.
+    """One statement, normalized and as written.
 
-    `value` of a licence is an SPDX identifier in lower case where it is known (`cc-by-4.0`, and `cc-by` where
-    no version is stated), else its URL, else the text in lower case. Of a preference it is `NAME`, `NAME=y`
-    or `NAME=n` in lower case: `noindex`, `noai`, `train-ai=n`, `tdm-reservation=1`, `tdm-policy`. Of a holder
-    it is the name. `raw` is what stood there, `name` the header, element or property it stood in. A statement
-    for one agent alone has that behind the name: `X-Robots-Tag googlebot`.
+    - `value` of a licence: SPDX identifier in lower case if known (`cc-by-4.0`, or `cc-by` without
+      a version), else its URL, else the text in lower case.
+    - `value` of a preference: `NAME`, `NAME=y` or `NAME=n` in lower case: `noindex`, `noai`,
+      `train-ai=n`, `tdm-reservation=1`, `tdm-policy`.
+    - `value` of a holder: the name.
+    - `raw`: the text as written.
+    - `name`: the header, element or property it was found in. The crawler follows if it is for one
+      alone: `X-Robots-Tag googlebot`.
     """
 
     subject: Subject
@@ -59,7 +63,7 @@ class Statement:
     name: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """The statement as it is stored and as the API answers it."""
+        """Return the statement as stored and as returned by the API."""
         return {
             "subject": self.subject,
             "value": self.value,
@@ -70,7 +74,7 @@ class Statement:
 
     @classmethod
     def from_json(cls, stored_value: Mapping[str, Any]) -> Statement:
-        """Raises KeyError, ValueError for JSON that is no statement."""
+        """Decode a statement. Raises KeyError or ValueError for malformed JSON."""
         return cls(
             Subject(stored_value["subject"]),
             stored_value["value"],
@@ -82,11 +86,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class RobotsInForce:
-    """The robots.txt that held for a capture when it was made.
+    """The robots.txt in force for a capture when it was made.
 
-    `capture_id` is that of the robots.txt itself, None where it was not kept. `rule` is the line that
-    decided for the address (`Allow: /news`), "" where none matched. `answer` says what the host answered:
-    `200`, another HTTP status, or `unreachable`.
+    - `capture_id`: that of the robots.txt itself, None if it was not kept.
+    - `rule`: line that decided for the address (`Allow: /news`), "" if none matched.
+    - `answer`: answer of the host: `200`, another HTTP status, or `unreachable`.
     """
 
     url: str
@@ -97,28 +101,32 @@ class RobotsInForce:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """All that is known of one capture: what its host, its response and its file state."""
+    """Known rights of one capture: what its host, its response and its file state."""
 
     robots: RobotsInForce | None = None
     statements: tuple[Statement, ...] = ()
 
     def list_values(self, subject: Subject) -> tuple[str, ...]:
-        """The different values stated about a subject, in the order they were met."""
-        return tuple(dict.fromkeys(one.value for one in self.statements if one.subject is subject))
+        """Return the distinct values stated about a subject, in order."""
+        return tuple(
+            dict.fromkeys(
+                statement.value for statement in self.statements if statement.subject is subject
+            )
+        )
 
     @property
     def licenses(self) -> tuple[str, ...]:
-        """The licences stated, as `license:` finds them."""
+        """Stated licences, as found by `license:`."""
         return self.list_values(Subject.LICENSE)
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The holders stated."""
+        """Stated holders."""
         return self.list_values(Subject.HOLDER)
 
     @property
     def prefers(self) -> tuple[str, ...]:
-        """The preferences stated, as `prefers:` finds them."""
+        """Stated preferences, as found by `prefers:`."""
         return self.list_values(Subject.PREFERENCE)
 
 

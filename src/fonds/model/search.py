@@ -1,4 +1,4 @@
-"""What is being typed into a search, and what may take its place."""
+"""Completions of a search while it is typed, index generations, and query errors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ class TypingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """What is being typed: `prefix` is so much of it as stands before the cursor, without a quote. Whatever
-    completes it takes the place of the text from `start` to `end`, in characters. `field` is that of a value.
+    """Part of a search that is being typed.
+
+    - `start`, `end`: range in characters that a completion replaces.
+    - `prefix`: part before the cursor, without a quote.
+    - `field`: field of a value.
     """
 
     kind: TypingKind
@@ -31,9 +34,13 @@ class TypedText:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What may take the place of what is being typed: a field or a value, how people call it, and how many
-    documents have it (None of a field). `text` is the whole search with it, the cursor at `at` then, in
-    characters."""
+    """Completion of the text being typed.
+
+    - `value`, `name`: the field or value, and its label for people.
+    - `count`: number of documents with it; None for a field.
+    - `text`: whole search with the completion.
+    - `at`: cursor position in it, in characters.
+    """
 
     value: str
     name: str
@@ -44,8 +51,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class CompletionList:
-    """The completions of what is being typed, the best first; `has_more`: there are others, or may be.
-    `form` and `example` say how a value of the field is written; None where no value is being typed."""
+    """Completions of the text being typed, the best first.
+
+    `has_more` says that there are others, or may be. `form` and `example` show how a value of the
+    field is written; None if no value is being typed.
+    """
 
     typed: TypedText
     completions: Sequence[Completion]
@@ -56,37 +66,37 @@ class CompletionList:
 
 @dataclass(frozen=True, slots=True)
 class NamedTheme:
-    """A theme of a collection, which has so many documents."""
+    """Theme of a collection; `size` is its number of documents."""
 
     collection: str
     label: str
     size: int
 
 
-# The generation of an index: a short name for all it holds at one moment.
+# Generation of an index: a short name for its contents at one time.
 #
-# A number that grows with what is written, and eight digits of a hash over the parts the index lies in, whose
-# names are never given twice: an index that was made anew, or went on from a copy, has others. The same
-# generation means the same documents. Another need not mean others: merging the parts makes another, too.
+# It is a number that grows with writes, and eight digits of a hash over the names of the index's
+# parts. These names are never reused, so an index that was rebuilt or restored from a copy has
+# other hashes. The same generation means the same documents. Different generations may hold the
+# same documents: merging parts makes a new one too.
 
 
 EMPTY_GENERATION = "0"
-"""That of an index that was never written to."""
+"""Generation of an index that was never written to."""
 HASH_DIGITS = 8
 
 
 def compute_generation(number: int, parts: Iterable[str]) -> str:
-    """As it is told, `4711-0f3ac2d1`; the order of the parts does not count."""
-    told = "\n".join(sorted(parts)).encode("utf-8", "replace")
-    return f"{number}-{sha256(told).hexdigest()[:HASH_DIGITS]}"
-
-
-# What is wrong with a query, for people, and where.
+    """Return the generation's name, such as `4711-0f3ac2d1`; the order of the parts does not count."""
+    encoded_parts = "\n".join(sorted(parts)).encode("utf-8", "replace")
+    return f"{number}-{sha256(encoded_parts).hexdigest()[:HASH_DIGITS]}"
 
 
 class QueryError(ValueError):
-    """A sentence for people about a query. `start` and `end` say where in its text the bad token stands, in
-    characters; both are 0 where it is about the whole.
+    """Error in a query, with a sentence for people.
+
+    `start` and `end` locate the bad token in the text, in characters; both are 0 if it concerns the
+    whole query.
     """
 
     def __init__(self, message: str, start: int = 0, end: int = 0) -> None:

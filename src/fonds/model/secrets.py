@@ -1,4 +1,4 @@
-"""Keys, users and passwords in URLs: hidden wherever a text is shown, and taken out of what is kept.
+"""Keys, users and passwords in URLs: hide them in texts, and remove them from what is stored.
 
 Source: RFC 3986, section 3.2.1 (userinfo), section 2.1 (percent-encoding).
 """
@@ -31,12 +31,12 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def redact_secrets(text: str) -> str:
-    """The text with users, passwords and keys hidden in every URL of it: what may be shown or logged.
+    """Return the text with users, passwords and keys of all URLs hidden, for display and logs.
 
-    A text that begins as a URL is taken for one, to its end: all before its last `@` is hidden if a
-    colon is in it, and every parameter that sounds like a secret to the next `&`. In other texts URLs end
-    with their line, and parameters with a blank or a quote. Keys and sessions of our own are hidden
-    behind their prefix wherever they stand. Rather too much is hidden than too little.
+    A text that begins as a URL counts as one to its end: everything before its last `@` is hidden
+    if it contains a colon, and every parameter that sounds like a secret up to the next `&`. In
+    other texts URLs end with their line, and parameters with a space or a quote. Access keys and
+    sessions of Fonds are hidden after their prefix everywhere. If in doubt, the text is hidden.
     """
     is_alone = _ALONE.match(text) is not None
     parameter = _PARAMETER_ALONE if is_alone else _PARAMETER
@@ -44,33 +44,36 @@ def redact_secrets(text: str) -> str:
     text = _HEADER.sub(rf"\1\2{HIDDEN}", parameter.sub(rf"\1{HIDDEN}", text))
     before, mark, rest = text.partition("://")
     pieces = [rest] if is_alone else rest.split("://")
-    return before + mark + "://".join(_redact_password(one, is_alone) for one in pieces)
+    return before + mark + "://".join(_redact_password(piece, is_alone) for piece in pieces)
 
 
 def _redact_password(piece: str, is_alone: bool) -> str:
-    """What stands behind `://` up to the next. With a colon before the last `@` (of its line, unless it is
-    alone) all between may be a password, whatever it is.
+    """Hide user and password in the text between one `://` and the next.
+
+    With a colon before the last `@` (of its line, unless it is alone) everything before it may be a
+    password.
     """
     end = None if is_alone else _LINE.search(piece)
     line, rest = (piece, "") if end is None else (piece[: end.start()], piece[end.start() :])
-    before, at, after = line.rpartition("@")
-    if at and ":" in before:
+    before, at_sign, after = line.rpartition("@")
+    if at_sign and ":" in before:
         return f"{HIDDEN}@{after}{rest}"
     return _USER.sub(f"{HIDDEN}@", line) + rest
 
 
 def check_secrets(url: str) -> None:
-    """Raises ValueError, with a sentence that holds nothing of it, for a URL whose user or password is not
-    percent-encoded: nobody could say where it ends.
+    """Raise ValueError, without quoting the URL, if its user or password is not percent-encoded.
+
+    Without encoding the end of the password is ambiguous.
     """
     _, mark, rest = url.partition("://")
     if not mark or not _ALONE.match(url):
         return
     if _CONTROLS.search(url):
         raise ValueError("a URL holds no line breaks and no control characters")
-    before, at, _ = rest.rpartition("@")
+    before, at_sign, _ = rest.rpartition("@")
     is_password = ":" in before or "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if at and is_password and _UNSAFE_CHARS.search(before):
+    if at_sign and is_password and _UNSAFE_CHARS.search(before):
         raise ValueError(
             "what stands before the last @ is no user and password: there a / is written %2F, @ %40,"
             " : %3A, ? %3F, # %23, [ %5B, ] %5D and a blank %20; behind the host an @ is written %40"
@@ -78,23 +81,23 @@ def check_secrets(url: str) -> None:
 
 
 def has_secret(url: str) -> bool:
-    """Whether anything of it would be hidden."""
+    """Return whether `redact_secrets` would hide anything."""
     return redact_secrets(url) != url
 
 
 def strip_credentials(url: str) -> str:
-    """The URL as it may be kept: without its user and password."""
+    """Return the URL without user and password, for storage."""
     return _USER_IN_URL.sub("", url)
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Users and passwords of settings by the origins they are for, kept apart from the URLs that are kept."""
+    """Users and passwords from settings by origin, stored separately from the URLs."""
 
     by_origin: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
 
     def build_authorization(self, scheme: str, host: str, port: int) -> str | None:
-        """The value of the header Authorization for requests to this origin; None for none."""
+        """Return the Authorization header for requests to this origin; None for none."""
         return self.by_origin.get((scheme, host, port))
 
 
@@ -105,8 +108,8 @@ _ORIGIN = re.compile(
 
 
 def collect_credentials(urls: Iterable[str]) -> Credentials:
-    """Those of http(s) URLs, as Basic authentication sends them (RFC 7617)."""
-    found = {}
+    """Collect the credentials in http(s) URLs, encoded for Basic authentication (RFC 7617)."""
+    by_origin = {}
     for url in urls:
         match = _ORIGIN.match(url)
         if match is None:
@@ -115,5 +118,5 @@ def collect_credentials(urls: Iterable[str]) -> Credentials:
         name, _, password = user.partition(":")
         pair = unquote_to_bytes(name) + b":" + unquote_to_bytes(password)
         origin = scheme.lower(), host.strip("[]").lower(), int(port or _PORTS[scheme.lower()])
-        found[origin] = f"Basic {b64encode(pair).decode('ascii')}"
-    return Credentials(found)
+        by_origin[origin] = f"Basic {b64encode(pair).decode('ascii')}"
+    return Credentials(by_origin)

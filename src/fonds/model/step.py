@@ -1,4 +1,4 @@
-"""What a step returns, and how a pipeline strings steps together: data, no logic."""
+"""Results of steps, and pipelines as data: topics, stages, flavours."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from fonds.model.message import DEFAULT_TRAITS, TopicTraits
 
 
 class Item(Protocol):
-    """A payload: what travels in a message.
+    """Payload of a message.
 
-    It may also have `order_key`, when it is ordered by something else than what it is about (a fetched
-    link by its registered domain), and `tag`, which tells several sorts of one type apart.
+    It may also have `order_key`, if it is ordered by something other than `about` (a fetched
+    link by its registered domain), and `tag`, which distinguishes several kinds of one type.
     """
 
     @property
     def about(self) -> str:
-        """What it is about: a file's SHA-1 in hex, a story's or document's id; '' while unknown."""
+        """Subject: a file's SHA-1 in hex, a story's or document's id; "" while unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a step made of one item: things for other steps, and how the item ended here.
+    """Result of a step for one item: new items for other steps, and how the item ended.
 
-    Any number of items, also several of one type; the runtime sends each to the topic that carries its
-    type and tag. A failed or dropped item may still hand on what could be had of it. `about` is what the
-    item turned out to be about, in the words of `Item.about`; where None, the first of `items` tells it.
+    There may be any number of items, also several of one type. The runtime sends each to the topic
+    for its type and tag. A failed or dropped item may still emit partial results. `about` is the
+    subject found, as in `Item.about`; if None, that of the first of `items` counts.
     """
 
     disposition: Disposition = DONE
@@ -38,22 +38,22 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A sort of item: a payload type and its tag; `tag` None stands for any."""
+    """Kind of item: a payload type and its tag; `tag` None matches any."""
 
     payload: type
     tag: str | None = None
 
     def covers(self, other: Output) -> bool:
-        """Whether everything that is `other` is this."""
+        """Return whether every item that matches `other` matches this."""
         return self.payload is other.payload and self.tag in (None, other.tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A named stream of messages of one payload type (and tag), and how a broker is to keep it.
+    """Named stream of messages of one payload type (and tag), and how a broker stores it.
 
-    A public topic is a contract with others: it has the same name in every pipeline, and is written
-    whether or not anybody here reads it.
+    A public topic is a contract with other programs: it has the same name in every pipeline, and is
+    written whether or not a stage of Fonds reads it.
     """
 
     name: str
@@ -64,20 +64,23 @@ class Topic:
 
     @property
     def carries(self) -> Output:
-        """What may be put on it."""
+        """Kind of item it carries."""
         return Output(self.payload, self.tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step in a pipeline: the topic it reads, those it writes, and what it leaves unsent.
+    """One step in a pipeline: the topic it reads, those it writes, and the outputs it omits.
 
-    `writes` and `omits` together are what the step may emit. A message of which everything was omitted
-    ends as dropped, `not-wanted`, unless the stage is a sink, which has kept something of it. `tag`
-    tells stages of one step apart. A sink takes its messages as a batch. `threads` None means one for
-    each core; `batch_max` is how many messages are taken at once, `linger_s` how long more are waited
-    for when fewer came, because a batch costs the store about as much as a message. `indexes` says that
-    it writes the index, which some backends let one process only do.
+    - `writes`, `omits`: together all that the step may emit. A message whose outputs were all
+      omitted ends as dropped, `not-wanted`, unless the stage is a sink, which has stored something.
+    - `sink`: takes its messages as a batch.
+    - `tag`: distinguishes stages of one step.
+    - `threads`: None means one per core.
+    - `indexes`: writes the index, which some backends allow for one process only.
+    - `batch_max`: number of messages taken at once.
+    - `linger_s`: seconds to wait for more if fewer came, because a batch costs the store about as
+      much as a message.
     """
 
     step: str
@@ -94,17 +97,17 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """What the stage is called on the books, the queue and the screen."""
+        """Name of the stage in the ledger, the queue and the user interface."""
         return f"{self.step}-{self.tag}" if self.tag else self.step
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A flavour: the topic its sources write and its stages, and a sentence for people.
+    """Flavour: the topic its sources write, its stages, and a sentence for people.
 
-    `warc_prefix` begins the names of the WARC files its bodies are written to, "" for that of the settings;
-    `{YYYY}` in it is the year of the capture.
-    With `copies` bodies that lie in other people's WARCs are written to ours, whatever the settings say.
+    `warc_prefix` begins the names of the WARC files its bodies are written to, "" for that of the
+    settings. `{YYYY}` in it is the year of the capture. With `copies`, bodies in WARCs of others
+    are also written to ours, regardless of the settings.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A story: a news page with its sub-objects. Field names and types of seed 004, and our own beside them."""
+"""Stories: news pages with their sub-objects. Field names and types of seed 004, plus our own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fonds.model.file import FileMeta
 from fonds.model.rights import Statement
 
 SCHEMA_VERSION = 1
-"""The version of the form stories of ours have in messages, rows and archives."""
+"""Schema version of our stories in messages, rows and archives."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawHtml:
-    """The page's bytes, decoded from transfer and content codings, and the charset they are in.
+    """Bytes of the page, with transfer and content codings decoded, and their charset.
 
-    On the wire `html` stays empty: the bytes are read again from the capture's place.
+    In messages `html` is empty: the bytes are read again from the capture's location.
     """
 
     html: bytes | None = None
@@ -27,7 +27,7 @@ class RawHtml:
 
 @dataclass(frozen=True, slots=True)
 class HttpMetadata:
-    """The exchange: `fetch_timestamp` is Unix seconds UTC with a fraction."""
+    """HTTP exchange; `fetch_timestamp` is Unix seconds UTC with a fraction."""
 
     response_code: int | None = None
     fetch_timestamp: float | None = None
@@ -37,10 +37,10 @@ class HttpMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ContentMetadata:
-    """What was learned from the page.
+    """Content extracted from the page.
 
-    `publication_date` is YYYY-MM-DD, `language` a lower-case ISO 639-1 code, `full_language` a BCP 47
-    tag, `parsed_date` an ISO 8601 date-time in UTC.
+    `publication_date` is YYYY-MM-DD, `language` a lower-case ISO 639-1 code, `full_language` a BCP
+    47 tag, `parsed_date` an ISO 8601 date-time in UTC.
     """
 
     original_url: str | None = None
@@ -62,15 +62,18 @@ class ContentMetadata:
 
 @dataclass(frozen=True, slots=True)
 class PageMetadata:
-    """What we learn of a page beyond the seed's fields; a sub-object of our own beside the seed's four.
+    """Page properties beyond the seed's fields; a sub-object of our own.
 
-    `unique_url_hash` is the id Media Cloud's index has for the address, None where it has none. Days are
-    YYYY-MM-DD; each has the kind of place it was found in (`json-ld`, `meta`, `microdata`, `time`, `url`,
-    `text`, `script`, `comment`) and how far that is to be believed, 0 to 1. Authors come from `json-ld`,
-    `meta`, `markup` or `byline`. `is_paywalled` is None where the page does not say. `page_kind` is
-    `article`, `front`, `listing`, `error` or `consent`. `language_confidence` is 0 to 1, None where the
-    text was not asked; `charset_evidence` says in words what spoke for the charset. `rights` are licences,
-    holders and preferences the page states.
+    - `unique_url_hash`: id of the address in Media Cloud's index, None without one.
+    - `published_on`, `modified_on`: YYYY-MM-DD.
+    - `…_source` of a date: where it was found (`json-ld`, `meta`, `microdata`, `time`, `url`,
+      `text`, `script`, `comment`); `…_confidence` is 0 to 1.
+    - `authors_source`: `json-ld`, `meta`, `markup` or `byline`.
+    - `is_paywalled`: None if the page does not say.
+    - `page_kind`: `article`, `front`, `listing`, `error` or `consent`.
+    - `language_confidence`: 0 to 1, None if the text was not used.
+    - `charset_evidence`: explanation of how the charset was chosen.
+    - `rights`: licences, holders and preferences the page states.
     """
 
     unique_url_hash: str | None = None
@@ -93,9 +96,11 @@ class PageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The seed's four sub-objects, and ours; `exchange` None for what was not fetched by us. `unknown` keeps
-    what others added, by its name: of a sub-object a dict of its further fields. `schema_version` is that
-    of the form it came in, 0 for one that says none, as Media Cloud's.
+    """Story with the seed's four sub-objects and ours.
+
+    - `exchange`: None if Fonds did not fetch it.
+    - `unknown`: additions of other programs by name; for a sub-object a dict of its extra fields.
+    - `schema_version`: version of the input, 0 if it states none, as Media Cloud's.
     """
 
     rss_entry: RssEntry = field(default_factory=RssEntry)
@@ -110,7 +115,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """A parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
+    """Parsed page: the message of the result topic `stories`. `story_id` is the id of its URL."""
 
     capture: Capture
     file: FileMeta
@@ -126,10 +131,10 @@ class ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class UnarchivedBody:
-    """A body that lies in no WARC yet, or whose copy was asked for: the message of `unarchived`.
+    """Body to archive, in no WARC yet or to be copied: the message of `unarchived`.
 
-    `story` is set for pages that were parsed: a metadata record is written beside their body.
-    `repeat_of` is the id of the capture that brought the same bytes first: a revisit record is written.
+    `story` is set for parsed pages: a metadata record is written next to their body.
+    `repeat_of` is the id of the first capture of the same bytes: a revisit record is written.
     """
 
     capture: Capture

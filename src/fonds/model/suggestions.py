@@ -1,4 +1,4 @@
-"""Names out of closed lists, as people give them: which was probably meant, and what to say of the rest."""
+"""Unknown names in closed lists: find the nearest name, and explain the choices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LISTED_NAMES_MAX = 40
 
 
 class UnknownNameError(ValueError):
-    """A name that is not in a closed list, in a sentence for people without its full stop.
+    """Name that is not in a closed list; the message is a sentence without its full stop.
 
-    `field` says which part of an identity it is, `find_nearest_name` which known name was probably meant.
+    `field` says which part of an identity it is, `nearest` which known name was probably meant.
     """
 
     def __init__(self, field: str, what: str, name: str, known: Iterable[str]) -> None:
@@ -23,26 +23,30 @@ class UnknownNameError(ValueError):
 
 
 def find_nearest_name(name: str, known_names: Iterable[str]) -> str | None:
-    """The known name most like this one, in any case of letters; None when none is like it."""
-    folded = {one.casefold(): str(one) for one in known_names if one}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=LIKENESS_MIN)
-    return folded[found[0]] if found else None
+    """Return the most similar known name, ignoring case; None if none is similar."""
+    folded = {known_name.casefold(): str(known_name) for known_name in known_names if known_name}
+    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=LIKENESS_MIN)
+    return folded[matches[0]] if matches else None
 
 
 def alternatives(names: Iterable[str]) -> str:
     """Return names as a choice for people, such as "pdf, story or jats"."""
-    *others, last = map(str, names)
-    return f"{', '.join(others)} or {last}" if others else last
+    *other_names, last_name = map(str, names)
+    return f"{', '.join(other_names)} or {last_name}" if other_names else last_name
 
 
 def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str:
-    """A sentence for people without its full stop: there is no `noun` of this name, but these, and which is
-    nearest. Of more than 40 only as many are named, and how many there are.
+    """Return a sentence without its full stop: the `noun` is unknown, the known names, and the
+    nearest.
+
+    At most 40 names are listed, with the number of the rest.
     """
-    names = list(dict.fromkeys(str(one) for one in known_names if one))
-    between = "; " if any("," in one for one in names) else ", "
-    shown = between.join(names[:LISTED_NAMES_MAX])
+    names = list(dict.fromkeys(str(known_name) for known_name in known_names if known_name))
+    between = "; " if any("," in known_name for known_name in names) else ", "
+    listed = between.join(names[:LISTED_NAMES_MAX])
     more = f" and {len(names) - LISTED_NAMES_MAX:,} more" if len(names) > LISTED_NAMES_MAX else ""
-    there_are = f"; there are {shown}{more}" if names else "; there is none at all"
-    near = find_nearest_name(name, names)
-    return f"there is no {noun} {name!r}{there_are}" + (f"; did you mean {near!r}?" if near else "")
+    choices = f"; there are {listed}{more}" if names else "; there is none at all"
+    nearest = find_nearest_name(name, names)
+    return f"there is no {noun} {name!r}{choices}" + (
+        f"; did you mean {nearest!r}?" if nearest else ""
+    )

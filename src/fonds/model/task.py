@@ -1,4 +1,4 @@
-"""A task: what somebody says of a file that is to be read: where its bytes lie, and which they are."""
+"""Tasks: requests to read a file, with the location of its bytes and their SHA-1."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from fonds.model.entry import MESSAGE, Entry
 from fonds.model.record_offset import record_place
 
 ITEM_ADDRESS = "https://archive.org/download/{item}/{path}"
-"""The public address of a petabox item's file; where its bytes are fetched is a setting."""
+"""Public address of a petabox item's file; a setting decides where its bytes are fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One work object of seed 003, understood and not yet followed: nothing it names is trusted.
+    """Work object of seed 003, parsed but not executed: none of its values is trusted.
 
-    `kind` says which of its fields name the place: a record of a WARC (`path`, `offset`, `size_bytes`
-    in bytes, None where unknown), a capture a web archive replays (`url`, `datetime14`), a file of a
-    petabox item (`item`, `path`), or a file of this machine (`path`). `sha1hex` is the file's where it is
-    stated, `mime` the declared type. `id` is that of the message it came in, '' for a line of a list.
+    - `kind`: which fields give the location: a WARC record (`path`, `offset`, `size_bytes` in
+      bytes, None if unknown), a capture replayed by a web archive (`url`, `datetime14`), a file of
+      a petabox item (`item`, `path`), or a file on this machine (`path`).
+    - `sha1hex`: SHA-1 of the file, if stated.
+    - `mime`: declared type.
+    - `id`: id of its message, "" for a line of a list.
     """
 
     kind: PlaceKind
@@ -37,19 +39,19 @@ class Task:
 
     @property
     def about(self) -> str:
-        """The file's SHA-1 in hex; '' where it is not stated."""
+        """The file's SHA-1 in hex; "" if not stated."""
         return self.sha1hex or ""
 
     @property
     def address(self) -> str:
-        """What people call it: its URL, else the public address of its item, else its path."""
+        """Name for people: its URL, else the public address of its item, else its path."""
         if self.url or self.kind is not PlaceKind.PETABOX:
             return self.url or self.path
         return ITEM_ADDRESS.format(item=quote(self.item), path=quote(self.path))
 
     @property
     def entry(self) -> Entry:
-        """What its message enters as."""
+        """Entry of its message."""
         return Entry(
             id=self.id,
             input_id="",
@@ -63,7 +65,7 @@ class Task:
 
     @property
     def place(self) -> str:
-        """Where its bytes lie, as it says."""
+        """Location of its bytes, as stated."""
         return {
             PlaceKind.WARC: record_place(self.path, self.offset),
             PlaceKind.REPLAY: f"{self.datetime14}/{self.url}",

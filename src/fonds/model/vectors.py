@@ -1,7 +1,7 @@
-"""Terms, their dictionary and the sparse vectors over it, as they are stored and counted with.
+"""Dictionaries of terms, sparse vectors and postings over them, in stored and computed form.
 
-A feature is a term's number in one dictionary. Feature numbers mean nothing beside another dictionary, so
-each value carries the version of the dictionary it was made by.
+A feature is a term's number in one dictionary. It has no meaning in another dictionary, so
+each value carries the version of its dictionary.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """The features of one collection and model version.
+    """Features of one collection and model version.
 
-    `terms` are folded, distinct and in code point order; a term's place is its feature. `document_counts`,
-    int64 of the same length, says in how many of the `documents` counted documents each stands.
+    `terms` are folded, distinct and in code point order; a term's index is its feature.
+    `document_counts`, int64 of the same length, says in how many of the `documents` counted
+    documents each term occurs.
     """
 
     version: int
@@ -31,9 +32,9 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A sparse vector: `features` int64, ascending and distinct; `values` float32, none of them 0.
+    """Sparse vector: `features` int64, ascending and distinct; `values` float32, none of them 0.
 
-    As term frequencies the values are whole numbers from 1; as tf-idf they are positive with length 1.
+    Term frequencies are integers from 1. Tf-idf values are positive and have length 1.
     """
 
     version: int
@@ -43,11 +44,11 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """A run of an inverted index: the documents of the features from `first_feature` on.
+    """Run of an inverted index: the documents of the features from `first_feature` on.
 
-    `counts`, int64, says how many postings each feature has here; `documents`, int64, holds the numbers of
-    their documents, feature by feature, ascending within one; `weights`, float32, the tf-idf beside each.
-    The postings of one feature may go on in the next run.
+    `counts`, int64, is the number of postings of each feature here. `documents`, int64, has the
+    numbers of their documents, feature by feature, ascending within one. `weights`, float32, has
+    the tf-idf of each. The postings of one feature may continue in the next run.
     """
 
     version: int

@@ -1,1 +1,1 @@
-"""What papers say of themselves and cite: asked of GROBID, and kept."""
+"""Bibliographies and references of papers: read from PDFs, JATS and GROBID, stored and matched."""

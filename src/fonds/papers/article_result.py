@@ -1,4 +1,4 @@
-"""What reading one article of a paper gave."""
+"""Result of reading one JATS article."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArticleResult:
-    """What reading the article `about` (SHA-1 in hex) gave, also where it could not be read."""
+    """Result of reading the article `about` (SHA-1 in hex), including articles that could not be
+    read.
+    """
 
     about: str
     reading: JatsReading

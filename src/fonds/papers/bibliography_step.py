@@ -1,4 +1,4 @@
-"""persist_bibliography: what was read of a paper beside its text, into the table and the records."""
+"""persist_bibliography: store our own bibliography of each PDF in the table and the records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _WEIGHTS = {SUCCESS: 2, NOTHING_FOUND_STATUS: 1, NOT_READ: 0}
 
 @dataclass(frozen=True, slots=True)
 class PersistBibliographyStep:
-    """Cells first, then rows. Our own reading is in `bib0`; GROBID's is in `grobid0`."""
+    """Store bibliographies that Fonds read from PDF text.
+
+    Cells are written before rows. Our own reading goes to `bib0`; GROBID's goes to `grobid0`.
+    """
 
     table: Table
     records: Records
@@ -42,37 +45,42 @@ class PersistBibliographyStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Idempotent by SHA-1; what found less never replaces what found more.
-        What was kept is to be matched."""
+        """Store the bibliography of each item. Idempotent by SHA-1.
+
+        A result that found less never replaces one that found more. Papers that were stored are
+        emitted for matching, unless GROBID has read them successfully.
+        """
         now = self.clock()
         keys = [item.sha1hex for item in items]
         weights = {
             row.sha1hex: _WEIGHTS.get(row.status, 0)
             for row in self.records.get(BibliographyRow, keys)
         }
-        kept: dict[str, tuple[BibliographyRow, Paper | None]] = {}
+        stored: dict[str, tuple[BibliographyRow, Paper | None]] = {}
         for item in items:
             row, paper = _build_row(item, now)
             if _WEIGHTS[row.status] >= weights.get(item.sha1hex, 0):
                 weights[item.sha1hex] = _WEIGHTS[row.status]
-                kept[item.sha1hex] = row, paper
-        asked = {row.sha1hex: row.status for row in self.records.get(GrobidRow, list(kept))}
+                stored[item.sha1hex] = row, paper
+        grobid_statuses = {
+            row.sha1hex: row.status for row in self.records.get(GrobidRow, list(stored))
+        }
         cells = [
             (build_row_key(row.sha1hex), _build_cells(row, paper))
-            for row, paper in kept.values()
+            for row, paper in stored.values()
             if paper is not None
         ]
         remove_own_reading_from_grobid0(self.table, self.journal, [key for key, _ in cells])
         self.table.put(self.journal, cells)
-        rows = [row for row, _ in kept.values()]
+        rows = [row for row, _ in stored.values()]
         self.records.put([*rows, *map(build_row_fixity, rows)])
-        fresh = {
+        unmatched = {
             key
-            for key, (_, paper) in kept.items()
-            if paper is not None and asked.get(key) != GrobidStatus.SUCCESS
+            for key, (_, paper) in stored.items()
+            if paper is not None and grobid_statuses.get(key) != GrobidStatus.SUCCESS
         }
         return [
-            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in fresh else ())
+            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched else ())
             for item in items
         ]
 
@@ -109,14 +117,14 @@ def _parse_paper(found: Any) -> Paper | None:
 
 
 def _build_cells(row: BibliographyRow, paper: Paper) -> dict[str, bytes]:
-    """The full text lies in the blobs, so both JSONs are the same."""
-    whole = encode_paper(paper)
+    """Build the `bib0` cells. The full text is stored as a blob, so both JSON cells are equal."""
+    encoded = encode_paper(paper)
     status = {"status": row.status, "extractor": row.extractor}
-    return build_bibliography_cells(whole, whole, row.quality or "", status)
+    return build_bibliography_cells(encoded, encoded, row.quality or "", status)
 
 
 def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[bytes]) -> None:
-    """Remove what Fonds itself read from `grobid0`, where versions before `bib0` kept it.
+    """Remove our own reading from `grobid0`, where versions before `bib0` stored it.
 
     Cells that GROBID or another program wrote stay.
     """
@@ -131,7 +139,10 @@ def remove_own_reading_from_grobid0(table: Table, journal: str, keys: Sequence[b
 
 
 class _PaperOrigin(msgspec.Struct):
-    """Which program made a cell of `grobid0`: the paper and the status name it differently."""
+    """Fields that name the program that wrote a `grobid0` cell.
+
+    The paper JSON uses `grobid_version`; the status uses `extractor`.
+    """
 
     grobid_version: str = ""
     extractor: str = ""

@@ -1,8 +1,8 @@
-"""Papers, or the references they cite, matched with the catalogue in bulk: the same rows as the step's.
+"""Match papers, or the references they cite, against the catalogue in bulk.
 
-What is looked for is brought into the order of the key it is looked up by first, and so walks the catalogue
-from its beginning to its end: neighbours read the same pages of the table, and what is cited a thousand
-times comes together and is looked for once.
+The job writes the same rows as the step `match`. It sorts the queries by the catalogue key that is
+read first, and so reads the catalogue from beginning to end. Neighbouring queries read the same
+pages of the table, and a work that is cited a thousand times is looked up once.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ RANGES = (
     b"wdoi:10.11",
     b"wdoi:10.2",
 )
-"""Where the keys of what is looked for are divided among writers."""
+"""Boundaries between writers in the sorted query keys."""
 _NOWHERE = b"z"
 MATCH = "match"
-"""The step the job stands for, and the pipeline that has no other."""
+"""Step whose dispositions the job writes; also the name of the pipeline for entries of this job."""
 
 
 class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One record of the job: whose it is, what is looked for, and what the row says besides. `number` None is
-    the paper itself."""
+    """One record of the job: a paper or one of its references, with its query.
+
+    `number` is the index of the reference; None means the paper itself.
+    """
 
     sha1hex: str
     sought: MatchQuery
@@ -77,19 +79,19 @@ class MatchRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class MatchRequestReader:
-    """The `read` of the job: a part is the byte its keys begin with."""
+    """The `read` function of the job. A part is the first byte of the table keys it reads."""
 
     open_table: Callable[[], Table]
     journal: str
     subject: str
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """A record for each paper, or each reference."""
+        """Yield one record for each paper or each reference in a part."""
         table = self.open_table()
         try:
             for sha1hex, paper in self._iter_papers(table, bytes([part])):
-                for one in _iter_requests(sha1hex, paper, self.subject):
-                    yield _catalog_key(one.sought) + b"\t" + msgspec.json.encode(one)
+                for request in _iter_requests(sha1hex, paper, self.subject):
+                    yield _catalog_key(request.sought) + b"\t" + msgspec.json.encode(request)
         finally:
             close(table)
 
@@ -107,7 +109,7 @@ class MatchRequestReader:
 
 @dataclass(frozen=True, slots=True)
 class MatchWriter:
-    """The `write` of the job; stores are opened where it is done."""
+    """The `write` function of the job. Opens the stores in the process that runs it."""
 
     open_table: Callable[[], Table]
     open_records: Callable[[], RecordsWithLedger]
@@ -116,16 +118,16 @@ class MatchWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Counts by status and reason."""
+        """Match the records, write the results and yield counts by status and reason."""
         table, stored = self.open_table(), self.open_records()
         batch, tallies = _MatchBatch(), ExampleCounts()
         finder = _CachedMatcher(Catalog(table, self.catalog))
         try:
             for record in records:
-                one = _decode_request(record)
-                match = finder(one.sought)
+                request = _decode_request(record)
+                match = finder(request.sought)
                 tallies.count_one(f"{match.status} {match.reason}")
-                batch.add(one, match, self.started_at)
+                batch.add(request, match, self.started_at)
                 if batch.is_full():
                     batch.write(table, stored, self.journal, self.started_at)
                     batch = _MatchBatch()
@@ -141,8 +143,12 @@ def build_matching_job(
     now: datetime,
     fingerprint: str,
 ) -> Job:
-    """`subject` is `papers` or `references`; `stores` open table and records, and name journal and catalogue.
-    `fingerprint` is new each time, for journal and catalogue change."""
+    """Build the job that matches all papers or all references.
+
+    `subject` is `papers` or `references`. `stores` holds functions that open table and records,
+    then the names of journal and catalogue. `fingerprint` must differ in each run, because journal
+    and catalogue change.
+    """
     open_table, open_records, journal, catalog = stores
     return Job(
         name=f"match-{subject}-{fingerprint}",
@@ -155,7 +161,7 @@ def build_matching_job(
 
 @dataclass(slots=True)
 class _CachedMatcher:
-    """Looks for what comes twice in a row once."""
+    """Matcher that remembers its last query, so consecutive equal queries are looked up once."""
 
     catalog: Catalog
     query: MatchQuery | None = None
@@ -178,8 +184,10 @@ class _MatchBatch:
         if request.number is None:
             self.papers.append(MatchedPaper(request.sha1hex, match, request.reference_count))
             return
-        told = (request.reference, request.told_doi)
-        self.cited.append(build_citation_row(request.sha1hex, request.number, told, match, now))
+        printed_reference = (request.reference, request.told_doi)
+        self.cited.append(
+            build_citation_row(request.sha1hex, request.number, printed_reference, match, now)
+        )
 
     def is_full(self) -> bool:
         return len(self.papers) + len(self.cited) >= BATCH
@@ -189,19 +197,22 @@ class _MatchBatch:
             records.put(self.cited)
         if self.papers:
             save_matches(table, records, journal, self.papers, now)
-            _write_endings(records, [one.sha1hex for one in self.papers], now)
+            _write_endings(records, [paper.sha1hex for paper in self.papers], now)
 
 
 def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: datetime) -> None:
-    """Write the dispositions that the step `match` would have written for these papers, into the pipeline
-    `match`. A paper that the step is done with, or works on, keeps what the ledger says."""
-    where = {"about": list(sha1hexes), "step": MATCH}
-    rows = list(records.find(DispositionRow, where))
-    kept = {row.about for row in rows if row.is_open or row.verdict == Verdict.DONE}
-    owners = [row for row in records.get(FileMetaRow, list(sha1hexes)) if row.sha1hex not in kept]
-    captures = {row.capture_id for row in owners}
-    found = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": sorted(captures)})}
-    entered = [
+    """Write the dispositions that the step `match` would have written for these papers.
+
+    They belong to the pipeline `match`. A paper that the step has finished or is working on keeps
+    its disposition in the ledger.
+    """
+    conditions = {"about": list(sha1hexes), "step": MATCH}
+    rows = list(records.find(DispositionRow, conditions))
+    settled = {row.about for row in rows if row.is_open or row.verdict == Verdict.DONE}
+    files = [row for row in records.get(FileMetaRow, list(sha1hexes)) if row.sha1hex not in settled]
+    captures = {row.capture_id for row in files}
+    entries = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": sorted(captures)})}
+    match_entries = [
         EntryRow(
             entry.entry_id,
             MATCH,
@@ -213,23 +224,25 @@ def _write_endings(records: RecordsWithLedger, sha1hexes: Sequence[str], now: da
             entry.collection,
             now,
         )
-        for entry in found.values()
+        for entry in entries.values()
     ]
-    failed = {row.about: row for row in rows if row.about not in kept and row.pipeline == MATCH}
-    ended = [
+    failed = {row.about: row for row in rows if row.about not in settled and row.pipeline == MATCH}
+    dispositions = [
         _build_ending(owner, failed.get(owner.sha1hex), now)
-        for owner in owners
-        if owner.capture_id in found
+        for owner in files
+        if owner.capture_id in entries
     ]
-    if ended:
-        records.ledger.enter([], entered, ())
-        records.ledger.write(ended)
+    if dispositions:
+        records.ledger.enter([], match_entries, ())
+        records.ledger.write(dispositions)
 
 
 def _build_ending(
     owner: FileMetaRow, previous: DispositionRow | None, now: datetime
 ) -> DispositionRow:
-    """The disposition of a paper's message; of the message that failed, where there is one."""
+    """Build the disposition of a paper's message, reusing the ids of the message that failed, if
+    any.
+    """
     return DispositionRow(
         message_id=previous.message_id if previous else f"{owner.capture_id}.{MATCH}",
         pipeline=MATCH,
@@ -253,13 +266,13 @@ def _iter_requests(sha1hex: str, paper: Paper, subject: str) -> Iterator[MatchRe
     if subject == PAPERS:
         yield MatchRequest(sha1hex, build_paper_query(paper), reference_count=len(references))
         return
-    for one in references:
+    for citation in references:
         yield MatchRequest(
             sha1hex,
-            build_citation_query(one),
-            number=one.index,
-            reference=format_citation(one),
-            told_doi=one.doi,
+            build_citation_query(citation),
+            number=citation.index,
+            reference=format_citation(citation),
+            told_doi=citation.doi,
         )
 
 
@@ -268,7 +281,7 @@ def _decode_request(record: bytes) -> MatchRequest:
 
 
 def _catalog_key(query: MatchQuery) -> bytes:
-    """Where the catalogue is read first for this."""
+    """Return the catalogue key that a lookup of this query reads first."""
     titles: Sequence[str] = query.titles
     if query.ids:
         key = build_work_key(query.ids[0])

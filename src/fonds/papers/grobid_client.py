@@ -1,7 +1,8 @@
-"""A client of GROBID's web service.
+"""Client of GROBID's web service.
 
-Source: GROBID, "Use GROBID as a service", `/api/processFulltextDocument`: 200 with TEI, 204 without content,
-503 when all its engines are busy, 500 when it failed on the document. Parameters as sandcrawler asks.
+Source: GROBID, "Use GROBID as a service", `/api/processFulltextDocument`: 200 with TEI, 204 without
+content, 503 when all engines are busy, 500 when it failed on the document. The parameters are
+those that sandcrawler uses.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ ERROR_MAX_CHARS = 10_000
 PDF_MAX_BYTES = 256 * 2**20
 _PIECE_BYTES = 256 * 1024
 _DOCUMENT_ERROR_CODES = frozenset({400, 408, 413, 415, 422, 500})
-"""The statuses by which a server speaks of the document; all others tell of the server."""
+"""Status codes that describe the document; all other codes describe the server."""
 _SECONDS = re.compile(r"\d{1,6}")
 
 
 @dataclass
 class ServerPressure:
-    """How long a server is left alone that said it is busy: doubling, until it takes something again.
+    """Back-off for a busy or unreachable server, shared by all threads of a process.
 
-    For all threads of a process. `clock` gives seconds that run forward.
+    The pause doubles until the server accepts a request again. `clock` is monotonic, in seconds.
     """
 
     first_s: float = 5.0
@@ -63,11 +64,14 @@ class ServerPressure:
 
     @contextmanager
     def take_turn(self, at_once: int) -> Iterator[None]:
-        """One of so many turns. Raises PostponedError while the server is to be left alone."""
+        """Hold one of `at_once` request slots.
+
+        Raises PostponedError while the server is backed off or all slots are in use.
+        """
         with self._lock:
-            left_s = self._away_until_s - self.clock()
-            if left_s > 0:
-                raise PostponedError(self._away_reason, left_s)
+            remaining_s = self._away_until_s - self.clock()
+            if remaining_s > 0:
+                raise PostponedError(self._away_reason, remaining_s)
             if self._active_count >= at_once:
                 raise PostponedError(f"{at_once} PDFs are with GROBID already", self.first_s)
             self._active_count += 1
@@ -78,18 +82,22 @@ class ServerPressure:
                 self._active_count -= 1
 
     def mark_away(self, message: str, requested_wait_s: float = 0.0) -> PostponedError:
-        """It is away; the error that says until when. `requested_wait_s` is what it asked for itself."""
+        """Start or extend the back-off and return the error to raise.
+
+        `requested_wait_s` is the wait that the server asked for.
+        """
         with self._lock:
             now = self.clock()
             if now >= self._away_until_s:
-                # Of many that were under way at once, the first tells.
+                # Of several requests that fail at the same time, only the first lengthens the
+                # pause.
                 self._pause_s = min(self.max_s, max(self.first_s, 2 * self._pause_s))
                 self._away_until_s = now + max(self._pause_s, min(requested_wait_s, self.max_s))
             self._away_reason = message
             return PostponedError(message, self._away_until_s - now)
 
     def mark_available(self) -> None:
-        """It does its work."""
+        """End the back-off."""
         with self._lock:
             self._pause_s = 0.0
             self._away_until_s = 0.0
@@ -97,9 +105,10 @@ class ServerPressure:
 
 @dataclass(frozen=True, slots=True)
 class GrobidClient:
-    """The service at `url`; `concurrency_max` requests are under way at most, each for `timeout_s`.
+    """Client for the service at `url`.
 
-    An answer longer than `tei_max_bytes` is not kept.
+    At most `concurrency_max` requests run at the same time, each for up to `timeout_s`. A response
+    longer than `tei_max_bytes` is not kept.
     """
 
     url: str
@@ -111,16 +120,19 @@ class GrobidClient:
     pool: urllib3.PoolManager = field(default_factory=partial(urllib3.PoolManager, maxsize=100))
 
     def __call__(self, pdf: bytes) -> GrobidResponse:
-        """What it makes of a PDF.
+        """Send a PDF to the server and return its response.
 
-        Raises PostponedError while the server is away or busy, TransientError when the connection broke off
-        while it worked, ConfigurationError without a URL.
+        Raises PostponedError while the server is unreachable or busy, TransientError when the
+        connection breaks during processing, and ConfigurationError without a URL.
         """
         if not self.url:
             raise ConfigurationError("no GROBID server is named: set grobid.url")
         if len(pdf) > PDF_MAX_BYTES:
-            status, told = GrobidStatus.BLOB_TOO_LARGE, f"{len(pdf)} bytes; at most {PDF_MAX_BYTES}"
-            return GrobidResponse(status, status.status_code, error_msg=told)
+            status, message = (
+                GrobidStatus.BLOB_TOO_LARGE,
+                f"{len(pdf)} bytes; at most {PDF_MAX_BYTES}",
+            )
+            return GrobidResponse(status, status.status_code, error_msg=message)
         with self.pressure.take_turn(self.concurrency_max):
             return self._request(pdf)
 
@@ -156,7 +168,7 @@ class GrobidClient:
         )
 
     def _read_body(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes | None:
-        """One byte more than is kept at most; None when the time is over."""
+        """Read up to one byte more than `tei_max_bytes`. Return None when the deadline passes."""
         body = bytearray()
         while len(body) <= self.tei_max_bytes:
             piece = response.read1(_PIECE_BYTES, decode_content=False)
@@ -169,22 +181,23 @@ class GrobidClient:
 
     def _build_timeout(self) -> GrobidResponse:
         status = GrobidStatus.TIMEOUT
-        told = f"no whole answer within {self.timeout_s:g} seconds"
-        return GrobidResponse(status, status.status_code, error_msg=told)
+        message = f"no whole answer within {self.timeout_s:g} seconds"
+        return GrobidResponse(status, status.status_code, error_msg=message)
 
     def _build_response(self, response: urllib3.BaseHTTPResponse, body: bytes) -> GrobidResponse:
         code = response.status
-        told = body[:ERROR_MAX_CHARS].decode("utf-8", "replace").strip()
+        message = body[:ERROR_MAX_CHARS].decode("utf-8", "replace").strip()
         if code != 200 and code != 204 and code not in _DOCUMENT_ERROR_CODES:
-            asked = _SECONDS.fullmatch(response.headers.get("retry-after") or "")
+            retry_after = _SECONDS.fullmatch(response.headers.get("retry-after") or "")
             raise self.pressure.mark_away(
-                f"GROBID answers {code}: {told[:200]}", float(asked[0]) if asked else 0.0
+                f"GROBID answers {code}: {message[:200]}",
+                float(retry_after[0]) if retry_after else 0.0,
             )
         self.pressure.mark_available()
         if code == 204 or (code == 200 and not body):
             return GrobidResponse(GrobidStatus.NO_CONTENT, code, error_msg="no content")
         if code != 200:
-            return GrobidResponse(GrobidStatus.ERROR, code, error_msg=told or f"status {code}")
+            return GrobidResponse(GrobidStatus.ERROR, code, error_msg=message or f"status {code}")
         if len(body) > self.tei_max_bytes:
             longer = f"the TEI is longer than {self.tei_max_bytes} bytes"
             return GrobidResponse(GrobidStatus.TEI_TOO_LARGE, code, error_msg=longer)

@@ -1,4 +1,4 @@
-"""grobid: a PDF sent to a GROBID server, and what that made of it."""
+"""grobid and persist_grobid: send PDFs to a GROBID server and store the results."""
 
 from __future__ import annotations
 
@@ -45,12 +45,16 @@ _STATUS_BY_MISSING_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class GrobidStep:
-    """`ask` is the server's client and `extractor` its name.
+    """Send a PDF to a GROBID server.
 
-    `remember` says how a PDF ends that needs no asking, before its bytes are fetched; `take_in` makes known
-    work of another program's task, and checks what comes as known work. `rest` lets some of the seconds pass
-    for which the server is away, so that not all that waits is handed to and fro. `read` parses the TEI in an
-    isolated process, so that the message has the status that row and table get.
+    `ask` is the server's client and `extractor` is its name.
+    `remember` returns the disposition of a PDF that needs no request; it runs before the bytes are
+    read.
+    `take_in` registers the PDF of another program's task and validates incoming work.
+    `rest` sleeps for part of the server's back-off, so that waiting messages are not requeued
+    constantly.
+    `read` parses the TEI in an isolated process, so that the message has the same status as row and
+    table.
     """
 
     archive: Archive
@@ -62,11 +66,12 @@ class GrobidStep:
     read: Callable[[bytes], BibliographyReading]
 
     def __call__(self, item: UngrobidedPdf | Task) -> Result:
-        """A GrobidOutput however it ended, unless all is known already, or the server is away.
+        """Emit a GrobidOutput, unless the result is known or the server is unavailable.
 
-        Then the message waits until it is to be asked again, and no attempt is charged. Raises
-        PermanentError for a task that states no SHA-1 and whose bytes cannot be had, and what the client
-        raises. Of one that states it the GrobidOutput says why.
+        Failures are emitted too. While the server is unavailable, the message is deferred and no
+        attempt is charged. A task that states its SHA-1 but whose bytes cannot be read gets a
+        GrobidOutput with the reason. Raises PermanentError for a task without SHA-1 whose bytes
+        cannot be read, and the client's errors.
         """
         return register_then_run(
             self.take_in, item, UngrobidedPdf, self._request, self._build_missing
@@ -75,7 +80,7 @@ class GrobidStep:
     def _build_missing(
         self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
     ) -> GrobidOutput:
-        """Return the result of a task whose PDF could not be had."""
+        """Return the result of a task whose PDF could not be read."""
         status = _STATUS_BY_MISSING_REASON[lack]
         return GrobidOutput(
             sha1hex=sha1hex,
@@ -89,15 +94,17 @@ class GrobidStep:
         )
 
     def _request(self, item: UngrobidedPdf) -> Result:
-        known = self.remember(item)
-        if known is not None:
-            return Result(known)
+        disposition = self.remember(item)
+        if disposition is not None:
+            return Result(disposition)
         try:
             payload = self.archive.read(item.capture.place, item.file.sha1)
         except PermanentError as error:
             status = GrobidStatus.SOURCE
-            lost = GrobidResponse(status, status.status_code, error_msg=error.detail)
-            return Result(quarantine(error.reason, error.detail), (self._build_output(item, lost),))
+            response = GrobidResponse(status, status.status_code, error_msg=error.detail)
+            return Result(
+                quarantine(error.reason, error.detail), (self._build_output(item, response),)
+            )
         try:
             answer = self.ask(payload.body)
         except PostponedError as error:
@@ -106,7 +113,7 @@ class GrobidStep:
         return Result(DONE, (self._build_output(item, self._check_tei(answer)),))
 
     def _check_tei(self, answer: GrobidResponse) -> GrobidResponse:
-        """The answer, or `bad-grobid-xml` where its TEI cannot be read."""
+        """Return the response unchanged, or `bad-grobid-xml` if its TEI cannot be parsed."""
         if answer.status is not GrobidStatus.SUCCESS:
             return answer
         try:
@@ -130,7 +137,7 @@ class GrobidStep:
         )
 
 
-# persist_grobid: what GROBID made of a PDF into the table, the blobs and the records.
+# Storing GROBID's results
 
 
 PERSIST_GROBID_EMITS = (Output(UnmatchedPaper),)
@@ -141,8 +148,11 @@ _EMPTY_READING = BibliographyReading()
 
 @dataclass(frozen=True, slots=True)
 class PersistGrobidStep:
-    """Blobs first, then cells, then rows, so that what a row promises is there. `read` takes TEI apart in an
-    isolated process."""
+    """Store GROBID results: blobs first, then cells, then rows.
+
+    This order ensures that a row never refers to missing data. `read` parses TEI in an isolated
+    process.
+    """
 
     table: Table
     records: Records
@@ -152,30 +162,32 @@ class PersistGrobidStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[GrobidOutput]) -> list[Result]:
-        """Idempotent by SHA-1; a failure never replaces an earlier success.
-        What was kept is to be matched."""
+        """Store GROBID results. Idempotent by SHA-1; a failure never replaces an earlier success.
+
+        Papers whose TEI was stored are emitted for matching.
+        """
         now = self.clock()
         keys = [item.sha1hex for item in items]
-        known = self.records.get(GrobidRow, keys)
-        weights = {row.sha1hex: _weigh_status(GrobidStatus(row.status)) for row in known}
-        kept: dict[str, tuple[GrobidRow, bytes | None, BibliographyReading]] = {}
+        rows = self.records.get(GrobidRow, keys)
+        weights = {row.sha1hex: _weigh_status(GrobidStatus(row.status)) for row in rows}
+        stored: dict[str, tuple[GrobidRow, bytes | None, BibliographyReading]] = {}
         for item in items:
             row, tei, reading = self._build_row(item, now)
             weight = _weigh_status(GrobidStatus(row.status))
             if weight >= weights.get(item.sha1hex, 0):
                 weights[item.sha1hex] = weight
-                kept[item.sha1hex] = row, tei, reading
-        self._save(list(kept.values()))
-        fresh = {key for key, (_, tei, _) in kept.items() if tei is not None}
+                stored[item.sha1hex] = row, tei, reading
+        self._save(list(stored.values()))
+        unmatched = {key for key, (_, tei, _) in stored.items() if tei is not None}
         return [
-            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in fresh else ())
+            Result(items=(UnmatchedPaper(item.sha1hex),) if item.sha1hex in unmatched else ())
             for item in items
         ]
 
     def _build_row(
         self, item: GrobidOutput, now: datetime
     ) -> tuple[GrobidRow, bytes | None, BibliographyReading]:
-        """The row, the TEI where it is one, and what was read of it."""
+        """Build the row, the TEI if it is valid, and the parsed bibliography."""
         status, error, tei = item.status, item.error_msg, None
         reading = _EMPTY_READING
         if status is GrobidStatus.SUCCESS:
@@ -223,9 +235,12 @@ class PersistGrobidStep:
 def _build_cells(
     row: GrobidRow, tei: bytes | None, reading: BibliographyReading
 ) -> dict[str, bytes]:
-    """What is too long for a cell lies in the blob alone, and `status` says so."""
+    """Build the `grobid0` cells.
+
+    Text that is too long for a cell is stored only as a blob; `left_out` in the status names it.
+    """
     texts, left_out = build_paper_cells(reading.full_json, reading.metadata, tei or b"")
-    told = {
+    fields = {
         "status": row.status,
         "status_code": row.status_code,
         "error_msg": row.error_msg,
@@ -233,7 +248,7 @@ def _build_cells(
         "extractor": row.extractor,
         "left_out": " ".join(left_out) or None,
     }
-    status = {name: value for name, value in told.items() if value is not None}
+    status = {name: value for name, value in fields.items() if value is not None}
     return build_grobid_cells(status, row.status_code, row.quality, texts)
 
 

@@ -1,4 +1,4 @@
-"""import_jats: an article in JATS or NLM XML read, and kept in blobs, table, records and index."""
+"""import_jats: read JATS or NLM articles and store them in blobs, table, records and index."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ ERROR_MAX_CHARS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class ImportJatsStep:
-    """Blobs first, then cells, then rows, then the index. `read` takes an article apart in an isolated
-    process."""
+    """Import JATS or NLM articles: blobs first, then cells, then rows, then the index.
+
+    `read` parses an article in an isolated process.
+    """
 
     archive: Archive
     table: Table
@@ -60,25 +62,28 @@ class ImportJatsStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnreadArticle]) -> list[Result]:
-        """Idempotent by SHA-1. Raises PermanentError when the bytes cannot be had."""
+        """Import each article.
+
+        Idempotent by SHA-1. Raises PermanentError when the bytes cannot be read.
+        """
         now = self.clock()
         return [self._save(item, now) for item in items]
 
     def _save(self, item: UnreadArticle, now: datetime) -> Result:
-        found = read_article(self.archive, self.read, item)
-        row, text = _build_row(item, found, now), encode_text(found.text)
-        if found.text:
+        article = read_article(self.archive, self.read, item)
+        row, text = _build_row(item, article, now), encode_text(article.text)
+        if article.text:
             self.blobs.put([build_text_blob(row.sha1hex, text)])
         if row.status == SUCCESS:
             self.table.put(
-                self.journal, [(build_row_key(row.sha1hex), _build_cells(found.reading))]
+                self.journal, [(build_row_key(row.sha1hex), _build_cells(article.reading))]
             )
-        parts = [build_fixity(row.sha1hex, TEXT, text)] if found.text else []
+        parts = [build_fixity(row.sha1hex, TEXT, text)] if article.text else []
         url = item.capture.url
-        seen = format_datetime14(item.capture.captured_at)
-        sketched = build_file_sketch(row, seen, url, found.text or "")
+        captured = format_datetime14(item.capture.captured_at)
+        sketch = build_file_sketch(row, captured, url, article.text or "")
         rights = build_rights_rows(row)
-        write_sketches(self.records, [sketched], [row, build_row_fixity(row), *parts, *rights])
+        write_sketches(self.records, [sketch], [row, build_row_fixity(row), *parts, *rights])
         remove_stale_rights(self.records, [row], rights)
         day = item.capture.captured_at.astimezone(UTC).date()
         origin = DocumentOrigin(url, find_canonical_domain(url) or "", item.capture.collection, day)
@@ -88,19 +93,22 @@ class ImportJatsStep:
             (),
             lambda: find_rows(self.records, [row.sha1hex]),
             lambda rows: [
-                build_document(one, text if found.text else None, origin) for one in rows
+                build_document(document_row, text if article.text else None, origin)
+                for document_row in rows
             ],
         )
         return Result(
-            found.disposition, (UnmatchedPaper(row.sha1hex),) if found.reason is None else ()
+            article.disposition, (UnmatchedPaper(row.sha1hex),) if article.reason is None else ()
         )
 
 
 def read_article(
     archive: Archive, parse: Callable[[bytes], JatsReading], item: UnreadArticle
 ) -> JatsReading:
-    """What `parse` makes of an article, also where it did not survive it. Raises PermanentError when the
-    bytes cannot be had."""
+    """Read an article with `parse`; a crash of the child process becomes a reading with an error.
+
+    Raises PermanentError when the bytes cannot be read.
+    """
     body = archive.read(item.capture.place, item.file.sha1).body
     try:
         return parse(body)
@@ -109,15 +117,15 @@ def read_article(
 
 
 def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> JatsRow:
-    said = article.reading.row.get("biblio", {})
+    biblio = article.reading.row.get("biblio", {})
     error = article.reading.error
     return JatsRow(
         sha1hex=item.file.sha1,
         updated=now,
         status=SUCCESS if article.reason is None else UNREADABLE,
         quality=article.reading.quality or None,
-        title=said.get("title"),
-        doi=said.get("doi"),
+        title=biblio.get("title"),
+        doi=biblio.get("doi"),
         published=article.date,
         language=article.language,
         word_count=len(article.text.split()) if article.reason is None else None,
@@ -129,27 +137,27 @@ def _build_row(item: UnreadArticle, article: JatsReading, now: datetime) -> Jats
 
 
 def _build_metadata(article: JatsReading) -> dict[str, Any] | None:
-    rights = [one.to_json() for one in article.rights]
+    rights = [statement.to_json() for statement in article.rights]
     return {**article.reading.row, **({RIGHTS: rights} if rights else {})} or None
 
 
 def _build_cells(reading: BibliographyReading) -> dict[str, bytes]:
-    """As those of a PDF read without GROBID."""
+    """Build the same cells as for a PDF that was read without GROBID."""
     status = {"status": "success", "extractor": JATS_VERSION}
     return build_bibliography_cells(reading.full_json, reading.metadata, reading.quality, status)
 
 
-# Articles in JATS and NLM XML read outside a pipeline: nothing is stored.
+# Reading articles outside a pipeline, without storing anything
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """`read` takes an article apart in an isolated process, as it does for `import_jats`."""
+    """Step that only reads articles. `read` parses an article in an isolated process."""
 
     archive: Archive
     read: Callable[[bytes], JatsReading]
 
     def __call__(self, item: UnreadArticle) -> Result:
-        """One `ArticleResult`. Raises PermanentError when the bytes cannot be had."""
-        found = read_article(self.archive, self.read, item)
-        return Result(found.disposition, (ArticleResult(item.file.sha1, found),))
+        """Return one `ArticleResult`. Raises PermanentError when the bytes cannot be read."""
+        article = read_article(self.archive, self.read, item)
+        return Result(article.disposition, (ArticleResult(item.file.sha1, article),))

@@ -1,4 +1,4 @@
-"""The journal a paper appeared in, out of whatever read the paper."""
+"""Journals in which papers appeared, from JATS, GROBID or our own reading."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _WORST_FIRST: tuple[type[Reading], ...] = (BibliographyRow, GrobidRow, JatsRow)
 def find_journals(records: Records, sha1hexes: Sequence[str]) -> Mapping[str, Journal]:
     """Return the journal of each paper that states one, by SHA-1.
 
-    What an article in JATS states counts most, then what GROBID read, then our own reading.
+    A JATS article takes precedence, then GROBID's reading, then our own.
     """
     return _collect_journals(row for kind in _WORST_FIRST for row in records.get(kind, sha1hexes))
 
 
 def choose_journal(rows: Iterable[Row | None]) -> Journal | None:
-    """Return the journal that rows of one paper name, chosen as `find_journals` chooses."""
+    """Return the journal that the rows of one paper name, with the precedence of `find_journals`."""
     readings = [row for row in rows if isinstance(row, Reading)]
     readings.sort(key=lambda row: _WORST_FIRST.index(type(row)))
     return next(iter(_collect_journals(readings).values()), None)
 
 
 def _collect_journals(rows: Iterable[Reading]) -> dict[str, Journal]:
-    found: dict[str, Journal] = {}
+    journals: dict[str, Journal] = {}
     for row in rows:
         try:
-            found[row.sha1hex] = msgspec.convert(
+            journals[row.sha1hex] = msgspec.convert(
                 parse_metadata(row.metadata).get("journal"), prepare_type(Journal)
             )
         except msgspec.ValidationError:
             continue
-    return found
+    return journals

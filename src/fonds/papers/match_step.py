@@ -1,4 +1,4 @@
-"""match: which work of the catalogue a paper is, and which its references are."""
+"""match: find the catalogue work of each paper and of each reference it cites."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from fonds.stores.journal_table.keys import build_row_key
 
 EMITS = ()
 REFERENCES_MAX = 2_000
-"""As many references of one paper are looked for."""
+"""Maximum references of one paper that are matched."""
 PAPER_COLUMNS = (GROBID_METADATA, GROBID_TEI_JSON, BIB_METADATA, BIB_JSON)
-"""GROBID's reading comes before our own."""
+"""Columns that hold a bibliography; GROBID's reading precedes our own."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedPaper:
-    """A paper held against the catalogue; `reference_count` is how many of its references are."""
+    """Match of a paper. `reference_count` is the number of its references that are matched."""
 
     sha1hex: str
     match: Match
@@ -47,8 +47,11 @@ class MatchedPaper:
 
 @dataclass(frozen=True, slots=True)
 class MatchPapersStep:
-    """Cells first, then citations, then rows, so that what a row promises is there. `catalog` opens the
-    catalogue, which need not have been loaded."""
+    """Match papers and their references: cells first, then citations, then rows.
+
+    This order ensures that a row never refers to missing data. `catalog` opens the catalogue, which
+    may be empty.
+    """
 
     table: Table
     records: Records
@@ -57,25 +60,27 @@ class MatchPapersStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[UnmatchedPaper]) -> list[Result]:
-        """Idempotent by SHA-1, as long as the catalogue is the same."""
+        """Match each paper. Idempotent by SHA-1 while the catalogue is unchanged."""
         now, catalog = self.clock(), self.catalog()
         keys = {build_row_key(item.sha1hex): item.sha1hex for item in items}
         cells = self.table.get(self.journal, list(keys), PAPER_COLUMNS)
-        found, cited = [], []
+        papers, citation_rows = [], []
         for key, sha1hex in keys.items():
             paper = load_paper(cells.get(key, {}))
-            found.append(match_paper(catalog, sha1hex, paper))
+            papers.append(match_paper(catalog, sha1hex, paper))
             for citation in list_references(paper):
                 match = find(catalog, build_citation_query(citation))
-                told = (format_citation(citation), citation.doi)
-                cited.append(build_citation_row(sha1hex, citation.index, told, match, now))
-        self.records.put(cited)
-        save_matches(self.table, self.records, self.journal, found, now)
+                printed_reference = (format_citation(citation), citation.doi)
+                citation_rows.append(
+                    build_citation_row(sha1hex, citation.index, printed_reference, match, now)
+                )
+        self.records.put(citation_rows)
+        save_matches(self.table, self.records, self.journal, papers, now)
         return [Result() for _ in items]
 
 
 def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
-    """What was read of a paper, whoever read it; None where there is nothing, or nothing of the sort."""
+    """Return the first bibliography that can be decoded, in the order of `PAPER_COLUMNS`, or None."""
     for column in PAPER_COLUMNS:
         if column in cells:
             try:
@@ -86,13 +91,13 @@ def load_paper(cells: Mapping[str, bytes]) -> Paper | None:
 
 
 def list_references(paper: Paper | None) -> Sequence[Citation]:
-    """The references that are looked for; each number once."""
+    """Return the references to match, at most `REFERENCES_MAX`, with unique indexes."""
     citations = paper.citations[:REFERENCES_MAX] if paper is not None else ()
-    return list({one.index: one for one in citations}.values())
+    return list({citation.index: citation for citation in citations}.values())
 
 
 def match_paper(catalog: Catalog, sha1hex: str, paper: Paper | None) -> MatchedPaper:
-    """Which work a paper is."""
+    """Match a paper against the catalogue."""
     if paper is None:
         return MatchedPaper(
             sha1hex, Match(status=MatchStatus.NONE, reason=MatchReason.NO_BIBLIOGRAPHY), 0
@@ -109,7 +114,7 @@ def build_citation_row(
     match: Match,
     now: datetime,
 ) -> CitationRow:
-    """A reference, as printed and with the DOI it states, and what it was matched with."""
+    """Build the row of a reference. `printed_reference` is its text and the DOI it states."""
     reference, told_doi = printed_reference
     return CitationRow(
         sha1hex=sha1hex,
@@ -128,22 +133,26 @@ def build_citation_row(
 def save_matches(
     table: Table, records: Records, journal: str, papers: Sequence[MatchedPaper], now: datetime
 ) -> None:
-    """Cells and rows of papers; what an earlier match said and this one does not is gone."""
-    table.put(journal, [(build_row_key(one.sha1hex), _build_cells(one.match)) for one in papers])
-    without = [build_row_key(one.sha1hex) for one in papers if one.match.doi is None]
-    if without:
-        table.delete(journal, without, [MATCH_DOI])
-    for one in papers:
-        known = records.find(CitationRow, {"sha1hex": one.sha1hex})
-        stale = [row.number for row in known if row.number >= one.reference_count]
-        records.delete(CitationRow, [(one.sha1hex, number) for number in stale])
-    rows = [_build_row(one, now) for one in papers]
+    """Write cells and rows of papers and delete data that earlier matches wrote and this one did
+    not.
+    """
+    table.put(
+        journal, [(build_row_key(paper.sha1hex), _build_cells(paper.match)) for paper in papers]
+    )
+    unmatched_keys = [build_row_key(paper.sha1hex) for paper in papers if paper.match.doi is None]
+    if unmatched_keys:
+        table.delete(journal, unmatched_keys, [MATCH_DOI])
+    for paper in papers:
+        citation_rows = records.find(CitationRow, {"sha1hex": paper.sha1hex})
+        stale = [row.number for row in citation_rows if row.number >= paper.reference_count]
+        records.delete(CitationRow, [(paper.sha1hex, number) for number in stale])
+    rows = [_build_row(paper, now) for paper in papers]
     records.put([*rows, *map(build_row_fixity, rows)])
 
 
 def _build_cells(match: Match) -> dict[str, bytes]:
-    told = {"extractor": MATCH_VERSION, **msgspec.to_builtins(match)}
-    cells = {MATCH_STATUS: match.status.encode(), MATCH_INFO: msgspec.json.encode(told)}
+    details = {"extractor": MATCH_VERSION, **msgspec.to_builtins(match)}
+    cells = {MATCH_STATUS: match.status.encode(), MATCH_INFO: msgspec.json.encode(details)}
     return cells | ({MATCH_DOI: match.doi.encode()} if match.doi else {})
 
 

@@ -1,1 +1,1 @@
-"""Pipelines: their flavours as data, and the runtime that works them off."""
+"""Pipelines: their flavours as data, and the runtime that executes them."""

@@ -1,4 +1,4 @@
-"""A pipeline as a picture: lines of text, or SVG. Pure."""
+"""Draw a pipeline as a text tree or SVG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHAR_WIDTH = 7.0
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A topic and the stage that reads it here; `stage` None where it is drawn at another place."""
+    """Topic and the stage that reads it; `stage` is None where the topic is drawn elsewhere."""
 
     topic: Topic
     stage: Stage | None
@@ -23,13 +23,15 @@ class Node:
 
     @property
     def label(self) -> str:
-        """Topic and stage in words."""
+        """Topic and stage as text."""
         name = self.topic.name + (PUBLIC if self.topic.public else "")
         return f"{name} → {self.stage.name}" if self.stage else f"{name} → as elsewhere"
 
 
 def build_tree(pipeline: Pipeline) -> tuple[Node, ...]:
-    """The pipeline as a tree: a topic several stages write is drawn under the first of them."""
+    """Build the pipeline's tree. A topic that several stages write is drawn below the first of
+    them.
+    """
     first = {
         topic: stage for stage in reversed(pipeline.stages) for topic in reversed(stage.writes)
     }
@@ -47,7 +49,9 @@ def build_tree(pipeline: Pipeline) -> tuple[Node, ...]:
 
 
 def format_tree(pipeline: Pipeline) -> str:
-    """The tree with lines: each topic and the stage that reads it; public topics have an asterisk."""
+    """Format the tree as text: each topic and the stage that reads it; public topics have an
+    asterisk.
+    """
     lines = [f"{pipeline.name}: {pipeline.about}"]
     for node in build_tree(pipeline):
         lines += [node.label, *_iter_lines(node, "")]
@@ -61,17 +65,17 @@ def format_tree(pipeline: Pipeline) -> str:
 
 def _iter_lines(node: Node, indent: str) -> Iterator[str]:
     for number, child in enumerate(node.children, start=1):
-        last = number == len(node.children)
-        yield f"{indent}{'└─' if last else '├─'} {child.label}"
-        yield from _iter_lines(child, indent + ("   " if last else "│  "))
+        is_last = number == len(node.children)
+        yield f"{indent}{'└─' if is_last else '├─'} {child.label}"
+        yield from _iter_lines(child, indent + ("   " if is_last else "│  "))
 
 
 def _format_omitted(omits: tuple[Output, ...]) -> str:
-    return ", ".join(f"{one.payload.__name__} {one.tag or ''}".strip() for one in omits)
+    return ", ".join(f"{output.payload.__name__} {output.tag or ''}".strip() for output in omits)
 
 
 def draw_svg(pipeline: Pipeline) -> str:
-    """The tree from left to right; it says itself in words to who does not see it."""
+    """Draw the tree from left to right, with a text description for screen readers."""
     shapes: list[str] = []
     rows = 0
     for node in build_tree(pipeline):
@@ -95,15 +99,15 @@ def _measure_depth(node: Node) -> int:
 def _draw(
     node: Node, column: int, row: int, shapes: list[str], from_point: tuple[float, float] | None
 ) -> tuple[int, float]:
-    """Draw a node and what is below it; returns the next free row and the middle of its own."""
+    """Draw a node and its children. Returns the next free row and the vertical middle of the node."""
     x, y = MARGIN + column * COLUMN_WIDTH, MARGIN + row * ROW_HEIGHT + ROW_HEIGHT / 2
     name = node.stage.name if node.stage else "…"
     box_width = CHAR_WIDTH * len(name) + 16
     if from_point is not None:
-        middle = (from_point[0] + x + 60) / 2
+        middle_x = (from_point[0] + x + 60) / 2
         shapes.append(
-            f'<path d="M{from_point[0]:g} {from_point[1]:g} C{middle:g} {from_point[1]:g}'
-            f' {middle:g} {y:g} {x + 60:g} {y:g}" fill="none" stroke="#888"/>'
+            f'<path d="M{from_point[0]:g} {from_point[1]:g} C{middle_x:g} {from_point[1]:g}'
+            f' {middle_x:g} {y:g} {x + 60:g} {y:g}" fill="none" stroke="#888"/>'
         )
     topic = node.topic.name + (PUBLIC if node.topic.public else "")
     shapes.append(

@@ -1,9 +1,9 @@
-"""The system in one room: what the stores, the queue, the sources and the steps promise each other.
+"""Interfaces of the stores, queue, engine, sources and steps.
 
-Every backend of a port passes the same contract suite (`tests/contract`). Batches everywhere; nothing
-here may be a promise that RabbitMQ, Kafka, PostgreSQL, S3, Elasticsearch or HBase could not keep.
-All methods may raise StoreUnavailableError (try again) and StorageFullError (stop); other errors are
-named where they belong. A port is safe to use from several threads of one process.
+Every backend of a port passes the same contract suite (`tests/contract`). Methods work in batches.
+A port promises nothing that RabbitMQ, Kafka, PostgreSQL, S3, Elasticsearch or HBase could not keep.
+All methods may raise StoreUnavailableError (try again) and StorageFullError (stop). Other errors
+are named in the docstring of the method. A port is safe to use from several threads of one process.
 """
 
 from fonds.ports.engine import Engine, Job

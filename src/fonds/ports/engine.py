@@ -1,4 +1,4 @@
-"""What runs over a whole corpus: a job as data, and what an engine promises to do with it."""
+"""Jobs over a whole corpus, and the engine that runs them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Reads parts into records, brings these into order, and writes them; all of it can be pickled.
+    """Job that reads parts into records, sorts the records and writes them.
 
-    A record is bytes without a line end; records are sorted byte by byte, what is to come together begins
-    alike. `ranges` are the keys, sorted, at which the records are divided among writers: one more than there
-    are keys; what begins alike stays together as long as it begins with more than the key has.
+    All of it can be pickled. A record is bytes without a line end. Records are sorted byte by byte,
+    so records that belong together start with the same bytes.
 
-    `read` gives the records of one part; `write` takes the number of a range and its records in order, and
-    gives a few results, bytes without line ends. Both may be called again for the same part or range, and
-    elsewhere: they open what they need by URL, read what is given, and are idempotent in what they write.
-    Neither holds all of its part in memory.
+    `name` identifies the job and its input. A second job with the same name may continue where the
+    first ended. `parts` are the inputs of `read`. `read` yields the records of one part. `ranges`
+    are sorted keys that divide the records among writers: there is one more range than there are
+    keys. Records with a common prefix stay in one range if that prefix is longer than the key.
+    `write` takes the number of a range and its records in order, and yields a few results, bytes
+    without line ends.
 
-    `name` stands for the job and what it reads: two of one name are the same, and the second may go on
-    where the first was ended.
+    `read` and `write` may be called again for the same part or range, on another machine too. They
+    open what they need by URL, and their writes are idempotent. Neither holds a whole part in
+    memory.
     """
 
     name: str
@@ -32,11 +34,12 @@ class Job:
 
 
 class Engine(Protocol):
-    """Runs jobs; the same job gives the same results, and writes the same, on every engine."""
+    """Engine that runs jobs. A job gives the same results and the same writes on every engine."""
 
     def run(self, job: Job) -> Iterator[bytes]:
-        """The results of all ranges, in their order, once all is written.
+        """Yield the results of all ranges in order, once everything is written.
 
-        Raises what `read` and `write` raise, StoreUnavailableError when the engine does not answer, and
-        ConfigurationError when it cannot be had. Nothing of it goes on when it has raised.
+        Raises what `read` and `write` raise, StoreUnavailableError if the engine does not answer,
+        and ConfigurationError if the engine is not available. After an error no part of the job
+        continues.
         """

@@ -1,4 +1,4 @@
-"""What a queue promises: messages by topic and subscription, at least once."""
+"""Queue interface: messages by topic and subscription, delivered at least once."""
 
 from __future__ import annotations
 
@@ -16,67 +16,77 @@ from fonds.model.message import (
 
 
 class Queue(Protocol):
-    """Streams of messages. At least once: a message is handed out until it is settled.
+    """Streams of messages. A message is delivered at least once, until it is settled.
 
-    Order: roughly first in, first out within a key; no priorities. An address is a topic (every
-    subscription that selects a message receives a copy), or one of a subscription's own (`incoming`,
-    `delay`, `quarantine`). Putting a message whose id already waits at an address may replace it or add
-    a second copy: readers are idempotent by id. Headers a broker adds for itself are never shown.
+    Order is roughly first in, first out within a key. There are no priorities. An address is a
+    topic (every subscription that selects a message receives a copy), or one of a subscription's
+    own addresses (`incoming`, `delay`, `quarantine`). Putting a message whose id already waits at
+    an address may replace it or add a second copy: readers are idempotent by id. Headers that a
+    broker adds for itself are never returned.
     """
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """Durable when it returns: all of `messages` or, on an error, possibly some of them.
+        """Store messages durably. On an error, some of `messages` may have been stored.
 
-        `delay_s` > 0, of any length, is allowed for a subscription's `incoming` only: the messages wait
-        in its `delay`. They never come early, and while readers are about at most some two seconds late.
-        What is put to a topic is kept where a subscription selects it or the backend keeps logs, and
-        gone elsewhere. Raises ConfigurationError for an address that was never declared.
+        `delay_s` > 0, of any length, is allowed only for a subscription's `incoming`: the messages
+        wait in its `delay`. They never arrive early. While readers are active they arrive about two
+        seconds late at most. A message put to a topic is kept if a subscription selects it or the
+        backend keeps logs; otherwise it is dropped. Raises ConfigurationError for an address that
+        was never declared.
         """
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first; [] when none came.
+        """Return up to `count_max` messages.
 
-        What is never settled comes back: at once when the process ends, else after the backend's lease.
+        Wait at most `wait_s` seconds for the first, [] if none came. A message that is not settled
+        is delivered again: at once when the process ends, otherwise when the backend's lease
+        expires.
         """
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """The messages are finished here and do not come again; any of those in hand, in any order.
+        """Acknowledge messages so that they are not delivered again.
 
-        A process killed afterwards brings back all it had not settled. Where more is known of a message
-        than fits the backend's books, a few settled ones may come with them.
+        Received messages may be settled in any order. If the process is killed afterwards, all
+        messages it had not settled are delivered again. A few settled ones may be delivered again
+        with them if the backend had no room to record them.
         """
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Give messages back unfinished; they are ready again, `redelivered` one higher."""
+        """Return unfinished messages to the queue.
+
+        They are ready again, with `redelivered` one higher.
+        """
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """The messages are still being worked on: their lease begins anew.
+        """Renew the lease of messages that are still being worked on.
 
-        Returns those in hand as yet; the others were settled or released, or come again elsewhere, and
-        what is done for them will be done twice.
+        Returns those that this reader still holds. The others were settled or released, or are
+        delivered elsewhere; work on those is done twice.
         """
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """How many messages wait; exact on one machine, an estimate on brokers."""
+        """Return the number of waiting messages; exact on one machine, an estimate on brokers."""
 
 
 class Topics(Protocol):
-    """What a queue's messages travel on; whoever composes a home makes it, nobody else."""
+    """Topics and addresses of a queue. Only the code that sets up a home declares them."""
 
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Make topics and addresses exist; again is harmless. Each handle declares what it uses.
+        """Create topics and addresses; repeating it is harmless. Each handle declares what it uses.
 
-        `topics` are those put to whoever reads them: other people's programs, or nobody. A topic that
-        exists with other traits is used as it is. A subscription keeps its topic and pipeline for good:
-        whatever reads another has another name. Raises ConfigurationError for names the backend has no
-        room for.
+        `topics` are topics that no Fonds step subscribes to, read by other programs or by none. An
+        existing topic with other traits is used unchanged. A subscription keeps its topic and
+        pipeline for good: a subscription to another topic needs another name. Raises
+        ConfigurationError for names that the backend cannot store.
         """
 
 
 class TopicQueue(Queue, Topics, Protocol):
-    """A queue as its backends are: messages, and the making of what they travel on."""
+    """Queue with its topics, as every backend implements it."""
 
     def get_message_max_bytes(self, address: str) -> int:
-        """Largest message this address accepts, in bytes: body, key and headers together."""
+        """Return the size in bytes of the largest message this address accepts: body, key and
+        headers.
+        """

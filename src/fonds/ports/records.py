@@ -1,4 +1,4 @@
-"""What the records and the ledger promise: rows that people query, and how every entry ended."""
+"""Interfaces of the records (rows that people query) and of the ledger (how every entry ended)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ R = TypeVar("R", bound=Row)
 
 
 class ReadableRecords(Protocol):
-    """What is asked of the records."""
+    """Read access to the records."""
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """The rows with these keys (a value, or a tuple for a composed key), in no order."""
+        """Return the rows with these keys (a value, or a tuple for a composite key), in no order."""
 
     def find(
         self,
@@ -25,12 +25,12 @@ class ReadableRecords(Protocol):
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Rows whose columns equal `where`, streamed, any size.
+        """Yield rows whose columns equal `where`; streamed, for results of any size.
 
-        A list means any of its values, `None` an absent one, `Prefix` all texts that begin so, `Within` all
-        times of a stretch. `order` names columns, `-name` for descending; the default is the primary key,
-        which decides among equal rows in any case. `after` has the values of these columns in the row behind
-        which to begin.
+        A list in `where` matches any of its values, `None` a missing value, `Prefix` all texts with
+        that prefix, `TimeRange` all times in a range. `order` names columns, `-name` for descending.
+        The default is the primary key, which also breaks ties. `after` holds the values of the
+        `order` columns in the row after which to start.
         """
 
     def count(
@@ -41,26 +41,31 @@ class ReadableRecords(Protocol):
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """How many rows there are for each combination of the columns `columns`; {(): n} for `columns`
-        empty. Of more than `count_max` rows so many are counted, no matter which."""
+        """Count rows per combination of the values of `columns`; {(): n} if `columns` is empty.
+
+        Counting stops at `count_max` rows; which rows are counted is then undefined.
+        """
 
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """The first row of each `where` in this order (both as in `find`), None where none fits.
+        """Return the first row for each of `filters` in this order (both as in `find`), None if
+        none matches.
 
-        It costs what those rows cost, not what lies behind them, and few statements however many are asked.
+        The cost depends on the rows returned, not on the rows after them. It takes few statements
+        for any number of filters.
         """
 
 
 class Records(ReadableRecords, Protocol):
-    """SQL rows that people query and join; one frozen value per row (`model/rows.py`)."""
+    """SQL rows that people query and join; one frozen value per row (`model/rows`)."""
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Upsert by primary key, all rows in one transaction; rows of several tables may be mixed.
+        """Upsert rows by primary key in one transaction; rows of several tables may be mixed.
 
-        The last of several rows with one key wins. Without `replace`, rows whose key exists stay as they
-        were, and the first of several wins. NUL and lone surrogates in texts are removed here.
+        The last of several rows with one key wins. Without `replace`, existing rows stay unchanged
+        and the first of several rows with one key wins. NUL and lone surrogates are removed from
+        texts here.
         """
 
     def change(
@@ -70,53 +75,63 @@ class Records(ReadableRecords, Protocol):
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """Set these columns of the rows with these keys that still are as `where` says (as in `find`).
+        """Set these columns of the rows with these keys that still match `where` (as in `find`).
 
-        How many rows were changed; absent ones are no error. One transaction: of several who would
-        change the same row away from the same `where`, one does.
+        Returns the number of changed rows; missing rows are no error. It is one transaction: if
+        several callers change the same row with the same `where`, one succeeds.
         """
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """Remove rows by key; absent ones are no error."""
+        """Delete rows by key; missing rows are no error."""
 
 
 class UnfilteredRecords(Records, Protocol):
-    """Records that hold also what nobody is shown."""
+    """Records that include rows hidden from readers."""
 
     def for_readers(self) -> UnfilteredRecords:
-        """The same records as readers are shown them: no row of a file under embargo, no entry, input or
-        count of one, as of this moment each time. What is written goes to the same place."""
+        """Return these records with hidden rows filtered out.
+
+        Rows of a file under embargo are hidden, and its entries, inputs and counts. Each call
+        checks the embargoes of that time. Writes go to the same records.
+        """
 
 
 class Ledger(Protocol):
-    """What entered, and how each message made of it ended; one transaction a call, shared by all pipelines.
+    """Ledger of what entered, and of how each message made from it ended.
 
-    An entry's outcome (`EntryRow`) and the counts (`TallyRow`) follow in the same transaction; both, and
-    the dispositions, are read through Records.
+    Each call is one transaction. All pipelines share the ledger. An entry's outcome (`EntryRow`)
+    and the counts (`TallyRow`) are updated in the same transaction. Outcomes, counts and
+    dispositions are read through Records.
     """
 
     def enter(
         self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
     ) -> set[str]:
-        """Write down how far inputs were read and what was found in them, promising each entry's message to
-        each of `steps`. Entries that are known stay as they are. Returns the ids of those whose message
-        has not ended everywhere, so that it is to be sent (again)."""
+        """Record read positions of inputs and their entries, with a pending message for each of
+        `steps`.
+
+        Known entries stay unchanged. Returns the ids of the entries whose message has not ended in
+        every step and must be sent (again).
+        """
 
     def write(self, rows: Sequence[DispositionRow]) -> None:
-        """Write how messages ended, and what was promised (verdict `pending`) of them.
+        """Record how messages ended, and which messages are pending (verdict `pending`).
 
-        A promise never replaces an ending, whichever of the two comes first; of two endings the last
-        one written stands. Idempotent.
+        A pending row never replaces an ending, in either order of arrival. The last of two endings
+        wins. Idempotent.
         """
 
     def recount(self, *, repair: bool = False) -> list[str]:
-        """What the outcomes and counts say that the dispositions do not, a sentence each, a thousand at most;
-        with `repair` they are made to agree."""
+        """Compare outcomes and counts with the dispositions.
+
+        Return one sentence per difference, at most 1,000. With `repair`, outcomes and counts are
+        corrected.
+        """
 
 
 class RecordsWithLedger(Records, Protocol):
-    """Records that give the ledger of the same database."""
+    """Records together with the ledger of the same database."""
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger."""
+        """Ledger of the same database."""

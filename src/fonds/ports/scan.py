@@ -1,4 +1,4 @@
-"""A table walked from its beginning to its end, page by page: one page is in memory at a time."""
+"""Iterate over a table page by page, with one page in memory at a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def iter_pages(
     columns: Sequence[str] | None = None,
     page_rows: int = PAGE_ROWS,
 ) -> Iterator[Page]:
-    """The rows of a prefix behind the key `after`, in the order of their keys, `page_rows` at once; no page
-    is empty.
+    """Yield the rows of a prefix after the key `after`, in key order, in non-empty pages of
+    `page_rows`.
 
-    Each page is asked for when the one before it was dealt with, behind its last key: rows that are written
-    or removed meanwhile are met or not as they lie ahead, and no row is met twice. Only an empty page is the
-    end, since a backend may give fewer rows than it was asked for. Raises what `Table.scan` raises.
+    Each page is requested after the previous one was processed, starting after its last key. Rows
+    written or deleted meanwhile count only if their key lies ahead. No row is returned twice. Only
+    an empty page ends the iteration, since a backend may return fewer rows than requested. Raises
+    what `Table.scan` raises.
     """
     while page := store.scan(table, prefix, after=after, count_max=page_rows, columns=columns):
         yield page
@@ -42,12 +43,9 @@ def iter_rows(
     columns: Sequence[str] | None = None,
     page_rows: int = PAGE_ROWS,
 ) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    """The rows of `iter_pages`, one by one."""
+    """Yield the rows of `iter_pages` one by one."""
     for page in iter_pages(store, table, prefix, after=after, columns=columns, page_rows=page_rows):
         yield from page
-
-
-# Rows some hundred at a time, so that a store is asked about many at once and memory stays flat.
 
 
 CHUNK = 500
@@ -55,6 +53,9 @@ T = TypeVar("T")
 
 
 def iter_chunks(rows: Iterator[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """All rows, so many at a time."""
+    """Yield all rows in lists of `size`.
+
+    One request covers many rows, and memory use stays constant.
+    """
     while chunk := list(islice(rows, size)):
         yield chunk

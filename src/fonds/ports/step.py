@@ -1,4 +1,4 @@
-"""What sources and steps promise the runtime, and what it gives them."""
+"""Interfaces of sources and steps, and what the runtime provides to them."""
 
 from __future__ import annotations
 
@@ -14,58 +14,71 @@ ValueT = TypeVar("ValueT")
 
 
 class Source(Protocol):
-    """Where work comes from: finds inputs, and reads entries out of each."""
+    """Source of work: finds inputs, and reads entries from each."""
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Every input, `position` 0; streamed, in a stable order."""
+        """Yield every input with `position` 0; streamed, in a stable order."""
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """What lies in one input from `row.position` on: entries; tallies of what is counted and not
-        emitted; and positions (int) from which reading can go on later."""
+        """Yield the contents of one input from `row.position` on.
+
+        Three kinds of values: entries; tallies of items that are counted but not emitted; and
+        positions (int) from which reading can resume later.
+        """
 
 
 class Isolate(Protocol):
     """Runs a pure function in a disposable child process with limits."""
 
     def __call__(self, function: Callable[..., ValueT], *args: object) -> ValueT:
-        """The function's value. Raises ChildError with `timeout`, `out-of-memory` or `crashed-reader`.
+        """Return the function's value.
 
-        The function is importable by name; arguments and value are plain data, but that up to four of
-        the arguments may each be an OpenBody. What the function raises is raised here.
+        Raises ChildError with `timeout`, `out-of-memory` or `crashed-reader`. The function must be
+        importable by name. Arguments and value are plain data, except that up to four arguments may
+        each be an OpenBody. What the function raises is raised here.
         """
 
 
 class Step(Protocol[ItemT]):
-    """One item in, any number of items and a disposition out."""
+    """Step that turns one item into any number of items and a disposition."""
 
     def __call__(self, item: ItemT, /) -> Result:
-        """Raises TransientError to be retried, PermanentError to be quarantined, StoreUnavailableError
-        to be kept in hand until the store is back."""
+        """Process one item.
+
+        Raises TransientError to be retried, PermanentError to be quarantined, and
+        StoreUnavailableError to be held until the store is back.
+        """
 
 
 class Sink(Protocol[ItemT]):
-    """A batch in, a result for each out, in order; idempotent by the items' keys."""
+    """Step that takes a batch and returns one result per item, in order.
+
+    It is idempotent by the items' keys.
+    """
 
     def __call__(self, items: Sequence[ItemT], /) -> Sequence[Result]:
-        """Raises as a Step does; the runtime then tries the items one by one to find the culprit."""
+        """Process a batch. Raises like a Step; the runtime then tries the items one by one."""
 
 
 class ConcurrentStep(Protocol):
-    """Many items in hand at once, each as long as it takes; for one thread."""
+    """Step that processes many items concurrently, each at its own speed; for one thread."""
 
     @property
     def free_slots(self) -> int:
-        """How many more items may be begun."""
+        """Number of further items that can begin now."""
 
     def begin(self, items: Sequence[tuple[int, Any]]) -> None:
-        """Begin items, each under a number of its own. Neither waits nor raises."""
+        """Begin items, each under its own number. Neither waits nor raises."""
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
-        """What has ended, waiting at most `wait_s` seconds for the first; an exception stands for what a Step
-        would raise. Raises StoreUnavailableError: what has ended is told the next time."""
+        """Return the finished items; wait at most `wait_s` seconds for the first.
+
+        An exception is what a Step would raise for that item. After StoreUnavailableError, finished
+        items are returned by the next call.
+        """
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """These are not wanted any more; whatever was begun for them may be given up."""
+        """Drop these items; their work may be abandoned."""
 
     def close(self) -> None:
-        """Give up everything, and let go of what belongs to this process alone."""
+        """Abandon all work, and release what belongs to this process alone."""

@@ -1,4 +1,4 @@
-"""What table, blobs, index and archive promise, and the stores of a home together."""
+"""Interfaces of table, blobs, index and archive, and the set of stores of one home."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ from fonds.ports.records import Ledger, UnfilteredRecords
 class Table(Protocol):
     """Wide rows by binary key, in key order (the HBase layout). One version of each cell.
 
-    Columns are `family:qualifier`; families are declared with the table. Writes are upserts by cell.
-    Who reads may name the columns, or whole families as `family:`; no other cell is fetched then, and a
-    row that has none of them is absent. At most 1,000 may be named; None means all there are.
+    Columns are `family:qualifier`; families are declared with the table. Writes are upserts by
+    cell. Readers may name columns, or whole families as `family:`. Then no other cells are fetched,
+    and a row without any of them counts as missing. At most 1,000 columns may be named; None means
+    all.
     """
 
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Make the table exist; again is harmless, and adds families where the backend can.
+        """Create the table; repeating it is harmless, and adds families if the backend can.
 
-        `compressions` names that of families as HBase does; backends without any pass over it. Raises
-        ConfigurationError if the table has a family that is not named, or lacks one that cannot be added.
+        `compressions` names the compression of families as HBase does; backends without compression
+        ignore it. Raises ConfigurationError if the table has a family that is not named, or lacks
+        one that cannot be added.
         """
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """The tables there are, each with its families."""
+        """Return the existing tables with their families."""
 
     def put(
         self,
@@ -49,19 +51,20 @@ class Table(Protocol):
         *,
         where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Write cells, replacing those of the same row and column; other cells stay. Durable.
+        """Write cells durably, replacing those of the same row and column; other cells stay.
 
-        With `where_equal` each row is one cell, and is written only where that has the value told of its key
-        as yet, the look and the write at one stroke. Who must know whether it was reads again.
+        With `where_equal` each row is one cell. It is written only if it still has the value that
+        `where_equal` gives for its key; check and write are atomic. To learn whether it was
+        written, read it again.
 
-        Raises ConfigurationError for an undeclared table or family, ValueError for a value of `where_equal`
-        that is empty.
+        Raises ConfigurationError for an undeclared table or family, and ValueError for an empty
+        value in `where_equal`.
         """
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """The rows that exist, by key; absent rows are absent."""
+        """Return the existing rows by key; missing rows are left out."""
 
     def scan(
         self,
@@ -72,147 +75,174 @@ class Table(Protocol):
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Up to `count_max` rows in byte order of keys, with `prefix` and greater than `after`."""
+        """Return up to `count_max` rows with `prefix` and a key greater than `after`, in byte
+        order of keys.
+        """
 
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Remove whole rows, or these cells of each; absent ones are no error. A row without cells is none.
+        """Delete whole rows, or these cells of each; missing ones are no error.
 
-        At most 1,000 columns, each by its whole name. Raises ValueError for more, or for a family.
+        A row without cells no longer exists. At most 1,000 columns, each by its full name. Raises
+        ValueError for more, or for a family.
         """
 
 
 class Blobs(Protocol):
-    """Bytes by key. No rename, no listing on hot paths; a put replaces the whole blob, atomically."""
+    """Bytes by key. No rename, no listing on hot paths. A put replaces the whole blob atomically."""
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """All durable when it returns; some may be there when it raises.
+        """Store blobs durably; after an error some may be stored.
 
         Raises ConfigurationError for a key with `..`, an empty part or a NUL.
         """
 
     def get(self, key: str) -> bytes | None:
-        """The blob, or None when there is none."""
+        """Return the blob, or None if it does not exist."""
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Those of `keys` that exist."""
+        """Return those of `keys` that exist."""
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """How many bytes those of `keys` have that exist; nothing is read."""
+        """Return the size in bytes of each existing blob of `keys`, without reading it."""
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove blobs; absent ones are no error."""
+        """Delete blobs; missing ones are no error."""
 
 
 class Index(Protocol):
-    """Full text. A document replaces the one with its `id`."""
+    """Full-text index. A document replaces the one with its `id`."""
 
     def put(self, documents: Sequence[IndexDocument]) -> None:
-        """Durable when it returns; searchable at once or after the backend's refresh."""
+        """Store documents durably; they are searchable at once or after the backend's refresh."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove documents; absent ones are no error."""
+        """Delete documents; missing ones are no error."""
 
     def get(self, ids: Sequence[str]) -> dict[str, IndexDocument]:
-        """The documents that exist, whole, by `id`; without waiting for a refresh."""
+        """Return the existing documents, complete, by `id`; without waiting for a refresh."""
 
     def search(self, query: SearchQuery) -> SearchResults:
-        """Raises ValueError with a sentence for people when `query.text` cannot be understood.
+        """Search the index.
 
-        The answer says of which generation the index is: every put, deletion and reindexing makes another.
-        A server that is asked for it at most once a second may tell the one of a second before.
+        Raises ValueError with a message for people if `query.text` is not understood. The results
+        name the generation of the index: every put, deletion and reindexing makes a new one. A
+        server that is asked for it at most once a second may return a generation one second old.
         """
 
     def find_similar_words(self, word: str) -> Sequence[str]:
-        """Words of the documents written almost like this folded one, the likeliest first, at most five:
-        to be suggested, not to be counted."""
+        """Return up to five indexed words spelled almost like this folded one, the likeliest first.
+
+        They are suggestions; do not count them.
+        """
 
     def count(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
 
 
 class QueryCompleter(Protocol):
-    """What may come next in a search, as it is typed, out of what an index finds."""
+    """Completes a search while it is typed, from what an index contains."""
 
     def complete(self, text: str, cursor: int | None = None) -> CompletionList:
-        """The completions at the cursor, in characters from 0; None: at the end. At most ten.
+        """Return at most ten completions at the cursor, in characters from 0; None is the end.
 
-        Raises ValueError for a place outside of the text."""
+        Raises ValueError for a cursor outside the text.
+        """
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
-        """For a search that fails or finds nothing: what may stand in the place of its value at `cursor`,
-        whatever was typed there. None where no value stands there, or one that is known."""
+        """Suggest replacements of the value at `cursor` for a search that fails or finds nothing.
+
+        Returns None if there is no value at the cursor, or if the value is known.
+        """
 
 
 class Archive(Protocol):
-    """Bodies in WARC files: read from any place, written to files of our own."""
+    """Bodies in WARC files: read from any location, written to our own files."""
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """The body at `place`, codings undone; with `sha1hex` only if it is those bytes.
+        """Return the body at `place` with its codings decoded.
 
-        Raises DamagedInputError (`damaged-record` when other bytes lie there now), LimitError, PermanentError
-        (`missing-source`, `unreadable-source`: with the path); TransientError when it does not answer."""
+        With `sha1hex`, the body must have that hash. Raises DamagedInputError (`damaged-record` if
+        the bytes there have changed), LimitError, PermanentError (`missing-source`,
+        `unreadable-source`, with the path), and TransientError if the store does not answer.
+        """
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append records and make them durable (one fsync a batch); places in the order of `entries`.
+        """Append records durably (one fsync per batch).
 
-        A place in a file of ours has its bare name for a path, wherever the file lies or will lie. A full
-        file is finished by the next `write`, when the caller has noted these places. The same `capture_id`
-        written again before a crash was noticed may lie there twice; the caller asks `recover` first.
+        Return their locations in the order of `entries`. A location in one of our files has the
+        bare file name as its path, wherever the file is now or later. A full file is finished by
+        the next `write`, after the caller has recorded these locations. If a process crashes, the
+        same `capture_id` may be written twice; callers call `recover` first.
         """
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Cut from files left open by a killed process what nobody refers to.
+        """Cut unreferenced records from the files that a killed process left open.
 
-        `find_known_end(name)` gives the end in bytes of the last record of that file that was settled, or
-        None."""
+        `find_known_end(name)` returns the end in bytes of the last settled record of that file, or
+        None.
+        """
 
     def finish(self) -> None:
-        """Close the open file: complete, with its CDXJ index beside it. Again is harmless."""
+        """Finish the open file and write its CDXJ index next to it. Repeating it is harmless."""
 
 
 class WarcFiles(Protocol):
-    """The files the archive writes, as files: what there is of them, and their bytes."""
+    """The WARC files of the archive: their state and their bytes."""
 
     def iter_names(self) -> Iterator[str]:
-        """The bare name of every WARC of ours, each once wherever it lies, open ones too; streamed."""
+        """Yield the bare name of each of our WARCs once, in any location, including open ones.
+
+        The names are streamed.
+        """
 
     def open(self, path: str) -> BinaryIO:
-        """A WARC to be read and sought in: one of ours by name, another of this machine by its absolute path.
-        Raises PermanentError (`missing-source`, `unreadable-source`), a bucket's also while it is read."""
+        """Open a WARC for reading and seeking: one of our own by name, another on this machine by
+        absolute path.
+
+        Raises PermanentError (`missing-source`, `unreadable-source`); for a bucket also during
+        reading.
+        """
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """What there is of a WARC, by the `path` of a place in it; None when it is gone. No record is read.
+        """Return the state of a WARC by the `path` of a location in it; None if it is gone.
 
-        Of files on other machines that are not ours nothing is known. With `repair`, the CDXJ of a finished
-        file of ours is first made again from its records, whatever it says.
+        Reads no record. Nothing is known of files on other machines that are not ours. With
+        `repair`, the CDXJ of a finished file of our own is first rebuilt from its records, whatever
+        it contains.
         """
 
     def list_unsent(self) -> Mapping[str, int]:
-        """Finished WARCs of ours that are here alone and are to be moved on: bytes by name, with indexes.
-        Empty where they stay where they are written."""
+        """Return our finished WARCs that are only here and must be uploaded: size in bytes
+        by name.
+
+        The size includes the index. Empty if files stay where they are written.
+        """
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """Replace the records of a file in a WARC of ours, and what stands beside them, by tombstones of
-        the same length: all other bytes stay where they are, and readers see the file as it was or as it is.
-        Its CDXJ forgets them. Again is harmless; two at once are not. `tick` is told bytes gone through.
+        """Replace the records of a file in one of our WARCs by tombstones of the same length.
 
-        A file that is written to, or not where it could be found, waits. Of a WARC that was not written by
-        us nothing is changed. Raises DamagedInputError where damage may hide such a record, and
+        Records next to them that describe them are replaced too. All other bytes keep their
+        offsets. Readers see the old or the new file, never a mix. The CDXJ drops the replaced
+        records. Repeating it is harmless, but two purges must not run at once. `tick` receives the
+        number of bytes processed.
+
+        A file that is open for writing or cannot be found waits. A WARC that we did not write is
+        not changed. Raises DamagedInputError if damage may hide such a record, and
         StorageFullError.
         """
 
 
 class WarcArchive(Archive, WarcFiles, Protocol):
-    """An archive as its backends are: bodies by their places, and the files these lie in."""
+    """Archive as every backend implements it: bodies by location, and the files that contain them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores of one home, opened. `journal` is the name of the journal-extract table."""
+    """Open stores of one home. `journal` is the name of the journal-extract table."""
 
     queue: TopicQueue
     table: Table
@@ -224,15 +254,12 @@ class Stores:
     journal: str
 
     def for_readers(self) -> Stores:
-        """The same stores as readers are shown them; in the index there is nothing under embargo anyway."""
+        """Return the stores as readers see them. The index never contains documents under embargo."""
         return replace(self, records=self.records.for_readers())
 
 
-# Backends closed: no port asks for it, since not every backend holds something open.
-
-
 def close(*backends: object) -> None:
-    """Close those that can be closed, in this order."""
+    """Close those backends that have a `close` method, in this order. No port requires one."""
     for backend in backends:
         closing = getattr(backend, "close", None)
         if closing is not None:

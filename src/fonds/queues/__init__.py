@@ -1,1 +1,1 @@
-"""Backends of the Queue port."""
+"""Queue backends: SQLite, RabbitMQ and Kafka, and what their messages carry."""

@@ -1,10 +1,13 @@
-"""Headers of other programs as text: each type a broker knows has a spelling, and comes back from it.
+"""Text encoding of message headers from other programs.
 
-Text is spelled as it is. Anything else begins with its type: `!int 5`, `!float 1.5`, `!bool true`,
-`!none`, `!decimal 1.50`, `!time 1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list ["a","!int 1"]`
-and `!table {"a":"!bytes AA=="}`, whose leaves are spelled in turn. Text that would be taken for one of
-these has `!text ` before it. A text that is no spelling as written here, to the letter, is text; so is a
-float that is no number, over which RabbitMQ ends the connection.
+Brokers know more types than text. Each such value is encoded as text that begins with its type, and
+decodes to the same value: `!int 5`, `!float 1.5`, `!bool true`, `!none`, `!decimal 1.50`, `!time
+1700000000` (Unix seconds), `!bytes /wA=` (base64), `!list ["a","!int 1"]` and `!table {"a":"!bytes
+AA=="}`. Items of lists and tables are encoded in the same way. Text stays as it is. Text that could
+be mistaken for an encoded value gets the prefix `!text `.
+
+Only the exact encoding that `format_value` writes is decoded; anything else is text. This includes
+NaN and infinite floats, on which RabbitMQ closes the connection.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeaderTime:
-    """A moment as brokers write it: Unix seconds, of any size that fits 64 bits without a sign."""
+    """Timestamp as brokers write it: Unix seconds as an unsigned 64-bit integer."""
 
     seconds: int
 
@@ -40,7 +43,7 @@ Value: TypeAlias = (
 
 
 def format_value(value: Value) -> str:
-    """The text of a header; `parse_value` gives the value back."""
+    """Encode a header value as text; `parse_value` reverses it."""
     if isinstance(value, str):
         plain = not value.startswith(MARK) or parse_value(value) == value
         return value if plain else f"!text {value}"
@@ -65,14 +68,14 @@ def _format_leaf(value: bytes | float | Decimal | HeaderTime) -> str:
 
 def _convert_leaves(value: Value) -> object:
     if isinstance(value, list):
-        return [_convert_leaves(one) for one in value]
+        return [_convert_leaves(item) for item in value]
     if isinstance(value, dict):
-        return {name: _convert_leaves(one) for name, one in value.items()}
+        return {name: _convert_leaves(item) for name, item in value.items()}
     return format_value(value)
 
 
 def parse_value(text: str) -> Value:
-    """What a header of this text is to a broker: the text itself, unless it is a spelling."""
+    """Decode a header text. Returns the text itself unless it is an encoded value."""
     if not text.startswith(MARK) or len(text) > SIZE_MAX_CHARS:
         return text
     kind, _, rest = text[1:].partition(" ")
@@ -83,12 +86,12 @@ def parse_value(text: str) -> Value:
         value = _parse_leaf(kind, rest)
     except (ValueError, InvalidOperation, RecursionError):
         return text
-    # Only what would be spelled so is a spelling: each text stands for one value.
+    # Accept only the canonical encoding, so that each text stands for exactly one value.
     return value if not isinstance(value, str) and format_value(value) == text else text
 
 
 def _parse_leaf(kind: str, text: str) -> Value:
-    """Raises ValueError or InvalidOperation for what is not of this kind."""
+    """Decode a value of the given type. Raises ValueError or InvalidOperation for an invalid one."""
     if kind == "none":
         return None
     if kind == "bool":
@@ -104,14 +107,16 @@ def _parse_leaf(kind: str, text: str) -> Value:
     if kind == "time" and 0 <= (seconds := int(text)) < 2**64:
         return HeaderTime(seconds)
     if kind in ("list", "table"):
-        found = _build_values(json.loads(text), DEPTH_MAX)
-        if isinstance(found, list if kind == "list" else dict):
-            return found
+        container = _build_values(json.loads(text), DEPTH_MAX)
+        if isinstance(container, list if kind == "list" else dict):
+            return container
     raise ValueError(f"no {kind}: {text[:40]}")
 
 
 def _parse_decimal(text: str) -> Decimal:
-    """What fits the eight bits of scale and 32 of digits brokers give it."""
+    """Parse a decimal that fits AMQP: 8 bits of scale and 32 bits of digits. Raises ValueError for
+    others.
+    """
     sign, digits, exponent = Decimal(text[:40]).as_tuple()
     number = Decimal((sign, digits, 0))
     if not isinstance(exponent, int) or not -255 <= exponent <= 0 or not digits:
@@ -125,30 +130,32 @@ def _build_values(leaves: object, depth: int) -> Value:
     if isinstance(leaves, str):
         return parse_value(leaves)
     if depth and isinstance(leaves, list):
-        return [_build_values(one, depth - 1) for one in leaves]
+        return [_build_values(item, depth - 1) for item in leaves]
     if depth and isinstance(leaves, dict):
         if any(len(name.encode()) > NAME_MAX_BYTES for name in leaves):
             raise ValueError("a name too long")
-        return {name: _build_values(one, depth - 1) for name, one in leaves.items()}
+        return {name: _build_values(item, depth - 1) for name, item in leaves.items()}
     raise ValueError("a leaf that is not spelled, or too deep")
 
 
 def limit_headers(headers: dict[str, str]) -> dict[str, str]:
-    """The first `COUNT_MAX` headers that fit `SIZE_MAX_CHARS` in all; the rest is left out and told of."""
+    """Keep the first `COUNT_MAX` headers that fit `SIZE_MAX_CHARS` in total; drop the rest with a
+    warning.
+    """
     if len(headers) <= COUNT_MAX and _measure_size(headers) <= SIZE_MAX_CHARS:
         return headers
-    kept: dict[str, str] = {}
+    accepted: dict[str, str] = {}
     room, left_out = SIZE_MAX_CHARS, 0
     for name, text in headers.items():
         size = len(name) + len(text)
-        if len(kept) >= COUNT_MAX or size > room:
+        if len(accepted) >= COUNT_MAX or size > room:
             left_out += 1
             continue
-        kept[name] = text
+        accepted[name] = text
         room -= size
     if left_out:
         logger.warning("a message with %d headers beyond the limits; they are left out", left_out)
-    return kept
+    return accepted
 
 
 def _measure_size(headers: dict[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""A queue whose messages may be of any size: what is over a limit lies in the blob store."""
+"""Queue wrapper for messages of any size: bodies over a limit are stored in the blob store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from fonds.queues.messages.large_field import LargeField
 BODY_BLOB = "fonds-body"
 FOLDER = "messages"
 FRAMING_BYTES = 1_024
-"""Room for what brokers add to body, key and headers: id, attempt, and the framing of a record."""
+"""Reserve for what brokers add to body, key and headers: id, attempt, and the framing of a record.
+"""
 NO_FIELDS: Mapping[str, LargeField] = MappingProxyType({})
 CONTENT_TYPE = "application/octet-stream"
 
@@ -35,8 +36,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Largest body between steps, and largest message on a public topic; the queue's own limit is the upper
-    bound of both."""
+    """Size limits of messages: the largest body between steps, and the largest message on a public
+    topic.
+
+    The queue's own limit is the upper bound of both.
+    """
 
     body_bytes: int
     topic_bytes: int
@@ -45,14 +49,14 @@ class BodyLimits:
 class LargeBodies:
     """Implements the port Queue over another queue and a blob store.
 
-    Between steps, a body over the limit is put under a key of its own for each address that will read it.
-    Its message names the key in the header `fonds-body`, and the blob is deleted when the message is
-    settled. On a topic that no subscription declared here reads, the blob stays. A message whose blob is
-    gone was settled before and came twice: it is settled again and not handed out.
+    Between steps, a body over the limit is stored under a separate key for each address that reads
+    it. Its message names the key in the header `fonds-body`. The blob is deleted when the message
+    is settled. On a topic that no subscription declared here reads, the blob stays. A message whose
+    blob is missing was settled before and delivered twice: it is settled again and not handed out.
 
-    A public topic carries whole messages up to its own limit. Above that, the message on the topic refers
-    to a blob with its large field, and our own readers receive the whole message as between steps. That
-    blob is replaced or deleted with the next message of the same key.
+    A public topic carries whole messages up to its own limit. Above that, the message on the topic
+    refers to a blob with its large field, and our own readers receive the whole message as between
+    steps. That blob is replaced or deleted with the next message of the same key.
     """
 
     def __init__(
@@ -74,18 +78,20 @@ class LargeBodies:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """As the port says."""
-        known = list(subscriptions)
-        self._queue.declare(known, topics)
-        self._subscriptions |= {one.name: one for one in known}
+        """See the port."""
+        declared = list(subscriptions)
+        self._queue.declare(declared, topics)
+        self._subscriptions |= {subscription.name: subscription for subscription in declared}
         self._public |= topics.keys()
 
     def get_message_max_bytes(self, address: str) -> int:
-        """As the queue below."""
+        """Return the limit of the queue below."""
         return self._queue.get_message_max_bytes(address)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """As the port says; large bodies are in the blob store before their messages are put."""
+        """Put messages, as the port describes. Large bodies are in the blob store before their
+        messages are put.
+        """
         if address in self._public:
             self._publish(address, messages)
             return
@@ -101,23 +107,24 @@ class LargeBodies:
         for message in large:
             readers = self._list_readers(address, message)
             for reader in readers:
-                # What only one reads goes the way of all others, and is seen on its topic.
+                # With a single reader the message goes to the topic like all others, so that it is
+                # visible there.
                 target = address if len(readers) == 1 else reader
                 batches[target].append(self._store_body(message, reader))
         for target, stored in batches.items():
             self._queue.put(target, stored, delay_s=delay_s)
 
     def _publish(self, topic: str, messages: Sequence[Message]) -> None:
-        """Put messages on a public topic: whole, or with a reference where they are over its limit.
+        """Put messages on a public topic: whole, or with a reference where they exceed its limit.
 
-        Blobs are written before the messages that refer to them. The blob of an earlier message of the same
-        key is deleted after the newer message is on the topic.
+        Blobs are written before the messages that refer to them. The blob of an earlier message of
+        the same key is deleted after the newer message is on the topic.
         """
         below_bytes = self._queue.get_message_max_bytes(topic)
         limit_bytes = min(self._limits.topic_bytes, below_bytes) - FRAMING_BYTES
         field = self._fields.get(topic)
         newest = {message.key: message for message in messages}
-        shown: list[Message] = []
+        published: list[Message] = []
         blobs: list[Blob] = []
         large: list[Message] = []
         outdated: list[str] = []
@@ -128,49 +135,70 @@ class LargeBodies:
             if detached is not None:
                 headers = {**message.headers, **detached.headers}
                 bare = replace(message, body=detached.body, headers=headers)
-                shown.append(bare.restrict_to_others())
+                published.append(bare.restrict_to_others())
                 large.append(message)
                 blobs += [detached.blob] if is_newest else []
                 continue
             if fits:
-                shown.append(message)
+                published.append(message)
             else:
-                shown.append(self._store_body(message, topic).restrict_to_others())
+                published.append(self._store_body(message, topic).restrict_to_others())
                 large.append(message)
             key = field.find_key(message.key) if field is not None else None
             outdated += [key] if key is not None and is_newest else []
         if blobs:
             self.blobs.put(blobs)
-        self._queue.put(topic, shown)
-        readers = [one for one in self._subscriptions.values() if one.topic == topic]
-        for one in readers:
-            mine = [message for message in large if message.is_for(one.pipeline)]
-            if mine:
+        self._queue.put(topic, published)
+        readers = [
+            subscription
+            for subscription in self._subscriptions.values()
+            if subscription.topic == topic
+        ]
+        for subscription in readers:
+            matching = [message for message in large if message.is_for(subscription.pipeline)]
+            if matching:
                 self._queue.put(
-                    one.incoming, [self._store_body(each, one.incoming) for each in mine]
+                    subscription.incoming,
+                    [
+                        self._store_body(message_for_reader, subscription.incoming)
+                        for message_for_reader in matching
+                    ],
                 )
         if outdated:
             self.blobs.delete(outdated)
 
     def _list_readers(self, address: str, message: Message) -> list[str]:
-        """The addresses a message put there is read from, as far as they were declared here."""
-        known = [one for one in self._subscriptions.values() if one.topic == address]
-        return [one.incoming for one in known if message.is_for(one.pipeline)] or [address]
+        """Return the addresses that read a message put to `address`, among the subscriptions
+        declared here.
+        """
+        subscriptions = [
+            subscription
+            for subscription in self._subscriptions.values()
+            if subscription.topic == address
+        ]
+        return [
+            subscription.incoming
+            for subscription in subscriptions
+            if message.is_for(subscription.pipeline)
+        ] or [address]
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """As the port says, with the bodies whole.
+        """Receive messages with their complete bodies, as the port describes.
 
-        While the blob store is away what was received stays here: given back it would count as handed
-        out, and after some twenty times as a message that ends processes.
+        While the blob store is unavailable, received messages stay in this process. Releasing them
+        would count as a delivery each time, and after about twenty they would pass for messages
+        that crash processes.
         """
         with self._lock:
             waiting = self._waiting.pop(address, [])
-        # The blob store may be away for longer than a lease.
+        # The blob store may be unavailable for longer than a lease.
         waiting = self._queue.renew(waiting)
         deliveries, rest = waiting[:count_max], waiting[count_max:]
         try:
             deliveries = deliveries or self._queue.receive(address, count_max, wait_s)
-            found = [whole for delivery in deliveries if (whole := self._restore_body(delivery))]
+            restored = [
+                complete for delivery in deliveries if (complete := self._restore_body(delivery))
+            ]
         except BaseException:
             rest = deliveries + rest
             raise
@@ -178,32 +206,40 @@ class LargeBodies:
             if rest:
                 with self._lock:
                     self._waiting.setdefault(address, []).extend(rest)
-        return found
+        return restored
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """As the port says; blobs go last, so that no message is ever without its body."""
+        """Settle messages, as the port describes. Blobs are deleted last, so no message is ever
+        without its body.
+        """
         self._queue.settle([_restore_receipt(delivery) for delivery in deliveries])
-        keys = [one.receipt.key for one in deliveries if isinstance(one.receipt, _DetachedReceipt)]
+        keys = [
+            item.receipt.key for item in deliveries if isinstance(item.receipt, _DetachedReceipt)
+        ]
         if keys:
             self.blobs.delete(keys)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """As the port says."""
+        """See the port."""
         self._queue.release([_restore_receipt(delivery) for delivery in deliveries])
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """As the port says."""
+        """See the port."""
         bare = [_restore_receipt(delivery) for delivery in deliveries]
-        held = {one.receipt for one in self._queue.renew(bare)}
+        renewed_receipts = {bare_delivery.receipt for bare_delivery in self._queue.renew(bare)}
         pairs = zip(deliveries, bare, strict=True)
-        return [whole for whole, one in pairs if one.receipt in held]
+        return [
+            delivery_with_body
+            for delivery_with_body, bare_delivery in pairs
+            if bare_delivery.receipt in renewed_receipts
+        ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """As the port says."""
+        """See the port."""
         return self._queue.get_depth(subscription)
 
     def close(self) -> None:
-        """Close the queue below, where it can be closed."""
+        """Close the queue below, if it can be closed."""
         close(self._queue)
 
     def _store_body(self, message: Message, reader: str) -> Message:
@@ -218,7 +254,7 @@ class LargeBodies:
         message = delivery.message
         key = message.headers.get(BODY_BLOB, "")
         if not key.startswith(f"{FOLDER}/{delivery.address}/"):
-            # No reference, or not to a blob that is this queue's to read and remove.
+            # There is no reference, or it is to a blob that this queue may not read and remove.
             return delivery
         body = self.blobs.get(key)
         if body is None:
@@ -226,26 +262,26 @@ class LargeBodies:
             self._queue.settle([delivery])
             return None
         headers = {name: value for name, value in message.headers.items() if name != BODY_BLOB}
-        whole = replace(message, body=body, headers=headers)
-        return replace(delivery, message=whole, receipt=_DetachedReceipt(delivery.receipt, key))
+        complete = replace(message, body=body, headers=headers)
+        return replace(delivery, message=complete, receipt=_DetachedReceipt(delivery.receipt, key))
 
 
 def _measure_size(message: Message) -> int:
-    """Body, key and headers together, as UTF-8."""
+    """Return the size of body, id, key and headers in bytes of UTF-8."""
     texts = [message.id, message.key, *message.headers, *message.headers.values()]
-    return len(message.body) + sum(len(one.encode("utf-8", "replace")) for one in texts)
+    return len(message.body) + sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class _DetachedReceipt:
-    """The receipt of a message whose body lies at `key`."""
+    """Receipt of a message whose body is stored under `key`."""
 
     receipt: object
     key: str
 
 
 def _restore_receipt(delivery: Delivery) -> Delivery:
-    """The delivery with the receipt the queue below gave."""
+    """Return the delivery with the receipt of the queue below."""
     if isinstance(delivery.receipt, _DetachedReceipt):
         return replace(delivery, receipt=delivery.receipt.receipt)
     return delivery

@@ -1,4 +1,4 @@
-"""The queue in one SQLite file, for any number of threads and processes of one machine."""
+"""Queue in one SQLite file, for any number of threads and processes on one machine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from fonds.model.message import NO_TOPICS, Delivery, Depth, Message, Subscriptio
 from fonds.queues import sqlite_rows as rows
 from fonds.stores.sqlite_file import SqliteFile
 
-# Clocks for waiting by: people and time servers put the machine's clock forward and back, these run on.
-#
-# Source: clock_gettime(2).
+# Clocks that do not jump when a person or a time server sets the machine's clock. Source:
+# clock_gettime(2).
 
 
 def read_boot_clock_s() -> float:
-    """Seconds since the machine began, the same for all its processes; sleep included where that is told."""
+    """Return seconds since boot, equal for all processes; includes sleep where the system supports
+    it.
+    """
     clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime(clock)
 
 
 def create_steady_clock() -> Callable[[], float]:
-    """A clock that tells Unix seconds by what the machine's says now, and only runs forward from here on."""
+    """Return a clock that starts at the current Unix time and only moves forward."""
     began_s = time.time() - read_boot_clock_s()
     return lambda: began_s + read_boot_clock_s()
 
@@ -43,7 +44,7 @@ SHRINK_PAGES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Which row a delivery came from, and in whose hand it is."""
+    """Identifies the row of a delivery and the owner who leased it."""
 
     address: int
     seq: int
@@ -58,11 +59,14 @@ class Receipt:
 class SqliteQueue:
     """Implements the port Queue.
 
-    A message comes back at once when the process that holds it is gone or has closed the queue, else
-    after `lease_s`. An id that waits or is in hand at an address is not added a second time; with a
-    higher `attempt` it takes the place of the one there, so that a retry put before its predecessor is
-    settled is not lost. `clock` gives Unix seconds; without one, delays go by this machine's clock as it
-    is now and leases by the seconds since the machine began, so that neither follows a clock that jumps.
+    A leased message becomes ready again at once when the process that leased it is gone or has
+    closed the queue, otherwise after `lease_s`. An id that is already waiting or leased at an
+    address is not added again. With a higher `attempt` it replaces the existing message, so that a
+    retry put before its predecessor is settled is not lost.
+
+    `clock` returns Unix seconds. Without one, delays use the machine's current time, advanced by a
+    steady clock, and leases use seconds since boot. So neither follows a clock that is set forward
+    or back.
     """
 
     def __init__(
@@ -83,9 +87,10 @@ class SqliteQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Make addresses exist; a subscription declared again with another topic reads that one.
+        """Create the addresses. A subscription declared again with another topic reads the new
+        topic.
 
-        Where nothing can be written those there are have to do.
+        In a read-only file nothing is created.
         """
         if self._file.read_only:
             return
@@ -93,7 +98,9 @@ class SqliteQueue:
             rows.declare_addresses(connection, subscriptions, topics)
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """All of `messages` or none. Raises ValueError for a delay at anything but an `incoming`."""
+        """Put all of `messages` or none. Raises ValueError for a delay at an address that is not an
+        `incoming`.
+        """
         if not messages:
             return
         with self._file.write_transaction() as connection:
@@ -103,66 +110,71 @@ class SqliteQueue:
             else:
                 targets = rows.find_put_targets(connection, address)
                 rows.insert(connection, targets, messages, 0.0)
-        self._announce(one.address for one in targets)
+        self._announce(target.address for target in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Messages in the order they were put; those given back keep their place."""
+        """Lease messages in the order in which they were put. Released messages keep their
+        position.
+        """
         ends_at_s = time.monotonic() + wait_s
         pause_s = POLL_FIRST_S
         while True:
             arrivals = self._count_arrivals(address)
-            if found := self._lease_messages(address, count_max, first=pause_s == POLL_FIRST_S):
-                return found
-            left_s = ends_at_s - time.monotonic()
-            if left_s <= 0:
+            if deliveries := self._lease_messages(
+                address, count_max, first=pause_s == POLL_FIRST_S
+            ):
+                return deliveries
+            remaining_s = ends_at_s - time.monotonic()
+            if remaining_s <= 0:
                 return []
             with self._arrived:
-                # Puts of this process wake us; those of others are looked for, ever less often.
-                self._wait(address, arrivals, min(pause_s, left_s))
+                # Puts by this process wake us; puts by other processes are polled for, at growing
+                # intervals.
+                self._wait(address, arrivals, min(pause_s, remaining_s))
             pause_s = min(pause_s * 2, POLL_MAX_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Remove messages; those settled already are passed over."""
+        """Remove messages; those already settled are skipped."""
         if not deliveries:
             return
-        receipts = [_get_receipt(one) for one in deliveries]
+        receipts = [_get_receipt(delivery) for delivery in deliveries]
         with self._file.write_transaction() as connection:
-            rows.remove(connection, [(one.seq, one.address) for one in receipts])
+            rows.remove(connection, [(delivery.seq, delivery.address) for delivery in receipts])
         self._settles += 1
         if self._settles % SHRINK_EVERY_SETTLES == 0:
             self._file.shrink(SHRINK_PAGES)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Give back what is still ours; a message whose lease ended may be in another's hand by now."""
+        """Release messages that are still leased by us; others may own one whose lease expired."""
         if not deliveries:
             return
-        held = [_get_receipt(one).row for one in deliveries]
+        leased_rows = [_get_receipt(delivery).row for delivery in deliveries]
         with self._file.write_transaction(durable=False) as connection:
-            rows.release(connection, held)
-        self._announce({address for _, address, _ in held})
+            rows.release(connection, leased_rows)
+        self._announce({address for _, address, _ in leased_rows})
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """The lease of each begins anew. Call it well within `lease_s`: 900 s unless it was set."""
+        """Renew the leases. Call it well within `lease_s` (900 s by default)."""
         if not deliveries:
             return []
         with self._file.write_transaction(durable=False) as connection:
             lease_ends_at = self._lease_clock() + self._lease_s
-            held = rows.renew_leases(
-                connection, [_get_receipt(one).row for one in deliveries], lease_ends_at
+            renewed_rows = rows.renew_leases(
+                connection, [_get_receipt(delivery).row for delivery in deliveries], lease_ends_at
             )
-        return [one for one in deliveries if _get_receipt(one).row in held]
+        return [delivery for delivery in deliveries if _get_receipt(delivery).row in renewed_rows]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Exact, as of one moment."""
+        """Return the exact counts at one point in time."""
         with self._file.read_connection() as connection:
             return Depth(*rows.count_waiting(connection, subscription))
 
     def get_message_max_bytes(self, address: str) -> int:
-        """16 MB, as on the brokers; SQLite itself would accept 1 GB."""
+        """Return 16 MB, the same limit as on the brokers; SQLite itself would accept 1 GB."""
         return MESSAGE_MAX_BYTES
 
     def close(self) -> None:
-        """Give back what is still in hand here, and close the file."""
+        """Release messages that are still leased by this process, and close the file."""
         if self._owner is not None and self._owner[0] == os.getpid():
             with self._file.write_transaction(durable=False) as connection:
                 rows.remove_owner(connection, self._owner[1])
@@ -178,7 +190,7 @@ class SqliteQueue:
         self._arrived.wait_for(lambda: self._count_arrivals(address) != arrivals, wait_s)
 
     def _count_arrivals(self, address: str) -> int:
-        """How often something was put to the address here; 0 until it was looked at first."""
+        """Count the puts to the address in this process; 0 until the address is first read."""
         return self._arrivals[self._places.get(address, 0)]
 
     def _lease_messages(self, address: str, count_max: int, *, first: bool) -> list[Delivery]:
@@ -187,32 +199,33 @@ class SqliteQueue:
             place = self._places[address] = rows.find_own_address(connection, address)
             ready = rows.is_ready(connection, place, now)
             overdue = rows.has_overdue(connection, lease_now, self._lease_s)
-            # While there is work, and while we wait, the dead are looked for now and then only.
-            spared = (ready or not first) and self._was_watched_lately()
-            registered = [] if spared else rows.list_owners(connection)
-        gone = [
+            # With work available, or during a wait, look for dead processes only every
+            # `WATCH_EVERY_S` seconds.
+            is_check_skipped = (ready or not first) and self._was_watched_lately()
+            registered = [] if is_check_skipped else rows.list_owners(connection)
+        gone_owners = [
             number for number, process in registered if is_process_gone(process, same_machine=True)
         ]
-        if not (ready or overdue or gone):
+        if not (ready or overdue or gone_owners):
             return []
-        # After a power cut nobody holds anything, so that a claim need not be on the disk.
+        # After a power cut nobody owns a message, so leases need not be durable.
         with self._file.write_transaction(durable=False) as connection:
-            for number in gone:
+            for number in gone_owners:
                 rows.remove_owner(connection, number)
             rows.release_expired(connection, lease_now, self._lease_s)
             rows.return_due(connection, place, now)
             owner = self._register(connection)
-            found = rows.lease_messages(
+            leased = rows.lease_messages(
                 connection, place, owner[1], count_max, lease_now + self._lease_s
             )
         self._owner = owner
         return [
             Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
-            for seq, redelivered, message in found
+            for seq, redelivered, message in leased
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:
-        """Process and number as an owner; a forked child gets a number of its own."""
+        """Return this process's id and owner number; a forked child gets its own."""
         if self._owner is not None and self._owner[0] == os.getpid():
             return self._owner
         return os.getpid(), rows.add_owner(connection, identify())

@@ -1,9 +1,11 @@
-"""The tables of the SQLite queue and the statements on them, each run in its caller's transaction.
+"""Tables of the SQLite queue and their statements, each run in the caller's transaction.
 
-A message's content is stored once; `waiting` holds one small row for each address it waits at. A row
-with `ready_at` 0 can be handed out; a row in hand has an owner, and `ready_at` is the end of its
-lease; in a `delay` address `ready_at` is when the message is due. Those are Unix seconds, the end of a
-lease is in seconds since the machine began.
+A message's content is stored once. `waiting` holds one small row for each address at which it
+waits. `ready_at` means:
+- 0: the message can be handed out.
+- With an `owner`: the message is leased, and `ready_at` is the end of the lease, in seconds since
+  boot.
+- At a `delay` address: the time at which the message is due, in Unix seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from fonds.model.message import Message, Subscription
 from fonds.stores.sqlite_file import FileLayout
 
 LEASES_MAX = 2
-"""A lease ends within so many from now, whoever gave it."""
+"""A lease that ends later than this many lease durations from now is invalid: the machine was
+restarted.
+"""
 
 LAYOUT = FileLayout(
     noun="queue",
@@ -62,7 +66,9 @@ _RELEASE = "UPDATE waiting SET ready_at = 0, owner = NULL, redelivered = redeliv
 
 @dataclass(frozen=True, slots=True)
 class PutTarget:
-    """An address a put goes to, and whose messages it takes: those of `pipeline`, or all for ""."""
+    """Address that a put writes to. It accepts messages of `pipeline`, or all messages when that is
+    "".
+    """
 
     address: int
     pipeline: str = ""
@@ -71,13 +77,16 @@ class PutTarget:
 def declare_addresses(
     connection: sqlite3.Connection, subscriptions: Iterable[Subscription], topics: Iterable[str]
 ) -> None:
-    """Make addresses exist. Raises ConfigurationError when a topic has the name of an address."""
-    for one in subscriptions:
-        incoming = _declare(connection, one.incoming, one.topic, one.pipeline, None)
-        _declare(connection, one.delay, None, "", incoming)
-        _declare(connection, one.quarantine, None, "", None)
+    """Create the addresses. Raises ConfigurationError when a topic has the name of an address."""
+    for subscription in subscriptions:
+        incoming = _declare(
+            connection, subscription.incoming, subscription.topic, subscription.pipeline, None
+        )
+        _declare(connection, subscription.delay, None, "", incoming)
+        _declare(connection, subscription.quarantine, None, "", None)
     connection.executemany(
-        "INSERT OR IGNORE INTO topics (topic) VALUES (?)", [(one,) for one in topics]
+        "INSERT OR IGNORE INTO topics (topic) VALUES (?)",
+        [(subscription,) for subscription in topics],
     )
     clash = connection.execute(
         """SELECT name FROM addresses WHERE name IN (SELECT topic FROM addresses)
@@ -104,7 +113,9 @@ def _declare(
 
 
 def find_own_address(connection: sqlite3.Connection, name: str) -> int:
-    """The number of a subscription's own address. Raises ConfigurationError for any other name."""
+    """Return the number of a subscription's own address. Raises ConfigurationError for any other
+    name.
+    """
     row = connection.execute("SELECT address FROM addresses WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise _build_undeclared_error(name)
@@ -112,7 +123,7 @@ def find_own_address(connection: sqlite3.Connection, name: str) -> int:
 
 
 def find_put_targets(connection: sqlite3.Connection, name: str) -> list[PutTarget]:
-    """The addresses a put goes to: every `incoming` of a topic, or an address itself."""
+    """Return the addresses a put writes to: every `incoming` of a topic, or the address itself."""
     rows = connection.execute(
         """SELECT address, iif(name = ?1, '', pipeline) FROM addresses
            WHERE name = ?1 OR topic = ?1""",
@@ -124,12 +135,12 @@ def find_put_targets(connection: sqlite3.Connection, name: str) -> list[PutTarge
 
 
 def _is_topic(connection: sqlite3.Connection, name: str) -> bool:
-    found = connection.execute("SELECT 1 FROM topics WHERE topic = ?", (name,)).fetchone()
-    return found is not None
+    row = connection.execute("SELECT 1 FROM topics WHERE topic = ?", (name,)).fetchone()
+    return row is not None
 
 
 def find_delay_target(connection: sqlite3.Connection, name: str) -> PutTarget:
-    """The delay address of an `incoming`. Raises ValueError for any other address."""
+    """Return the delay address of an `incoming`. Raises ValueError for any other address."""
     row = connection.execute(
         """SELECT delay.address FROM addresses AS delay JOIN addresses AS incoming
            ON delay.returns_to = incoming.address WHERE incoming.name = ?""",
@@ -151,17 +162,19 @@ def insert(
     messages: Sequence[Message],
     ready_at: float,
 ) -> None:
-    """Add messages at each target that takes them and where their id neither waits nor is in hand."""
+    """Add messages at each target that accepts them, unless their id is already waiting or leased
+    there.
+    """
     newest: dict[str, Message] = {}
     for message in messages:
         if message.id not in newest or newest[message.id].attempt < message.attempt:
             newest[message.id] = message
-    wanted = {one.address: _select_new_ids(connection, one, newest) for one in targets}
+    new_ids = {target.address: _select_new_ids(connection, target, newest) for target in targets}
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'contents'").fetchone()
     numbered = [
         (seq, message)
         for seq, message in enumerate(newest.values(), start=(row[0] if row else 0) + 1)
-        if any(message.id in ids for ids in wanted.values())
+        if any(message.id in ids for ids in new_ids.values())
     ]
     connection.executemany(
         "INSERT INTO contents (seq, id, key, attempt, headers, body) VALUES (?, ?, ?, ?, ?, ?)",
@@ -172,7 +185,7 @@ def insert(
         [
             (seq, address, message.id, ready_at)
             for seq, message in numbered
-            for address, ids in wanted.items()
+            for address, ids in new_ids.items()
             if message.id in ids
         ],
     )
@@ -181,7 +194,7 @@ def insert(
 def _select_new_ids(
     connection: sqlite3.Connection, target: PutTarget, newest: Mapping[str, Message]
 ) -> set[str]:
-    """The ids to be added at one address; rows that a higher attempt supersedes are removed."""
+    """Return the ids to add at one address. Rows superseded by a higher attempt are removed."""
     messages = {id_: message for id_, message in newest.items() if message.is_for(target.pipeline)}
     if not messages:
         return set()
@@ -194,12 +207,12 @@ def _select_new_ids(
         (seq, target.address) for id_, seq, attempt in rows if attempt < messages[id_].attempt
     ]
     remove(connection, superseded)
-    kept = {id_ for id_, _, attempt in rows if attempt >= messages[id_].attempt}
-    return messages.keys() - kept
+    current_ids = {id_ for id_, _, attempt in rows if attempt >= messages[id_].attempt}
+    return messages.keys() - current_ids
 
 
 def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> None:
-    """Remove (seq, address) rows, and the contents that now wait nowhere."""
+    """Remove (seq, address) rows, and contents that no address refers to any more."""
     connection.executemany("DELETE FROM waiting WHERE seq = ? AND address = ?", rows)
     connection.executemany(
         "DELETE FROM contents WHERE seq = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE seq = ?1)",
@@ -208,14 +221,14 @@ def remove(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]]) -> N
 
 
 def is_ready(connection: sqlite3.Connection, address: int, now: float) -> bool:
-    """Whether something can be handed out there, or a delayed message is due."""
-    (found,) = connection.execute(
+    """Return whether a message can be handed out at the address, or a delayed message is due."""
+    (is_available,) = connection.execute(
         """SELECT EXISTS (SELECT 1 FROM waiting WHERE address = ?1 AND ready_at = 0)
            OR EXISTS (SELECT 1 FROM addresses JOIN waiting USING (address)
                       WHERE returns_to = ?1 AND ready_at <= ?2)""",
         (address, now),
     ).fetchone()
-    return bool(found)
+    return bool(is_available)
 
 
 def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> None:
@@ -232,7 +245,9 @@ def return_due(connection: sqlite3.Connection, incoming: int, now: float) -> Non
 def lease_messages(
     connection: sqlite3.Connection, address: int, owner: int, count_max: int, lease_ends_at: float
 ) -> list[tuple[int, int, Message]]:
-    """Take up to `count_max` messages in hand: (seq, redelivered, message), in the order they were put."""
+    """Lease up to `count_max` messages in the order they were put. Returns (seq, redelivered,
+    message).
+    """
     rows = connection.execute(
         """SELECT seq, redelivered, contents.id, key, attempt, headers, body
            FROM waiting JOIN contents USING (seq)
@@ -251,14 +266,14 @@ def lease_messages(
 
 
 def release(connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]]) -> None:
-    """Make (seq, address, owner) rows ready again; those that another owner has by now are passed over."""
+    """Make (seq, address, owner) rows ready again; skip those that have another owner by now."""
     connection.executemany(f"{_RELEASE} seq = ? AND address = ? AND owner = ?", rows)
 
 
 def renew_leases(
     connection: sqlite3.Connection, rows: Sequence[tuple[int, int, int]], lease_ends_at: float
 ) -> set[tuple[int, int, int]]:
-    """Let the leases of (seq, address, owner) rows end later; returns those that are its owner's yet."""
+    """Extend the leases of (seq, address, owner) rows. Returns those that their owner still holds."""
     return {
         row
         for row in rows
@@ -273,7 +288,9 @@ _OVERDUE = "owner IS NOT NULL AND (ready_at <= ? OR ready_at > ?)"
 
 
 def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> bool:
-    """Whether the lease of any message has ended; one that ends later than any can is of an earlier boot."""
+    """Return whether any lease has expired. One that ends too far in the future is from an earlier
+    boot.
+    """
     row = connection.execute(
         f"SELECT 1 FROM waiting WHERE {_OVERDUE} LIMIT 1",  # noqa: S608 (a constant)
         (now, now + LEASES_MAX * lease_s),
@@ -282,24 +299,24 @@ def has_overdue(connection: sqlite3.Connection, now: float, lease_s: float) -> b
 
 
 def release_expired(connection: sqlite3.Connection, now: float, lease_s: float) -> None:
-    """Make messages ready again whose lease has ended."""
+    """Make messages with expired leases ready again."""
     connection.execute(f"{_RELEASE} {_OVERDUE}", (now, now + LEASES_MAX * lease_s))
 
 
 def add_owner(connection: sqlite3.Connection, process: str) -> int:
-    """Register who takes messages in hand."""
+    """Register a process as an owner of leases and return its number."""
     return int(
         connection.execute("INSERT INTO owners (process) VALUES (?)", (process,)).lastrowid or 0
     )
 
 
 def list_owners(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Everybody registered: number and process."""
+    """List the registered owners: number and process."""
     return connection.execute("SELECT owner, process FROM owners").fetchall()
 
 
 def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
-    """Make ready again what an owner has in hand, and strike it from the register."""
+    """Make an owner's leased messages ready again and unregister it."""
     connection.execute(f"{_RELEASE} owner = ?", (owner,))
     connection.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
@@ -307,7 +324,7 @@ def remove_owner(connection: sqlite3.Connection, owner: int) -> None:
 def count_waiting(
     connection: sqlite3.Connection, subscription: Subscription
 ) -> tuple[int, int, int, int]:
-    """Ready, in hand, delayed and quarantined, as of one moment."""
+    """Return the number of ready, leased, delayed and quarantined messages at one point in time."""
     ready, in_hand, delayed, quarantined = connection.execute(
         """SELECT (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at = 0),
                   (SELECT count(*) FROM waiting WHERE address = ?1 AND ready_at > 0),

@@ -1,7 +1,7 @@
-"""Documents of collections that lie aside while their file is under embargo.
+"""Documents withheld from collections while their file is under embargo.
 
-They are taken out as if they were deleted, so that members, sizes and middles of clusters are those of a
-collection without them; as they stood they lie in a blob, which is written before anything is taken out.
+They are deleted from the collections, so members, sizes and centroids of clusters are those of a
+collection without them. A blob keeps their original form. It is written before anything is deleted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fonds.restrictions.traces import find_holding_collections
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocument:
-    """A document and the collection it was in."""
+    """Withheld document and the collection it came from."""
 
     namespace: str
     key: str
@@ -34,62 +34,70 @@ class WithheldDocument:
 
     @property
     def place(self) -> tuple[CollectionName, str]:
-        """Which document of which collection this is."""
+        """Collection and document id."""
         return CollectionName(self.namespace, self.key), self.document.id
 
 
 @dataclass(frozen=True, slots=True)
 class WithheldDocuments:
-    """All that lies aside of one file."""
+    """All withheld documents of one file."""
 
     documents: Sequence[WithheldDocument] = ()
 
 
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
-    """The ids a file's documents may have; a story's also where another version of it is shown."""
-    found = [sha1hex]
-    for kind, one in indexed_kinds():
-        found += [one.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
-    return list(dict.fromkeys(found))
+    """Return the ids that a file's documents may have, including stories that show another version."""
+    ids = [sha1hex]
+    for kind, indexed in indexed_kinds():
+        ids += [indexed.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
+    return list(dict.fromkeys(ids))
 
 
 def withhold_documents(
     changes: CollectionWriter, blobs: Blobs, records: Records, sha1hex: str
 ) -> int:
-    """Take a file's documents out of all collections; how many. Again is harmless, wherever it was left."""
+    """Withhold a file's documents from all collections. Return their number.
+
+    Repeating it is harmless, also after an interruption.
+    """
     ids = list_document_ids(records, sha1hex)
     names = find_holding_collections(changes.tables, ids)
     if not names:
         return 0
-    before = {one.place: one for one in _load_aside(blobs, sha1hex).documents}
+    withheld = {
+        document_entry.place: document_entry
+        for document_entry in _load_aside(blobs, sha1hex).documents
+    }
     for name in names:
         for document in _load_documents(changes.tables, name, ids):
-            before[name, document.id] = WithheldDocument(name.namespace, name.key, document)
-    whole = msgspec.json.encode(WithheldDocuments(list(before.values())))
-    blobs.put([Blob(build_embargoed_blob_key(sha1hex), whole, "application/json")])
+            withheld[name, document.id] = WithheldDocument(name.namespace, name.key, document)
+    encoded = msgspec.json.encode(WithheldDocuments(list(withheld.values())))
+    blobs.put([Blob(build_embargoed_blob_key(sha1hex), encoded, "application/json")])
     return sum(changes.delete(name, ids) for name in names)
 
 
 def restore_documents(changes: CollectionWriter, blobs: Blobs, sha1hex: str) -> int:
-    """Put a file's documents back into the collections there still are, but where a newer one stands; how
-    many. Again is harmless."""
+    """Restore a file's documents to the collections that still exist. Return their number.
+
+    A collection that has a newer document of that id keeps it. Repeating it is harmless.
+    """
     count = 0
-    for one in _load_aside(blobs, sha1hex).documents:
-        name, id_ = one.place
-        there = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, ["main:"]))
-        if there and not list(iter_holders(changes.tables, [name], id_)):
-            changes.put(name, [one.document])
+    for withheld in _load_aside(blobs, sha1hex).documents:
+        name, id_ = withheld.place
+        exists = is_collection_row(changes.tables.get_row(COLLECTIONS, name.row, ["main:"]))
+        if exists and not list(iter_holders(changes.tables, [name], id_)):
+            changes.put(name, [withheld.document])
             count += 1
     blobs.delete([build_embargoed_blob_key(sha1hex)])
     return count
 
 
 def _load_aside(blobs: Blobs, sha1hex: str) -> WithheldDocuments:
-    found = blobs.get(build_embargoed_blob_key(sha1hex))
+    blob = blobs.get(build_embargoed_blob_key(sha1hex))
     return (
         WithheldDocuments()
-        if found is None
-        else msgspec.json.decode(found, type=prepare_type(WithheldDocuments))
+        if blob is None
+        else msgspec.json.decode(blob, type=prepare_type(WithheldDocuments))
     )
 
 

@@ -1,8 +1,9 @@
-"""Takes a file down: first it is refused for good, then every store is purged, and the books name it no more.
+"""Takedowns: refuse a file for good, purge it from every store, and redact it in the ledger.
 
-The row of `takedowns` stands before anything is removed. Whoever is killed in between says it again: what
-others are found by is removed last. Which WARCs of ours hold its bytes stands in the row before the rows go
-that lead there, and until they were written anew.
+The row in `takedowns` is written before anything is removed. An interrupted takedown can be
+repeated: rows that lead to others are removed last. Before rows that lead to WARCs are removed, the
+names of our WARCs with the file's bytes are saved in the takedown row. They stay there until those
+WARCs are rewritten.
 """
 
 from __future__ import annotations
@@ -57,11 +58,14 @@ ROUNDS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class TakedownService:
-    """Takes files down.
+    """Service that takes files down.
 
-    `changes` is None without collections. `readers` read the topics, and messages may wait in their
-    quarantine. `forget_views` removes the drawn pages of PDFs. With `scans_all_warcs`, the indexes of our
-    WARCs are searched too, for WARCs that no row leads to."""
+    - `changes` is None without collections.
+    - `readers` are subscriptions whose quarantine may hold messages about the file.
+    - `forget_views` removes the rendered pages of PDFs.
+    - With `scans_all_warcs`, the indexes of our WARCs are also searched, to find WARCs that no row
+      leads to.
+    """
 
     stores: Stores
     changes: CollectionWriter | None
@@ -72,32 +76,39 @@ class TakedownService:
     scans_all_warcs: bool = False
 
     def __call__(self, takedown: TakedownRow) -> TakedownRow:
-        """Take one file down, or go on where it was broken off; the row as it stands then. `finished` is None
-        while messages about the file are under way, or one of our WARCs that hold it cannot be written anew:
-        it is said again when that is over."""
+        """Take one file down, or resume an interrupted takedown. Return the new row.
+
+        `finished` is None while messages about the file are in progress, or while one of our WARCs
+        that contain it cannot be rewritten. Repeat the call later.
+        """
         records = self.stores.records
-        # Before anything goes: from here on its bytes are refused, and its address is a tombstone.
+        # First of all: from here on the file's bytes are refused, and its address shows a
+        # tombstone.
         records.put([takedown], replace=False)
         (row,) = records.get(TakedownRow, [takedown.sha1hex])
-        found = scan_warc_names(self.stores.archive, row.sha1hex) if self.scans_all_warcs else ()
-        warcs, left = set(found), None
+        scanned_names = (
+            scan_warc_names(self.stores.archive, row.sha1hex) if self.scans_all_warcs else ()
+        )
+        warcs, traces = set(scanned_names), None
         for _ in range(ROUNDS_MAX):
             row = self._record_traces(row, warcs)
             self._purge(row)
-            left = find_traces(
+            traces = find_traces(
                 self.stores, self.changes.tables if self.changes else None, row.sha1hex
             )
-            if not left.has_any or left.under_way:
+            if not traces.has_any or traces.under_way:
                 break
         row = self._purge_warcs(row)
-        if left is None or left.has_any or list_remaining_warcs(row):
+        if traces is None or traces.has_any or list_remaining_warcs(row):
             return row
-        ended = replace(row, rest={}, finished=self.clock())
-        records.put([ended])
-        return ended
+        finished_row = replace(row, rest={}, finished=self.clock())
+        records.put([finished_row])
+        return finished_row
 
     def _record_traces(self, row: TakedownRow, warcs: set[str]) -> TakedownRow:
-        """The row with what leads to more than it names itself, before that goes."""
+        """Save in the row the documents and WARCs to purge, before the rows that lead to them are
+        removed.
+        """
         records, sha1hex = self.stores.records, row.sha1hex
         documents = {
             *_list_documents(row),
@@ -111,11 +122,13 @@ class TakedownService:
         return row
 
     def _purge_warcs(self, row: TakedownRow) -> TakedownRow:
-        """The row with those of its WARCs that hold the file still."""
+        """Purge the WARCs named in the row. Return the row with those that still contain the file."""
         for name in list_remaining_warcs(row):
             if self.warcs(row, name):
-                left = [one for one in list_remaining_warcs(row) if one != name]
-                row = replace(row, rest={**row.rest, "warcs": left})
+                remaining = [
+                    warc_name for warc_name in list_remaining_warcs(row) if warc_name != name
+                ]
+                row = replace(row, rest={**row.rest, "warcs": remaining})
                 self.stores.records.put([row])
         return row
 
@@ -130,79 +143,84 @@ class TakedownService:
         for page in iter_pages(stores.table, stores.journal, build_row_key(sha1hex)):
             stores.table.delete(stores.journal, [key for key, _ in page])
         faults = stores.records.find(FaultRow, {"subject": sha1hex})
-        stores.records.delete(FaultRow, [(one.subject, one.told) for one in faults])
+        stores.records.delete(FaultRow, [(item.subject, item.told) for item in faults])
         for files in iter_chunks(stores.records.find(HostFileRow, {"sha1hex": sha1hex})):
             changed = withdraw_files(stores.records, files, self.clock())
             reindex_files(stores.records, stores.blobs, stores.index, sorted(changed))
-        for some in iter_chunks(iter_file_rows(stores.records, sha1hex)):
-            for table in dict.fromkeys(type(one) for one in some):
-                keys = [build_key(one) for one in some if type(one) is table]
+        for rows in iter_chunks(iter_file_rows(stores.records, sha1hex)):
+            for table in dict.fromkeys(type(item) for item in rows):
+                keys = [build_key(item) for item in rows if type(item) is table]
                 stores.records.delete(table, keys)
         self._show_other_versions(row)
 
     def _remove_from_index(self, row: TakedownRow) -> None:
-        """Out of the index and of all collections. The document of a story goes too where an earlier version
-        in it is this file; it is put again without."""
-        found = self.stores.index.get(_list_documents(row))
-        held = [
+        """Remove the file from the index and from all collections.
+
+        Story documents with this file as an earlier version are removed too. They are indexed again
+        without it.
+        """
+        documents = self.stores.index.get(_list_documents(row))
+        document_ids = [
             id_
-            for id_, one in found.items()
-            if row.sha1hex in (one.sha1hex, *(version.sha1hex for version in one.earlier))
+            for id_, document in documents.items()
+            if row.sha1hex in (document.sha1hex, *(version.sha1hex for version in document.earlier))
         ]
-        self.stores.index.delete(held)
+        self.stores.index.delete(document_ids)
         if self.changes is not None:
             ids = list_document_ids(self.stores.records, row.sha1hex)
             for name in find_holding_collections(self.changes.tables, ids):
                 self.changes.delete(name, ids)
 
     def _show_other_versions(self, row: TakedownRow) -> None:
-        """Of a story another version is shown now, where there is one, without this file's text."""
+        """Index another version of each story, if there is one, without this file's text."""
         stores = self.stores
-        for _, one in indexed_kinds():
-            current = list(one.load_current(stores.records, _list_documents(row)).values())
-            for document in iter_complete_documents(one, stores.records, stores.blobs, current):
+        for _, indexed in indexed_kinds():
+            current = list(indexed.load_current(stores.records, _list_documents(row)).values())
+            for document in iter_complete_documents(indexed, stores.records, stores.blobs, current):
                 stores.index.put([document])
 
 
 def _list_documents(row: TakedownRow) -> list[str]:
-    found: Any = row.rest.get("documents", [])
-    return [str(one) for one in found]
+    documents: Any = row.rest.get("documents", [])
+    return [str(document_id) for document_id in documents]
 
 
 def _list_captures(records: Records, sha1hex: str) -> Iterable[str]:
-    """The ids of all captures of a file; of one that entered it is the entry's."""
+    """Yield the ids of all captures of a file. The capture id is also the entry id."""
     yield from (row.capture_id for row in records.find(CdxRow, {"sha1hex": sha1hex}))
     yield from (row.capture_id for row in records.get(FileMetaRow, [sha1hex]))
 
 
 def _remove_exchanges(stores: Stores, sha1hex: str) -> None:
-    """What was fetched, and lies in the spool."""
+    """Remove the fetched exchanges in the spool."""
     for ids in iter_chunks(iter(_list_captures(stores.records, sha1hex))):
-        stores.blobs.delete([build_spool_key(one) for one in ids])
+        stores.blobs.delete([build_spool_key(capture_id) for capture_id in ids])
         stores.records.delete(FetchedPageRow, sorted(set(ids)))
 
 
 def _redact(records: Records, sha1hex: str) -> None:
-    """The books keep how everything ended, and no more what it was: entries first, by which inputs are found,
-    the messages that lead to both last."""
+    """Redact the file in the ledger; endings are kept.
+
+    Entries come first, since inputs are found through them. Messages that lead to both come last.
+    """
     for ids in iter_chunks(iter(_list_captures(records, sha1hex))):
         _redact_entries(records, ids)
-    for some in iter_chunks(records.find(DispositionRow, {"about": sha1hex})):
-        _redact_entries(records, [row.entry_id for row in some])
-        ended = [build_key(row) for row in some if not row.is_open]
-        records.change(DispositionRow, ended, {"about": None, "detail": REDACTED})
+    for rows in iter_chunks(records.find(DispositionRow, {"about": sha1hex})):
+        _redact_entries(records, [row.entry_id for row in rows])
+        ended_keys = [build_key(row) for row in rows if not row.is_open]
+        records.change(DispositionRow, ended_keys, {"about": None, "detail": REDACTED})
 
 
 def _redact_entries(records: Records, entry_ids: Sequence[str]) -> None:
     rows = list(records.find(EntryRow, {"entry_id": sorted(set(entry_ids))}))
-    said = {"url": REDACTED, "place": None, "about": None, "detail": REDACTED}
-    records.change(EntryRow, [build_key(row) for row in rows], said)
+    redaction = {"url": REDACTED, "place": None, "about": None, "detail": REDACTED}
+    records.change(EntryRow, [build_key(row) for row in rows], redaction)
     for input_id in sorted({row.input_id for row in rows}):
-        of_input = {"input_id": input_id}
-        total = records.count(EntryRow, (), of_input)[()]
-        if total == records.count(EntryRow, (), {**of_input, "url": REDACTED})[()]:
-            inputs = list(records.find(InputRow, of_input))
+        input_filter = {"input_id": input_id}
+        total = records.count(EntryRow, (), input_filter)[()]
+        if total == records.count(EntryRow, (), {**input_filter, "url": REDACTED})[()]:
+            inputs = list(records.find(InputRow, input_filter))
             records.change(InputRow, [build_key(row) for row in inputs], {"path": REDACTED})
-            # Why reading ended early is told with the path.
-            broken = [build_key(row) for row in inputs if row.error is not None]
-            records.change(InputRow, broken, {"error": REDACTED})
+            # The error message may contain the path.
+            failed_keys = [build_key(row) for row in inputs if row.error is not None]
+            records.change(InputRow, failed_keys, {"error": REDACTED})

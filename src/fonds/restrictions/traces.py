@@ -1,4 +1,4 @@
-"""What there is of one file in all stores, told before it is taken down and asked again afterwards."""
+"""Traces of one file in all stores: shown before a takedown, and checked after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from fonds.stores.journal_table.keys import build_row_key
 
 _KINDS = tuple(kind.row for kind in iter_kinds_with_rows())
 _KINDS_REMOVED_LAST: Sequence[type[Row]] = (*_KINDS, CdxRow, FileMetaRow)
-"""Rows others are found by: they are removed behind all others."""
+"""Rows that lead to others; removed after all others."""
 _BY_FILE: Sequence[type[Row]] = (
     *(
         row
@@ -52,10 +52,18 @@ _BY_FILE: Sequence[type[Row]] = (
 
 @dataclass(frozen=True, slots=True)
 class TakedownTraces:
-    """What a takedown removes, counted: `captures` its places in WARCs, those in ours among them in
-    `own_records`; `warcs` of ours that are written anew; `rows` other rows by table; `blobs` and `documents`
-    by their keys; `table_rows` of the journal; `collections` that have it; `books` messages whose endings
-    stay and name it no more, `under_way` those that have not ended."""
+    """Counts of what a takedown removes.
+
+    - `captures`: locations in WARCs.
+    - `own_records`: those of them in our own WARCs.
+    - `warcs`: our WARCs to rewrite.
+    - `rows`: other rows by table.
+    - `blobs`, `documents`: keys and ids.
+    - `table_rows`: rows of the journal table.
+    - `collections`: names of collections that contain the file.
+    - `books`: messages in the ledger that name the file; their endings stay.
+    - `under_way`: those of them that have not ended.
+    """
 
     sha1hex: str
     captures: int
@@ -71,24 +79,24 @@ class TakedownTraces:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything is to be removed, but for records in WARCs of ours."""
+        """Whether anything but records in our WARCs remains to be removed."""
         counted = (self.captures, self.rows, self.blobs, self.table_rows, self.documents)
         return bool(any(counted) or self.collections or self.books)
 
 
 def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> TakedownTraces:
-    """Look into every store."""
+    """Search every store."""
     records = stores.records
     counts = Counter(row.TABLE for row in iter_file_rows(records, sha1hex))
     captures = counts.pop(CdxRow.TABLE, 0)
     documents = list_document_ids(records, sha1hex)
     about = {"about": sha1hex}
-    captured = records.find(CdxRow, {"sha1hex": sha1hex})
+    cdx_rows = records.find(CdxRow, {"sha1hex": sha1hex})
     names = sorted(find_warc_names(stores, sha1hex))
     return TakedownTraces(
         sha1hex=sha1hex,
         captures=captures,
-        own_records=sum("/" not in row.warc_path for row in captured),
+        own_records=sum("/" not in row.warc_path for row in cdx_rows),
         warcs=list_own_warcs(stores.archive, names, sha1hex),
         rows=dict(counts),
         blobs=sorted(stores.blobs.filter_existing(list_blob_keys(records, sha1hex))),
@@ -101,8 +109,11 @@ def find_traces(stores: Stores, tables: Tables | None, sha1hex: str) -> Takedown
 
 
 def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
-    """All rows about a file, streamed, in the order they are removed in: first those of other tables that a
-    derivative's row promises, last those that others are found by."""
+    """Yield all rows about a file in the order of removal; streamed.
+
+    Rows of other tables that a derivative's row promises come first. Rows that lead to others come
+    last.
+    """
     for kind in iter_kinds_with_rows():
         for row in records.get(kind.row, [sha1hex]):
             yield from _iter_existing(records, kind.build_rows(row))
@@ -111,49 +122,56 @@ def iter_file_rows(records: Records, sha1hex: str) -> Iterator[Any]:
 
 
 def _iter_existing(records: Records, rows: Sequence[Any]) -> Iterator[Any]:
-    """Those of these rows that there are."""
+    """Yield the stored versions of these rows."""
     for table in dict.fromkeys(type(row) for row in rows):
         keys = [build_key(row) for row in rows if type(row) is table]
         yield from records.get(table, keys)
 
 
 def build_key(row: Any) -> Any:
-    """The key of a row, as the records take it."""
+    """Return the key of a row as the records expect it."""
     values = tuple(getattr(row, name) for name in row.KEY)
     return values[0] if len(values) == 1 else values
 
 
 def list_blob_keys(records: Records, sha1hex: str) -> list[str]:
-    """The keys a file's blobs may have: what its rows promise, what fixity names, the usual ones,
-    and those that messages on public topics refer to."""
-    found = [
+    """Return the keys that a file's blobs may have.
+
+    They come from its rows, from fixity, from the standard names, and from messages on public
+    topics.
+    """
+    keys = [
         build_text_blob_key(sha1hex),
         build_tei_blob_key(sha1hex),
         build_thumbnail_blob_key(sha1hex),
     ]
-    found += [build_embargoed_blob_key(sha1hex), *list_published_blob_keys(sha1hex)]
+    keys += [build_embargoed_blob_key(sha1hex), *list_published_blob_keys(sha1hex)]
     for kind in iter_kinds_with_rows():
-        found += [key for row in records.get(kind.row, [sha1hex]) for key in kind.list_blobs(row)]
+        keys += [key for row in records.get(kind.row, [sha1hex]) for key in kind.list_blobs(row)]
     fixities = records.find(FixityRow, {"sha1hex": sha1hex})
-    found += [key for one in fixities if (key := get_blob_key(one)) is not None]
-    return list(dict.fromkeys(found))
+    keys += [key for fixity in fixities if (key := get_blob_key(fixity)) is not None]
+    return list(dict.fromkeys(keys))
 
 
 def list_document_ids(records: Records, sha1hex: str) -> list[str]:
-    """The ids of documents that hold this file. Of a story that is shown by another version there is none."""
-    found = [sha1hex]
-    for kind, one in indexed_kinds():
-        ids = [one.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
-        shown = one.load_current(records, ids) if ids else {}
-        found += [id_ for id_ in ids if id_ not in shown or shown[id_].row.sha1hex == sha1hex]
-    return list(dict.fromkeys(found))
+    """Return the ids of documents that contain this file, without stories that show another
+    version.
+    """
+    document_ids = [sha1hex]
+    for kind, indexed in indexed_kinds():
+        ids = [indexed.get_id(row) for row in records.find(kind.row, {"sha1hex": sha1hex})]
+        current = indexed.load_current(records, ids) if ids else {}
+        document_ids += [
+            id_ for id_ in ids if id_ not in current or current[id_].row.sha1hex == sha1hex
+        ]
+    return list(dict.fromkeys(document_ids))
 
 
 def list_story_ids(records: Records, sha1hex: str) -> list[str]:
-    """The ids of all documents this file is a version of, whichever version shows them."""
+    """Return the ids of all documents this file is a version of, whichever version they show."""
     return [
-        one.get_id(row)
-        for kind, one in indexed_kinds()
+        indexed.get_id(row)
+        for kind, indexed in indexed_kinds()
         for row in records.find(kind.row, {"sha1hex": sha1hex})
     ]
 
@@ -161,7 +179,7 @@ def list_story_ids(records: Records, sha1hex: str) -> list[str]:
 def find_holding_collections(
     tables: Tables | None, documents: Sequence[str]
 ) -> list[CollectionName]:
-    """The collections that have one of these documents."""
+    """Return the collections that contain one of these documents."""
     if tables is None:
         return []
     names = [name for name, _ in iter_collection_rows(tables)]

@@ -1,4 +1,4 @@
-"""Which WARCs of ours have records of a file, and how those are purged."""
+"""Find our WARCs with records of a file, and purge those records."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from fonds.stores.journal_table.cells import FILE_CDX, read_location
 from fonds.stores.journal_table.keys import build_row_key
 
 Tick = Callable[[str, int], None]
-"""Told which WARC is being written anew, and how many bytes of it were gone through."""
+"""Called with the name of the WARC being rewritten and the number of bytes processed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWarc:
-    """A WARC of ours that has records of a file: how many captures its index names, None without one; how
-    long it is in bytes, None where it is not to be found now; whether it is written to just now."""
+    """One of our WARCs, with records of a file.
+
+    - `captures`: number of captures in its index; None without an index.
+    - `size_bytes`: None if it cannot be found now.
+    - `is_open`: whether it is still being written.
+    """
 
     name: str
     captures: int | None
@@ -31,19 +35,21 @@ class OwnWarc:
 
 
 def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
-    """The bare names of WARCs the rows of a file lead to, and those a takedown has still to purge."""
-    found = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
+    """Return the bare names of our WARCs that the rows of a file name or a takedown must still
+    purge.
+    """
+    names = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
-    found |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
+    names |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
     for row in stores.records.get(TakedownRow, [sha1hex]):
-        found |= set(list_remaining_warcs(row))
-    return {name for name in found if "/" not in name}
+        names |= set(list_remaining_warcs(row))
+    return {name for name in names if "/" not in name}
 
 
 def list_remaining_warcs(row: TakedownRow) -> list[str]:
-    """The WARCs of ours that a takedown has still to purge."""
-    found: Any = row.rest.get("warcs", [])
-    return [str(one) for one in found]
+    """Return our WARCs that a takedown must still purge."""
+    names: Any = row.rest.get("warcs", [])
+    return [str(name) for name in names]
 
 
 def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
@@ -56,28 +62,31 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 
 
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
-    """The WARCs of ours whose index names these bytes, whether a row leads there or not; all are read."""
+    """Yield our WARCs whose index lists these bytes, by reading every index."""
     for name in archive.iter_names():
-        held = archive.inspect(name)
-        if any(one.sha1hex == sha1hex for one in (held.records if held else None) or ()):
+        state = archive.inspect(name)
+        if any(record.sha1hex == sha1hex for record in (state.records if state else None) or ()):
             yield name
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
-    """What there is of these WARCs; no record is read."""
-    found = []
+    """Return the state of these WARCs without reading records."""
+    warcs = []
     for name in names:
-        held = archive.inspect(name)
-        records = held.records if held else None
-        captures = None if records is None else sum(one.sha1hex == sha1hex for one in records)
-        size_bytes = held.size_bytes if held else None
-        found.append(OwnWarc(name, captures, size_bytes, held is not None and held.is_open))
-    return found
+        state = archive.inspect(name)
+        records = state.records if state else None
+        captures = None if records is None else sum(record.sha1hex == sha1hex for record in records)
+        size_bytes = state.size_bytes if state else None
+        warcs.append(OwnWarc(name, captures, size_bytes, state is not None and state.is_open))
+    return warcs
 
 
 @dataclass(frozen=True, slots=True)
 class WarcPurge:
-    """Writes WARCs of ours anew, one process at a time each; `say` is told in a sentence what came of it."""
+    """Rewrites our WARCs, each by one process at a time.
+
+    `say` receives a sentence with the outcome.
+    """
 
     archive: WarcFiles
     leases: Leases
@@ -85,24 +94,24 @@ class WarcPurge:
     tick: Tick = lambda name, done_bytes: None
 
     def __call__(self, row: TakedownRow, name: str) -> bool:
-        """Whether nothing of the file is left in this WARC; else it is to be done another time."""
+        """Purge one WARC. Return whether no record of the file is left; if not, try again later."""
         tombstone = Tombstone(row.sha1hex, row.reason_class, row.row_created)
         try:
-            with self.leases.acquire_renewed(f"warc {name}") as claim:
+            with self.leases.acquire_renewed(f"warc {name}") as lease:
 
                 def tick(done_bytes: int) -> None:
-                    self.leases.check(claim)
+                    self.leases.check(lease)
                     self.tick(name, done_bytes)
 
-                done = self.archive.purge(name, tombstone, tick)
-                # Another, who took it for abandoned, may have put its copy in the place of this one.
-                self.leases.check(claim)
+                result = self.archive.purge(name, tombstone, tick)
+                # Another process may have considered the lease expired and replaced this copy.
+                self.leases.check(lease)
         except FondsError as error:
             self.say(f"{name} still holds records of {row.sha1hex}: {error}")
             return False
-        if done.waits:
-            self.say(f"{name} still holds records of {row.sha1hex}: {done.waits}")
-        elif done.records:
-            noun = "record" if done.records == 1 else "records"
-            self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")
-        return not done.waits
+        if result.waits:
+            self.say(f"{name} still holds records of {row.sha1hex}: {result.waits}")
+        elif result.records:
+            noun = "record" if result.records == 1 else "records"
+            self.say(f"{name}: {result.records:,} {noun} replaced, {result.size_bytes:,} bytes")
+        return not result.waits

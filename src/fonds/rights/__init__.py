@@ -1,1 +1,1 @@
-"""Rights and usage preferences that others state about files."""
+"""Rights and usage preferences that websites and files state."""

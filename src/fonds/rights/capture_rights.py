@@ -1,4 +1,4 @@
-"""What is known of the rights of captures: the rows of the capture and of its file, as one value."""
+"""Rights of captures, combined from the row of the capture and the row of its file."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from fonds.ports import Records
 
 
 def load_capture_rights(records: Records, captures: Mapping[str, str]) -> dict[str, Rights]:
-    """The rights of captures, by capture id; `captures` gives the SHA-1 in hex of each capture's file.
+    """Return the rights by capture id.
 
-    What the host and the response state comes before what the file states. A capture nothing is known of has
-    an empty value.
+    `captures` maps each capture id to the SHA-1 in hex of its file. Statements of the host and the
+    response come before those of the file. A capture without known rights has an empty value.
     """
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, sorted(captures))}
     files = {row.sha1hex: row for row in records.get(FileRightsRow, sorted(set(captures.values())))}
-    found = {}
+    rights_by_capture = {}
     for capture_id, sha1hex in captures.items():
-        found[capture_id] = merge_row_rights(rows.get(capture_id), files.get(sha1hex))
-    return found
+        rights_by_capture[capture_id] = merge_row_rights(rows.get(capture_id), files.get(sha1hex))
+    return rights_by_capture
 
 
 def merge_row_rights(row: CaptureRightsRow | None, file: FileRightsRow | None) -> Rights:
-    """The rights in the rows of one capture and of its file, each statement once."""
+    """Merge the rows of one capture and its file; each statement once."""
     statements = [*_decode_statements(row), *_decode_statements(file)]
     return Rights(_decode_robots(row), tuple(dict.fromkeys(statements)))
 
 
 def parse_row_rights(row: CaptureRightsRow) -> Rights:
-    """What is kept of one capture alone."""
+    """Return the rights stored for one capture, without those of its file."""
     return merge_row_rights(row, None)
 
 
 def encode_statements(statements: Iterable[Statement]) -> dict[str, Any]:
-    """Statements as the column `stated` holds them."""
-    return {"statements": [one.to_json() for one in statements]}
+    """Encode statements for the column `stated`."""
+    return {"statements": [statement.to_json() for statement in statements]}
 
 
 def build_capture_rights_row(
     capture_id: str, sha1hex: str, rights: Rights, updated: datetime
 ) -> CaptureRightsRow | None:
-    """The row of a capture; None where nothing is known of its rights."""
+    """Build the row of a capture; None if nothing is known of its rights."""
     robots = rights.robots
     if robots is None and not rights.statements:
         return None
@@ -61,7 +61,7 @@ def build_capture_rights_row(
 
 
 def _decode_statements(row: CaptureRightsRow | FileRightsRow | None) -> list[Statement]:
-    return [Statement.from_json(one) for one in row.stated["statements"]] if row else []
+    return [Statement.from_json(statement) for statement in row.stated["statements"]] if row else []
 
 
 def _decode_robots(row: CaptureRightsRow | None) -> RobotsInForce | None:

@@ -1,7 +1,7 @@
-"""What is stated about the use of files: by all their captures and by the files themselves, as one value.
+"""Rights of files, combined from all their captures and the files themselves.
 
-Bounds: 100 captures of a file, those noted last, and 1,000 statements; 100 values of each subject, of 2,000
-characters at most. Rows are read for ten files at once.
+Bounds: the 100 captures of a file recorded last, 1,000 statements, and 100 values per subject of at
+most 2,000 characters. Rows are read for ten files at a time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NEWEST = ("-updated", "capture_id")
 
 
 def add_rights(records: Records, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
-    """Documents with what is stated of their files."""
-    rights = load_file_rights(records, [one.sha1hex for one in documents])
-    return [set_rights(one, rights[one.sha1hex]) for one in documents]
+    """Add the rights of their files to documents."""
+    rights = load_file_rights(records, [document.sha1hex for document in documents])
+    return [set_rights(document, rights[document.sha1hex]) for document in documents]
 
 
 @dataclass(frozen=True, slots=True)
 class RightsValues:
-    """The different values stated, at most 100 of each; licences and preferences in lower case."""
+    """Distinct stated values, at most 100 of each kind; licences and preferences in lower case."""
 
     licenses: tuple[str, ...]
     holders: tuple[str, ...]
@@ -38,24 +38,25 @@ class RightsValues:
 
 
 def build_values(rights: Rights) -> RightsValues:
-    """The values stated, as documents and exports have them."""
+    """Build the values for documents and exports."""
     return RightsValues(
-        licenses=_limit_values(one.lower() for one in rights.licenses),
+        licenses=_limit_values(license_name.lower() for license_name in rights.licenses),
         holders=_limit_values(rights.holders),
         prefers=_limit_values(chain.from_iterable(map(_expand_preference, rights.prefers))),
     )
 
 
 def _expand_preference(value: str) -> tuple[str, ...]:
-    """A preference as it is searched: `none`, which asks for documents without one there, is spelled out.
+    """Expand a preference for search: `none` becomes `noindex` and `nofollow`.
 
+    In a search, `none` selects documents without a preference.
     Source: the robots meta element as search engines document it.
     """
     return ("noindex", "nofollow") if value.lower() == "none" else (value.lower(),)
 
 
 def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
-    """A document with what is stated about its use."""
+    """Return a document with the stated values."""
     values = build_values(rights)
     return replace(
         document, licenses=values.licenses, holders=values.holders, prefers=values.prefers
@@ -63,43 +64,49 @@ def set_rights(document: IndexDocument, rights: Rights) -> IndexDocument:
 
 
 def load_file_rights(records: Records, sha1hexes: Sequence[str]) -> dict[str, Rights]:
-    """The rights of files by SHA-1: what the file states, then what any of its captures states.
+    """Return the rights of each file by SHA-1: statements of the file, then those of its captures.
 
-    `robots` is that of the capture noted last for which it is known. Each file asked for has a value.
+    `robots` comes from the capture recorded last that has one.
     """
     keys = sorted(set(sha1hexes))
-    found: dict[str, Rights] = {}
+    rights_by_file: dict[str, Rights] = {}
     for start in range(0, len(keys), FILE_BATCH):
-        some = keys[start : start + FILE_BATCH]
-        rows = load_capture_rights(records, some)
-        files = {row.sha1hex: row for row in records.get(FileRightsRow, some)}
-        for key in some:
-            of_captures = [merge_row_rights(row, None) for row in rows[key]]
-            found[key] = merge_rights([merge_row_rights(None, files.get(key)), *of_captures])
-    return found
+        batch = keys[start : start + FILE_BATCH]
+        rows = load_capture_rights(records, batch)
+        files = {row.sha1hex: row for row in records.get(FileRightsRow, batch)}
+        for key in batch:
+            capture_rights = [merge_row_rights(row, None) for row in rows[key]]
+            rights_by_file[key] = merge_rights(
+                [merge_row_rights(None, files.get(key)), *capture_rights]
+            )
+    return rights_by_file
 
 
 def merge_rights(rights_list: Sequence[Rights]) -> Rights:
-    """What any of them states, each statement once, 1,000 at most; robots.txt is that of the first for which
-    it is known."""
-    robots = next((one.robots for one in rights_list if one.robots), None)
-    statements = dict.fromkeys(statement for one in rights_list for statement in one.statements)
+    """Merge rights: each statement once, at most 1,000; `robots` from the first item that has one."""
+    robots = next((rights.robots for rights in rights_list if rights.robots), None)
+    statements = dict.fromkeys(
+        statement for rights in rights_list for statement in rights.statements
+    )
     return Rights(robots, tuple(islice(statements, STATEMENTS_TOGETHER_MAX)))
 
 
 def load_capture_rights(
     records: Records, sha1hexes: Sequence[str]
 ) -> Mapping[str, Sequence[CaptureRightsRow]]:
-    """The rows of the captures of these files that state something, the last noted first, 100 of each."""
-    found: dict[str, list[CaptureRightsRow]] = {key: [] for key in sha1hexes}
-    for row in _load_newest(records, list(found)):
-        if len(found[row.sha1hex]) < CAPTURES_MAX:
-            found[row.sha1hex].append(row)
-    return found
+    """Return the capture rows of these files, the last recorded first, at most 100 per file."""
+    rows_by_file: dict[str, list[CaptureRightsRow]] = {key: [] for key in sha1hexes}
+    for row in _load_newest(records, list(rows_by_file)):
+        if len(rows_by_file[row.sha1hex]) < CAPTURES_MAX:
+            rows_by_file[row.sha1hex].append(row)
+    return rows_by_file
 
 
 def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRightsRow]:
-    """Read in one query, but where one file has so many captures that others could be left out."""
+    """Return the newest rows in one query.
+
+    Uses one query per file if a file with many captures could crowd out others.
+    """
     if not sha1hexes:
         return []
     limit, where = CAPTURES_MAX * len(sha1hexes), {"sha1hex": list(sha1hexes)}
@@ -110,6 +117,6 @@ def _load_newest(records: Records, sha1hexes: Sequence[str]) -> list[CaptureRigh
 
 
 def _limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """Values as a document has them: each once, on one line, cut."""
-    short = (" ".join(value.split())[:RAW_MAX_CHARS] for value in values)
-    return tuple(dict.fromkeys(value for value in short if value))[:STATEMENTS_MAX]
+    """Clean values for a document: distinct, on one line, cut to the limit."""
+    lines = (" ".join(value.split())[:RAW_MAX_CHARS] for value in values)
+    return tuple(dict.fromkeys(value for value in lines if value))[:STATEMENTS_MAX]

@@ -1,4 +1,4 @@
-"""What files state about their use, as a row beside that of the kind that was read."""
+"""Rows with what files state about their use."""
 
 from __future__ import annotations
 
@@ -13,36 +13,48 @@ from fonds.rights.capture_rights import encode_statements
 
 
 def build_file_rights(row: DerivativeRow, statements: Iterable[Statement]) -> list[Row]:
-    """Return the row a derivative's row promises; none for a file that states nothing.
+    """Build the rights row of a file from its derivative's row; empty if the file states nothing.
 
-    What others wrote into messages is bounded here as ours is where it is read.
+    The same bounds apply to statements from messages of others as to our own.
     """
-    some = list(dict.fromkeys(statements))[:STATEMENTS_MAX]
-    kept = [one for one in some if max(map(len, (one.value, one.raw, one.name))) <= RAW_MAX_CHARS]
-    if not kept:
+    distinct = list(dict.fromkeys(statements))[:STATEMENTS_MAX]
+    bounded = [
+        statement
+        for statement in distinct
+        if max(map(len, (statement.value, statement.raw, statement.name))) <= RAW_MAX_CHARS
+    ]
+    if not bounded:
         return []
-    return [FileRightsRow(row.sha1hex, encode_statements(kept), row.extractor, row.updated)]
+    return [FileRightsRow(row.sha1hex, encode_statements(bounded), row.extractor, row.updated)]
 
 
 def parse_statements(stored_value: Any) -> list[Statement]:
-    """Return the statements in a list out of metadata; what is none is left out."""
-    found = []
-    for one in stored_value if isinstance(stored_value, list) else ():
+    """Parse a list of statements from metadata; skip malformed ones."""
+    parsed = []
+    for item in stored_value if isinstance(stored_value, list) else ():
         try:
-            statement = Statement.from_json(one)
+            statement = Statement.from_json(item)
         except (KeyError, TypeError, ValueError):
             continue
         if all(isinstance(text, str) for text in (statement.value, statement.raw, statement.name)):
-            found.append(statement)
-    return found
+            parsed.append(statement)
+    return parsed
 
 
 def remove_stale_rights(
     records: Records, rows: Sequence[DerivativeRow], promised_rows: Sequence[Row]
 ) -> None:
-    """Remove the rows of files that state nothing any more, as they are read again."""
-    stating = {one.sha1hex for one in promised_rows if isinstance(one, FileRightsRow)}
-    silent = sorted({row.sha1hex for row in rows} - stating)
-    there = [row.sha1hex for row in records.get(FileRightsRow, silent)] if silent else []
-    if there:
-        records.delete(FileRightsRow, there)
+    """Delete the rows of files that state nothing any more after they were read again."""
+    with_statements = {
+        promised_row.sha1hex
+        for promised_row in promised_rows
+        if isinstance(promised_row, FileRightsRow)
+    }
+    without_statements = sorted({row.sha1hex for row in rows} - with_statements)
+    stale = (
+        [row.sha1hex for row in records.get(FileRightsRow, without_statements)]
+        if without_statements
+        else []
+    )
+    if stale:
+        records.delete(FileRightsRow, stale)

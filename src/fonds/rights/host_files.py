@@ -1,14 +1,15 @@
-"""The robots.txt and tdmrep.json in force for responses, whichever came in first.
+"""Find the robots.txt and tdmrep.json in force for each response, in any order of arrival.
 
-A robots.txt is in force for what was captured within 24 hours after it (RFC 9309, 2.4), the newest one before
-it alone. The group of the crawler's name counts where its WARC tells it, else that for everybody. For what
-Fonds fetched it is the one that allowed the request, which the step `fetch` notes.
+A robots.txt is in force for captures within the 24 hours after it (RFC 9309, 2.4). Only the newest
+earlier one counts. If the WARC names the crawler, the group of that name applies, otherwise the
+group for everybody. For pages that Fonds fetched, it is the robots.txt that allowed the request,
+which the step `fetch` records.
 
-A tdmrep.json is in force in the same way. Without one before a response, the first in the 24 hours after it
-counts: crawlers ask for it once they know the host.
+A tdmrep.json is in force in the same way. Without an earlier one, the first in the 24 hours after
+the response counts, because crawlers ask for it once they know the host.
 
-Of a file and a response each is written before the other is looked for, so that whichever step is later finds
-both. A step looks once more behind what it wrote, and writes again until it says what is there.
+A file or a response is written before its counterpart is looked up, so the later of the two steps
+finds both. A step looks again after it wrote, and repeats until the written rights match.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ HostFilesInForce = Mapping[str, HostFileRow | None]
 
 @dataclass(frozen=True, slots=True)
 class HostRows:
-    """The rows a batch of captures adds."""
+    """Rows to add for a batch of captures."""
 
     captures: Sequence[HostCaptureRow] = ()
     files: Sequence[HostFileRow] = ()
@@ -65,22 +66,22 @@ class HostRows:
 
 
 def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
-    """Return the rows of responses and of files of hosts."""
+    """Build the rows of responses and of host files."""
     captures, files, texts = [], [], []
-    for one in items:
-        url, sha1hex = _parse_web_url(one), one.sha1hex
+    for item in items:
+        url, sha1hex = _parse_web_url(item), item.sha1hex
         if url is None or sha1hex is None:
             continue
-        place = (url.origin, one.capture.captured_at, one.capture.id, sha1hex)
+        key = (url.origin, item.capture.captured_at, item.capture.id, sha1hex)
         name = PATHS.get(url.target)
         if name is not None:
-            if one.file is None or TYPES.get(one.file.mime) == name:
-                files.append(HostFileRow(place[0], name, *place[1:]))
-            if one.host_text is not None:
-                texts.append(HostTextRow(sha1hex, one.host_text))
+            if item.file is None or TYPES.get(item.file.mime) == name:
+                files.append(HostFileRow(key[0], name, *key[1:]))
+            if item.host_text is not None:
+                texts.append(HostTextRow(sha1hex, item.host_text))
         else:
-            is_fetched = one.capture.place.kind is PlaceKind.SPOOL
-            row = HostCaptureRow(*place, url.target, one.capture.crawler, is_fetched)
+            is_fetched = item.capture.place.kind is PlaceKind.SPOOL
+            row = HostCaptureRow(*key, url.target, item.capture.crawler, is_fetched)
             captures.append(row)
     return HostRows(captures, files, texts)
 
@@ -88,33 +89,42 @@ def build_host_rows(items: Iterable[IdentifiedCapture]) -> HostRows:
 def build_host_file_row(
     url: str, captured_at: datetime, capture_id: str, sha1hex: str
 ) -> HostFileRow | None:
-    """Return the row of a file of a host that lies at this address; None for any other address."""
-    place = parse_web_url(url)
-    name = PATHS.get(place.target) if place is not None else None
-    if place is None or name is None:
+    """Build the row of a host file at this address; None for any other address."""
+    address = parse_web_url(url)
+    name = PATHS.get(address.target) if address is not None else None
+    if address is None or name is None:
         return None
-    return HostFileRow(place.origin, name, captured_at, capture_id, sha1hex)
+    return HostFileRow(address.origin, name, captured_at, capture_id, sha1hex)
 
 
 def write_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Write the rows and what follows from them. Return the SHA-1s of files captured before whose captures
-    have other rights now."""
-    known = {row.sha1hex for row in records.get(HostTextRow, [one.sha1hex for one in rows.texts])}
-    new = sorted({one.sha1hex for one in rows.texts} - known)
+    """Write the rows and update the rights that depend on them.
+
+    Returns the SHA-1s of earlier captured files whose captures have other rights now.
+    """
+    known_hashes = {
+        row.sha1hex for row in records.get(HostTextRow, [text.sha1hex for text in rows.texts])
+    }
+    new_hashes = sorted({text.sha1hex for text in rows.texts} - known_hashes)
     records.put([*rows.texts, *rows.files, *rows.captures])
     update_rights(records, rows.captures, now)
-    files = {_sort_key(one): one for one in rows.files}
-    # A revisit may have come before the text it repeats.
+    files = {_sort_key(file): file for file in rows.files}
+    # A revisit may arrive before the text it refers to.
     files |= (
-        {_sort_key(one): one for one in records.find(HostFileRow, {"sha1hex": new})} if new else {}
+        {_sort_key(file): file for file in records.find(HostFileRow, {"sha1hex": new_hashes})}
+        if new_hashes
+        else {}
     )
     return _update_rights_around(records, files.values(), now)
 
 
 def withdraw_files(records: Records, files: Sequence[HostFileRow], now: datetime) -> set[str]:
-    """Let captures state nothing of these files, which are removed next. Return the SHA-1s of those whose
-    rights changed. What has the same bytes counts no more either."""
-    return _update_rights_around(records, files, now, frozenset(one.sha1hex for one in files))
+    """Remove what captures state because of these files, which are deleted next.
+
+    Files with the same bytes do not count any more either. Returns the SHA-1s of files whose rights
+    changed.
+    """
+    return _update_rights_around(records, files, now, frozenset(file.sha1hex for file in files))
 
 
 def _update_rights_around(
@@ -123,37 +133,40 @@ def _update_rights_around(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Settle the captures for which any of these files may be in force."""
+    """Update the captures for which any of these files may be in force."""
     changed: set[str] = set()
     for file in files:
-        first = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
-        stretch = TimeRange(first, file.captured_at + IN_FORCE)
-        found = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": stretch})
-        while some := list(islice(found, BATCH_SIZE)):
-            changed |= update_rights(records, some, now, excluded)
+        start_at = file.captured_at - (IN_FORCE if file.name == TDM else timedelta(0))
+        time_range = TimeRange(start_at, file.captured_at + IN_FORCE)
+        captures = records.find(HostCaptureRow, {"origin": file.origin, "captured_at": time_range})
+        while batch := list(islice(captures, BATCH_SIZE)):
+            changed |= update_rights(records, batch, now, excluded)
     return changed
 
 
 def remove_host_rows(records: Records, rows: HostRows, now: datetime) -> set[str]:
-    """Remove the rows of a batch. Return the SHA-1s of files whose captures have other rights now."""
+    """Delete the rows of a batch. Return the SHA-1s of files whose captures have other rights now."""
     changed = withdraw_files(records, rows.files, now)
     records.delete(
-        HostCaptureRow, [(one.origin, one.captured_at, one.capture_id) for one in rows.captures]
+        HostCaptureRow,
+        [(capture.origin, capture.captured_at, capture.capture_id) for capture in rows.captures],
     )
-    records.delete(HostFileRow, [_sort_key(one) for one in rows.files])
-    records.delete(HostTextRow, [one.sha1hex for one in rows.texts])
+    records.delete(HostFileRow, [_sort_key(file) for file in rows.files])
+    records.delete(HostTextRow, [text.sha1hex for text in rows.texts])
     return changed
 
 
 def remove_capture_rights(records: Records, rows: Sequence[CdxRow]) -> None:
-    """Remove what is kept of the rights of captures whose place others take."""
+    """Delete the stored rights of captures that other captures replace."""
     ids = {row.capture_id for row in rows}
     if not ids:
         return
     records.delete(CaptureRightsRow, sorted(ids))
-    found = records.find(HostCaptureRow, {"sha1hex": sorted({row.sha1hex for row in rows})})
-    gone = [row for row in found if row.capture_id in ids]
-    records.delete(HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in gone])
+    host_captures = records.find(HostCaptureRow, {"sha1hex": sorted({row.sha1hex for row in rows})})
+    replaced = [row for row in host_captures if row.capture_id in ids]
+    records.delete(
+        HostCaptureRow, [(row.origin, row.captured_at, row.capture_id) for row in replaced]
+    )
 
 
 def update_rights(
@@ -162,23 +175,29 @@ def update_rights(
     now: datetime,
     excluded: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Write into the rights of these captures what is in force for them, `excluded` files of these SHA-1s.
-    Return the SHA-1s of those whose rights changed. With `excluded`, captures lie two days apart at most."""
+    """Update the rights of these captures to the files in force, ignoring files with an `excluded`
+    SHA-1.
+
+    Returns the SHA-1s of files whose rights changed. With `excluded`, the captures must be at most
+    two days apart.
+    """
     changed: set[str] = set()
-    before: list[HostFilesInForce] = []
+    previous: list[HostFilesInForce] = []
     for _ in range(ROUNDS_MAX):
-        found = _find_in_force(records, captures, excluded)
-        if found == before or not captures:
+        in_force = _find_in_force(records, captures, excluded)
+        if in_force == previous or not captures:
             break
-        before = found
-        changed |= _write(records, captures, found, now)
+        previous = in_force
+        changed |= _write(records, captures, in_force, now)
     return changed
 
 
 def is_settled(records: Records, captures: Sequence[HostCaptureRow], now: datetime) -> bool:
-    """Return whether the rights of these captures say what is in force for them."""
-    written, gone = _update_rights(records, captures, _find_in_force(records, captures), now)
-    return not written and not gone
+    """Return whether the rights of these captures match the files in force."""
+    changed_rows, deleted_ids = _update_rights(
+        records, captures, _find_in_force(records, captures), now
+    )
+    return not changed_rows and not deleted_ids
 
 
 def _write(
@@ -187,13 +206,13 @@ def _write(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> set[str]:
-    written, gone = _update_rights(records, captures, in_force, now)
+    written, deleted_ids = _update_rights(records, captures, in_force, now)
     if written:
         records.put(written)
-    if gone:
-        records.delete(CaptureRightsRow, gone)
-    ids = {*gone, *(row.capture_id for row in written)}
-    return {one.sha1hex for one in captures if one.capture_id in ids}
+    if deleted_ids:
+        records.delete(CaptureRightsRow, deleted_ids)
+    ids = {*deleted_ids, *(row.capture_id for row in written)}
+    return {capture.sha1hex for capture in captures if capture.capture_id in ids}
 
 
 def _update_rights(
@@ -202,24 +221,29 @@ def _update_rights(
     in_force: Sequence[HostFilesInForce],
     now: datetime,
 ) -> tuple[list[CaptureRightsRow], list[str]]:
-    """The rows that say something else now, and the captures whose rows say nothing any more."""
-    sha1hexes = {file.sha1hex for one in in_force for file in one.values() if file is not None}
+    """Return the rows to write, and the ids of captures whose rows must be deleted."""
+    sha1hexes = {
+        file.sha1hex
+        for capture_files in in_force
+        for file in capture_files.values()
+        if file is not None
+    }
     texts = {row.sha1hex: row.text for row in records.get(HostTextRow, sorted(sha1hexes))}
-    rows = records.get(CaptureRightsRow, [one.capture_id for one in captures])
-    there = {row.capture_id: row for row in rows}
-    written, gone = [], []
+    rows = records.get(CaptureRightsRow, [capture.capture_id for capture in captures])
+    rows_by_capture = {row.capture_id: row for row in rows}
+    changed_rows, deleted_ids = [], []
     for capture, files in zip(captures, in_force, strict=True):
-        row = there.get(capture.capture_id)
-        known = parse_row_rights(row) if row is not None else NO_RIGHTS
-        rights = _apply_host_files(known, capture, files, texts)
-        if rights == known:
+        row = rows_by_capture.get(capture.capture_id)
+        stored_rights = parse_row_rights(row) if row is not None else NO_RIGHTS
+        rights = _apply_host_files(stored_rights, capture, files, texts)
+        if rights == stored_rights:
             continue
-        made = build_capture_rights_row(capture.capture_id, capture.sha1hex, rights, now)
-        if made is None:
-            gone.append(capture.capture_id)
+        new_row = build_capture_rights_row(capture.capture_id, capture.sha1hex, rights, now)
+        if new_row is None:
+            deleted_ids.append(capture.capture_id)
         else:
-            written.append(made)
-    return written, gone
+            changed_rows.append(new_row)
+    return changed_rows, deleted_ids
 
 
 def _find_in_force(
@@ -227,89 +251,108 @@ def _find_in_force(
     captures: Sequence[HostCaptureRow],
     excluded: frozenset[str] = frozenset(),
 ) -> list[HostFilesInForce]:
-    """The file of each name that is in force for each capture."""
+    """Return for each capture the file in force of each name."""
     if not captures:
         return []
-    first = min(one.captured_at for one in captures)
-    last = max(one.captured_at for one in captures)
-    if last - first > TOGETHER_MAX:
+    first_at = min(capture.captured_at for capture in captures)
+    last_at = max(capture.captured_at for capture in captures)
+    if last_at - first_at > TOGETHER_MAX:
         return _find_each_in_force(records, captures)
-    origins = sorted({one.origin for one in captures})
-    where = {"origin": origins, "captured_at": TimeRange(first - IN_FORCE, last + IN_FORCE)}
-    rising: dict[tuple[str, str], list[HostFileRow]] = {}
+    origins = sorted({capture.origin for capture in captures})
+    where = {"origin": origins, "captured_at": TimeRange(first_at - IN_FORCE, last_at + IN_FORCE)}
+    rows_by_name: dict[tuple[str, str], list[HostFileRow]] = {}
     for row in records.find(HostFileRow, where, order=("captured_at", "capture_id")):
         if row.sha1hex not in excluded:
-            rising.setdefault((row.origin, row.name), []).append(row)
-    found: list[HostFilesInForce] = []
-    for one in captures:
-        robots, tdm = (rising.get((one.origin, name), ()) for name in NAMES)
-        at = one.captured_at
-        found.append(
-            {ROBOTS: _find_newest(robots, at), TDM: _find_newest(tdm, at) or _find_next(tdm, at)}
+            rows_by_name.setdefault((row.origin, row.name), []).append(row)
+    files_in_force: list[HostFilesInForce] = []
+    for capture in captures:
+        robots, tdm = (rows_by_name.get((capture.origin, name), ()) for name in NAMES)
+        captured_at = capture.captured_at
+        files_in_force.append(
+            {
+                ROBOTS: _find_newest(robots, captured_at),
+                TDM: _find_newest(tdm, captured_at) or _find_next(tdm, captured_at),
+            }
         )
-    return found
+    return files_in_force
 
 
 def _find_newest(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """The last of these rows at or before a moment, if it is in force still."""
-    place = bisect_right(rising, moment, key=lambda row: row.captured_at)
-    found = rising[place - 1] if place else None
-    return found if found is not None and moment - found.captured_at <= IN_FORCE else None
+    """Return the last of these rows at or before a time, if it is still in force."""
+    position = bisect_right(rising, moment, key=lambda row: row.captured_at)
+    candidate = rising[position - 1] if position else None
+    return (
+        candidate if candidate is not None and moment - candidate.captured_at <= IN_FORCE else None
+    )
 
 
 def _find_next(rising: Sequence[HostFileRow], moment: datetime) -> HostFileRow | None:
-    """The first of these rows after a moment, if it came within a day."""
-    place = bisect_left(rising, moment, key=lambda row: row.captured_at)
-    found = rising[place] if place < len(rising) else None
-    return found if found is not None and found.captured_at - moment <= IN_FORCE else None
+    """Return the first of these rows at or after a time, if it is at most 24 hours later."""
+    position = bisect_left(rising, moment, key=lambda row: row.captured_at)
+    candidate = rising[position] if position < len(rising) else None
+    return (
+        candidate if candidate is not None and candidate.captured_at - moment <= IN_FORCE else None
+    )
 
 
 def _find_each_in_force(
     records: Records, captures: Sequence[HostCaptureRow]
 ) -> list[HostFilesInForce]:
-    """The same where captures lie so far apart that there may be many files between them."""
-    before = [
+    """Find the files in force capture by capture, for captures that may have many files between
+    them.
+    """
+    earlier_filters = [
         {
-            "origin": one.origin,
+            "origin": capture.origin,
             "name": name,
-            "captured_at": TimeRange(one.captured_at - IN_FORCE, one.captured_at),
+            "captured_at": TimeRange(capture.captured_at - IN_FORCE, capture.captured_at),
         }
-        for one in captures
+        for capture in captures
         for name in NAMES
     ]
-    after = [
+    later_filters = [
         {
-            "origin": one.origin,
+            "origin": capture.origin,
             "name": TDM,
-            "captured_at": TimeRange(one.captured_at, one.captured_at + IN_FORCE),
+            "captured_at": TimeRange(capture.captured_at, capture.captured_at + IN_FORCE),
         }
-        for one in captures
+        for capture in captures
     ]
-    newest = iter(records.first_of_each(HostFileRow, before, ("-captured_at", "-capture_id")))
-    nexts = records.first_of_each(HostFileRow, after, ("captured_at", "capture_id"))
+    newest = iter(
+        records.first_of_each(HostFileRow, earlier_filters, ("-captured_at", "-capture_id"))
+    )
+    nexts = records.first_of_each(HostFileRow, later_filters, ("captured_at", "capture_id"))
     return [{ROBOTS: next(newest), TDM: next(newest) or later} for later in nexts]
 
 
 def _apply_host_files(
     rights: Rights, capture: HostCaptureRow, files: HostFilesInForce, texts: Mapping[str, str]
 ) -> Rights:
-    """Rights with what these files state in the place of what earlier ones did."""
-    own = [one for one in rights.statements if one.stated_in not in _STATED_IN_BY_FILE.values()]
+    """Replace the statements of earlier host files by those of `files`."""
+    own_statements = [
+        statement
+        for statement in rights.statements
+        if statement.stated_in not in _STATED_IN_BY_FILE.values()
+    ]
     robots: RobotsInForce | None = None
-    stated: list[Statement] = []
+    host_statements: list[Statement] = []
     file = files[ROBOTS]
     if capture.is_fetched:
         robots = rights.robots
-        stated += [one for one in rights.statements if one.stated_in is StatementSource.ROBOTS_TXT]
+        host_statements += [
+            statement
+            for statement in rights.statements
+            if statement.stated_in is StatementSource.ROBOTS_TXT
+        ]
     elif file is not None and file.sha1hex in texts:
         rules = _parse_rules(texts[file.sha1hex], capture.crawler)
         address = f"{capture.origin}/robots.txt"
         robots = RobotsInForce(address, "200", file.capture_id, rules.find_rule(capture.target))
-        stated += rules.find_statements(capture.target)
+        host_statements += rules.find_statements(capture.target)
     file = files[TDM]
     if file is not None and file.sha1hex in texts:
-        stated += read_tdmrep_statements(texts[file.sha1hex], capture.target)
-    return replace(rights, robots=robots, statements=(*stated, *own))
+        host_statements += read_tdmrep_statements(texts[file.sha1hex], capture.target)
+    return replace(rights, robots=robots, statements=(*host_statements, *own_statements))
 
 
 @lru_cache(maxsize=16)
@@ -322,7 +365,7 @@ def _sort_key(row: HostFileRow) -> tuple[str, str, datetime, str]:
 
 
 def _parse_web_url(identified: IdentifiedCapture) -> RequestUrl | None:
-    """The address of a response; None for what was not answered over HTTP."""
+    """Parse the address of a response; None for captures that are not HTTP responses."""
     if identified.capture.record_type not in ("response", "revisit"):
         return None
     return parse_web_url(identified.capture.url)

@@ -1,8 +1,8 @@
-"""Licences and rights holders in the words of others, brought into one form.
+"""Normalize stated licences and rights holders.
 
 Source: SPDX License List 3.26; Creative Commons licence URLs
 (https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
-Bound: linear in the text; at most `RAW_MAX_CHARS` characters are looked at.
+Bound: linear in the text; at most `RAW_MAX_CHARS` characters are read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _URLS = {
     "opensource.org/licenses/mit": "mit",
     "unlicense.org": "unlicense",
 }
-"""Addresses of other licences, without scheme and `www.`, and their SPDX identifiers."""
+"""URLs of other licences, without scheme and `www.`, with their SPDX identifiers."""
 _NAMES = frozenset(_URLS.values()) | {
     "bsd-2-clause",
     "bsd-3-clause",
@@ -91,10 +91,10 @@ _SENTENCE = re.compile(r"(?<=[\w)]{3})\.\s")
 
 
 def normalize_license(stated_text: str, base: str = "") -> str:
-    """Return a licence as it is compared: SPDX identifier, else URL, else text, in lower case.
+    """Return the normalized form of a licence: SPDX identifier, else URL, else text, in lower case.
 
-    `cc-by` stands for Creative Commons BY where no version is stated. "" for a text without a word. `base` is
-    the address that a relative URL is resolved with, "" where there is none.
+    `cc-by` means Creative Commons BY without a stated version. Returns "" for a text without a
+    word. `base` is the address that resolves relative URLs, "" if there is none.
     """
     text = normalize_line(stated_text)
     url = _find_url(text, base)
@@ -104,7 +104,7 @@ def normalize_license(stated_text: str, base: str = "") -> str:
 
 
 def find_license_by_url(url: str) -> str | None:
-    """Return the SPDX identifier in lower case of the licence at a URL, None where it is not known."""
+    """Return the SPDX identifier in lower case of the licence at a URL; None if unknown."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -112,36 +112,41 @@ def find_license_by_url(url: str) -> str | None:
     host = (parts.netloc.rpartition("@")[2].partition(":")[0]).lower().removeprefix("www.")
     if _CC_HOST.fullmatch(host):
         return _parse_creative_commons(parts.path)
-    place = f"{host}{parts.path}".lower()
-    for known, identifier in _URLS.items():
-        ends = "/.-" if "/" in known else "/"
-        if place == known or (place.startswith(known) and place[len(known)] in ends):
+    address = f"{host}{parts.path}".lower()
+    for prefix, identifier in _URLS.items():
+        ends = "/.-" if "/" in prefix else "/"
+        if address == prefix or (address.startswith(prefix) and address[len(prefix)] in ends):
             return identifier
     return None
 
 
 def find_license_by_name(text: str) -> str | None:
-    """Return the SPDX identifier in lower case of a licence that a text names, None where it names none."""
+    """Return the SPDX identifier in lower case of the licence that a text names.
+
+    Returns None if it names none.
+    """
     text = text[:RAW_MAX_CHARS]
     if _CC_ZERO.search(text):
         return "cc0-1.0"
-    found = _CC_NAME.search(text)
-    if found is not None:
-        parts = [part for part, word in _CC_WORDS if word.search(found[1])]
-        return _build_identifier(parts, found[2] or _find_version_after(text, found.end()), "")
+    name_match = _CC_NAME.search(text)
+    if name_match is not None:
+        parts = [part for part, word in _CC_WORDS if word.search(name_match[1])]
+        return _build_identifier(
+            parts, name_match[2] or _find_version_after(text, name_match.end()), ""
+        )
     name = text.strip().lower().replace(" ", "-")
     return name if name in _NAMES else None
 
 
 def is_creative_commons(url: str) -> bool:
-    """Return whether a URL is that of a licence or mark of Creative Commons."""
+    """Return whether a URL is a Creative Commons licence or mark."""
     return "creativecommons.org/" in url.lower() and find_license_by_url(url) is not None
 
 
 def build_license_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return the statement of a licence; none for a text without a word."""
+    """Return the statement of a licence; empty for a text without a word."""
     value = normalize_license(stated_text, base)
     return (
         [Statement(Subject.LICENSE, value, clean_raw_text(stated_text), source, name)]
@@ -153,7 +158,7 @@ def build_license_statements(
 def build_holder_statements(
     stated_text: str, source: StatementSource, name: str
 ) -> list[Statement]:
-    """Return the statement of a holder, who may be named behind `©` and a year; none for no name."""
+    """Return the statement of a holder, who may follow `©` and a year; empty without a name."""
     notice = _HOLDER.search(stated_text[:RAW_MAX_CHARS])
     value = _find_holder(notice[1] if notice else stated_text)
     if not any(char.isalpha() for char in value):
@@ -164,30 +169,31 @@ def build_holder_statements(
 def build_rights_statements(
     stated_text: str, source: StatementSource, name: str, base: str = ""
 ) -> list[Statement]:
-    """Return what a line about rights states: a licence it names or links, a holder behind `©`, or both.
+    """Return what a line about rights states: a licence it names or links, a holder after `©`, or
+    both.
 
     A line with neither is itself the licence, in lower case: `all rights reserved`.
     """
     text = stated_text[:RAW_MAX_CHARS]
     url = _find_url(normalize_line(text), "")
-    known = (find_license_by_url(url) if url else None) or find_license_by_name(text)
-    found = (
-        [Statement(Subject.LICENSE, known, clean_raw_text(stated_text), source, name)]
-        if known
+    identifier = (find_license_by_url(url) if url else None) or find_license_by_name(text)
+    statements = (
+        [Statement(Subject.LICENSE, identifier, clean_raw_text(stated_text), source, name)]
+        if identifier
         else []
     )
     if _HOLDER.search(text):
-        return found + build_holder_statements(text, source, name)
-    return found or build_license_statements(text, source, name, base)
+        return statements + build_holder_statements(text, source, name)
+    return statements or build_license_statements(text, source, name, base)
 
 
 def clean_raw_text(stated_text: str) -> str:
-    """Return what stood there, without control characters, at most `RAW_MAX_CHARS` characters."""
+    """Return the original text without control characters, at most `RAW_MAX_CHARS` characters."""
     return normalize_line(stated_text[: 2 * RAW_MAX_CHARS])[:RAW_MAX_CHARS]
 
 
 def normalize_line(text: str) -> str:
-    """Return a text in NFC with single blanks, without control characters and lone surrogates."""
+    """Return a text in NFC with single spaces, without control characters and lone surrogates."""
     clean = "".join(
         " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char
         for char in text[: 2 * RAW_MAX_CHARS]
@@ -200,10 +206,10 @@ def _shorten(text: str) -> str:
 
 
 def _find_url(text: str, base: str) -> str:
-    """The first URL in a text; a text without blanks may be a relative one where there is a base."""
-    found = _URL.search(text)
-    if found is not None:
-        return found[0].rstrip(".,;:!?")
+    """Return the first URL in a text. With a base, a text without spaces may be a relative URL."""
+    url_match = _URL.search(text)
+    if url_match is not None:
+        return url_match[0].rstrip(".,;:!?")
     if text.startswith("//") and " " not in text:
         return f"https:{text}"
     is_path = text.startswith(("/", "./", "../", "#")) or text.endswith((".html", ".htm", ".txt"))
@@ -219,34 +225,38 @@ def _parse_creative_commons(path: str) -> str | None:
     public = _PUBLIC_PATH.fullmatch(path)
     if public is not None:
         return _PUBLIC[public[1].lower()]
-    found = _CC_PATH.fullmatch(path)
-    if found is None:
+    licence_match = _CC_PATH.fullmatch(path)
+    if licence_match is None:
         return None
-    if found[1].lower() == "publicdomain":
+    if licence_match[1].lower() == "publicdomain":
         return "cc-pddc"
-    words = re.split("[-+]", found[1].lower())
+    words = re.split("[-+]", licence_match[1].lower())
     if not set(words) <= _PARTS:
         return None
-    return _build_identifier(words, found[2] or "", (found[3] or "").lower())
+    return _build_identifier(words, licence_match[2] or "", (licence_match[3] or "").lower())
 
 
 def _build_identifier(words: list[str], version: str, port: str) -> str | None:
     parts = [part for part, _ in _CC_WORDS if part in words]
     if not parts:
         return None
-    # A deed in another language has its code where ports had theirs, and 4.0 has no ports.
+    # Deeds in other languages have a language code in the place of the port, and 4.0 has no ports.
     port = "" if version >= _CURRENT_WITHOUT_PORTS else port
     return "-".join(filter(None, ("cc", *parts, version, port if version else "")))
 
 
 def _find_version_after(text: str, place: int) -> str:
-    """The version that stands soon behind a licence's name: `Attribution License (version 4.0)`."""
-    found = re.match(r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60])
-    return found[1] if found else ""
+    """Return the version that closely follows a licence's name: `Attribution License (version
+    4.0)`.
+    """
+    version_match = re.match(
+        r"[^.\d]{0,40}?\b(?:v\.?\s{0,2})?([1-4]\.[05])\b", text[place : place + 60]
+    )
+    return version_match[1] if version_match else ""
 
 
 def _find_holder(text: str) -> str:
-    """The name in what follows `©` and the years."""
+    """Return the name in the text after `©` and the years."""
     line = normalize_line(text)
     end = _HOLDER_END.search(line)
     line = line[: end.start()] if end else line

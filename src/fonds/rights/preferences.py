@@ -1,9 +1,10 @@
-"""Preferences about use in headers, robots meta elements and lines of robots.txt, brought into one form.
+"""Normalize usage preferences from headers, robots meta elements and lines of robots.txt.
 
-Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC 9651);
-contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link); X-Robots-Tag and robots
-meta elements as search engines document them.
-Bound: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX` statements.
+Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC
+9651); contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link);
+X-Robots-Tag and robots meta elements as search engines document them.
+Bound: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX`
+statements.
 """
 
 from __future__ import annotations
@@ -44,33 +45,32 @@ _LINK_PARAMETER = re.compile(
 
 
 def read_header_statements(http: HttpHead, url: str) -> tuple[Statement, ...]:
-    """Return what the head of a response states about its body, in the order of its headers.
+    """Return what the headers of a response state about its body, in header order.
 
-    `url` is the address that answered; relative URLs are resolved with it. Values that do not follow their
-    syntax state nothing.
+    `url` is the address that answered; it resolves relative URLs. Malformed values state nothing.
     """
-    found: list[Statement] = []
-    usages = []
+    statements: list[Statement] = []
+    usage_values = []
     for name, value in http.headers:
         reader = _READERS.get(name.lower())
-        if reader is not None and len(found) < STATEMENTS_MAX:
-            found += reader(value[:RAW_MAX_CHARS], url)
+        if reader is not None and len(statements) < STATEMENTS_MAX:
+            statements += reader(value[:RAW_MAX_CHARS], url)
         elif name.lower() == CONTENT_USAGE.lower():
-            usages.append(value)
-    # Several lines are one dictionary: of one label the last value counts.
-    found += parse_content_usage(", ".join(usages), StatementSource.HEADER)
-    return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
+            usage_values.append(value)
+    # Several lines form one dictionary, in which the last value of a label counts.
+    statements += parse_content_usage(", ".join(usage_values), StatementSource.HEADER)
+    return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
 def parse_content_usage(
     stated_text: str, source: StatementSource, name: str = CONTENT_USAGE
 ) -> list[Statement]:
     """Return the preferences of a Content-Usage value: `train-ai=n, search=y`."""
-    known = parse_dictionary(stated_text[:RAW_MAX_CHARS])
-    said = {label: value for label, value in known.items() if value in ("y", "n")}
+    members = parse_dictionary(stated_text[:RAW_MAX_CHARS])
+    preferences = {label: value for label, value in members.items() if value in ("y", "n")}
     return [
         build_preference(f"{label}={value}", stated_text, source, name)
-        for label, value in said.items()
+        for label, value in preferences.items()
     ]
 
 
@@ -78,14 +78,14 @@ def parse_content_signal(
     stated_text: str, source: StatementSource, name: str = CONTENT_SIGNAL
 ) -> list[Statement]:
     """Return the preferences of a Content-Signal value: `ai-train=no, search=yes`."""
-    said: dict[str, str] = {}
+    preferences: dict[str, str] = {}
     for member in re.split("[,;]", stated_text[:RAW_MAX_CHARS]):
         label, mark, value = (part.strip().lower() for part in member.partition("="))
         if mark and _LABEL.fullmatch(label) and value in _YES_NO:
-            said[label] = _YES_NO[value]
+            preferences[label] = _YES_NO[value]
     return [
         build_preference(f"{label}={value}", stated_text, source, name)
-        for label, value in said.items()
+        for label, value in preferences.items()
     ]
 
 
@@ -94,28 +94,28 @@ def parse_robots_directives(
 ) -> list[Statement]:
     """Return the directives of an X-Robots-Tag header or a robots meta element.
 
-    `agent` is whom they are for, "" for everybody; a header may name another one: `googlebot: noindex`. The
-    statement's name says whom: `X-Robots-Tag googlebot`.
+    `agent` is the crawler they apply to, "" for all. A header may name another one: `googlebot:
+    noindex`. The statement's name includes it: `X-Robots-Tag googlebot`.
     """
-    found = []
+    preferences = []
     for directive in _iter_directives(stated_text[:RAW_MAX_CHARS]):
-        whole = _DIRECTIVE.fullmatch(directive.strip().lower())
-        if whole is None:
+        directive_match = _DIRECTIVE.fullmatch(directive.strip().lower())
+        if directive_match is None:
             continue
-        word, value = whole[1], whole[2] or ""
-        named = ""
+        word, value = directive_match[1], directive_match[2] or ""
+        named_agent = ""
         if value and word not in _VALUE_DIRECTIVES:
-            named, word, value = word, *_split(value)
+            named_agent, word, value = word, *_split(value)
         if _LABEL.fullmatch(word):
-            agent = named or agent
-            told = f"{name} {agent}" if agent else name
-            said = f"{word}:{value.strip()}" if value else word
-            found.append(build_preference(said, stated_text, source, told))
-    return found
+            agent = named_agent or agent
+            full_name = f"{name} {agent}" if agent else name
+            preference = f"{word}:{value.strip()}" if value else word
+            preferences.append(build_preference(preference, stated_text, source, full_name))
+    return preferences
 
 
 def parse_reservation(stated_text: str, source: StatementSource) -> list[Statement]:
-    """Return the statement of a tdm-reservation, which is 1 or 0; none for anything else."""
+    """Return the statement of a tdm-reservation, which is 1 or 0; empty for anything else."""
     value = stated_text.strip()
     if value not in ("0", "1"):
         return []
@@ -123,7 +123,7 @@ def parse_reservation(stated_text: str, source: StatementSource) -> list[Stateme
 
 
 def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
-    """Return the statement of a tdm-policy, whose URL is its raw text; none for an empty one."""
+    """Return the statement of a tdm-policy, with its URL as raw text; empty for an empty one."""
     return (
         [build_preference(TDM_POLICY, stated_text, source, TDM_POLICY)]
         if stated_text.strip()
@@ -132,64 +132,66 @@ def parse_policy(stated_text: str, source: StatementSource) -> list[Statement]:
 
 
 def build_preference(value: str, stated_text: str, source: StatementSource, name: str) -> Statement:
-    """Return a statement about what may be done."""
+    """Return a statement about permitted use."""
     return Statement(Subject.PREFERENCE, value, clean_raw_text(stated_text), source, name)
 
 
 def parse_dictionary(text: str) -> Mapping[str, str]:
-    """Return the members of a dictionary of RFC 9651 with their bare values, `?1` for none.
+    """Return the members of an RFC 9651 dictionary with their bare values, `?1` if a member has
+    none.
 
-    Parameters are passed over, inner lists are not known. A text that is no dictionary has no members.
+    Parameters are ignored; inner lists are not supported. A text that is no dictionary has no
+    members.
     """
-    found: dict[str, str] = {}
-    place, length = 0, len(text.rstrip(" \t"))
-    while place < length:
-        member = _MEMBER.match(text, place)
+    members: dict[str, str] = {}
+    position, length = 0, len(text.rstrip(" \t"))
+    while position < length:
+        member = _MEMBER.match(text, position)
         if member is None:
             return {}
-        found.pop(member[1], None)
-        found[member[1]] = member[2] or "?1"
-        place = member.end()
-        if place >= length:
-            return found
-        if text[place] != "," or place + 1 >= length:
+        members.pop(member[1], None)
+        members[member[1]] = member[2] or "?1"
+        position = member.end()
+        if position >= length:
+            return members
+        if text[position] != "," or position + 1 >= length:
             return {}
-        place += 1
-    return found
+        position += 1
+    return members
 
 
 def iter_link_targets(value: str, relation: str) -> Iterator[str]:
-    """Yield the targets of a Link header that have a relation, as they are written."""
-    place = 0
-    while (target := _LINK_TARGET.match(value, place)) is not None:
-        place = target.end()
+    """Yield the targets of a Link header that have a relation, as written."""
+    position = 0
+    while (target := _LINK_TARGET.match(value, position)) is not None:
+        position = target.end()
         relations: Sequence[str] = ()
-        while (parameter := _LINK_PARAMETER.match(value, place)) is not None:
-            place = parameter.end()
+        while (parameter := _LINK_PARAMETER.match(value, position)) is not None:
+            position = parameter.end()
             if parameter[1].lower() == "rel" and not relations:
                 relations = (parameter[2] or parameter[3] or "").lower().split()
         if relation in relations:
             yield target[1].strip()
-        following = value.find(",", place)
-        place = following if following >= 0 else len(value)
+        comma = value.find(",", position)
+        position = comma if comma >= 0 else len(value)
 
 
 def _iter_directives(stated_text: str) -> Iterator[str]:
-    """Split at commas, but for those in a date."""
-    waiting = ""
+    """Split at commas, except for commas in a date."""
+    pending = ""
     for piece in stated_text.split(","):
-        if waiting and piece.strip()[:1].isdigit():
-            waiting += f",{piece}"
+        if pending and piece.strip()[:1].isdigit():
+            pending += f",{piece}"
             continue
-        if waiting:
-            yield waiting
-        waiting = ""
+        if pending:
+            yield pending
+        pending = ""
         if "unavailable_after" in piece.lower():
-            waiting = piece
+            pending = piece
         else:
             yield piece
-    if waiting:
-        yield waiting
+    if pending:
+        yield pending
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -1,11 +1,13 @@
-"""What a robots.txt says to one crawler: the rules of its group, and preferences about use.
+"""Rules and usage preferences of a robots.txt for one crawler.
 
-Groups are chosen by RFC 9309 to the letter: a product token matches whole, whatever its case, groups of one
-token count together, and only a rule ends a list of user agents. Crawl-delay, Content-Usage and
-Content-Signal are for the user agents named above them.
+Groups are chosen as RFC 9309 prescribes. A product token matches as a whole, in any case. Groups of
+one token are merged. Only a rule ends a list of user agents. Crawl-delay, Content-Usage and
+Content-Signal apply to the user agents named above them.
 
-Source: RFC 9309; draft-ietf-aipref-attach (Content-Usage with an optional path); contentsignals.org.
-Bound: the caller limits the text; `STATEMENTS_MAX` preferences, patterns matched piece by piece.
+Source: RFC 9309; draft-ietf-aipref-attach (Content-Usage with an optional path);
+contentsignals.org.
+Bound: the caller limits the text; `STATEMENTS_MAX` preferences; patterns are matched piece by
+piece.
 """
 
 from __future__ import annotations
@@ -40,13 +42,17 @@ _FIELDS = {
     "content-usage": _USAGE,
     "content-signal": _SIGNAL,
 }
-"""Names of fields as files have them, misspellings included."""
+"""Field names found in files, including misspellings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """What is for one crawler: `rules` are (Allow or Disallow, pattern), `preferences` (name, value) in the
-    order of the file, `delays` the values of Crawl-delay."""
+    """Rules for one crawler.
+
+    - `rules` are (Allow or Disallow, pattern).
+    - `preferences` are (name, value) in file order.
+    - `delays` are the values of Crawl-delay.
+    """
 
     rules: tuple[tuple[str, str], ...] = ()
     preferences: tuple[tuple[str, str], ...] = ()
@@ -54,33 +60,42 @@ class RobotsRules:
 
     @property
     def text(self) -> str:
-        """The rules as a robots.txt of one group, for everybody."""
-        lines = [("User-agent", "*"), *((_DELAY, one) for one in self.delays), *self.rules]
+        """Rules as a robots.txt with one group for all crawlers."""
+        lines = [("User-agent", "*"), *((_DELAY, delay) for delay in self.delays), *self.rules]
         return "\n".join(f"{name}: {value}" for name, value in lines)
 
     def find_rule(self, target: str) -> str:
-        """The line that decides for a path with its query: of the longest patterns an Allow; "" for none."""
+        """Return the line that decides for a path with query; "" if none matches.
+
+        The longest pattern wins, and Allow wins among equals.
+        """
         path = _normalize_path(target)
-        found = [
+        candidates = [
             (len(pattern), name == _ALLOW, f"{name}: {pattern}")
             for name, pattern in self.rules
             if pattern and matches_pattern(pattern, path)
         ]
-        return max(found, key=lambda one: one[:2])[2] if found else ""
+        return max(candidates, key=lambda one: one[:2])[2] if candidates else ""
 
     def find_statements(self, target: str) -> tuple[Statement, ...]:
-        """The preferences for a path with its query: those of the longest patterns that match it."""
-        path, found = _normalize_path(target), []
+        """Return the preferences for a path with query: those of the longest matching patterns."""
+        path, candidates = _normalize_path(target), []
         for name, value in self.preferences:
-            pattern, stated = _split_pattern(value)
+            pattern, preference = _split_pattern(value)
             if matches_pattern(pattern, path):
-                found.append((len(pattern), name, stated))
+                candidates.append((len(pattern), name, preference))
         statements: list[Statement] = []
         for name in (_USAGE, _SIGNAL):
-            longest = max((size for size, one, _ in found if one == name), default=0)
-            for stated in (text for size, one, text in found if (size, one) == (longest, name)):
+            longest = max(
+                (size for size, field_name, _ in candidates if field_name == name), default=0
+            )
+            for preference in (
+                text
+                for size, field_name, text in candidates
+                if (size, field_name) == (longest, name)
+            ):
                 read = parse_content_usage if name == _USAGE else parse_content_signal
-                statements += read(stated, StatementSource.ROBOTS_TXT)
+                statements += read(preference, StatementSource.ROBOTS_TXT)
         return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
@@ -88,52 +103,55 @@ NO_RULES = RobotsRules()
 
 
 def parse_robots_rules(text: str, token: str = "", *, crawler: str = "") -> RobotsRules:
-    """Return what is for a product token, or else for everybody; "" is everybody.
+    """Return the rules for a product token, or else those for everybody; "" means everybody.
 
-    Of a `crawler` only its User-Agent is known: the longest name in it that a group has is its token.
+    If only the User-Agent of a `crawler` is known, its token is the longest name in it that has a
+    group.
     """
     groups = list(_iter_groups(text))
-    tokens = {one for group in groups for one in group.tokens}
+    tokens = {group_token for group in groups for group_token in group.tokens}
     words = set(_PRODUCT.findall(crawler.lower())) if crawler else {token.lower()}
-    ours = max(sorted(tokens & words - {""}), key=len, default=_ANY_AGENT)
+    own_token = max(sorted(tokens & words - {""}), key=len, default=_ANY_AGENT)
     rules: list[tuple[str, str]] = []
     preferences: list[tuple[str, str]] = []
     delays: list[str] = []
     for group in groups:
-        delays += [value for tokens, value in group.delays if ours in tokens]
-        preferences += [(name, one) for tokens, name, one in group.preferences if ours in tokens]
-        rules += group.rules if ours in group.tokens else ()
+        delays += [value for tokens, value in group.delays if own_token in tokens]
+        preferences += [
+            (name, value) for tokens, name, value in group.preferences if own_token in tokens
+        ]
+        rules += group.rules if own_token in group.tokens else ()
     return RobotsRules(tuple(rules), tuple(preferences), tuple(delays))
 
 
 def matches_pattern(pattern: str, path: str) -> bool:
-    """Return whether a pattern of RFC 9309 (`*`, and `$` at its end) matches a normalised path."""
+    """Return whether a pattern of RFC 9309 (`*`, and `$` at its end) matches a normalized path."""
     is_whole = pattern.endswith("$")
     first, *pieces = (_normalize_path(piece) for piece in pattern.removesuffix("$").split("*"))
     if not path.startswith(first):
         return False
-    place = len(first)
+    position = len(first)
     if not pieces:
-        return not is_whole or place == len(path)
+        return not is_whole or position == len(path)
     last = pieces.pop() if is_whole else ""
     for piece in pieces:
-        at = path.find(piece, place)
-        if at < 0:
+        piece_start = path.find(piece, position)
+        if piece_start < 0:
             return False
-        place = at + len(piece)
-    return not is_whole or (path.endswith(last) and len(path) - len(last) >= place)
+        position = piece_start + len(piece)
+    return not is_whole or (path.endswith(last) and len(path) - len(last) >= position)
 
 
 def _normalize_path(path: str) -> str:
-    """Without escapes, but for those that mean something else than their characters."""
+    """Decode escapes, except those of characters with a special meaning."""
     if "%" not in path:
         return path
-    kept = _RESERVED_ESCAPE.sub(lambda one: f"%25{one[1].upper()}", path)
-    return unquote(kept, errors="surrogateescape")
+    protected = _RESERVED_ESCAPE.sub(lambda one: f"%25{one[1].upper()}", path)
+    return unquote(protected, errors="surrogateescape")
 
 
 def _split_pattern(value: str) -> tuple[str, str]:
-    """A preference's pattern, "/" for none, and what it states."""
+    """Split a preference into its pattern, "/" by default, and its value."""
     if value.startswith(("/", "*")):
         pattern, _, stated = value.partition(" ")
         return pattern, stated.strip()
@@ -142,7 +160,7 @@ def _split_pattern(value: str) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Group:
-    """Rules for a list of user agents; `has_rule` closes the list."""
+    """Rules for a list of user agents. The first rule closes the list."""
 
     tokens: set[str] = field(default_factory=set)
     delays: list[tuple[frozenset[str], str]] = field(default_factory=list)
@@ -151,7 +169,7 @@ class _Group:
 
 
 def _iter_groups(text: str) -> Iterator[_Group]:
-    """The groups of a robots.txt. Rules before the first user agent are nobody's."""
+    """Yield the groups of a robots.txt. Rules before the first user agent are ignored."""
     group = _Group()
     for line in _LINE_END.split(text):
         name, value = _split_directive(line.partition("#")[0].strip())
@@ -170,18 +188,21 @@ def _iter_groups(text: str) -> Iterator[_Group]:
 
 
 def _split_directive(line: str) -> tuple[str, str]:
-    """A field's name and value; "" for a line of no field that counts. A colon may be missing."""
+    """Return a field's name and value; "" as name for lines of unknown fields.
+
+    The colon may be missing.
+    """
     name, colon, value = line.partition(":")
-    known = _FIELDS.get(name.strip().lower(), "") if colon else ""
-    if not known:
+    field_name = _FIELDS.get(name.strip().lower(), "") if colon else ""
+    if not field_name:
         words = line.split(maxsplit=2)
         for count in (1, 2):
-            known = _FIELDS.get(" ".join(words[:count]).lower(), "")
-            if known:
+            field_name = _FIELDS.get(" ".join(words[:count]).lower(), "")
+            if field_name:
                 value = " ".join(words[count:])
                 break
-    # Whoever reads these lines next ends one at more characters than the RFC does.
-    return known, "".join(map(_replace_control, value.strip()))
+    # Later readers of these lines split at more characters than the RFC does.
+    return field_name, "".join(map(_replace_control, value.strip()))
 
 
 def _replace_control(char: str) -> str:
@@ -189,8 +210,11 @@ def _replace_control(char: str) -> str:
 
 
 def _parse_token(value: str) -> str:
-    """The product token of a User-agent line in small letters: `Fonds/0.1` is `fonds`; "" for none."""
+    """Return the product token of a User-agent line in lower case: `Fonds/0.1` is `fonds`.
+
+    Returns "" for none.
+    """
     if value.split(maxsplit=1)[:1] == [_ANY_AGENT]:
         return _ANY_AGENT
-    found = _PRODUCT.match(value)
-    return found[0].lower() if found else ""
+    product = _PRODUCT.match(value)
+    return product[0].lower() if product else ""

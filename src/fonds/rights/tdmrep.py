@@ -1,8 +1,8 @@
-"""What a tdmrep.json states for a path.
+"""Statements of a tdmrep.json for a path.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
-Bound: the first 10,000 entries, each with a location of at most 2,000 characters; patterns matched piece by
-piece. The caller limits the text: 500 KiB of stars take 0.1 s for an address.
+Bound: the first 10,000 entries with locations of at most 2,000 characters; patterns are matched
+piece by piece. The caller limits the text: 500 KiB of asterisks take 0.1 s per address.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ LOCATION_MAX_CHARS = 2_000
 
 
 def read_tdmrep_statements(text: str, target: str) -> tuple[Statement, ...]:
-    """Return reservation and policy of the longest location that matches a path with its query.
+    """Return reservation and policy of the longest location that matches a path with query.
 
-    What is no array of objects states nothing.
+    A text that is not an array of objects states nothing.
     """
-    fitting = [one for one in _parse_entries(text) if matches_pattern(one[0], target)]
-    if not fitting:
+    matches = [one for one in _parse_entries(text) if matches_pattern(one[0], target)]
+    if not matches:
         return ()
-    entry = max(fitting, key=lambda one: len(one[0]))[1]
-    where, policy = StatementSource.TDMREP, entry.get("tdm-policy")
-    found = parse_reservation(str(entry.get("tdm-reservation", "")), where)
-    found += parse_policy(policy, where) if isinstance(policy, str) else []
-    return tuple(found)
+    entry = max(matches, key=lambda one: len(one[0]))[1]
+    source, policy = StatementSource.TDMREP, entry.get("tdm-policy")
+    statements = parse_reservation(str(entry.get("tdm-reservation", "")), source)
+    statements += parse_policy(policy, source) if isinstance(policy, str) else []
+    return tuple(statements)
 
 
 @lru_cache(maxsize=16)
 def _parse_entries(text: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
-    """The locations of a file with what is stated for each; all pages of a host ask for the same."""
+    """Return the locations of a file with their entries; cached, since all pages of a host use it."""
     try:
-        found: Any = msgspec.json.decode(text)
+        decoded: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return ()
-    entries = found[:ENTRIES_MAX] if isinstance(found, list) else []
+    entries = decoded[:ENTRIES_MAX] if isinstance(decoded, list) else []
     return [
         (location, entry)
         for entry in entries

@@ -1,1 +1,1 @@
-"""Backends of the stores: table, records, blobs, index, archive."""
+"""Storage backends: SQL records, wide table, blobs and S3, and the migrations of the records."""

@@ -1,4 +1,4 @@
-"""Blobs as files under one folder, written aside and moved to their place whole."""
+"""Blobs as files below one folder, written to a temporary file and moved into place when complete."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 
-# What a blob may be called in every store, so that blobs can move from one to another.
-
-
 KEY_MAX_BYTES = 1024
 PART_MAX_BYTES = 255
-"""The limits of S3 and of common file systems, so that every blob can move to the other."""
+"""The limits of S3 and of common file systems, so that every blob can be moved between them."""
 
 PARTS_FOLDER = ".parts"
-"""No part of any key: the folder's files being written, and the S3 object that is asked for on opening."""
+"""Reserved name, never part of a key: the folder of unfinished files, and the S3 object read on
+opening.
+"""
 
 
 def check_key(key: str) -> None:
-    """Raises ConfigurationError for a key that leads outside the folder or fits no store."""
+    """Raises ConfigurationError for a key that leads outside the folder or does not fit every
+    store.
+    """
     try:
         parts = key.encode().split(b"/")
     except UnicodeEncodeError as error:
@@ -51,7 +52,7 @@ def check_key(key: str) -> None:
 
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-# A link in the place of a blob, or of its folder, is no blob.
+# A symbolic link in the path of a blob counts as absent.
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -66,13 +67,15 @@ SYNC_THREADS = 8
 class FolderBlobs:
     """Implements the port Blobs.
 
-    The content type of a put is not kept: it follows from the extension of the key, by which web
-    servers tell it too. A process killed while it writes leaves a file in `.parts`, never half a blob;
-    such a file is removed by whoever opens the folder a day later.
+    The content type is not stored; it follows from the key's extension, as on web servers. A
+    process killed while writing leaves a file in `.parts`, never half a blob. Opening the folder
+    removes such files after a day.
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises ConfigurationError when the folder cannot be made. One that may not be written is read."""
+        """Raises ConfigurationError when the folder cannot be created. A read-only folder is opened
+        for reading.
+        """
         self._root = root.absolute()
         self._parts = self._root / PARTS_FOLDER
         if self._root.is_dir() and not os.access(self._root, os.W_OK):
@@ -82,8 +85,10 @@ class FolderBlobs:
             _sweep(self._parts)
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """On the disk, under their names, when it returns. Of several each is written before the first is
-        waited for, so that the disk does it in one go."""
+        """Write blobs; they are on disk under their names when this returns.
+
+        All files are written before the first is synced, so that the disk can combine the writes.
+        """
         paths = [self._build_path(blob.key) for blob in blobs]
         parts = [self._parts / secrets.token_hex(8) for _ in blobs]
         try:
@@ -98,7 +103,7 @@ class FolderBlobs:
             raise
 
     def get(self, key: str) -> bytes | None:
-        """The blob, or None; a folder is no blob, and no link is followed to one."""
+        """Return the blob, or None. Folders are not blobs, and symbolic links are not followed."""
         with _translate_errors(self._build_path(key)):
             try:
                 with _open_folder(self._root, key) as (folder, name):
@@ -112,17 +117,17 @@ class FolderBlobs:
                 raise
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Those of `keys` that exist."""
+        """Return those of `keys` that exist."""
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """By one look at each file."""
+        """Return the sizes of existing blobs, with one `stat` each."""
         with _translate_errors(self._root):
-            found = {key: self._get_size(key) for key in keys}
-        return {key: size_bytes for key, size_bytes in found.items() if size_bytes is not None}
+            sizes = {key: self._get_size(key) for key in keys}
+        return {key: size_bytes for key, size_bytes in sizes.items() if size_bytes is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove blobs; emptied folders stay, others may be writing there."""
+        """Delete blobs. Empty folders stay, because others may be writing there."""
         for key in keys:
             with _translate_errors(self._build_path(key)):
                 try:
@@ -144,7 +149,7 @@ class FolderBlobs:
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def _move_into_place(self, parts: Sequence[Path], blobs: Sequence[Blob]) -> None:
-        """To their places: contents on the disk first, then names, then the folders these stand in."""
+        """Move files into place: sync contents, then rename, then sync the folders."""
         self._sync_all(parts, [self._build_path(blob.key) for blob in blobs])
         for part, blob in zip(parts, blobs, strict=True):
             with (
@@ -160,7 +165,7 @@ class FolderBlobs:
                 os.fsync(folder)
 
     def _sync_all(self, parts: Sequence[Path], paths: Sequence[Path]) -> None:
-        """Contents onto the disk; several at a time, which most file systems write down together."""
+        """Sync contents to disk; several in parallel, which most file systems combine."""
 
         def sync(some: Sequence[tuple[Path, Path]]) -> None:
             for part, path in some:
@@ -172,8 +177,8 @@ class FolderBlobs:
             sync(pairs)
             return
         with ThreadPoolExecutor(SYNC_THREADS, "sync") as pool:
-            # All of them are waited for, and the first that failed is told.
-            list(pool.map(sync, (pairs[at::SYNC_THREADS] for at in range(SYNC_THREADS))))
+            # Waits for all; raises the first error.
+            list(pool.map(sync, (pairs[offset::SYNC_THREADS] for offset in range(SYNC_THREADS))))
 
     def _build_path(self, key: str) -> Path:
         check_key(key)
@@ -182,9 +187,10 @@ class FolderBlobs:
 
 @contextmanager
 def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder a key lies in, opened part by part below `root` without following a link, and its last part.
+    """Open the folder of a key below `root` without following links; yield its descriptor and the
+    file name.
 
-    With `make` folders that are not there are made, durably. Raises OSError.
+    With `make`, missing folders are created durably. Raises OSError.
     """
     *folders, name = key.split("/")
     descriptor = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
@@ -207,7 +213,7 @@ def _open_folder(root: Path, key: str, *, make: bool = False) -> Iterator[tuple[
 
 
 def _sweep(parts: Path) -> None:
-    """Remove what killed processes left; nobody writes one blob for a day."""
+    """Remove files left by killed processes; writing one blob never takes a day."""
     oldest_s = time.time() - PART_LIFE_S
     for part in parts.iterdir():
         with suppress(FileNotFoundError):
@@ -216,7 +222,7 @@ def _sweep(parts: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file's contents are on the disk."""
+    """Sync a file's contents to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Who may work on a home: one process alone, or any number that share it; the other kind is refused."""
+"""Lock on a home: held by one process exclusively or by several that share it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCK_FILE = "lock"
 
 
 def create_home(home: Path) -> None:
-    """Make the folder if it is not there. Raises ConfigurationError when it cannot be made."""
+    """Create the folder if missing. Raises ConfigurationError when it cannot be created."""
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -23,10 +23,10 @@ def create_home(home: Path) -> None:
 
 
 class HomeLock:
-    """Held while the context lasts; the kernel lets go when the process ends, however it ends.
+    """Lock held while the context lasts; the kernel releases it however the process ends.
 
-    `shared` is for processes that do no harm beside each other: workers of single steps, and whole
-    pipelines whose stores any number of processes may share.
+    `shared` is for processes that may run at the same time: workers of single steps, and whole
+    pipelines whose stores support several processes.
     """
 
     def __init__(self, home: Path, *, shared: bool = False) -> None:
@@ -35,7 +35,9 @@ class HomeLock:
         self._handle: int | None = None
 
     def __enter__(self) -> HomeLock:
-        """Raises ConfigurationError when another process works on the home, or nobody can."""
+        """Raises ConfigurationError when another process uses the home, or the lock cannot be
+        written.
+        """
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -59,7 +61,10 @@ class HomeLock:
         return self
 
     def fileno(self) -> int:
-        """What the lock hangs on: who inherits it holds the lock too. Raises ValueError when not held."""
+        """Return the locked descriptor; a process that inherits it holds the lock too.
+
+        Raises ValueError when the lock is not held.
+        """
         if self._handle is None:
             raise ValueError("the lock is not held")
         return self._handle

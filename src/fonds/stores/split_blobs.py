@@ -1,4 +1,6 @@
-"""Blobs of one folder of keys in a store of their own, as thumbnails in a public bucket."""
+"""Blob store that keeps one folder of keys in a second store, such as thumbnails in a public
+bucket.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ ItemT = TypeVar("ItemT")
 
 
 class SplitBlobs:
-    """Implements the port Blobs over two stores: keys that begin with `folder/` lie in `apart`."""
+    """Implements the port Blobs over two stores: keys that begin with `folder/` are in `separate`."""
 
     def __init__(self, main: Blobs, separate: Blobs, folder: str) -> None:
         self._main = main
@@ -21,33 +23,33 @@ class SplitBlobs:
         self._prefix = f"{folder}/"
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """As the port says."""
-        for store, some in self._group_by_store(blobs, lambda blob: blob.key):
-            store.put(some)
+        """See the port."""
+        for store, group in self._group_by_store(blobs, lambda blob: blob.key):
+            store.put(group)
 
     def get(self, key: str) -> bytes | None:
-        """As the port says."""
+        """See the port."""
         return self._choose_store(key).get(key)
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """As the port says."""
+        """See the port."""
         return {
             key
-            for store, some in self._group_by_store(keys, str)
-            for key in store.filter_existing(some)
+            for store, group in self._group_by_store(keys, str)
+            for key in store.filter_existing(group)
         }
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """As the port says."""
-        found: dict[str, int] = {}
-        for store, some in self._group_by_store(keys, str):
-            found |= store.get_sizes(some)
-        return found
+        """See the port."""
+        sizes: dict[str, int] = {}
+        for store, group in self._group_by_store(keys, str):
+            sizes |= store.get_sizes(group)
+        return sizes
 
     def delete(self, keys: Sequence[str]) -> None:
-        """As the port says."""
-        for store, some in self._group_by_store(keys, str):
-            store.delete(some)
+        """See the port."""
+        for store, group in self._group_by_store(keys, str):
+            store.delete(group)
 
     def close(self) -> None:
         """Close both stores."""
@@ -59,9 +61,11 @@ class SplitBlobs:
     def _group_by_store(
         self, items: Sequence[ItemT], get_key: Callable[[ItemT], str]
     ) -> list[tuple[Blobs, list[ItemT]]]:
-        """The items of each store that has any."""
-        apart = [one for one in items if get_key(one).startswith(self._prefix)]
-        others = [one for one in items if not get_key(one).startswith(self._prefix)]
+        """Group items by store; stores without items are left out."""
+        separate = [item for item in items if get_key(item).startswith(self._prefix)]
+        main = [item for item in items if not get_key(item).startswith(self._prefix)]
         return [
-            (store, some) for store, some in ((self._main, others), (self._separate, apart)) if some
+            (store, group)
+            for store, group in ((self._main, main), (self._separate, separate))
+            if group
         ]

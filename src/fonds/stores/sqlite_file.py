@@ -1,4 +1,4 @@
-"""One SQLite file opened the way Fonds needs it: by many threads here and by other processes."""
+"""SQLite file shared by many threads of this process and by other processes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ PRAGMA cache_size = -32768;
 """
 
 _orphans: list[sqlite3.Connection] = []
-"""Connections a forked child got from its parent: closing them here could undo the parent's WAL."""
+"""Connections that a forked child inherited. Closing them there could undo the parent's WAL."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """What a file must hold: `noun` for people, `application_id` and `version` as stored in its header.
+    """Expected contents of a file: `noun` for messages, `application_id` and `version` from its
+    header.
 
     `schema` is run once, on an empty file.
     """
@@ -50,17 +51,17 @@ class FileLayout:
 
 
 class SqliteFile:
-    """One guarded connection to one file, made anew in a forked child.
+    """One guarded connection to a file, reopened in a forked child.
 
-    SQLite lets one writer in at a time, so a connection for each thread would gain little (measured on
-    the queue with four threads: 37,000 puts a second against 48,000, and nothing on reading), and would
-    leave connections open when threads end.
+    SQLite allows one writer at a time, so a connection per thread would gain little and would leave
+    connections open when threads end. Measured on the queue with four threads: 37,000 puts per
+    second against 48,000, and no difference for reads.
     """
 
     def __init__(self, path: Path, layout: FileLayout) -> None:
         """Raises ConfigurationError when the file is not ours or cannot be opened.
 
-        One that may not be written is opened to be read; `read_only` says so.
+        A file that cannot be written is opened for reading, and `read_only` is true.
         """
         self.path = path
         self.read_only = is_read_only(path)
@@ -72,7 +73,7 @@ class SqliteFile:
 
     @contextmanager
     def read_connection(self) -> Iterator[sqlite3.Connection]:
-        """The connection, each statement seeing what was last committed."""
+        """Yield the connection; each statement sees the last commit."""
         if os.getpid() != self._pid:
             self._after_fork()
         with self._lock, _translate_errors(self.path):
@@ -80,9 +81,9 @@ class SqliteFile:
 
     @contextmanager
     def write_transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """One transaction, undone when the block raises.
+        """Yield a transaction that is rolled back when the block raises.
 
-        With `durable` it outlives a power cut; without, it outlives this process only.
+        With `durable` it survives a power cut, without it only the end of this process.
         """
         if self.read_only:
             raise build_read_only_error(self.path)
@@ -98,12 +99,12 @@ class SqliteFile:
                 raise
 
     def shrink(self, pages_max: int) -> None:
-        """Give up to `pages_max` free pages back to the disk, when most of the file is free."""
+        """Return up to `pages_max` free pages to the disk when most of the file is free."""
         with self.read_connection() as connection:
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             if free > pages_max and free * 2 > pages:
-                # As a script, because `execute` stops after the first page.
+                # `execute` would stop after the first page.
                 connection.executescript(f"PRAGMA incremental_vacuum({pages_max:d})")
 
     def close(self) -> None:
@@ -140,12 +141,13 @@ class SqliteFile:
             self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         try:
-            # In one transaction, else another process could make the file between two looks.
+            # One transaction, because another process could create the schema between the two
+            # queries.
             connection.execute("BEGIN")
             new = self._is_new(connection)
             connection.execute("COMMIT")
             if new:
-                # Only an empty file takes this; it lets space be given back later.
+                # Can only be set on an empty file; it allows `shrink` later.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.executescript(_PRAGMAS)
             connection.execute("BEGIN IMMEDIATE")
@@ -158,13 +160,15 @@ class SqliteFile:
         return connection
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
-        """Whether the file is empty. Raises ConfigurationError when it is not ours, leaving it alone."""
-        found = _read_header(connection)
-        if found == (self._layout.application_id, self._layout.version):
+        """Return whether the file is empty. Raises ConfigurationError when it is not ours; it stays
+        unchanged.
+        """
+        header = _read_header(connection)
+        if header == (self._layout.application_id, self._layout.version):
             return False
-        if found == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        if header == (0, 0) and not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             return True
-        raise self._build_foreign_error(found)
+        raise self._build_foreign_error(header)
 
     def _create(self, connection: sqlite3.Connection) -> None:
         for statement in self._layout.schema.split(";"):
@@ -191,15 +195,15 @@ def _read_header(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether a file is there that this process may not write, or not keep its log beside."""
+    """Return whether the file exists and this process cannot write it or its log."""
     return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
-    """A connection to a file that cannot be written. Raises ConfigurationError, and what SQLite raises.
+    """Open a file that cannot be written. Raises ConfigurationError and SQLite's errors.
 
-    Where somebody else works on the file its log is read too. Without a log nobody does, and the file
-    is all there is.
+    If another process has the file open, its log is read too. Without a log the file is complete
+    and nobody uses it.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
@@ -219,7 +223,7 @@ def connect_read_only(path: Path, **options: Any) -> sqlite3.Connection:
 
 
 def build_read_only_error(path: Path) -> ConfigurationError:
-    """What is said to whoever would write to a file that can only be read."""
+    """Return the error for a write to a read-only file."""
     return ConfigurationError(
         f"{path} can only be read: its folder or file system is read-only, or belongs to somebody else."
         " Searching, showing, exporting and auditing work all the same; for anything else make it writable."
@@ -240,22 +244,22 @@ def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        known = explain(error, path)
-        if known is None:
+        translated = explain(error, path)
+        if translated is None:
             raise
-        raise known from error
+        raise translated from error
 
 
 def explain(error: BaseException, path: Path) -> FondsError | None:
-    """The error of Fonds that an error of SQLite about the file at `path` means; None for a bug."""
+    """Translate a SQLite error about the file at `path` to a Fonds error; None for a bug."""
     # Extended codes carry the primary code in their low byte.
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_nearly_full(path)):
         return StorageFullError(
             f"no space left to write {path}; make room, then give the same command again."
         )
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (found := _probe_disk(path)):
-        return found
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (shortage := _probe_disk(path)):
+        return shortage
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
         return StoreUnavailableError(f"{path} has been locked by another process for too long.")
     if code == sqlite3.SQLITE_IOERR:
@@ -274,8 +278,10 @@ def explain(error: BaseException, path: Path) -> FondsError | None:
 
 
 def _probe_disk(path: Path) -> FondsError | None:
-    """What writing a little beside the file fails for, where the machine is short of it: SQLite does not
-    tell a quota from a broken disk, nor a want of files from a want of rights."""
+    """Return the shortage that a small test write to the folder runs into, if any.
+
+    SQLite cannot tell a quota from a broken disk, or too many open files from missing permissions.
+    """
     try:
         with TemporaryFile(dir=path.parent) as file:
             os.pwrite(file.fileno(), bytes(NEARLY_FULL_BYTES), 0)

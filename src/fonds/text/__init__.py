@@ -1,1 +1,1 @@
-"""Bytes to values and back: WARC, CDX, SURT, envelopes; no sockets, no file names."""
+"""Texts: words, stems, stop words, sentences, language, similarity; decoding of bodies and XML."""

@@ -1,16 +1,17 @@
-"""Undoing Transfer-Encoding and Content-Encoding of a body as archives hold it, within limits.
+"""Decode Transfer-Encoding and Content-Encoding of archived bodies, within limits.
 
 Source: RFC 9112, section 7.1 (chunked); RFC 9110, section 8.4 (content codings); RFC 7932 (br);
 RFC 8878 (zstd).
 
-What is not what its header says is common in archives, since many crawlers undo a coding and keep
-the header. The rules: bytes that do not begin like the coding are kept as they are; a coded body
-that ends too early keeps what could be decoded, as a browser would show it; one that is corrupt in
-the middle is refused (BAD_ENCODING), since nobody can tell what is missing.
+Headers in archives are often wrong, since many crawlers decode a body and keep the header. Rules:
+- Bytes that do not begin like the coding are kept unchanged.
+- A coded body that ends too early keeps what could be decoded, as a browser would show it.
+- A body that is corrupt in the middle is refused (BAD_ENCODING), since the missing part is unknown.
 
-What comes of a body does not depend on the pieces it came in: every coding is fed in steps of its own.
-Bound: linear in the input and the output; at most 8 codings, each of which makes at most 200 times its
-input beyond the first MiB, and 100,000 gzip members.
+The result does not depend on how the input is split into pieces: each coding reads in steps of its
+own.
+Bound: linear in input and output; at most 8 codings, each of which produces at most 200 times its
+input beyond the first MiB; at most 100,000 gzip members.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
 CODINGS_MAX = 8
 MEMBERS_MAX = 100_000
-"""How many gzip members one body may have: those of bgzip are 64 KiB long."""
+"""Maximum gzip members per body; those of bgzip are 64 KiB long."""
 
 _OUTPUT_BYTES = 256 * 1024
 _STEP_BYTES = {"gzip": 1024, "deflate": 1024, "br": 4096, "zstd": 16 * 1024}
-"""How much is unpacked at once: short, so that what comes before damage is not lost with it."""
+"""Bytes decoded per step: few, so that data before damage is not lost with it."""
 _WINDOW_MAX_BYTES = 8 * 1024 * 1024
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,4000})?\r?\n")
 _LINE_MAX_BYTES = 4096
@@ -54,7 +55,7 @@ class _TruncatedCodingError(Exception):
 
 
 class _NotCodedError(Exception):
-    """The bytes do not begin like the coding their header names."""
+    """The bytes do not begin like the coding in their header."""
 
     def __init__(self, layer: int) -> None:
         super().__init__(layer)
@@ -62,40 +63,42 @@ class _NotCodedError(Exception):
 
 
 def list_codings(http: HttpHead) -> list[str]:
-    """The codings to undo in order, outermost first: `chunked`, `gzip`, `deflate`, `br`, `zstd`.
+    """Return the codings to decode in order, outermost first: `chunked`, `gzip`, `deflate`, `br`,
+    `zstd`.
 
-    Names nobody knows (`identity`, `utf-8`, ...) are passed over: servers write all sorts of things.
+    Unknown names (`identity`, `utf-8`, …) are ignored: servers write many things there.
     """
-    named: list[str] = []
+    codings: list[str] = []
     for header in ("transfer-encoding", "content-encoding"):
         values = [value for name, value in http.headers if name.lower() == header]
         names = [part.strip().lower() for value in values for part in value.split(",")]
-        known = [_MISNOMERS.get(name, name) for name in names]
+        canonical_names = [_MISNOMERS.get(name, name) for name in names]
         allowed = _CODED | {"chunked"} if header == "transfer-encoding" else _CODED
-        named += [name for name in reversed(known) if name in allowed]
-    return named
+        codings += [name for name in reversed(canonical_names) if name in allowed]
+    return codings
 
 
 def list_unknown_codings(http: HttpHead) -> list[str]:
-    """Names of Content-Encoding that are neither a coding known here nor `identity`."""
+    """Return the names in Content-Encoding that are neither a known coding nor `identity`."""
     values = [value for name, value in http.headers if name.lower() == "content-encoding"]
     names = [part.strip().lower() for value in values for part in value.split(",")]
-    known = _CODED | _MISNOMERS.keys() | {"identity", ""}
-    return [name for name in names if name not in known]
+    known_codings = _CODED | _MISNOMERS.keys() | {"identity", ""}
+    return [name for name in names if name not in known_codings]
 
 
 def is_packed(body: bytes) -> bool:
-    """Whether bytes begin like gzip or zstd."""
+    """Return whether the bytes begin like gzip or zstd."""
     return body.startswith(tuple(_MAGICS.values()))
 
 
 def decode_body(
     open_pieces: Callable[[], Pieces], codings: Sequence[str], *, body_max_bytes: int
 ) -> bytes:
-    """The body with `codings` undone, outermost first.
+    """Return the body with `codings` decoded, outermost first.
 
-    `open_pieces` gives the coded body in pieces, anew at each call: it is asked again when a coding
-    turns out not to be there. Raises LimitError (TOO_LARGE, BOMB) and DamagedInputError (BAD_ENCODING).
+    Each call of `open_pieces` returns the coded body from its start. It is called again when a
+    declared coding turns out to be absent. Raises LimitError (TOO_LARGE, BOMB) and
+    DamagedInputError (BAD_ENCODING).
     """
     layers = list(codings)
     if len(layers) > CODINGS_MAX:
@@ -110,9 +113,9 @@ def decode_body(
 
 
 def decode_start(body: bytes, codings: Sequence[str], *, size_max: int, is_cut: bool) -> bytes:
-    """The first `size_max` bytes of a body with `codings` undone, outermost first.
+    """Return the first `size_max` bytes of a body with `codings` decoded, outermost first.
 
-    A coded body that ends too early is corrupt (BAD_ENCODING), unless it `is_cut` as its reader wanted it.
+    A coded body that ends too early is corrupt, unless the caller cut it (`is_cut`).
     Raises LimitError (BOMB) and DamagedInputError (BAD_ENCODING).
     """
     layers = list(codings)
@@ -150,7 +153,7 @@ def _collect(pieces: Pieces, body_max_bytes: int) -> bytes:
 
 
 class _PieceReader:
-    """Pieces read by lines and by lengths."""
+    """Reads pieces by line and by length."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -158,7 +161,10 @@ class _PieceReader:
         self._position = 0
 
     def read_line(self) -> bytes:
-        """The next bytes to a line end, at most 4 KiB; without line end only there or at the end."""
+        """Return the next line, at most 4 KiB.
+
+        It lacks a line end only at that limit or at the end.
+        """
         while (
             end := self._buffer.find(b"\n", self._position)
         ) < 0 and self._count_ready() < _LINE_MAX_BYTES:
@@ -169,13 +175,13 @@ class _PieceReader:
         return self._take_bytes(min(stop - self._position, _LINE_MAX_BYTES))
 
     def read_some(self, size_max: int) -> bytes:
-        """Between 1 and `size_max` bytes; b"" at the end."""
+        """Return 1 to `size_max` bytes; b"" at the end."""
         if not self._count_ready():
             self._buffer, self._position = self._next_piece(), 0
         return self._take_bytes(min(size_max, self._count_ready()))
 
     def _next_piece(self) -> bytes:
-        """The next piece that is not empty; b"" at the end."""
+        """Return the next non-empty piece; b"" at the end."""
         return next(filter(None, self._pieces), b"")
 
     def _count_ready(self) -> int:
@@ -187,13 +193,16 @@ class _PieceReader:
 
 
 def _unchunk(pieces: Pieces, layer: int) -> Pieces:
-    """Undo `chunked`. A body that does not begin with a chunk is none; a missing end is no fault."""
+    """Decode `chunked`.
+
+    A body that does not begin with a chunk is not coded; a missing end is no error.
+    """
     feed = _PieceReader(pieces)
-    first = True
+    is_first = True
     while line := feed.read_line():
         size = _CHUNK_SIZE.fullmatch(line)
         if size is None:
-            if first:
+            if is_first:
                 raise _NotCodedError(layer)
             if line in (b"\r\n", b"\n"):
                 continue
@@ -202,38 +211,38 @@ def _unchunk(pieces: Pieces, layer: int) -> Pieces:
             raise DamagedInputError(
                 Reason.BAD_ENCODING, f"a chunk of the body has no size but {line[:20]!r}"
             )
-        first = False
-        left = int(size.group(1), 16)
-        if left == 0:
+        is_first = False
+        n_remaining = int(size.group(1), 16)
+        if n_remaining == 0:
             return
-        while left > 0:
-            if not (data := feed.read_some(left)):
+        while n_remaining > 0:
+            if not (data := feed.read_some(n_remaining)):
                 return
-            left -= len(data)
+            n_remaining -= len(data)
             yield data
 
 
 def _rechunk(pieces: Pieces, step_bytes: int) -> Pieces:
-    """The same bytes in pieces of one length, the last one shorter, whatever pieces they come in."""
-    kept: list[bytes] = []
-    kept_bytes = 0
+    """Yield the same bytes in pieces of one length, except for the last."""
+    buffered: list[bytes] = []
+    buffered_bytes = 0
     for piece in filter(None, pieces):
-        if kept_bytes + len(piece) < step_bytes:
-            kept.append(piece)
-            kept_bytes += len(piece)
+        if buffered_bytes + len(piece) < step_bytes:
+            buffered.append(piece)
+            buffered_bytes += len(piece)
             continue
-        at = step_bytes - kept_bytes
-        yield b"".join([*kept, piece[:at]])
-        last = at + (len(piece) - at) // step_bytes * step_bytes
-        for start in range(at, last, step_bytes):
+        head_bytes = step_bytes - buffered_bytes
+        yield b"".join([*buffered, piece[:head_bytes]])
+        full_end = head_bytes + (len(piece) - head_bytes) // step_bytes * step_bytes
+        for start in range(head_bytes, full_end, step_bytes):
             yield piece[start : start + step_bytes]
-        kept, kept_bytes = [piece[last:]], len(piece) - last
-    if kept_bytes:
-        yield b"".join(kept)
+        buffered, buffered_bytes = [piece[full_end:]], len(piece) - full_end
+    if buffered_bytes:
+        yield b"".join(buffered)
 
 
 class _CountedPieces:
-    """Pieces, how many bytes of them were taken, and their first 64 bytes."""
+    """Iterator that counts the bytes read and keeps the first 64."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
@@ -252,7 +261,10 @@ class _CountedPieces:
 
 
 def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = False) -> Pieces:
-    """Undo one compression, at most 200:1 beyond the first MiB; an early end is a fault if it `is_whole`."""
+    """Decode one compression, at most 200:1 beyond the first MiB.
+
+    An early end is an error if `is_whole`.
+    """
     counted = _CountedPieces(_rechunk(pieces, _STEP_BYTES[name]))
     made_bytes = 0
     try:
@@ -271,8 +283,8 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
                 counted, name, layer, made_bytes, "it ends before its first byte"
             ) from cut
         if is_whole and made_bytes:
-            told = f"the body's {name} coding ends too early"
-            raise DamagedInputError(Reason.BAD_ENCODING, told) from cut
+            message = f"the body's {name} coding ends too early"
+            raise DamagedInputError(Reason.BAD_ENCODING, message) from cut
     except (zlib.error, brotli.error, zstandard.ZstdError) as fault:
         raise _build_fault(counted, name, layer, made_bytes, str(fault)) from fault
 
@@ -280,7 +292,7 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
 def _build_fault(
     pieces: _CountedPieces, name: str, layer: int, output_bytes: int, noun: str
 ) -> Exception:
-    """What a fault means: the coding was never there, or it is corrupt."""
+    """Build the exception for a decoding error: the coding was absent, or it is corrupt."""
     magic = _MAGICS.get(name)
     if magic is None:
         is_coded = output_bytes > 0 and not _PLAIN_START.match(pieces.start)
@@ -292,12 +304,12 @@ def _build_fault(
 
 
 def _decode_gzip(pieces: Pieces) -> Pieces:
-    """One gzip member after the other; what follows the last is passed over, as browsers do."""
+    """Decode consecutive gzip members; data after the last is ignored, as in browsers."""
     return _inflate(pieces, 31)
 
 
 def _decode_deflate(pieces: Pieces) -> Pieces:
-    """Both meanings of `deflate`: zlib as the standard says, raw as some servers send it."""
+    """Decode both meanings of `deflate`: zlib as in the standard, or raw as some servers send it."""
     head = b""
     while len(head) < 2 and (piece := next(pieces, b"")):
         head += piece
@@ -306,18 +318,21 @@ def _decode_deflate(pieces: Pieces) -> Pieces:
 
 
 def _inflate(pieces: Pieces, wbits: int) -> Pieces:
-    """Undo zlib's coding; with `wbits` 31 every member, which may begin and end anywhere in the pieces."""
+    """Decode zlib data.
+
+    With `wbits` 31 all gzip members are decoded. They may begin and end anywhere in the pieces.
+    """
     inflate: zlib._Decompress | None = zlib.decompressobj(wbits)
     members = 1
-    between = b""
+    leftover = b""
     for piece in pieces:
-        data = between + piece
-        between = b""
+        data = leftover + piece
+        leftover = b""
         while data:
             if inflate is None:
                 magic = _MAGICS["gzip"]
                 if len(data) < len(magic):
-                    between = data
+                    leftover = data
                     break
                 if wbits != 31 or not data.startswith(magic):
                     return
@@ -338,20 +353,20 @@ def _inflate(pieces: Pieces, wbits: int) -> Pieces:
 def _decode_brotli(pieces: Pieces) -> Pieces:
     unpacker = brotli.Decompressor()
     for piece in pieces:
-        made = unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
-        # It says that it can accept more while it still holds back what went beyond the limit.
-        while made or not unpacker.can_accept_more_data():
-            yield made
+        output = unpacker.process(piece, output_buffer_limit=_OUTPUT_BYTES)
+        # It claims to accept more input while it still holds output beyond the limit.
+        while output or not unpacker.can_accept_more_data():
+            yield output
             if unpacker.is_finished():
                 return
-            made = unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
+            output = unpacker.process(b"", output_buffer_limit=_OUTPUT_BYTES)
         if unpacker.is_finished():
             return
     raise _TruncatedCodingError
 
 
 class _PieceStream:
-    """Pieces as the stream that zstandard wants to read."""
+    """Adapter from pieces to the stream that zstandard reads."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._feed = _PieceReader(pieces)
@@ -368,11 +383,11 @@ def _decode_zstd(pieces: Pieces) -> Pieces:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX_BYTES)
     readable = _PieceStream(pieces)
     reader = unpacker.stream_reader(cast(IO[bytes], readable), read_across_frames=True)
-    made = False
+    has_output = False
     while piece := reader.read(_OUTPUT_BYTES):
-        made = True
+        has_output = True
         yield piece
-    if not made and not _is_empty_frame(readable.start):
+    if not has_output and not _is_empty_frame(readable.start):
         raise _TruncatedCodingError
 
 

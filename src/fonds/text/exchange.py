@@ -1,4 +1,4 @@
-"""An exchange with its body as one blob, as it lies in the spool: a line of JSON, then the body as sent."""
+"""Exchanges as spool blobs: a line of JSON, then the body as sent."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ SPOOL_FOLDER = "spool"
 
 
 def build_spool_key(capture_id: str) -> str:
-    """Where the exchange of a capture lies among the blobs: a folder for each input, so that what is fetched
-    together lies together; no more are there at once than are under way."""
+    """Return the blob key of a capture's exchange.
+
+    Each input has its own folder, so pages fetched together are stored together. The number of folders is
+    limited by the work in progress.
+    """
     return f"{SPOOL_FOLDER}/{capture_id.rpartition('-')[0] or 'others'}/{capture_id}"
 
 
 def parse_spool_key(key: str) -> str:
-    """The capture whose exchange lies there."""
+    """Return the capture id in a spool key."""
     return key.rpartition("/")[2]
 
 
 def encode_exchange(exchange: Exchange, body: bytes) -> bytes:
-    """The blob; `body` has its content codings."""
+    """Encode an exchange; `body` keeps its content codings."""
     return msgspec.json.encode(exchange) + b"\n" + body
 
 
 def decode_exchange(blob: bytes) -> tuple[Exchange, bytes]:
-    """The exchange, and the body as it was sent. Raises DamagedInputError."""
+    """Decode a blob into the exchange and the body as sent. Raises DamagedInputError."""
     line, mark, body = blob.partition(b"\n")
     try:
         exchange = msgspec.json.decode(line, type=prepare_type(Exchange))

@@ -1,6 +1,7 @@
-"""Which language a page is in: what its text says, and what its author declared.
+"""Detect the language of a page from its text and its author's declaration.
 
-Source: BCP 47 (RFC 5646), as langcodes has it; ISO 639-1. The model is py3langid's, loaded once in a process.
+Source: BCP 47 (RFC 5646), as in langcodes; ISO 639-1. The model is that of py3langid, loaded once
+per process.
 """
 
 from __future__ import annotations
@@ -15,24 +16,26 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from fonds.text.language_codes import UNDETERMINED, find_two_letter_code
 
 SAMPLE_CHARS = 1000
-"""How much of a text is looked at; more changes the answer in no test page and costs time."""
+"""Characters of a text that are read; more changes no result on the test pages and takes longer."""
 
 BEGINNING_CHARS = 400
 CERTAIN = 0.99
-"""Where the model is so sure of the beginning the rest is not asked: 1,018 of 1,078 texts, all the same."""
+"""Confidence at which the beginning alone decides: in 1,018 of 1,078 texts, with the same results."""
 
 SURE = 0.5
-"""A guess this confident is believed against the page's own declaration; an undeclared one needs less."""
+"""Confidence at which a guess overrides the page's declaration; without a declaration less is
+needed.
+"""
 PROBABLE = 0.2
 
 LETTERS_MIN = 20
-"""Fewer letters tell no language: a word or two may be of any."""
+"""Minimum number of letters; one or two words may be in any language."""
 
 TAG_MAX_CHARS = 60
 _LETTER = re.compile(r"[^\W\d_]")
 
 _EQUIVALENTS = {"nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "ms": "id"}
-"""Languages a model cannot keep apart in a short text: there the declaration is believed."""
+"""Languages that a model cannot distinguish in a short text; the declaration decides."""
 
 
 @cache
@@ -46,7 +49,10 @@ def load_model() -> None:
 
 
 def identify_language(text: str, max_chars: int = SAMPLE_CHARS) -> tuple[str, float] | None:
-    """ISO 639-1 code of a text and confidence, 0 to 1; None for no language or one without such a code."""
+    """Return ISO 639-1 code and confidence (0 to 1) of a text.
+
+    Returns None if there is no language or no such code.
+    """
     sample = text[:max_chars]
     if not any(map(str.isalpha, sample)):
         return None
@@ -59,9 +65,14 @@ def identify_language(text: str, max_chars: int = SAMPLE_CHARS) -> tuple[str, fl
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedLanguage:
-    """ISO 639-1 code (lower case) and BCP 47 tag, `und` for a text too short to tell, None without text.
+    """Identified language of a page.
 
-    `confidence`, 0 to 1, is the model's in the language of the text; None where it was not asked.
+    - `code`: ISO 639-1 in lower case.
+    - `tag`: BCP 47.
+    - `confidence`: 0 to 1, of the model in the language of the text; None if the model was not
+      used.
+
+    Code and tag are `und` for a text too short to identify, None without text.
     """
 
     code: str | None
@@ -70,31 +81,33 @@ class IdentifiedLanguage:
 
 
 def choose_language(text: str, declared: str | None) -> tuple[str | None, str | None]:
-    """ISO 639-1 code (two letters, lower case) and BCP 47 tag of a text; None where nobody can tell.
+    """Return ISO 639-1 code (lower case) and BCP 47 tag of a text; None if unknown.
 
-    The text is believed before the declaration, which templates get wrong, unless it says little. The tag
-    is the declared one where it is of the language chosen, else the code alone.
+    The text overrides the declaration, which templates often get wrong, unless the guess is unsure.
+    The tag is the declared one if it is of the chosen language, else the code alone.
     """
-    chosen = _choose_language(declared, identify_language(text))
-    return chosen.code, chosen.tag
+    language = _choose_language(declared, identify_language(text))
+    return language.code, language.tag
 
 
 def identify_page_language(text: str, declared: str | None) -> IdentifiedLanguage:
-    """The language of a page; its text is asked only where it is long enough to tell."""
+    """Identify the language of a page; the text counts only if it is long enough."""
     is_long_enough = len(_LETTER.findall(text[:SAMPLE_CHARS])) >= LETTERS_MIN
-    chosen = _choose_language(declared, identify_language(text) if is_long_enough else None)
-    if chosen.tag is None and text.strip():
+    language = _choose_language(declared, identify_language(text) if is_long_enough else None)
+    if language.tag is None and text.strip():
         return IdentifiedLanguage(UNDETERMINED, UNDETERMINED)
-    return chosen
+    return language
 
 
 def _choose_language(declared: str | None, guess: tuple[str, float] | None) -> IdentifiedLanguage:
     tag = parse_language_tag(declared)
-    said = find_two_letter_code(tag.partition("-")[0]) if tag else None
-    if guess is not None and _is_believed(guess, said):
+    declared_code = find_two_letter_code(tag.partition("-")[0]) if tag else None
+    if guess is not None and _is_believed(guess, declared_code):
         code, confidence = guess
-        return IdentifiedLanguage(code, tag if tag and said == code else code, confidence)
-    return IdentifiedLanguage(said, tag, guess[1] if guess and guess[0] == said else None)
+        return IdentifiedLanguage(code, tag if tag and declared_code == code else code, confidence)
+    return IdentifiedLanguage(
+        declared_code, tag, guess[1] if guess and guess[0] == declared_code else None
+    )
 
 
 def _is_believed(guess: tuple[str, float], text: str | None) -> bool:
@@ -105,15 +118,16 @@ def _is_believed(guess: tuple[str, float], text: str | None) -> bool:
 
 
 def parse_language_tag(declared: str | None) -> str | None:
-    """A declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`); None if it is none.
+    """Return a declared language as a BCP 47 tag in its usual case (`pt-BR`, `zh-Hant-TW`).
 
-    `en_US.UTF-8` is read as `en-US`; of several (`de, en`) the first counts.
+    Returns None if invalid. `en_US.UTF-8` is read as `en-US`; of several (`de, en`) the first
+    counts.
     """
     if declared is None:
         return None
-    first = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0][:TAG_MAX_CHARS]
+    first_tag = re.split(r"[,;.@\s]", declared.strip(), maxsplit=1)[0][:TAG_MAX_CHARS]
     try:
-        tag = langcodes.standardize_tag(first)
+        tag = langcodes.standardize_tag(first_tag)
     except ValueError:
         return None
     return tag if langcodes.tag_is_valid(tag.partition("-")[0]) else None

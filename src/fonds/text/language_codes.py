@@ -1,6 +1,7 @@
-"""Language codes: the two-letter codes in use, and the one to use for withdrawn or longer codes.
+"""Two-letter language codes, and the ones that replace withdrawn or longer codes.
 
-Source: ISO 639-1; BCP 47 (RFC 5646), section 2.2.1, as langcodes has it."""
+Source: ISO 639-1; BCP 47 (RFC 5646), section 2.2.1, as in langcodes.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +30,18 @@ _COVERED = {
     "nb": "no",
     "nob": "no",
 }
-"""Languages without a two-letter code, and the code that covers them. Norwegian Bokmål has one, but so has
-Norwegian, which pages and models use for the same: CLDR takes `no` for both."""
+"""Languages without a two-letter code, and the code used instead.
+
+Norwegian Bokmål has a code, but pages and models use that of Norwegian for it. CLDR uses `no` for
+both.
+"""
 
 
 def find_two_letter_code(label: str) -> str | None:
-    """The ISO 639-1 code of a code in lower case, or that which covers it; None where there is none."""
-    # Loading it takes longer than a search.
+    """Return the ISO 639-1 code for a lower-case code, or the one used instead.
 
+    Returns None if there is none.
+    """
     try:
         code = _COVERED.get(label) or langcodes.standardize_tag(label)
     except ValueError:

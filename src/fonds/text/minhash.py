@@ -1,8 +1,8 @@
-"""MinHash signatures of texts, by which near-duplicates are found.
+"""MinHash signatures of texts, for finding near-duplicates.
 
 Source: A. Broder, "On the resemblance and containment of documents" (1997); multiply-shift hashing:
 M. Dietzfelbinger (1996).
-Bound: linear in the first 2,000,000 characters of a text; 4,096 shingles at once, 4 MiB.
+Bound: linear in the first 2,000,000 characters of a text; 4,096 shingles at a time, 4 MiB.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fonds.text.similarity import VALUES
 
 SHINGLE_WORDS = 4
 SHINGLES_MIN = 50
-"""Of less text nothing is told: notices and forms are alike everywhere."""
+"""Minimum number of shingles; short notices and forms are alike everywhere."""
 MAX_CHARS = 2_000_000
 BATCH_SIZE = 4_096
 _TOKEN = re.compile(
-    # Scripts without blanks between words: each character counts as one.
+    # In scripts without spaces between words, each character counts as a word.
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
     "|[^\\W_]+(?:['\u2019][^\\W_]+)*"
 )
-# Signatures are kept for years: their numbers must not change with a version of numpy.
+# Signatures are kept for years, so these numbers must not depend on the numpy version.
 _NUMBERS = np.frombuffer(shake_256(b"minhash/1").digest(8 * (SHINGLE_WORDS + 2 * VALUES)), "<u8")
 _PLACES = _NUMBERS[:SHINGLE_WORDS] | np.uint64(1)
 _FACTORS = _NUMBERS[SHINGLE_WORDS:-VALUES] | np.uint64(1)
@@ -35,18 +35,18 @@ _ADDENDS = _NUMBERS[-VALUES:]
 
 
 class _WordHashes(dict[str, int]):
-    """The hash of each word of one text, computed once."""
+    """Cache of the hash of each word of a text."""
 
     def __missing__(self, word: str) -> int:
-        self[word] = found = zlib.crc32(word.encode("utf-8", "replace"))
-        return found
+        self[word] = value = zlib.crc32(word.encode("utf-8", "replace"))
+        return value
 
 
 def hash_shingles(text: str) -> NDArray[np.uint64]:
-    """The hashes, 32 bits each, of all runs of four words, each once; of scripts without blanks of four
-    characters. Shape (shingles,).
+    """Return the distinct 32-bit hashes of all four-word shingles. Shape (shingles,).
 
-    Letter case, width and marks between words do not count.
+    In scripts without spaces a shingle has four characters. Letter case, width and punctuation do
+    not count.
     """
     folded = unicodedata.normalize("NFKC", text[:MAX_CHARS]).casefold()
     words = list(map(_WordHashes().__getitem__, _TOKEN.findall(folded)))
@@ -54,18 +54,18 @@ def hash_shingles(text: str) -> NDArray[np.uint64]:
     if runs < 1:
         return np.zeros(0, dtype=np.uint64)
     hashed = np.array(words, dtype=np.uint64)
-    # What overflows 64 bits is meant to: the upper half of the sum is the hash.
-    mixed = sum(hashed[at : at + runs] * _PLACES[at] for at in range(SHINGLE_WORDS))
+    # The 64-bit overflow is intended: the upper half of the sum is the hash.
+    mixed = sum(hashed[offset : offset + runs] * _PLACES[offset] for offset in range(SHINGLE_WORDS))
     return np.unique(np.asarray(mixed, dtype=np.uint64) >> np.uint64(32))
 
 
 def compute_signature(text: str) -> bytes | None:
-    """The text's 128 least hashes, two bytes each; None for a text too short to be told from others."""
+    """Return the text's 128 minimum hashes, two bytes each; None if the text is too short."""
     hashes = hash_shingles(text)
     if len(hashes) < SHINGLES_MIN:
         return None
-    least: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
-    for at in range(0, len(hashes), BATCH_SIZE):
-        mixed = hashes[at : at + BATCH_SIZE, None] * _FACTORS + _ADDENDS
-        np.minimum(least, mixed.min(axis=0), out=least)
-    return (least >> np.uint64(8)).astype(np.uint16).astype(">u2").tobytes()
+    minima: NDArray[np.uint64] = np.full(VALUES, 2**64 - 1, dtype=np.uint64)
+    for start in range(0, len(hashes), BATCH_SIZE):
+        mixed = hashes[start : start + BATCH_SIZE, None] * _FACTORS + _ADDENDS
+        np.minimum(minima, mixed.min(axis=0), out=minima)
+    return (minima >> np.uint64(8)).astype(np.uint16).astype(">u2").tobytes()

@@ -1,7 +1,7 @@
-"""Where sentences end in a text, as far as punctuation and paragraphs tell.
+"""Find sentence ends in a text by punctuation and paragraphs.
 
-A full stop behind a word of up to three letters may be an abbreviation's and ends none, nor does what a small
-letter follows.
+A full stop after a word of up to three letters may mark an abbreviation, so it ends no sentence.
+Neither does one followed by a lower-case letter.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ _BLANKS = re.compile(r"\s*")
 
 
 def iter_sentence_ends(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """(end of a sentence, beginning of the next) between two places of a text, in order. Looks at the
-    characters between them, and at the blanks and the one character behind."""
-    for found in _END.finditer(text, first, last):
-        blanks = _BLANKS.match(text, found.end(), last + 1)
-        begin = blanks.end() if blanks else found.end()
-        if begin >= len(text) or not text[begin].islower():
-            yield found.end(), begin
+    """Yield (end of a sentence, start of the next) between two offsets of a text, in order.
+
+    Reads the characters between the offsets, and the spaces and one character after them.
+    """
+    for end in _END.finditer(text, first, last):
+        blanks = _BLANKS.match(text, end.end(), last + 1)
+        start = blanks.end() if blanks else end.end()
+        if start >= len(text) or not text[start].islower():
+            yield end.end(), start

@@ -1,11 +1,12 @@
-"""The forms of a word in one language: which words are found by another, in texts of that language.
+"""Stems of words in one language, so that a search finds other forms of a word.
 
-A word has one or two stems: of its letters as they are written, accents folded away afterwards, and of its
-folded letters, so that who types without accents finds the same. Two words are forms of each other in a
-language when they share a stem. Languages without rules, and texts without a language, know each word in
-its folded form alone; characters that are words by themselves have no forms.
+A word has one or two stems. One is the stem of the word as written, with accents folded afterwards.
+The other is the stem of the folded word, so that people who type without accents find the same. Two
+words are forms of each other in a language if they share a stem. In languages without rules, and in
+texts without a language, a word has only its folded form. Characters that are words by themselves
+have no stems.
 
-Source: Snowball, https://snowballstem.org, as the package snowballstemmer has it.
+Source: Snowball, https://snowballstem.org, as in the package snowballstemmer.
 """
 
 from __future__ import annotations
@@ -42,14 +43,13 @@ ALGORITHMS: Mapping[str, str] = MappingProxyType(
 CHANGE_BEGINNINGS = frozenset(
     {"ar", "bs", "eo", "fa", "ga", "hi", "hr", "id", "ne", "nl", "sr", "ta", "yi"}
 )
-"""Languages whose rules may change the beginning of a word; in the others a stem begins as its word does."""
+"""Languages whose rules may change the beginning of a word; elsewhere a stem begins like its word."""
 _THREAD_LOCAL = local()
 
 
 @dataclass(frozen=True, slots=True)
 class Stem:
-    """A stem to look for. `languages` are those of the texts it counts in, None: in all but
-    `other_languages`."""
+    """Stem to search for, in texts of `languages`, or if None in all except `other_languages`."""
 
     text: str
     languages: tuple[str, ...] | None
@@ -57,7 +57,7 @@ class Stem:
 
 
 def stem_text(text: str, language: str | None) -> str:
-    """The stems of all words of `text`, between spaces; what the index holds to find words by their forms."""
+    """Return the stems of all words of `text`, joined by spaces, for the index."""
     return " ".join(
         stem
         for written, folded in iter_written_words(text)
@@ -67,14 +67,14 @@ def stem_text(text: str, language: str | None) -> str:
 
 
 def list_stems(word: str, language: str | None) -> set[str]:
-    """The stems of one word; empty for what is none or several."""
-    found = list(iter_written_words(word))
-    return set(stem_word(*found[0], language or "")) if len(found) == 1 else set()
+    """Return the stems of one word; empty if `word` is not exactly one word."""
+    words = list(iter_written_words(word))
+    return set(stem_word(*words[0], language or "")) if len(words) == 1 else set()
 
 
 @lru_cache(QUERIES_REMEMBERED)
 def list_search_stems(word: str) -> Sequence[Stem]:
-    """What to look for so that exactly the documents with a form of `word` in their own language are found.
+    """Return the stems that find exactly the documents with a form of `word` in their own language.
 
     `word` is one word as typed.
     """
@@ -83,14 +83,23 @@ def list_search_stems(word: str) -> Sequence[Stem]:
     for language in ALGORITHMS:
         for stem in stem_word(written, folded, language):
             languages.setdefault(stem, []).append(language)
-    own = tuple(one for one in ALGORITHMS if one not in languages[folded])
-    rest = [(text, tuple(found)) for text, found in languages.items() if text != folded]
-    return (Stem(folded, None, own), *(Stem(text, found) for text, found in rest))
+    changing_languages = tuple(
+        language_code for language_code in ALGORITHMS if language_code not in languages[folded]
+    )
+    other_stems = [
+        (text, tuple(stem_languages))
+        for text, stem_languages in languages.items()
+        if text != folded
+    ]
+    return (
+        Stem(folded, None, changing_languages),
+        *(Stem(text, stem_languages) for text, stem_languages in other_stems),
+    )
 
 
 @lru_cache(STEMS_REMEMBERED)
 def stem_word(written: str, folded: str, language: str) -> tuple[str, ...]:
-    """One or two stems of a word, given as written (lower case) and folded."""
+    """Return one or two stems of a word, given as written (lower case) and folded."""
     if language not in ALGORITHMS or len(written) > STEMMED_MAX_CHARS:
         return (folded,)
     stemmer = _get_stemmer(ALGORITHMS[language])
@@ -100,16 +109,19 @@ def stem_word(written: str, folded: str, language: str) -> tuple[str, ...]:
 
 
 def _get_stemmer(algorithm: str) -> snowballstemmer.stemmer:
-    """One for each thread: it keeps the word it works on. The package loads the rules of all languages."""
+    """Return this thread's stemmer; it is stateful.
+
+    The package is imported late: it loads all languages.
+    """
     import snowballstemmer
 
-    known = _THREAD_LOCAL.__dict__.setdefault("stemmers", {})
-    if algorithm not in known:
-        known[algorithm] = snowballstemmer.stemmer(algorithm)
-    return known[algorithm]
+    stemmers = _THREAD_LOCAL.__dict__.setdefault("stemmers", {})
+    if algorithm not in stemmers:
+        stemmers[algorithm] = snowballstemmer.stemmer(algorithm)
+    return stemmers[algorithm]
 
 
 def iter_written_words(text: str) -> Iterator[tuple[str, str]]:
-    """The words of a text in order, as written in lower case and folded."""
+    """Yield the words of a text in order, as written in lower case and folded."""
     folded = fold_text(text).split()
     return zip(folded if text.isascii() else normalize_text(text).split(), folded, strict=True)

@@ -1,7 +1,7 @@
-"""Stop words by language: words that stand in every text and say nothing about its subject.
+"""Stop words by language: words that occur in every text and say nothing about its subject.
 
-Closed classes only (articles, pronouns, prepositions, conjunctions, auxiliaries, common adverbs) and what
-contractions leave behind. Folded as `fonds.text.words` folds.
+Closed classes only (articles, pronouns, prepositions, conjunctions, auxiliaries, common adverbs)
+and fragments of contractions. Folded as in `fonds.text.words`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fonds.text.words import split_words
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGE_WORDS_MIN = 2
-"""Stop words of one language that a query needs before it counts as written in that language."""
+"""Minimum stop words of one language in a query to treat the query as written in it."""
 
 _WORDS = {
     "en": """a about above after again against ain all almost also although always am among an and another
@@ -126,7 +126,7 @@ _WORDS = {
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Return the folded stop words of a language by its two letters; empty for an unknown language."""
+    """Return the folded stop words of a two-letter language code; empty for an unknown language."""
     return frozenset(
         part for word in _WORDS.get(language, "").split() for part in split_words(word)
     )
@@ -140,8 +140,8 @@ def list_languages() -> tuple[str, ...]:
 def stop_words_of_query(query_words: Iterable[str]) -> frozenset[str]:
     """Return the stop words of the language that a query seems to be written in.
 
-    That is the language with the most stop words among the query's folded words, English where no language
-    has two of them: "war crimes" is not German because German has a stop word "war".
+    That is the language with the most stop words among the query's folded words, or English if no
+    language has two: "war crimes" is not German although "war" is a German stop word.
     """
     distinct = set(query_words)
     counts = {language: len(distinct & stop_words(language)) for language in list_languages()}

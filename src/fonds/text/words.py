@@ -1,8 +1,8 @@
-"""What counts as one word, for indexing, for searching and for marking what was found.
+"""Split texts into words, for indexing, searching and highlighting.
 
-Case and accents are folded away; `C++` and `C#` are words other than `C`. Scripts written without
-spaces, and Hangul, whose words carry their particles, give one word a character, so that any part of a
-text can be found as a phrase.
+Case and accents are folded; `C++` and `C#` are words other than `C`. In scripts without spaces, and
+in Hangul, whose words include particles, each character is a word, so that any part of a text can
+be found as a phrase.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 SCANNED_MAX_CHARS = 2_000_000
-"""So many characters of a text are looked through for the words of a search."""
+"""Characters of a text that are scanned for the words of a search."""
 SPACELESS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -35,10 +35,10 @@ POINTS = (
     (0xFE00, 0xFE0F),  # variation selectors
 )
 _SIGNED = re.compile(r"(?<![\w+#])(?:[A-Za-z]+\+\+|[A-Za-z]#)(?![\w+#])")
-"""Names that end in signs, as programming languages have them: the signs are a part of the word."""
+"""Names that end in signs, as in programming languages; the signs belong to the word."""
 _SIGNS = {"+": "\ufdd0", "#": "\ufdd1"}
 _SIGN_PLACEHOLDERS = str.maketrans(_SIGNS)
-# Letters that Unicode does not take apart, though people type them without their stroke.
+# Letters that Unicode does not decompose, though people type them without their stroke.
 STROKES = {
     "æ": "ae",
     "œ": "oe",
@@ -54,7 +54,7 @@ STROKES = {
 
 
 class _FoldingTable(dict[int, str]):
-    """Character code to what it becomes, filled as characters are met; unassigned codes are not kept."""
+    """Maps character codes to folded text, filled on demand; unassigned codes are not cached."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(chr(code))
@@ -64,43 +64,43 @@ class _FoldingTable(dict[int, str]):
 
 
 class _WrittenTable(dict[int, str]):
-    """Character code to its lower case where it is part of a word, else to what it folds to."""
+    """Maps character codes to lower case if they are part of a word, else to their folded text."""
 
     def __missing__(self, code: int) -> str:
         folded = _TABLE[code]
-        kept = folded if not folded or " " in folded else chr(code).lower()
+        written = folded if not folded or " " in folded else chr(code).lower()
         if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
-            self[code] = kept
-        return kept
+            self[code] = written
+        return written
 
 
 def fold_text(text: str) -> str:
-    """The words of `text`, lower case and without accents, with one or more spaces between them."""
+    """Return the words of `text`, lower case and without accents, separated by spaces."""
     return _neutralize_signs(compose_text(text)).translate(_TABLE)
 
 
 def normalize_text(text: str) -> str:
-    """The same words as `fold_text` finds, in the same order, lower case and with their accents."""
+    """Return the same words as `fold_text` in the same order, lower case and with accents."""
     return _neutralize_signs(compose_text(text)).translate(_WRITTEN)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of `text` in order, folded."""
+    """Return the folded words of `text` in order."""
     return fold_text(text).split()
 
 
 def compose_text(text: str) -> str:
-    """`text` in Unicode NFC, which is what `fold_text` works on."""
+    """Return `text` in Unicode NFC, the input form of `fold_text`."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def measure_folded_length(character: str) -> int:
-    """How many characters `fold_text` makes of one character of a composed text."""
+    """Return the number of characters that `fold_text` makes of one character of a composed text."""
     return len(_TABLE[ord(character)])
 
 
 def is_spaceless(character: str) -> bool:
-    """Whether the character is a word by itself."""
+    """Return whether the character is a word by itself."""
     return _is_within(ord(character), SPACELESS)
 
 
@@ -121,7 +121,7 @@ def _to_word_part(character: str) -> str:
 
 
 def _neutralize_signs(text: str) -> str:
-    """The same number of characters; signs that belong to a word stand for themselves no more."""
+    """Replace signs that belong to a word by placeholders; the length stays the same."""
     if "++" not in text and "#" not in text:
         return text
     return _SIGNED.sub(lambda found: found[0].translate(_SIGN_PLACEHOLDERS), text)

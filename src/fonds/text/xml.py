@@ -1,7 +1,8 @@
-"""XML of others as a tree or a stream of elements: no entities, no DTDs, no network, no recovery unasked.
+"""Parse untrusted XML as a tree or a stream of elements.
 
-Source: XML 1.0, section 4 (entities). What declares entities is refused before it is parsed.
-Bound: linear in the bytes, which the caller limits; depth is libxml2's 256.
+No entities, DTDs or network access; recovery only on request.
+Source: XML 1.0, section 4 (entities). Documents that declare entities are refused before parsing.
+Bound: linear in the bytes, which the caller limits; libxml2 limits the depth to 256.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def has_entities(body: bytes) -> bool:
-    """Whether a document declares entities of its own, in any of the encodings of one or two bytes."""
+    """Return whether a document declares its own entities, in any one-byte or two-byte encoding."""
     return b"<!entity" in body.replace(b"\x00", b"").lower()
 
 
 def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
-    """The root of a document that is well-formed. `charset` is what its server said: it counts where the
-    document itself says nothing. Raises DamagedInputError for any other document."""
+    """Return the root of a well-formed document. Raises DamagedInputError for any other.
+
+    `charset` is the one the server declared; it counts if the document declares none.
+    """
     refuse_entities(body)
     try:
         parser = _create_parser(None if _declares_encoding(body) else charset)
@@ -42,16 +45,18 @@ def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
 
 
 def refuse_entities(body: bytes) -> None:
-    """Raises DamagedInputError for a document that declares entities."""
+    """Raise DamagedInputError for a document that declares entities."""
     if has_entities(body):
         raise DamagedInputError(Reason.BAD_LISTING, "it declares entities of its own")
 
 
 def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:
-    """Elements of a document as they end; each is emptied when the next is asked for, and what was empty is
-    taken off. `repair` passes over what is not well-formed. Raises DamagedInputError."""
+    """Yield the elements of a document as they end. Raises DamagedInputError.
+
+    Callers release an element with `free_element`. `repair` skips what is not well-formed.
+    """
     refuse_entities(body)
-    walk = etree.iterparse(
+    parser = etree.iterparse(
         io.BytesIO(body),
         events=("end",),
         resolve_entities=False,
@@ -63,14 +68,14 @@ def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Eleme
         recover=repair,
     )
     try:
-        for _, element in walk:
+        for _, element in parser:
             yield element
     except etree.XMLSyntaxError as error:
         raise DamagedInputError(Reason.BAD_LISTING, f"not well-formed: {error}") from error
 
 
 def free_element(element: etree._Element) -> None:
-    """Give back the memory of an element that was read, and of those before it."""
+    """Free the memory of a processed element and of its preceding siblings."""
     element.clear(keep_tail=False)
     parent = element.getparent()
     if parent is not None:
@@ -79,25 +84,25 @@ def free_element(element: etree._Element) -> None:
 
 
 def get_local_name(element: etree._Element) -> str:
-    """Its name without its namespace, in lower case; the namespace may itself hold a brace."""
+    """Return the name without its namespace, in lower case; the namespace may contain a brace."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 def get_namespace(element: etree._Element) -> str:
-    """Its namespace; "" for none."""
+    """Return the namespace; "" for none."""
     return element.tag[1:].rpartition("}")[0] if isinstance(element.tag, str) else ""
 
 
 def get_text(element: etree._Element | None) -> str:
-    """All the text within an element."""
+    """Return all the text within an element."""
     return "" if element is None else "".join(element.itertext())
 
 
 def find_root_name(body: bytes) -> str:
-    """The name of a document's first element, without its prefix, in lower case; "" for none."""
+    """Return the name of a document's first element, without prefix, in lower case; "" for none."""
     head = body[:HEAD_BYTES].replace(b"\x00", b"")
-    found = _ROOT.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n"))
-    return found[1].decode("ascii").lower() if found else ""
+    root = _ROOT.match(head.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n"))
+    return root[1].decode("ascii").lower() if root else ""
 
 
 _ROOT = re.compile(

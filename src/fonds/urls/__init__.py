@@ -1,1 +1,1 @@
-"""Addresses of pages: one spelling for each, ids, the domain that answers, front pages and short links."""
+"""URLs: parts, normalization, ids, SURT keys, domains, front pages and short links."""

@@ -1,10 +1,10 @@
-"""The id Media Cloud's index knows a story by, computed as its library computes it, quirks included.
+"""Story ids of Media Cloud's index, computed exactly as its library computes them.
 
-Its ids are hashes of addresses made alike by three libraries one after the other, so what each of them does
-is part of the id. Ours (`story_id`) keeps apart what this brings together; it is kept beside ours so that
-holdings can be matched. Source: the behaviour of mediacloud-metadata 1.4.3 with url-normalize 1.4.3 and furl
-2.1.4, observed on 26,711 addresses; the spelling of later releases leaves the query's order and differs in
-one address of forty.
+The ids are hashes of URLs that three libraries normalize one after the other. All their quirks are
+part of the id. Our own `story_id` distinguishes addresses that this id merges. Both are stored,
+so that holdings can be matched.
+Source: the behaviour of mediacloud-metadata 1.4.3 with url-normalize 1.4.3 and furl 2.1.4, observed
+on 26,711 addresses. Later releases keep the query's order and differ in one address of forty.
 Bound: URLs of up to 20,000 characters; longer ones have no id.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 URL_MAX_CHARS = 20_000
-"""Longer addresses get no id: some of the rules read an address again for each of its slashes."""
+"""Longer addresses get no id: some rules scan the address once per slash."""
 
 _MISTAKES = (
     (re.compile(r"(https?://)https?:?//", re.I), r"\1"),
@@ -59,7 +59,7 @@ _DROPPED_NAMES = """
     altcast_code
 """
 _DROPPED = frozenset({"", *_DROPPED_NAMES.split()})
-"""As that library has them: two names run together and some in capitals never match anything."""
+"""Copied from that library: two run-together names and some in capitals never match."""
 
 _NYTIMES_NAMES = "emc partner _r hp inline smid WT.z_sma bicmp bicmlukp bicmst bicmet abt abg"
 _TRACKING_BY_SITE = {
@@ -73,9 +73,9 @@ _DROPPED_PREFIXES = ("_", "ga_", "utm_")
 
 @dataclass(frozen=True, slots=True)
 class _MediaCloudUrl:
-    """An address as that library's second helper takes it apart; `host` in Unicode where it can be.
+    """Parts of a URL as that library's second helper splits it; `host` in Unicode if possible.
 
-    `fragment` is what of it looks like a path and what like a query.
+    `fragment` is its path-like part and its query-like part.
     """
 
     scheme: str
@@ -86,7 +86,7 @@ class _MediaCloudUrl:
     fragment: tuple[str, str]
 
     def __str__(self) -> str:
-        """The address again, in that helper's percent-encoding; the port is gone."""
+        """URL in that helper's percent-encoding, without the port."""
         netloc = self.userinfo + self.host.encode("idna").decode("ascii")
         path, query = self.fragment
         path = path if query else path.replace("%3F", "?")
@@ -97,9 +97,9 @@ class _MediaCloudUrl:
 
 
 def hash_url(url: str) -> str | None:
-    """Media Cloud's id of an address: SHA-256 in hex; None where its library raises an error.
+    """Return Media Cloud's id of a URL: SHA-256 in hex; None if its library raises an error.
 
-    None also for addresses that are not of the web or longer than `URL_MAX_CHARS`. Never raises.
+    Returns None also for addresses outside the web or longer than `URL_MAX_CHARS`. Never raises.
     """
     try:
         normal = _normalize(url)
@@ -109,7 +109,10 @@ def hash_url(url: str) -> str | None:
 
 
 def _normalize(url: str) -> str | None:
-    """Raises ValueError, as the libraries do for ports, hosts and brackets that are none."""
+    """Normalize a URL.
+
+    Raises ValueError for invalid ports, hosts and brackets, as the libraries do.
+    """
     if len(url) > URL_MAX_CHARS:
         return None
     url = url.strip()
@@ -137,11 +140,11 @@ def _normalize(url: str) -> str | None:
 
 def _split_url(url: str) -> _MediaCloudUrl:
     scheme, netloc, path, query, fragment = urlsplit(url)
-    userinfo, at, host_and_port = netloc.partition("@") if "@" in netloc else ("", "", netloc)
+    userinfo, at_sign, host_and_port = netloc.partition("@") if "@" in netloc else ("", "", netloc)
     host = _normalize_host(host_and_port)
     return _MediaCloudUrl(
         scheme=scheme,
-        userinfo=_normalize_userinfo(userinfo) + at,
+        userinfo=_normalize_userinfo(userinfo) + at_sign,
         host=host,
         path=_normalize_path(path),
         parameters=_parse_parameters(query),
@@ -154,7 +157,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_fragment(fragment: str) -> tuple[str, str]:
-    """What of a fragment looks like a path, and what like a query."""
+    """Split a fragment into its path-like and its query-like part."""
     path, mark, query = fragment.partition("?")
     if not mark and "=" in fragment:
         path, query = "", fragment
@@ -196,7 +199,7 @@ def _normalize_userinfo(userinfo: str) -> str:
 
 
 def _unquote_segment(segment: str) -> str:
-    """Escapes undone, unless anything in the segment should have been escaped and is not."""
+    """Decode escapes, unless the segment contains a character that should have been escaped."""
     return unquote(segment) if _SOUND_SEGMENT.fullmatch(segment) else segment
 
 
@@ -214,8 +217,8 @@ def _format_pair(name: str, value: str | None) -> str:
 
 def _normalize_youtube(url: str) -> str:
     for form, path in _YOUTUBE_FORMS:
-        if found := form.match(url):
-            return f"https://www.youtube.com/{path}{found[1]}"
+        if match := form.match(url):
+            return f"https://www.youtube.com/{path}{match[1]}"
     return url
 
 
@@ -229,12 +232,15 @@ def _is_ipv4(url: str) -> bool:
 
 
 def _clean(url: str) -> str:
-    """What that library's third helper makes of an address; the address itself where it raises an error."""
+    """Normalize a URL as that library's third helper does.
+
+    Return it unchanged if that helper raises an error.
+    """
     cleaned = _UTM_SOURCE.sub("", url).rstrip("&? ")
     try:
         scheme, netloc, path, query, _ = urlsplit(cleaned.strip())
-        userinfo, at, host = netloc.partition("@") if "@" in netloc else ("", "", netloc)
-        userinfo = "" if userinfo in ("", ":") else userinfo + at
+        userinfo, at_sign, host = netloc.partition("@") if "@" in netloc else ("", "", netloc)
+        userinfo = "" if userinfo in ("", ":") else userinfo + at_sign
         host, colon, port = host.partition(":")
         host = host.lower().strip(".").encode("idna").decode("ascii")
         port = colon + port if port else ""
@@ -254,35 +260,37 @@ def _compose(text: str) -> bytes:
 
 
 def _remove_dot_segments(path: str) -> str:
-    kept: list[str] = []
+    output: list[str] = []
     segments = path.split("/")
     for segment in segments:
         if segment == "..":
-            if len(kept) > 1:
-                kept.pop()
-        elif segment != "." and (segment or not kept):
-            kept.append(segment)
+            if len(output) > 1:
+                output.pop()
+        elif segment != "." and (segment or not output):
+            output.append(segment)
     if segments[-1] in ("", ".", ".."):
-        kept.append("")
-    return "/".join(kept) or "/"
+        output.append("")
+    return "/".join(output) or "/"
 
 
 def _strip_tracking(url: str) -> str:
     parts = _split_url(url)
-    dropped = _DROPPED
+    dropped_names = _DROPPED
     for host, names in _TRACKING_BY_SITE.items():
         if host in parts.host:
-            dropped |= names
+            dropped_names |= names
     hashes = next((value for name, value in parts.parameters if name == "nk"), None)
     if hashes and _HEX.search(hashes):
-        dropped |= {"nk"}
-    kept = tuple(
+        dropped_names |= {"nk"}
+    kept_parameters = tuple(
         (name, value)
         for name, value in parts.parameters
-        if name not in dropped and not name.startswith(_DROPPED_PREFIXES)
+        if name not in dropped_names and not name.startswith(_DROPPED_PREFIXES)
     )
-    # Of a fragment, which cleaning may have made of an escape, only what looks like a path goes.
+    # Cleaning may turn an escape into a fragment; only its path-like part is dropped.
     _, rest = parts.fragment
     return str(
-        _MediaCloudUrl(parts.scheme, parts.userinfo, parts.host, parts.path, kept, ("", rest))
+        _MediaCloudUrl(
+            parts.scheme, parts.userinfo, parts.host, parts.path, kept_parameters, ("", rest)
+        )
     )

@@ -1,7 +1,9 @@
-"""One spelling for all addresses of the same page, and what an address alone tells of it.
+"""Normalize URLs so that all addresses of a page have one spelling, and classify them.
 
-Source: RFC 3986, sections 5.2.4 and 6.2; WHATWG URL, 4.4 (stripping).
-Bound: linear in the URL but for sorting its query.
+Also covers story ids, canonical domains, front pages, tracking parameters and link shorteners.
+Source: RFC 3986, sections 5.2.4 and 6.2; WHATWG URL, 4.4 (stripping); publicsuffix.org,
+"Algorithm". The suffix list is the one in `publicsuffixlist`; nothing is fetched.
+Bound: linear in the URL except for sorting its query.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from publicsuffixlist import PublicSuffixList
 
 from fonds.urls.parts import split_address, split_authority
 
-# Hosts that many share: under some each name is somebody else's, some do nothing but shorten links; data.
+# Hosts that many sites share.
 
 
 _SHARED_DOMAIN_NAMES = """
@@ -35,13 +37,13 @@ _SHARED_DOMAIN_NAMES = """
     simplecast.com hubpages.com googleblog.com beforeitsnews.com smalltownpapers.com
 """
 SHARED_DOMAINS = frozenset(_SHARED_DOMAIN_NAMES.split())
-"""Registered domains under which each subdomain is somebody else's."""
+"""Registered domains under which each subdomain belongs to a different site."""
 
 SHARED_WHOLLY = frozenset({"newsmemory.com", "smalltownpapers.com"})
-"""Of these, those where all labels together name the publisher: `paper.state.newsmemory.com`."""
+"""Shared domains where all labels together name the publisher: `paper.state.newsmemory.com`."""
 
 FILE_HOSTS = frozenset({"files.wordpress.com"})
-"""Names below these hold the files of the site with the same name beside them."""
+"""Hosts for files of sites: `a.files.wordpress.com` holds those of `a.wordpress.com`."""
 
 _SHORTENER_NAMES = """
     bit.ly bitly.com j.mp t.co goo.gl tinyurl.com ow.ly owl.li buff.ly dlvr.it is.gd v.gd fb.me lnkd.in
@@ -54,20 +56,20 @@ _SHORTENER_NAMES = """
     hubs.li spr.ly okt.to smarturl.it lnk.to ffm.to geni.us twurl.nl mzl.la redd.it git.io g.co db.tt
 """
 SHORTENERS = frozenset(_SHORTENER_NAMES.split())
-"""Hosts that exist to shorten links."""
+"""Hosts that only shorten links."""
 
 
-# The parameters of queries that follow a reader and never choose a page, as data.
+# Query parameters that track readers and never select a page.
 #
-# A name is here only if it was coined for tracking: what may also be the number of an article (`pk_no`,
-# `sid`, `ref`, `ncid`, `smid`, `icid`, `cmp`) is not, because two ids for one page do less harm than one
-# for two. Source: what the systems that add them say of them (Google Analytics and Ads, Meta, Microsoft,
-# Matomo, HubSpot, Mailchimp, Marketo, Yandex, AT Internet, Adobe, Olytics, Vero, Twitter, TikTok,
-# LinkedIn, Alibaba).
+# A name is listed only if it was coined for tracking. Names that may also be the number of an
+# article (`pk_no`, `sid`, `ref`, `ncid`, `smid`, `icid`, `cmp`) are not listed: two ids for one
+# page do less harm than one id for two pages. Source: documentation of the systems that add them
+# (Google Analytics and Ads, Meta, Microsoft, Matomo, HubSpot, Mailchimp, Marketo, Yandex, AT
+# Internet, Adobe, Olytics, Vero, Twitter, TikTok, LinkedIn, Alibaba).
 
 
 PREFIXES = ("utm_", "hsa_")
-"""Whole families: nothing else begins like this on 3,261 real addresses, or is known to."""
+"""Prefixes of tracking parameters; no other parameter among 3,261 real addresses starts like this."""
 
 _ANALYTICS = """
     _ga _gl ga_source ga_medium ga_campaign ga_term ga_content ga_place gclid gclsrc gad_source
@@ -88,11 +90,14 @@ _MAIL = """
 """
 _SESSIONS = "phpsessid jsessionid"
 NAMES = frozenset(f"{_ANALYTICS} {_SOCIAL} {_MAIL} {_SESSIONS}".split())
-"""In lower case."""
+"""Tracking parameters in lower case."""
 
 
 def is_tracking(name: str) -> bool:
-    """Whether a parameter only follows the reader; `name` without percent-encoding, in any case."""
+    """Return whether a parameter only tracks the reader.
+
+    `name` has no percent-encoding and may be in any case.
+    """
     lowered = name.lower()
     return lowered in NAMES or lowered.startswith(PREFIXES)
 
@@ -116,10 +121,11 @@ _QUERY_CHARS = _PATH_CHARS | frozenset("?")
 
 @dataclass(frozen=True, slots=True)
 class _NormalUrl:
-    """An address taken apart; `host` in lower case, in ASCII where it can be, `port` "" for a default.
+    """Parts of a URL; `host` in lower case, in ASCII if possible, `port` "" for a default port.
 
-    `route` is the fragment, with its mark, where it names another page or file, else "". On the web scripts
-    choose the page by some (`#!/story/7`). Elsewhere every fragment does (`file:///pages.zip#a.html`).
+    `route` is the fragment with its `#` if it selects another page or file, else "". On the web,
+    scripts select the page by some fragments (`#!/story/7`). Elsewhere every fragment selects
+    (`file:///pages.zip#a.html`).
     """
 
     scheme: str
@@ -131,44 +137,44 @@ class _NormalUrl:
 
 
 def normalize_url(url: str) -> str:
-    """One spelling for all addresses of the same page; the same again when applied again. Never raises.
+    """Return the one spelling for all addresses of the same page. Idempotent; never raises.
 
-    Host and path are kept, the path with its case. http and https are alike (written `http`); user names,
-    default ports and parameters that only track go, and fragments that do not choose the page; the query
-    is sorted. Outside the web every fragment is kept.
+    Host and path are kept, the path with its case. http and https become `http`. User names,
+    default ports, tracking parameters and fragments that do not select the page are dropped. The
+    query is sorted. Outside the web every fragment is kept.
     """
     parts = _split(url)
     if parts.scheme != "http":
         return _normalize_other(parts)
     path = _remove_dot_segments(_recode(_SESSION_IN_PATH.sub("", parts.path), _PATH_CHARS))
     query = _sort_query(parts.query or "")
-    # An address without a host leads nowhere; the dot keeps its path from being taken for one.
+    # A URL without a host leads nowhere; the dot prevents its path from being parsed as a host.
     route = _recode(parts.route[1:], _QUERY_CHARS)
     tail = (f"?{query}" if query else "") + (f"#{route}" if route else "")
     return f"http://{parts.host or '.'}{parts.port}{path}{tail}"
 
 
 def _normalize_other(parts: _NormalUrl) -> str:
-    """Normalize an address that is not of the web (`file:`, `urn:`), or any other text.
+    """Normalize a URL outside the web (`file:`, `urn:`), or any other text.
 
     The fragment stays: it names a member of a ZIP, or is part of an object's key in S3.
     """
     query = f"?{_recode(parts.query, _QUERY_CHARS)}" if parts.query else ""
     tail = query + (f"#{_recode(parts.route[1:], _QUERY_CHARS)}" if parts.route else "")
     if not parts.scheme:
-        # Without a scheme escapes stay as they are: decoding might make one appear.
+        # Without a scheme, escapes are kept: decoding could create one.
         return _escape(parts.path, _PATH_CHARS) + tail
     authority = f"//{parts.host}" if parts.host or parts.path.startswith("/") else ""
     return f"{parts.scheme}:{authority}{_recode(parts.path, _PATH_CHARS)}{tail}"
 
 
 def compute_story_id(url: str) -> str:
-    """The id of a page's address: the SHA-256 in hex of its normalised URL."""
+    """Return the id of a page's address: the SHA-256 in hex of its normalized URL."""
     return hashlib.sha256(normalize_url(url).encode("utf-8", "replace")).hexdigest()
 
 
 def find_host(url: str) -> str:
-    """The host in lower case, in ASCII where it can be, IPv6 without brackets; "" when there is none."""
+    """Return the host in lower case, in ASCII if possible, IPv6 without brackets; "" for none."""
     return _split(url).host.strip("[]")
 
 
@@ -179,7 +185,10 @@ _HOME_EXTENDED = re.compile(r"/[a-z]{2}(?:[-_][A-Za-z]{2})?/(?:index|default|hom
 
 
 def is_homepage_url(url: str) -> bool:
-    """Whether this is a site's front page, perhaps of one language; any query makes it another page."""
+    """Return whether this is a site's front page, perhaps in one language.
+
+    A URL with a query is not.
+    """
     parts = _split(normalize_url(url))
     is_home = _HOME.fullmatch(parts.path) or _HOME_EXTENDED.fullmatch(parts.path)
     return bool(
@@ -188,24 +197,24 @@ def is_homepage_url(url: str) -> bool:
 
 
 def is_shortened_url(url: str) -> bool:
-    """Whether the host does nothing but shorten links, and the path is one of its codes."""
+    """Return whether the host only shortens links and the path is one of its codes."""
     parts = _split(url)
     code = parts.path.strip("/")
     return parts.host.removeprefix("www.") in SHORTENERS and bool(code) and "/" not in code
 
 
 def _split(url: str) -> _NormalUrl:
-    """Take an address apart as people write it: spaces, backslashes, a missing or doubled scheme."""
+    """Split a URL as people write it: with spaces, backslashes, a missing or doubled scheme."""
     text = _SURROGATE.sub("\ufffd", url).strip(_STRIPPED).translate(_NEWLINES)
     if _BARE_HOST.match(text):
         text = f"http://{text}"
     elif text.startswith("//"):
         text = f"http:{text}"
-    if twice := _TWICE.match(text):
-        text = text[twice.end() :]
-    if web := _WEB.match(text):
-        rest = web[1].replace("\\", "/").lstrip("/")
-        text = f"http://{rest}{text[web.end() :]}"
+    if doubled_scheme := _TWICE.match(text):
+        text = text[doubled_scheme.end() :]
+    if web_scheme := _WEB.match(text):
+        rest = web_scheme[1].replace("\\", "/").lstrip("/")
+        text = f"http://{rest}{text[web_scheme.end() :]}"
     address = split_address(text)
     scheme, path = address.scheme, address.path
     host, port = _split_host_and_port(address.authority or "")
@@ -218,15 +227,17 @@ def _split(url: str) -> _NormalUrl:
 
 
 def _split_host_and_port(authority: str) -> tuple[str, str]:
-    """The host in lower case, in ASCII where it can be; the port with its colon, "" for a default one."""
+    """Return the host in lower case, in ASCII if possible, and the port with its colon, "" for a
+    default port.
+    """
     host, port = split_authority(_unquote(authority.rpartition("@")[2]).lower())
     if not host.startswith("["):
-        # A colon with no number behind it belongs to no host.
+        # A colon without a number does not belong to the host.
         host = host.partition(":")[0]
     if not is_ip(host.removeprefix("[").removesuffix("]")):
         host = _NEVER_IN_HOST.sub("", host).strip(".")
     if not host.isascii() and len(host) < 254:
-        # A host no resolver would take still names one page.
+        # A host that no resolver accepts still identifies one page.
         with contextlib.suppress(UnicodeError):
             host = _NEVER_IN_HOST.sub("", host.encode("idna").decode("ascii").lower()).strip(".")
     return host, f":{port.lstrip('0')}" if _PORT.fullmatch(port) else ""
@@ -237,7 +248,7 @@ def _unquote(text: str) -> str:
 
 
 def _recode(text: str, safe_chars: frozenset[str]) -> str:
-    """Percent-encoding in one way: unreserved characters plain, hex digits in upper case, UTF-8."""
+    """Normalize percent-encoding: plain unreserved characters, upper-case hex digits, UTF-8."""
     return _escape(_PERCENT.sub(_fix_escape, text), safe_chars)
 
 
@@ -258,20 +269,20 @@ def _escape(text: str, safe_chars: frozenset[str]) -> str:
 
 
 def _remove_dot_segments(path: str) -> str:
-    kept: list[str] = []
+    output: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:
         if segment == "..":
-            del kept[-1:]
+            del output[-1:]
         elif segment != ".":
-            kept.append(segment)
+            output.append(segment)
     if segments[-1:] in (["."], [".."]):
-        kept.append("")
-    return "/" + "/".join(kept)
+        output.append("")
+    return "/" + "/".join(output)
 
 
 def _sort_query(query: str) -> str:
-    # Pages write `&amp;` where they mean `&`; the name after it is what counts.
+    # Pages write `&amp;` when they mean `&`; the name follows it.
     pairs = (_AMP.sub("", _recode(pair, _QUERY_CHARS)) for pair in query.split("&"))
     return "&".join(
         sorted(pair for pair in pairs if _is_selecting_parameter(pair.partition("=")[0]))
@@ -283,7 +294,7 @@ def _is_selecting_parameter(name: str) -> bool:
 
 
 def is_ip(host: str) -> bool:
-    """Whether a host, IPv6 without brackets, is an IP address."""
+    """Return whether a host, IPv6 without brackets, is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -291,22 +302,17 @@ def is_ip(host: str) -> bool:
     return True
 
 
-# The domain that answers for a page.
-#
-# Source: publicsuffix.org, "Algorithm". The list is the one `publicsuffixlist` brings; nothing is ever
-# fetched.
-
-
 def find_canonical_domain(url: str) -> str:
-    """Who answers for the page: the registered domain; on hosts of many, each name for itself.
+    """Return the domain responsible for a page: the registered domain, or the subdomain on shared
+    hosts.
 
-    An IP address is itself; "" when the address has no host (`file:`). Only the host is looked at.
+    An IP address is returned unchanged; "" if the URL has no host (`file:`). Only the host matters.
     """
     host = find_host(url)
     if not host or is_ip(host):
         return host
     if host.endswith(".cdn.ampproject.org"):
-        # The AMP cache writes the publisher's host into one label: dots as dashes, dashes doubled.
+        # The AMP cache encodes the publisher's host in one label: dots as dashes, dashes doubled.
         label = host.split(".")[0]
         host = label.replace("--", "\0").replace("-", ".").replace("\0", "-")
     host = next(
@@ -322,16 +328,16 @@ def find_canonical_domain(url: str) -> str:
     domain = ".".join(labels[-suffix_length - 1 :])
     if domain.startswith("www.") and suffix_length > 1:
         domain = domain.removeprefix("www.")
-    own = labels[: -suffix_length - 1]
-    if own[:1] == ["www"]:
-        own = own[1:]
-    if not own or not (domain in SHARED_DOMAINS or domain.startswith("blogspot.")):
+    subdomains = labels[: -suffix_length - 1]
+    if subdomains[:1] == ["www"]:
+        subdomains = subdomains[1:]
+    if not subdomains or not (domain in SHARED_DOMAINS or domain.startswith("blogspot.")):
         return domain
-    return ".".join((*(own if domain in SHARED_WHOLLY else own[-1:]), domain))
+    return ".".join((*(subdomains if domain in SHARED_WHOLLY else subdomains[-1:]), domain))
 
 
 def _strip_file_subdomain(host: str, shared: str) -> str:
-    """The site whose files a host holds: `a.files.example.com` are those of `a.example.com`."""
+    """Return the site of a file host: `a.files.example.com` becomes `a.example.com`."""
     return host.removesuffix(shared) + shared.partition(".")[2]
 
 
@@ -341,6 +347,6 @@ def _load_suffix_list() -> PublicSuffixList:
 
 
 def _count_suffix_labels(host: str) -> int:
-    """How many labels at the end are a public suffix, private ones too; the last one without a rule."""
+    """Return the number of labels in the public suffix, including private ones; 1 without a rule."""
     suffix = _load_suffix_list().publicsuffix(host)
     return suffix.count(".") + 1 if suffix else 1

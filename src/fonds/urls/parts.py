@@ -1,4 +1,4 @@
-"""A URL taken apart, once for all who read URLs: what they make of the parts differs, not where they end.
+"""Split URLs into parts. All URL code in Fonds uses this module.
 
 Source: RFC 3986, appendix B and section 3.2.
 """
@@ -18,9 +18,9 @@ _OFFSET = re.compile(r"[0-9]+(?:#[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class UrlParts:
-    """The five parts of a URL as they were written; `scheme` in lower case, "" without one.
+    """Five parts of a URL as written, except that `scheme` is in lower case; "" without one.
 
-    `authority`, `query` and `fragment` are None where their mark (`//`, `?`, `#`) is missing.
+    `authority`, `query` and `fragment` are None if their delimiter (`//`, `?`, `#`) is missing.
     """
 
     scheme: str
@@ -31,26 +31,26 @@ class UrlParts:
 
     @property
     def host(self) -> str:
-        """The host as it was written, IPv6 in its brackets; "" for none."""
+        """Host as written, IPv6 in brackets; "" for none."""
         return split_authority(self.authority or "")[0]
 
     @property
     def port(self) -> str:
-        """The digits behind the host's colon; "" for none."""
+        """Digits after the host's colon; "" for none."""
         return split_authority(self.authority or "")[1]
 
 
 def split_address(url: str) -> UrlParts:
-    """The parts of any text as a URL has them. Never raises."""
-    found = _ADDRESS.fullmatch(url)
-    if found is None:
+    """Split any text into URL parts. Never raises."""
+    match = _ADDRESS.fullmatch(url)
+    if match is None:
         return UrlParts("", None, url, None, None)
-    scheme, authority, path, query, fragment = found.groups()
+    scheme, authority, path, query, fragment = match.groups()
     return UrlParts((scheme or "").lower(), authority, path, query, fragment)
 
 
 def split_authority(authority: str) -> tuple[str, str]:
-    """Host, with the brackets of IPv6, and port ("" for none); the user's name is left out."""
+    """Return host (IPv6 with brackets) and port ("" for none), without the user name."""
     host_and_port = authority.rpartition("@")[2]
     if host_and_port.startswith("["):
         host, bracket, rest = host_and_port.partition("]")
@@ -61,9 +61,10 @@ def split_authority(authority: str) -> tuple[str, str]:
 
 
 def member_url(container_url: str, name: str) -> str:
-    """Return the URL of a member of a container such as a ZIP: the container's, with the name as fragment.
+    """Return the URL of a member of a container such as a ZIP: the container's, with the name as
+    fragment.
 
-    Behind a web address the fragment begins with `/`. All others are parts of one page
+    On a web URL the fragment begins with `/`. Other fragments are parts of one page
     (`urls/normalization.py`), and members are not.
     """
     if split_address(container_url).scheme in ("http", "https"):
@@ -72,7 +73,7 @@ def member_url(container_url: str, name: str) -> str:
 
 
 def member_name(url: str) -> str | None:
-    """Return the name of the member that a URL of `member_url` names; None for any other URL."""
+    """Return the member name in a URL made by `member_url`; None for any other URL."""
     address = split_address(url)
     if not address.fragment:
         return None
@@ -82,9 +83,9 @@ def member_name(url: str) -> str | None:
 
 
 def file_name(url: str) -> str:
-    """Return the name a URL gives to its file: of a member the last part of its name, else of the path.
+    """Return the file name in a URL: the last part of the member's name, else of the path.
 
-    Empty where the path has none. A record of a WARC that is named by its offset alone goes by the name of
+    Returns "" if the path has none. A WARC record identified by its offset alone has the name of
     the WARC.
     """
     member = member_name(url)

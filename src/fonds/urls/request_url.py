@@ -1,4 +1,4 @@
-"""A URL as it can be asked for: host in ASCII, path and query escaped, no user, no fragment.
+"""URLs ready for HTTP requests: host in ASCII, path and query escaped, no user, no fragment.
 
 Source: RFC 3986, sections 2.1 and 3; RFC 9110, section 7.1.
 """
@@ -29,7 +29,7 @@ _IPV6 = re.compile(r"[0-9a-f:.]{2,45}")
 
 @dataclass(frozen=True, slots=True)
 class RequestUrl:
-    """`host` in lower case, IPv6 without brackets; `target` begins with a slash."""
+    """URL of a request; `host` in lower case, IPv6 without brackets; `target` begins with a slash."""
 
     scheme: str
     host: str
@@ -38,32 +38,35 @@ class RequestUrl:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what robots.txt is asked of."""
+        """Scheme, host and port: the scope of a robots.txt."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
 
     @property
     def url(self) -> str:
-        """The whole URL as it is asked for."""
+        """Full URL as requested."""
         return f"{self.origin}{self.target}"
 
     @property
     def domain(self) -> str:
-        """Who answers for the host."""
+        """Canonical domain of the host."""
         return _find_domain(self.host)
 
 
 def parse_request_url(text: str) -> RequestUrl:
-    """The URL to ask for. Raises PermanentError (BAD_URL) for what is no http(s) URL of a usable host."""
+    """Parse a URL for a request.
+
+    Raises PermanentError (BAD_URL) unless it is an http(s) URL of a valid host.
+    """
     bare = text.translate(_BREAKS).strip(_BLANKS)
     parts = split_address(bare)
     is_web = parts.scheme in _PORTS and len(bare) <= URL_MAX_CHARS
     host = _normalize_host(parts.host) if is_web and _WRITTEN.fullmatch(parts.host) else ""
     is_usable = (_IPV6 if ":" in host else _HOST).fullmatch(host) and _is_port(parts.port)
     if not is_usable:
-        shown = redact_secrets(text)[:200]
-        raise PermanentError(Reason.BAD_URL, f"not an address that can be fetched: {shown!r}")
+        redacted = redact_secrets(text)[:200]
+        raise PermanentError(Reason.BAD_URL, f"not an address that can be fetched: {redacted!r}")
     path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
     query = "" if parts.query is None else f"?{_escape(parts.query)}"
     port = int(parts.port) if parts.port else _PORTS[parts.scheme]
@@ -71,7 +74,7 @@ def parse_request_url(text: str) -> RequestUrl:
 
 
 def parse_web_url(text: str | None) -> RequestUrl | None:
-    """Return the parts of a web address as `parse_request_url` does; None for what is no web address."""
+    """Parse a web URL like `parse_request_url`; None for anything else."""
     try:
         return parse_request_url(text) if text else None
     except PermanentError:

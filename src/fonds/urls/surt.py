@@ -1,8 +1,8 @@
-"""SURT keys: a URL turned round so that sorting brings together what belongs together.
+"""SURT keys: URLs with reversed hosts, so that sorting puts related URLs next to each other.
 
 Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
-What is done to a URL is what the writers of such indexes do, so that our keys are found among theirs.
-Bound: linear in the URL; escapes are undone ten times over at most.
+URLs are changed as the writers of such indexes do, so that our keys match theirs.
+Bound: linear in the URL; escapes are decoded at most ten times.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from hashlib import sha1
 from fonds.urls.parts import UrlParts, split_address
 
 NONE = "-"
-"""The key of no URL at all, as CDX files write it."""
+"""Key of an empty URL in CDX files."""
 
 LOOKUP_MAX_CHARS = 400
-"""Databases limit what an index may hold of one text."""
+"""Maximum length of a key in a database index; databases limit indexed texts."""
 _KEY_MAX_CHARS = LOOKUP_MAX_CHARS - 41
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
@@ -62,13 +62,14 @@ _QUERY_SESSIONS = tuple(
 
 
 def build_surt(url: str) -> str:
-    """The key of a URL: `org,example)/path?query`, lower case, without scheme.
+    """Return the key of a URL: `org,example)/path?query`, lower case, without scheme.
 
-    `www`, default ports, user names, session ids, trailing slashes and fragments are dropped, query
-    parameters sorted, escapes normalised. IPv4 addresses are turned round as names are, because other
-    tools' indexes have them so. A URL without scheme is taken for HTTP; `dns:`, `urn:` and others
-    without an authority stay as they are, but for `file:/path`. Fragments of `file:` and `s3:` URLs stay:
-    they name a member of a ZIP, or are part of an object's key. "-" for an empty URL. Never raises.
+    `www`, default ports, user names, session ids, trailing slashes and fragments are dropped. Query
+    parameters are sorted, escapes normalized. IPv4 addresses are reversed like names, as in other
+    tools' indexes. A URL without scheme counts as HTTP. `dns:`, `urn:` and others without an
+    authority stay unchanged, except `file:/path`. Fragments of `file:` and `s3:` URLs stay: they
+    name a member of a ZIP, or are part of an object's key. Returns "-" for an empty URL. Never
+    raises.
     """
     bare = re.sub(r"[\r\n\t]", "", url.strip())
     if not bare:
@@ -78,8 +79,8 @@ def build_surt(url: str) -> str:
     if scheme in _AS_THEY_ARE:
         return bare
     if bare[:8].lower() == "file:///":
-        named, hash_sign, fragment = bare[7:].partition("#")
-        path, _, query = named.partition("?")
+        path_and_query, hash_sign, fragment = bare[7:].partition("#")
+        path, _, query = path_and_query.partition("?")
         return f"file:{_normalize_path(path)}{_normalize_query(query)}{hash_sign}{fragment}"
     if scheme_match and _is_host_and_port(bare, scheme_match.end()):
         scheme, rest = "http", bare
@@ -92,23 +93,25 @@ def build_surt(url: str) -> str:
 
 
 def lookup_key(key: str) -> str:
-    """A SURT as indexes of databases hold it: the same, or of a longer one its beginning, `~` and its SHA-1.
+    """Return a SURT as database indexes store it: unchanged, or if too long its prefix, `~` and its
+    SHA-1.
 
-    One each for every SURT, and in their order but for those that begin with the same 359 characters.
+    Keys are unique per SURT. They sort like SURTs, except among SURTs that share their first 359
+    characters.
     """
     if len(key) <= LOOKUP_MAX_CHARS:
         return key
-    digest = sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (a key, not a seal)
+    digest = sha1(key.encode("utf-8", "replace")).hexdigest()  # noqa: S324 (an id, not a signature)
     return f"{key[:_KEY_MAX_CHARS]}~{digest}"
 
 
 def lookup_prefix(prefix: str) -> str:
-    """What the lookup keys of all SURTs begin with that begin so."""
+    """Return the common prefix of the lookup keys of all SURTs that start with `prefix`."""
     return prefix[:_KEY_MAX_CHARS]
 
 
 def _is_host_and_port(url: str, colon_end: int) -> bool:
-    """Whether what looks like a scheme is a host before its port: `example.org:8080/`."""
+    """Return whether an apparent scheme is a host with a port: `example.org:8080/`."""
     return bool(re.match(r"[0-9]{1,5}(?:[/?#]|$)", url[colon_end:])) and "." in url[:colon_end]
 
 
@@ -132,7 +135,7 @@ def _encode_host(host: str) -> str:
 
 
 def _normalize_path(path: str) -> str:
-    # Session ids go before escapes are undone: indexes keep those that were escaped.
+    # Remove session ids before decoding escapes: indexes keep escaped ones.
     for session in _PATH_SESSIONS:
         path = session.sub("", path)
     raw = _unescape(path.encode("utf-8", "replace"))
@@ -153,12 +156,12 @@ def _normalize_query(query: str) -> str:
     escaped = _escape(_unescape(query.encode("utf-8", "replace"))).decode("ascii").lower()
     if not escaped:
         return ""
-    # An empty parameter sorts first: `a=1&` gives `?&a=1`, as it does in the indexes out there.
+    # An empty parameter sorts first: `a=1&` gives `?&a=1`, as in other indexes.
     return "?" + "&".join(sorted(escaped.split("&"), key=lambda item: item.split("=", 1)))
 
 
 def _unescape(data: bytes) -> bytes:
-    """Undo percent-escapes until none is left, at most ten times over."""
+    """Decode percent-escapes until none is left, at most ten times."""
     for _ in range(_UNESCAPE_PASSES_MAX):
         plain = _ESCAPE.sub(lambda match: bytes([int(match.group(1), 16)]), data)
         if plain == data:
@@ -168,5 +171,5 @@ def _unescape(data: bytes) -> bytes:
 
 
 def _escape(data: bytes) -> bytes:
-    """Escape what cannot stand in a key: controls, blanks, `#`, `%` and everything beyond ASCII."""
+    """Escape characters not allowed in a key: controls, spaces, `#`, `%` and non-ASCII."""
     return _ESCAPED_BYTES.sub(lambda match: b"%%%02x" % match.group()[0], data)

@@ -1,1 +1,1 @@
-"""Files as people read them: pages of a PDF, what changed between versions, how a place is cited."""
+"""Views of one document: description, history, versions, edits, citation, PDF pages and raw bytes."""

@@ -1,5 +1,8 @@
-"""How a file, or a page of it, is cited so that anybody can find the very bytes again, and whether they are
-still there."""
+"""Cite a file, a page or a quotation, and verify that the cited bytes still exist.
+
+Quotations are found in the stored text regardless of line breaks, repeated blanks and Unicode
+composition of accents. Finding one takes three passes over the text.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,6 @@ from fonds.text.words import compose_text
 from fonds.viewer.description import FileDescription
 from fonds.viewer.pdf_pages import PAGE_SEPARATOR
 
-# Words of a text that somebody quotes: where they stand, so that anybody finds them again.
-#
-# Blanks and line ends count for nothing, since a page lays them out anew; nor does how accents are composed.
-# Whatever the words, a text is gone through three times.
-
-
 QUOTE_MAX_CHARS = 2_000
 MARKED_WORDS = 12
 _WORD = re.compile(r"\S+")
@@ -35,9 +32,14 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words as they stand in a text, blanks single: from character `start` to before `end` of the text of
-    page `page`, both from 0, or of the whole text where `page` is None. They stand there `count` times; it
-    is the first that is told. `search` finds their beginning: a phrase in the words of a search."""
+    """Position of a quotation in a text.
+
+    `quote` has single blanks.
+    `start` and `end` (exclusive) are characters of the text of page `page`, counted from 0, or of
+    the whole text if `page` is None.
+    `count` is the number of occurrences; the position is that of the first.
+    `search` is a search phrase of its first words.
+    """
 
     quote: str
     page: int | None
@@ -48,24 +50,25 @@ class Quotation:
 
 
 def find_quotation(quote: str, text: str, page: int | None, *, has_pages: bool) -> Quotation | None:
-    """Where words stand in a text, or in page `page` of it, from 1; None where they do not, or are none.
+    """Find a quotation in a text, or in its page `page` (from 1).
 
-    Without `page` the first place of all is told, with its page where a text `has_pages`.
+    Without `page`, the first occurrence is returned, with its page if the text `has_pages`. Return
+    None if the quotation is missing or empty.
     """
     pages = text.split(PAGE_SEPARATOR) if has_pages else [text]
     if page is not None:
         if page > len(pages):
             return None
-        found = _find_words(quote, pages[page - 1])
-        return _build_quotation(found, page) if found else None
-    found = _find_words(quote, text)
-    if found is None or not has_pages:
-        return _build_quotation(found, None) if found else None
-    begins = list(accumulate((len(one) + 1 for one in pages), initial=0))
-    number = bisect_right(begins, found.start)
-    start = found.start - begins[number - 1]
+        match = _find_words(quote, pages[page - 1])
+        return _build_quotation(match, page) if match else None
+    match = _find_words(quote, text)
+    if match is None or not has_pages:
+        return _build_quotation(match, None) if match else None
+    page_starts = list(accumulate((len(page_text) + 1 for page_text in pages), initial=0))
+    number = bisect_right(page_starts, match.start)
+    start = match.start - page_starts[number - 1]
     return _build_quotation(
-        _QuoteMatch(found.quote, start, start + found.end - found.start, found.count), number
+        _QuoteMatch(match.quote, start, start + match.end - match.start, match.count), number
     )
 
 
@@ -83,17 +86,19 @@ def _build_quotation(match: _QuoteMatch, page: int | None) -> Quotation:
 
 
 def _find_words(quote: str, text: str) -> _QuoteMatch | None:
-    wanted = " ".join(compose_text(quote).split())
-    places = [one.span() for one in _WORD.finditer(text)]
-    words = [compose_text(text[start:end]) for start, end in places]
+    normalized_quote = " ".join(compose_text(quote).split())
+    spans = [token.span() for token in _WORD.finditer(text)]
+    words = [compose_text(text[start:end]) for start, end in spans]
     joined = " ".join(words)
-    at = joined.find(wanted) if wanted else -1
-    if at < 0:
+    position = joined.find(normalized_quote) if normalized_quote else -1
+    if position < 0:
         return None
-    begins = list(accumulate((len(one) + 1 for one in words), initial=0))
-    first = _find_text_position(at, begins, places, words, is_end=False)
-    last = _find_text_position(at + len(wanted) - 1, begins, places, words, is_end=True)
-    return _QuoteMatch(wanted, first, last, joined.count(wanted))
+    word_starts = list(accumulate((len(token) + 1 for token in words), initial=0))
+    first = _find_text_position(position, word_starts, spans, words, is_end=False)
+    last = _find_text_position(
+        position + len(normalized_quote) - 1, word_starts, spans, words, is_end=True
+    )
+    return _QuoteMatch(normalized_quote, first, last, joined.count(normalized_quote))
 
 
 def _find_text_position(
@@ -104,8 +109,10 @@ def _find_text_position(
     *,
     is_end: bool,
 ) -> int:
-    """The place in the text of a character of the joined words, or behind it; of a word whose accents were
-    composed anew, where the word begins or ends."""
+    """Return the position in the text of a character of the joined words, or the position after it.
+
+    In a word whose accents were recomposed, return where the word begins or ends.
+    """
     number = bisect_right(begins, position) - 1
     start, end = places[number]
     if end - start != len(words[number]):
@@ -118,7 +125,7 @@ PLACES_MAX, VERIFY_MAX_BYTES = 20, 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPlace:
-    """Where the bytes lie: a WARC by its name or path, and the offset of the record in it."""
+    """Location of a capture: the name or path of its WARC file and the offset of its record."""
 
     url: str
     captured: str
@@ -129,10 +136,14 @@ class ArchivedPlace:
 
 @dataclass(frozen=True, slots=True)
 class CitationText:
-    """`words` names the work, the capture, SHA-1, page, WARC and offset in one sentence, and before it
-    what is quoted, if anything is; `extractor` read the text that stands in. `bibtex` and
-    `csl` are the work's for programs, None for a file that is not in the index. `place` None: in no
-    WARC."""
+    """Citation of a file.
+
+    `words` is a text with the quotation, if any, then work, capture, SHA-1, page, WARC file and
+    offset.
+    `extractor` read the text that is quoted.
+    `bibtex` and `csl` are references for programs, None for a file that is not in the index.
+    `place` is None if no WARC file contains the file.
+    """
 
     sha1hex: str
     sha256hex: str | None
@@ -147,8 +158,11 @@ class CitationText:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPlace:
-    """What was read at a place just now: `sha1hex` is that of the bytes there, None where `fault` says why
-    there are none. `is_same`: they are the file's."""
+    """Result of reading a location again.
+
+    `sha1hex` is the hash of the bytes read, None if `fault` explains why they could not be read.
+    `is_same` means that they are the bytes of the file.
+    """
 
     place: ArchivedPlace
     is_same: bool
@@ -159,7 +173,10 @@ class VerifiedPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlaceVerification:
-    """The places that were read, of all `total`; fewer where more than 20 hold it or much had to be read."""
+    """Verified locations, and the `total` number of locations.
+
+    At most 20 locations and about 512 MiB are read.
+    """
 
     places: Sequence[VerifiedPlace]
     total: int
@@ -171,22 +188,22 @@ def build_reference(
     page: int | None = None,
     quotation: Quotation | None = None,
 ) -> CitationText:
-    """How a file is cited, or words of it, by the first of its captures that holds it."""
+    """Build the citation of a file or of a quotation from it, by its first archived capture."""
     places = _list_places(description)
     place = places[0] if places else None
     document, journal = description.document, choose_journal(description.derivatives.values())
     if quotation is not None:
         page = quotation.page
-    read_by = (getattr(row, "extractor", None) for row in description.derivatives.values())
-    extractor = next((one for one in read_by if one), None) if quotation else None
-    said = _format_quotation(quotation, extractor) + _format_reference(
+    extractors = (getattr(row, "extractor", None) for row in description.derivatives.values())
+    extractor = next((name for name in extractors if name), None) if quotation else None
+    text = _format_quotation(quotation, extractor) + _format_reference(
         description, title, page, place
     )
     return CitationText(
         sha1hex=description.sha1hex,
         sha256hex=description.file.sha256hex if description.file else None,
         page=page,
-        words=said,
+        words=text,
         quotation=quotation,
         extractor=extractor,
         place=place,
@@ -196,25 +213,25 @@ def build_reference(
 
 
 def verify_places(archive: Archive, description: FileDescription) -> PlaceVerification:
-    """Read the archived records again and hash them; what is known of them from before counts for nothing."""
+    """Read the archived records again and hash them, without using earlier results."""
     places = _list_places(description)
-    told: list[VerifiedPlace] = []
+    results: list[VerifiedPlace] = []
     read_bytes = 0
     for place in places[:PLACES_MAX]:
         if read_bytes > VERIFY_MAX_BYTES:
             break
-        told.append(_verify_place(archive, description, place))
-        read_bytes += told[-1].size_bytes or 0
-    return PlaceVerification(told, len(places))
+        results.append(_verify_place(archive, description, place))
+        read_bytes += results[-1].size_bytes or 0
+    return PlaceVerification(results, len(places))
 
 
 def _verify_place(
     archive: Archive, description: FileDescription, place: ArchivedPlace
 ) -> VerifiedPlace:
-    at = Place(PlaceKind.WARC, place.warc_path, place.warc_offset, place.warc_csize)
+    location = Place(PlaceKind.WARC, place.warc_path, place.warc_offset, place.warc_csize)
     try:
-        # Without a SHA-1 it is read from where it lies, whatever was read before.
-        body = archive.read(at).body
+        # Without a SHA-1 the archive reads from this location and uses no cached bytes.
+        body = archive.read(location).body
     except PermanentError as error:
         return VerifiedPlace(place, False, None, None, str(error))
     read_sha1 = sha1(body, usedforsecurity=False).hexdigest()
@@ -230,16 +247,16 @@ def _list_places(description: FileDescription) -> list[ArchivedPlace]:
 
 
 def build_archived_place(row: CdxRow) -> ArchivedPlace:
-    """Where a capture lies, for readers."""
+    """Build the public location of a capture."""
     return ArchivedPlace(row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def _format_quotation(quotation: Quotation | None, extractor: str | None) -> str:
     if quotation is None:
         return ""
-    of = "its text" if quotation.page is None else f"the text of page {quotation.page}"
-    by = f" as {extractor.partition(' ')[0]} read it" if extractor else ""
-    return f"“{quotation.quote}” (characters {quotation.start} to {quotation.end} of {of}{by}): "
+    source = "its text" if quotation.page is None else f"the text of page {quotation.page}"
+    reader = f" as {extractor.partition(' ')[0]} read it" if extractor else ""
+    return f"“{quotation.quote}” (characters {quotation.start} to {quotation.end} of {source}{reader}): "
 
 
 def _format_reference(
@@ -257,13 +274,13 @@ def _format_reference(
         )
         if part
     )
-    told = [f"{about}."]
+    sentences = [f"{about}."]
     if place is not None:
-        told.append(f"{place.url}, captured {_format_day(place.captured)}.")
-    told.append(f"SHA-1 {description.sha1hex}{f', page {page}' if page else ''}.")
+        sentences.append(f"{place.url}, captured {_format_day(place.captured)}.")
+    sentences.append(f"SHA-1 {description.sha1hex}{f', page {page}' if page else ''}.")
     if place is not None:
-        told.append(f"In {place.warc_path} at offset {offset_phrase(place.warc_offset)}.")
-    return " ".join(told)
+        sentences.append(f"In {place.warc_path} at offset {offset_phrase(place.warc_offset)}.")
+    return " ".join(sentences)
 
 
 def _format_day(digits: str) -> str:

@@ -1,4 +1,4 @@
-"""Everything known about one file: captures, metadata, derivatives and the history of its dispositions."""
+"""Description of one file: captures, metadata, derivatives and history of its dispositions."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ NO_RELATIVES = FileRelations()
 
 @dataclass(frozen=True, slots=True)
 class CitedReference:
-    """An entry of a list of references, as printed; `status` is how it was matched, None where it was not
-    held against the catalogue, `work` and `doi` what it was matched with."""
+    """A printed reference and its match.
+
+    `status` is None if it was not matched against the catalogue; `work` and `doi` are the match.
+    """
 
     reference: str
     status: str | None = None
@@ -51,15 +53,18 @@ class CitedReference:
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """What Fonds knows about one file; absent parts are None or empty.
+    """Everything that Fonds knows about one file. Missing parts are None or empty.
 
-    `derivatives` are the rows of what was made of it, by kind. `captures` are the places in WARC files its
-    bytes lie in, oldest first; `entries` how it entered, so far as the history here tells. Of captures and
-    history the thousand oldest are here; `captures_total` and `history_total` say how many there are.
-    `text_key` and `thumbnail_key` are set when those blobs exist. `document` is what the index holds of
-    it; of a story it holds one version, whose SHA-1 `searched` is: if that is another's, `document` is
-    None. `relatives` are other versions of its story, and near-duplicates; `citations` what it cites,
-    as printed and matched, the first thousand of `citations_total`. `rights` is what is stated about its use.
+    `derivatives` are rows of derivatives by kind.
+    `captures` are its records in WARC files and `history` its dispositions, oldest first, at most a
+    thousand each; `captures_total` and `history_total` are the full counts.
+    `entries` are the entries named in `history`.
+    `text_key` and `thumbnail_key` are set if these blobs exist.
+    `document` is its document in the index. A story has one document for all versions: `searched`
+    is the SHA-1 of the version in it, and `document` is None if that is another one.
+    `relatives` are other versions of its story and near-duplicates.
+    `citations` are its references with their matches, at most a thousand of `citations_total`.
+    `rights` are statements about its use.
     """
 
     sha1hex: str
@@ -81,27 +86,27 @@ class FileDescription:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything at all is known."""
+        """Whether anything is known about the file."""
         return bool(self.file or self.captures or self.history)
 
     @property
     def textless_reasons(self) -> list[Reason]:
-        """Why a kept file has no text, each reason once."""
-        said = (Reason(row.reason) for row in self.history if row.reason)
-        return list(dict.fromkeys(one for one in said if one.weight is Weight.KEPT))
+        """Reasons why a kept file has no text, without duplicates."""
+        reasons = (Reason(row.reason) for row in self.history if row.reason)
+        return list(dict.fromkeys(reason for reason in reasons if reason.weight is Weight.KEPT))
 
     @property
     def title(self) -> str | None:
-        """What the index calls it; of what is not in there, what its document would be called."""
+        """Title in the index; for a file that is not indexed, the title its document would have."""
         if self.document is not None:
             return self.document.article_title
         return find_own_title(self.derivatives)
 
     @property
     def body_place(self) -> Place | None:
-        """Where the bytes can be read again; None when no capture lies in a WARC."""
-        whole = (row for row in self.captures if row.mimetype != REVISIT_MIME)
-        row = next(whole, None)
+        """Location from which the bytes can be read again; None if no WARC file contains them."""
+        full_records = (row for row in self.captures if row.mimetype != REVISIT_MIME)
+        row = next(full_records, None)
         if row is None:
             return None
         return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
@@ -109,18 +114,19 @@ class FileDescription:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedKey:
-    """The files a key stands for; `complete` is False when there may be more than the thousand looked at."""
+    """Files that a key refers to. `complete` is False if there may be more than a thousand."""
 
     files: Sequence[str]
     complete: bool = True
 
 
 def resolve(stores: Stores, key: str) -> ResolvedKey:
-    """Return the files a key stands for: a SHA-1 in hex or base32, a URL, a path or a story id (64 digits).
+    """Return the files that a key refers to.
 
-    A path is that of a loose file, of a member of a ZIP (`pages.zip#a.html`) or of a record in a WARC
-    (`crawl.warc.gz:85`). There are several for a URL or story captured with different bytes, a story's newest
-    version first; none when the key is unknown.
+    A key is a SHA-1 in hex or base32, a URL, a path or a story id (64 digits). A path names a loose
+    file, a member of a ZIP (`pages.zip#a.html`) or a record in a WARC file (`crawl.warc.gz:85`). A
+    URL or story that was captured with different bytes has several files, newest version of a story
+    first. An unknown key has none.
     """
     raw = parse_sha1(key)
     if raw is not None:
@@ -128,12 +134,13 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
     if len(key) == 64 and all(c in "0123456789abcdef" for c in key.lower()):
         return _build_resolved(list_versions(stores.records, key.lower(), LISTED_MAX + 1))
     records = stores.records
-    placed = places_of_record(records, key)
-    found = [row.sha1hex for row in records.get(CdxRow, placed)] if placed else []
+    locations = places_of_record(records, key)
+    hashes = [row.sha1hex for row in records.get(CdxRow, locations)] if locations else []
     urls = [key, *urls_of_path(key)]
-    # A page kept as a loose file was captured under its path, and goes by the address it states itself.
+    # A page from a loose file was captured under its path, but its story has the URL that the page
+    # states.
     resolved = _build_resolved(
-        found,
+        hashes,
         *(_captured_at(records, url) for url in urls),
         *(list_versions(records, compute_story_id(url), LISTED_MAX + 1) for url in urls),
     )
@@ -143,30 +150,30 @@ def resolve(stores: Stores, key: str) -> ResolvedKey:
 def _captured_at(records: Records, url: str) -> list[str]:
     """Return the files captured at a URL.
 
-    The keys of captures do not tell apart the case of paths and, on the web, fragments. Both matter where
-    they name a file or a member.
+    Capture keys ignore the case of paths, and fragments of web URLs. Both matter if they name a
+    file or a member, so such URLs are compared again.
     """
     if build_surt(url) == NONE:
         return []
     rows = list(islice(iter_url_captures(records, url), LISTED_MAX + 1))
     is_file = url.lower().startswith("file:")
     if is_file or "#" in url:
-        wanted = normalize_url(url)
-        same = [row for row in rows if normalize_url(row.url) == wanted]
-        rows = same if same or is_file else rows
+        normalized = normalize_url(url)
+        matches = [row for row in rows if normalize_url(row.url) == normalized]
+        rows = matches if matches or is_file else rows
     return [row.sha1hex for row in rows]
 
 
 def _entered_at(records: Records, urls: Sequence[str]) -> list[str]:
-    """Return the files that entered under these URLs and lie in no WARC."""
+    """Return the files that entered under these URLs."""
     entries = records.find(EntryRow, {"url": list(urls)}, count_max=LISTED_MAX + 1)
     about = _list_distinct([row.about for row in entries if row.about])
     return [row.sha1hex for row in records.get(FileMetaRow, about)] if about else []
 
 
 def _build_resolved(*hashes: Sequence[str]) -> ResolvedKey:
-    files = _list_distinct([sha1hex for some in hashes for sha1hex in some[:LISTED_MAX]])
-    return ResolvedKey(files, all(len(some) <= LISTED_MAX for some in hashes))
+    files = _list_distinct([sha1hex for group in hashes for sha1hex in group[:LISTED_MAX]])
+    return ResolvedKey(files, all(len(group) <= LISTED_MAX for group in hashes))
 
 
 def _list_distinct(values: Sequence[str]) -> list[str]:
@@ -174,12 +181,12 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 
 
 def build_description(stores: Stores, sha1hex: str) -> FileDescription:
-    """Gather what all stores say of one file."""
+    """Build the description of a file from all stores."""
     records = stores.records
     text_key, thumbnail_key = build_text_blob_key(sha1hex), build_thumbnail_blob_key(sha1hex)
     present = stores.blobs.filter_existing([text_key, thumbnail_key])
-    past = list_history(records, sha1hex, LISTED_MAX)
-    entered = _list_distinct([row.entry_id for row in past])
+    history = list_history(records, sha1hex, LISTED_MAX)
+    entry_ids = _list_distinct([row.entry_id for row in history])
     captures = records.find(
         CdxRow, {"sha1hex": sha1hex}, order=("datetime", "warc_path"), count_max=LISTED_MAX
     )
@@ -189,7 +196,7 @@ def build_description(stores: Stores, sha1hex: str) -> FileDescription:
         for row in records.get(kind.row, [sha1hex])
     }
     document = _find_document(stores, sha1hex, derivatives)
-    cited = _load_citations(stores, sha1hex)
+    references = _load_citations(stores, sha1hex)
     searched = document.sha1hex if document else None
     return FileDescription(
         sha1hex=sha1hex,
@@ -198,27 +205,27 @@ def build_description(stores: Stores, sha1hex: str) -> FileDescription:
         document=document if searched == sha1hex else None,
         searched=searched,
         captures=list(captures),
-        entries=list(records.find(EntryRow, {"entry_id": entered})) if entered else [],
-        history=past,
+        entries=list(records.find(EntryRow, {"entry_id": entry_ids})) if entry_ids else [],
+        history=history,
         captures_total=records.count(CdxRow, (), {"sha1hex": sha1hex})[()],
         history_total=records.count(DispositionRow, (), {"about": sha1hex})[()],
         text_key=text_key if text_key in present else None,
         thumbnail_key=thumbnail_key if thumbnail_key in present else None,
         relatives=_find_relatives(records, derivatives),
-        citations=_add_matches(records, sha1hex, cited[:LISTED_MAX]),
-        citations_total=len(cited),
+        citations=_add_matches(records, sha1hex, references[:LISTED_MAX]),
+        citations_total=len(references),
         rights=load_file_rights(records, sha1hex),
     )
 
 
 def _load_citations(stores: Stores, sha1hex: str) -> Sequence[Citation]:
-    """The list of references, whoever read it; none where it cannot be understood."""
+    """Load the references of a file, read by GROBID or Fonds; none if they cannot be decoded."""
     key = build_row_key(sha1hex)
     columns = (GROBID_METADATA, BIB_METADATA)
     cells = stores.table.get(stores.journal, [key], columns).get(key, {})
-    found = next((cells[column] for column in columns if column in cells), None)
+    cell = next((cells[column] for column in columns if column in cells), None)
     try:
-        return decode_paper(found).citations if found is not None else ()
+        return decode_paper(cell).citations if cell is not None else ()
     except ValueError:
         return ()
 
@@ -226,47 +233,49 @@ def _load_citations(stores: Stores, sha1hex: str) -> Sequence[Citation]:
 def _add_matches(
     records: Records, sha1hex: str, citations: Sequence[Citation]
 ) -> list[CitedReference]:
-    """The references with the works they were matched with."""
-    keys = [(sha1hex, one.index) for one in citations]
+    """Combine references with their matches."""
+    keys = [(sha1hex, citation.index) for citation in citations]
     rows = {row.number: row for row in records.get(CitationRow, keys)}
-    found = []
-    for one in citations:
-        row = rows.get(one.index)
-        matched = (row.status, row.work, row.doi) if row is not None else ()
-        found.append(CitedReference(format_citation(one), *matched))
-    return found
+    references = []
+    for citation in citations:
+        row = rows.get(citation.index)
+        match = (row.status, row.work, row.doi) if row is not None else ()
+        references.append(CitedReference(format_citation(citation), *match))
+    return references
 
 
 def _find_relatives(records: Records, derivatives: Mapping[str, DerivativeRow]) -> FileRelations:
-    """What stands beside the file, by whichever kind knows."""
+    """Return related files, from the first kind of derivative that knows any."""
     for kind in iter_kinds_with_rows():
         row = derivatives.get(kind.name)
-        found = kind.find_related(records, [row]) if row is not None else {}
-        if row is not None and row.sha1hex in found:
-            return found[row.sha1hex]
+        relations = kind.find_related(records, [row]) if row is not None else {}
+        if row is not None and row.sha1hex in relations:
+            return relations[row.sha1hex]
     return FileRelations()
 
 
 def _find_document(
     stores: Stores, sha1hex: str, derivatives: Mapping[str, DerivativeRow]
 ) -> IndexDocument | None:
-    """The document made of one of the file's rows, or of another version of what the row is one of."""
+    """Return the document of one of the file's rows, which may be based on another version of a
+    story.
+    """
     ids = [
         kind.indexed.get_id(derivatives[kind.name])
         for kind in KINDS
         if kind.indexed and kind.name in derivatives
     ]
-    # What is in the index and nowhere else is shown too.
-    found = stores.index.get([*ids, sha1hex])
-    return next((found[id_] for id_ in (*ids, sha1hex) if id_ in found), None)
+    # Also find documents that exist only in the index.
+    documents = stores.index.get([*ids, sha1hex])
+    return next((documents[id_] for id_ in (*ids, sha1hex) if id_ in documents), None)
 
 
 def read_body(stores: Stores, description: FileDescription) -> bytes:
-    """The bytes with this SHA-1, from the first of its captures that still has them.
+    """Read the bytes with this SHA-1 from the first capture that still has them.
 
-    Raises PermanentError, which names the last place tried, when none has.
+    Raises PermanentError with the last location tried if none has.
     """
-    failed = PermanentError(
+    last_error = PermanentError(
         Reason.MISSING_SOURCE,
         f"No capture of {description.sha1hex} lies in a WARC, so its bytes cannot be read again.",
     )
@@ -277,12 +286,12 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
         try:
             return stores.archive.read(place, description.sha1hex).body
         except PermanentError as error:
-            failed = error
-    raise failed
+            last_error = error
+    raise last_error
 
 
 def find_own_title(derivatives: Mapping[str, DerivativeRow]) -> str | None:
-    """The title a document made of these rows, by kind, would have."""
+    """Return the title that a document built from these rows would have."""
     for kind in KINDS:
         row = derivatives.get(kind.name)
         if row is not None and kind.indexed is not None and kind.indexed.has_text(row):

@@ -1,7 +1,8 @@
-"""Stories edited after they were captured: versions held against the one captured before, the newest first.
+"""Find stories that were edited after capture, newest first, by comparing consecutive versions.
 
-They are found by walking the versions of all stories, or of one site, backwards in time, a window at a time.
-Bound of a window: 1,000 versions walked, or the 30 first that have one before them.
+Versions of all stories, or of one site, are read backwards in time, one window at a time.
+Bound of a window: 1,000 versions read, or 30 that have an earlier version.
+An edit shows at most 12 changes each of headline and text, of up to 400 characters.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ _ORDER = ("-captured", "-sha1hex")
 
 
 class EditKind(StrEnum):
-    """What became of headline and text between two versions. Of `other-extractor` it is not known whether
-    what differs is the page's or the program's; of `unknown` what is kept of a text is missing."""
+    """Kind of difference between two versions of a story.
+
+    `other-extractor`: they were read by different programs, so a difference may not be an edit.
+    `unknown`: stored text is missing.
+    """
 
     EDITED = "edited"
     SAME_TEXT = "same-text"
@@ -35,9 +39,11 @@ class EditKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaterVersion:
-    """A version of a story and the one captured `previous` it; `headline` and `text` say how they differ,
-    None where they do not, and where they are not compared. `is_text_same` tells these two of a text
-    apart."""
+    """A version of a story and the `previous` captured version.
+
+    `headline` and `text` are the differences, None if they are equal or were not compared.
+    `is_text_same` means that the texts were compared and are equal.
+    """
 
     row: StoryMetaRow
     previous: StoryMetaRow
@@ -49,8 +55,11 @@ class LaterVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionWindow:
-    """The later versions of a part of the walk, the one captured last first; `walked` counts all versions
-    it went by. `last` is where the walk stopped, as `Records.find` takes it for `after`; None at its end."""
+    """A part of the versions read.
+
+    `later` are versions with an earlier one, newest first. `walked` counts all versions read.
+    `last` is the position for `after` in the next call; None at the end.
+    """
 
     later: Sequence[LaterVersion]
     walked: int
@@ -58,12 +67,12 @@ class VersionWindow:
 
 
 def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -> VersionWindow:
-    """The window that begins behind `after`; of one site unless `site` is empty."""
+    """Load the window after `after`; `site` "" means all sites."""
     later: list[LaterVersion] = []
     walked = 0
-    for walked, (row, before) in enumerate(_iter_versions(stores.records, site, after), 1):
-        if before is not None:
-            later.append(_compare_versions(stores, row, before))
+    for walked, (row, previous) in enumerate(_iter_versions(stores.records, site, after), 1):
+        if previous is not None:
+            later.append(_compare_versions(stores, row, previous))
         if len(later) == LATER_MAX or walked == WALKED_MAX:
             return VersionWindow(later, walked, {"captured": row.captured, "sha1hex": row.sha1hex})
     return VersionWindow(later, walked, None)
@@ -72,36 +81,40 @@ def load_window(stores: Stores, site: str, after: Mapping[str, object] | None) -
 def _iter_versions(
     records: Records, site: str, after: Mapping[str, object] | None
 ) -> Iterator[tuple[StoryMetaRow, StoryMetaRow | None]]:
-    """At most `WALKED_MAX` versions, each with the one of its story before it."""
-    where = {"canonical_domain": site} if site else {}
+    """Yield at most `WALKED_MAX` versions, each with the previous version of its story."""
+    conditions = {"canonical_domain": site} if site else {}
     for _ in range(WALKED_MAX // _CHUNK):
-        rows = list(records.find(StoryMetaRow, where, order=_ORDER, after=after, count_max=_CHUNK))
-        several = _find_versioned_stories(records, rows)
+        rows = list(
+            records.find(StoryMetaRow, conditions, order=_ORDER, after=after, count_max=_CHUNK)
+        )
+        versioned_stories = _find_versioned_stories(records, rows)
         for row in rows:
-            yield row, _find_previous(records, row) if row.story_id in several else None
+            yield row, _find_previous(records, row) if row.story_id in versioned_stories else None
         if len(rows) < _CHUNK:
             return
         after = {"captured": rows[-1].captured, "sha1hex": rows[-1].sha1hex}
 
 
 def _find_versioned_stories(records: Records, rows: Sequence[StoryMetaRow]) -> set[str]:
-    """The stories of these versions that have another one."""
+    """Return the stories of these versions that have more than one version."""
     if not rows:
         return set()
-    where = {"story_id": sorted({row.story_id for row in rows})}
-    found = records.count(StoryMetaRow, ("story_id",), where)
-    return {story_id for (story_id,), count in found.items() if count > 1}
+    conditions = {"story_id": sorted({row.story_id for row in rows})}
+    counts = records.count(StoryMetaRow, ("story_id",), conditions)
+    return {story_id for (story_id,), count in counts.items() if count > 1}
 
 
 def _find_previous(records: Records, row: StoryMetaRow) -> StoryMetaRow | None:
-    behind = {"captured": row.captured, "sha1hex": row.sha1hex}
-    where = {"story_id": row.story_id}
-    return next(records.find(StoryMetaRow, where, order=_ORDER, after=behind, count_max=1), None)
+    position = {"captured": row.captured, "sha1hex": row.sha1hex}
+    conditions = {"story_id": row.story_id}
+    return next(
+        records.find(StoryMetaRow, conditions, order=_ORDER, after=position, count_max=1), None
+    )
 
 
 def _compare_versions(stores: Stores, row: StoryMetaRow, previous: StoryMetaRow) -> LaterVersion:
     hashes = load_text_hashes(stores.records, [previous.sha1hex, row.sha1hex])
-    headlines = [" ".join((one.article_title or "").split()) for one in (previous, row)]
+    headlines = [" ".join((version.article_title or "").split()) for version in (previous, row)]
     is_known = len(hashes) == 2
     has_other_text = is_known and hashes[previous.sha1hex] != hashes[row.sha1hex]
     if headlines[0] == headlines[1] and not has_other_text:
@@ -111,21 +124,19 @@ def _compare_versions(stores: Stores, row: StoryMetaRow, previous: StoryMetaRow)
     headline = diff_words(*headlines) if headlines[0] != headlines[1] else None
     if not has_other_text:
         return LaterVersion(row, previous, EditKind.EDITED, headline, is_text_same=is_known)
-    blobs = [stores.blobs.get(build_text_blob_key(one.sha1hex)) for one in (previous, row)]
+    blobs = [stores.blobs.get(build_text_blob_key(version.sha1hex)) for version in (previous, row)]
     if None in blobs:
         return LaterVersion(
             row, previous, EditKind.EDITED if headline else EditKind.UNKNOWN, headline
         )
     text = diff_words(decode_blob_text(blobs[0]), decode_blob_text(blobs[1]))
-    # Blanks and line ends are no words.
+    # Only blanks and line breaks differ.
     if headline is None and not text.added and not text.removed:
         return LaterVersion(row, previous, EditKind.SAME_TEXT)
     return LaterVersion(row, previous, EditKind.EDITED, headline, text)
 
 
-# One edit of a story, as it is shown: which version, since which, and the words that went and came.
-#
-# Bound: the first 12 stretches of headline and text, of 400 characters each.
+# Presentation of an edit
 
 
 STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
@@ -133,12 +144,14 @@ STRETCHES_MAX, STRETCH_MAX_CHARS = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Version `sha1hex` of a story and the one `since`, captured before it; times in 14 digits.
+    """Version `sha1hex` of a story compared with the previous version `since`.
 
-    `words_added` and `words_removed` count the text's alone, None where the text was not compared; with
-    `is_coarse` some stretches of it were counted whole, or what is behind its first 20,000 words not at all.
-    `headline` and `text` are the words that went and came, some the same around them; of a text the first
-    stretches, whole at `href`.
+    Times have 14 digits.
+    `words_added` and `words_removed` count words of the text, None if texts were not compared.
+    `is_coarse` means that some passages were counted as fully replaced, or that text after the
+    first 20,000 words was ignored.
+    `headline` and `text` are the changes with some context, cut to the first ones; `href` shows
+    all.
     """
 
     sha1hex: str
@@ -164,7 +177,7 @@ class Edit:
 
     @property
     def summary(self) -> str:
-        """How much was edited, in words."""
+        """Size of the edit as text."""
         parts = []
         if self.words_added is not None:
             parts.append(f"+{self.words_added:,} −{self.words_removed:,} words")
@@ -174,24 +187,24 @@ class Edit:
 
 
 def edit(version: LaterVersion) -> Edit:
-    """A later version as the pages, the API and the command line show it."""
-    row, before = version.row, version.previous
+    """Build the edit that pages, API and command line show."""
+    row, previous = version.row, version.previous
     is_compared = version.change is EditKind.EDITED and (
         version.text is not None or version.is_text_same
     )
     return Edit(
         sha1hex=row.sha1hex,
-        since=before.sha1hex,
+        since=previous.sha1hex,
         story_id=row.story_id,
         url=row.url,
         site=row.canonical_domain,
         title=row.article_title,
-        title_before=before.article_title,
+        title_before=previous.article_title,
         language=row.language,
         captured=row.captured,
-        since_captured=before.captured,
+        since_captured=previous.captured,
         extractor=row.extractor,
-        since_extractor=before.extractor,
+        since_extractor=previous.extractor,
         change=version.change,
         is_headline_changed=version.headline is not None,
         words_added=(version.text.added if version.text else 0) if is_compared else None,
@@ -199,13 +212,13 @@ def edit(version: LaterVersion) -> Edit:
         is_coarse=version.text is not None and (version.text.is_coarse or version.text.is_cut),
         headline=_list_first_changes(version.headline),
         text=_list_first_changes(version.text),
-        href=f"/file/{row.sha1hex}/changes?since={before.sha1hex}",
+        href=f"/file/{row.sha1hex}/changes?since={previous.sha1hex}",
     )
 
 
 def _list_first_changes(diff: WordDiff | None) -> list[DiffSpan]:
-    shown = trim_unchanged(diff)[:STRETCHES_MAX] if diff else []
-    return [replace(one, text=_shorten(one.text)) for one in shown]
+    spans = trim_unchanged(diff)[:STRETCHES_MAX] if diff else []
+    return [replace(span, text=_shorten(span.text)) for span in spans]
 
 
 def _shorten(text: str) -> str:

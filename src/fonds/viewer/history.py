@@ -1,4 +1,4 @@
-"""Dispositions as a tree: each message below the one it was made of."""
+"""History of entries: dispositions as a tree, in which each message is below its parent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTRIES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class MessageBranch:
-    """A disposition, and how many stand between it and what entered."""
+    """A disposition and its depth below the entry."""
 
     depth: int
     row: DispositionRow
@@ -26,7 +26,7 @@ class MessageBranch:
 
 @dataclass(frozen=True, slots=True)
 class EntryHistories:
-    """What became of all that entered under one address: of its entries the twenty newest."""
+    """Histories of all entries under one address; only the twenty newest entries."""
 
     stories: Sequence[EntryHistory]
     total: int
@@ -34,7 +34,7 @@ class EntryHistories:
 
 @dataclass(frozen=True, slots=True)
 class EntryHistory:
-    """What became of an entry, in one pipeline or several; of its messages the thousand oldest."""
+    """History of an entry in one or more pipelines; only the thousand oldest messages."""
 
     entry_id: str
     entries: Sequence[EntryRow]
@@ -43,113 +43,120 @@ class EntryHistory:
 
 
 def build_branches(rows: Sequence[DispositionRow]) -> list[MessageBranch]:
-    """Every row once, each behind its parent, siblings in the order they were promised in.
+    """Return every row once, each after its parent, with siblings in the order they were promised.
 
-    A row whose parent is not among them stands at the top, also one that would be its own ancestor.
+    A row whose parent is missing is at the top, as is a row that would be its own ancestor.
     """
     key = {(row.pipeline, row.message_id, row.step): row for row in rows}
-    below: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
-    for own, row in sorted(key.items(), key=lambda one: (one[1].promised_at, one[0])):
+    children: dict[tuple[str, str, str] | None, list[tuple[str, str, str]]] = defaultdict(list)
+    for row_key, row in sorted(key.items(), key=lambda one: (one[1].promised_at, one[0])):
         parent = (row.pipeline, row.parent_id or "", row.parent_step or "")
-        below[parent if parent in key and parent != own else None].append(own)
-    told: dict[tuple[str, str, str], int] = {}
-    for first in (*below[None], *key):
-        waiting = [] if first in told else [(0, first)]
-        while waiting:
-            depth, own = waiting.pop()
-            if own not in told:
-                told[own] = depth
-                waiting += [(depth + 1, child) for child in reversed(below[own])]
-    return [MessageBranch(depth, key[own]) for own, depth in told.items()]
+        children[parent if parent in key and parent != row_key else None].append(row_key)
+    depths: dict[tuple[str, str, str], int] = {}
+    for root in (*children[None], *key):
+        stack = [] if root in depths else [(0, root)]
+        while stack:
+            depth, row_key = stack.pop()
+            if row_key not in depths:
+                depths[row_key] = depth
+                stack += [(depth + 1, child) for child in reversed(children[row_key])]
+    return [MessageBranch(depth, key[row_key]) for row_key, depth in depths.items()]
 
 
 def find_entry_history(records: Records, entry_id: str) -> EntryHistory | None:
-    """What became of what entered under this id, with everything made of it; None for an unknown one."""
+    """Return the history of the entry with this id; None if it is unknown."""
     entries = list(records.find(EntryRow, {"entry_id": entry_id}))
     if not entries:
         return None
-    of_it = {"entry_id": entry_id}
+    conditions = {"entry_id": entry_id}
     order = ("promised_at", "step")
-    rows = list(records.find(DispositionRow, of_it, order=order, count_max=MESSAGES_MAX))
-    full = len(rows) == MESSAGES_MAX
-    total = records.count(DispositionRow, (), of_it)[()] if full else len(rows)
+    rows = list(records.find(DispositionRow, conditions, order=order, count_max=MESSAGES_MAX))
+    is_full = len(rows) == MESSAGES_MAX
+    total = records.count(DispositionRow, (), conditions)[()] if is_full else len(rows)
     return EntryHistory(entry_id, entries, build_branches(rows), total)
 
 
 ENTRIES_SEARCHED_MAX = 200_000
-"""Entries whose names are compared for one question."""
+"""Maximum entries whose names are compared per search."""
 
 
 def find_entry_histories(records: Records, key: str) -> EntryHistories:
-    """What became of what entered under this id or with this address; none for an unknown one."""
+    """Return the histories of entries with this id or address; none if it is unknown."""
     entries, total = find_entries(records, key, ENTRIES_MAX)
     ids = dict.fromkeys(row.entry_id for row in entries)
-    told = [one for entry_id in ids if (one := find_entry_history(records, entry_id)) is not None]
-    return EntryHistories(told, max(total, len(told)) if len(ids) == len(entries) else len(told))
+    histories = [
+        entry_history
+        for entry_id in ids
+        if (entry_history := find_entry_history(records, entry_id)) is not None
+    ]
+    return EntryHistories(
+        histories, max(total, len(histories)) if len(ids) == len(entries) else len(histories)
+    )
 
 
 def find_entries_by_file_name(records: Records, name: str) -> tuple[list[EntryRow], bool]:
-    """Return the entries whose address ends in a file's name, and whether all entries were looked at.
+    """Return entries whose address ends in a file name, and whether all entries were searched.
 
-    At most 200,000 entries are looked at, and 50 returned.
+    At most 200,000 entries are searched and 20 returned.
     """
-    wanted, looked_at = name.strip().casefold(), 0
-    found: list[EntryRow] = []
-    if not wanted or "/" in wanted:
+    folded_name, searched_count = name.strip().casefold(), 0
+    matches: list[EntryRow] = []
+    if not folded_name or "/" in folded_name:
         return [], True
     for row in records.find(EntryRow, count_max=ENTRIES_SEARCHED_MAX):
-        looked_at += 1
-        if wanted in (name.casefold() for name in _names_of(row.url)):
-            found.append(row)
-            if len(found) == ENTRIES_MAX:
-                return found, False
-    return found, looked_at < ENTRIES_SEARCHED_MAX
+        searched_count += 1
+        if folded_name in (name.casefold() for name in _names_of(row.url)):
+            matches.append(row)
+            if len(matches) == ENTRIES_MAX:
+                return matches, False
+    return matches, searched_count < ENTRIES_SEARCHED_MAX
 
 
 def files_named(records: Records, name: str) -> list[str]:
-    """Return the SHA-1s of the files that are kept of the entries whose address ends in a file's name."""
+    """Return the SHA-1s of stored files whose entry's address ends in a file name."""
     about = dict.fromkeys(
         row.about for row in find_entries_by_file_name(records, name)[0] if row.about
     )
-    kept = {row.sha1hex for row in records.get(FileMetaRow, list(about))} if about else set()
-    return [sha1hex for sha1hex in about if sha1hex in kept]
+    stored = {row.sha1hex for row in records.get(FileMetaRow, list(about))} if about else set()
+    return [sha1hex for sha1hex in about if sha1hex in stored]
 
 
 def _names_of(url: str) -> tuple[str, str]:
-    """Return the names of the file at a URL and of the container it is a member of."""
+    """Return the file name of a URL, and the name of the container if it is a member."""
     return file_name(url), file_name(url.partition("#")[0])
 
 
 def find_entries(records: Records, key: str, count_max: int) -> tuple[list[EntryRow], int]:
-    """Return what entered under this id or place, with this address, or from this WARC, ZIP, index or list.
+    """Return the newest entries that match a key, at most `count_max`, and their total number.
 
-    These are the newest, at most `count_max`, and how many there are.
+    A key is an entry id, a location of a record, an address, or a path or URL of an input (WARC,
+    ZIP, index or list).
     """
-    own = list(records.find(EntryRow, {"entry_id": [key, *entries_of_record(records, key)]}))
-    if own:
-        return own, len(own)
+    by_id = list(records.find(EntryRow, {"entry_id": [key, *entries_of_record(records, key)]}))
+    if by_id:
+        return by_id, len(by_id)
     by_url = {
         "url": list(dict.fromkeys((key.strip(), normalize_requested_url(key), *urls_of_path(key))))
     }
     by_input = {"input_id": inputs_of_path(records, key)}
-    asked = [by_url, by_input] if by_input["input_id"] else [by_url]
+    filters = [by_url, by_input] if by_input["input_id"] else [by_url]
     order = ("-entered_at", "entry_id")
-    found = {
+    matches = {
         (row.entry_id, row.pipeline): row
-        for where in asked
-        for row in records.find(EntryRow, where, order=order, count_max=count_max)
+        for conditions in filters
+        for row in records.find(EntryRow, conditions, order=order, count_max=count_max)
     }
-    newest = sorted(found.values(), key=lambda row: row.entry_id)
+    newest = sorted(matches.values(), key=lambda row: row.entry_id)
     newest = sorted(newest, key=lambda row: row.entered_at, reverse=True)[:count_max]
-    if len(found) < count_max:
-        return newest, len(found)
-    both = records.count(EntryRow, (), by_url | by_input)[()] if len(asked) > 1 else 0
-    return newest, sum(records.count(EntryRow, (), where)[()] for where in asked) - both
+    if len(matches) < count_max:
+        return newest, len(matches)
+    both = records.count(EntryRow, (), by_url | by_input)[()] if len(filters) > 1 else 0
+    return newest, sum(records.count(EntryRow, (), conditions)[()] for conditions in filters) - both
 
 
 def list_history(
     records: Records, about: str, count_max: int | None = None
 ) -> list[DispositionRow]:
-    """The dispositions of the messages about one thing, oldest first; `count_max` at most, None for all."""
+    """Return the dispositions of messages about one thing, oldest first; at most `count_max`."""
     order = ("promised_at", "step")
     return list(records.find(DispositionRow, {"about": about}, order=order, count_max=count_max))

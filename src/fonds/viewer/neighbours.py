@@ -1,6 +1,6 @@
-"""Documents that stand beside another: of the same domain and nearly the same day.
+"""Documents of the same domain and nearly the same date as another document.
 
-Bound: two questions to the index, of six documents each.
+Bound: two queries to the index, of six documents each.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ WINDOW_DAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class AroundDay:
-    """Others of a document's domain whose day is at most 3 days before or behind its own: `documents` are the
-    nearest, `total` counts all. The day is that of publication, of captures where that is not known;
-    `date_kind` says of the first kind what it is the day of. `first` and `last` are the days meant."""
+    """Other documents of the same domain within 3 days of a document's date.
+
+    `documents` are the nearest; `total` counts all.
+    `day` is the date of publication, or of capture if that is unknown; `dates` says which, and
+    `date_kind` is the kind of publication date.
+    `first` and `last` are the limits of the range.
+    """
 
     domain: str
     dates: DateOf
@@ -33,7 +37,7 @@ class AroundDay:
 
 
 def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
-    """None for a document without a domain, or without any day."""
+    """Find documents around the date of a document; None if it has no domain or no date."""
     dates = DateOf.PUBLISHED if document.publication_date else DateOf.CAPTURED
     day = document.get_day(dates)
     if day is None or not document.canonical_domain:
@@ -41,8 +45,8 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
     first, next_day, last = (_shift_day(day, n) for n in (-WINDOW_DAYS, 1, WINDOW_DAYS))
     until = _build_query(document, dates, first, day, "newest")
     since = _build_query(document, dates, next_day, last, "oldest")
-    found = [index.search(one) for one in (until, since) if one.date_from != day or one is until]
-    others = [hit.document for one in found for hit in one.hits if hit.document.id != document.id]
+    results = [index.search(one) for one in (until, since) if one.date_from != day or one is until]
+    others = [hit.document for one in results for hit in one.hits if hit.document.id != document.id]
     return AroundDay(
         domain=document.canonical_domain,
         dates=dates,
@@ -50,7 +54,7 @@ def find_around_day(index: Index, document: IndexDocument) -> AroundDay | None:
         day=day,
         first=first,
         last=last,
-        total=max(sum(one.total for one in found) - 1, len(others)),
+        total=max(sum(one.total for one in results) - 1, len(others)),
         documents=sorted(others, key=lambda one: _distance_key(one, dates, day))[:NEIGHBOURS_MAX],
     )
 
@@ -72,12 +76,12 @@ def _build_query(
 
 
 def _distance_key(document: IndexDocument, dates: DateOf, day: date) -> tuple[int, str]:
-    """How many days lie between; of those equally near the first by id."""
-    own = document.get_day(dates) or day
-    return abs(own.toordinal() - day.toordinal()), document.id
+    """Sort key: distance in days, then id."""
+    document_day = document.get_day(dates) or day
+    return abs(document_day.toordinal() - day.toordinal()), document.id
 
 
 def _shift_day(day: date, days: int) -> date:
-    """So many days later, within what a date can be."""
-    moved = min(max(day.toordinal() + days, 1), date.max.toordinal())
-    return date.fromordinal(moved)
+    """Return the date `days` later, limited to the range of `date`."""
+    ordinal = min(max(day.toordinal() + days, 1), date.max.toordinal())
+    return date.fromordinal(ordinal)

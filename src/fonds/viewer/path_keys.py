@@ -1,6 +1,7 @@
-"""What a person names by its path: a loose file, a member of a ZIP, a record in a WARC, or all of an input.
+"""Resolve keys that name a loose file, a ZIP member, a WARC record or an input by its path.
 
-Members and records are named as `fonds show` prints them: `/data/pages.zip#a.html`, `/data/crawl.warc.gz:85`.
+Members and records are written as `fonds show` prints them: `/data/pages.zip#a.html`,
+`/data/crawl.warc.gz:85`.
 """
 
 from __future__ import annotations
@@ -16,24 +17,29 @@ from fonds.ports import Records
 from fonds.urls.parts import member_url
 
 MARKS_MAX = 5
-"""A `#` may stand in the name of a file too: as many places are tried where a member's name may begin."""
+"""Maximum `#` characters in a key that are tried as the start of a member name.
+
+File names may also contain `#`.
+"""
 _FILE_URL = "file://"
 
 
 def urls_of_path(key: str) -> list[str]:
-    """Return the URLs of the file or member that may be named by this path; none for a URL."""
+    """Return the `file:` URLs that a path of a file or member may mean; none for a URL."""
     if "://" in key or "\0" in key:
         return []
     text = key.strip()
     urls = [path.as_uri() for path in _absolute(text)]
-    begins = [at for at, character in enumerate(text) if character == "#"]
-    for at in begins[:MARKS_MAX]:
-        urls += [member_url(path.as_uri(), text[at + 1 :]) for path in _absolute(text[:at])]
+    mark_positions = [position for position, character in enumerate(text) if character == "#"]
+    for position in mark_positions[:MARKS_MAX]:
+        urls += [
+            member_url(path.as_uri(), text[position + 1 :]) for path in _absolute(text[:position])
+        ]
     return list(dict.fromkeys(urls))
 
 
 def inputs_of_path(records: Records, key: str) -> list[str]:
-    """Return the ids of what was read from this path, or from a `file:` or remote URL."""
+    """Return the ids of inputs that were read from this path, or from a `file:` or remote URL."""
     text = key.strip()
     if text.startswith(_FILE_URL):
         paths = [unquote(text.removeprefix(_FILE_URL))]
@@ -43,31 +49,31 @@ def inputs_of_path(records: Records, key: str) -> list[str]:
 
 
 def places_of_record(records: Records, key: str) -> list[tuple[str, int]]:
-    """Return the keys in `cdx` of the record that is named by WARC and offset; none for other keys."""
-    found = parse_record_place(key.strip())
-    if found is None:
+    """Return the `cdx` keys of the record at a WARC path and offset; none for other keys."""
+    parsed = parse_record_place(key.strip())
+    if parsed is None:
         return []
-    path, offset = found
+    path, offset = parsed
     rows = records.find(WarcFileRow, {"path": _as_in_records(path)})
     return [(name, offset) for name in dict.fromkeys((path, *(row.name for row in rows)))]
 
 
 def entries_of_record(records: Records, key: str) -> list[str]:
-    """Return the ids under which the record that is named by WARC and offset may have entered."""
-    found = parse_record_place(key.strip())
-    if found is None:
+    """Return the entry ids that the record at a WARC path and offset may have."""
+    parsed = parse_record_place(key.strip())
+    if parsed is None:
         return []
-    ids = [f"{one}-{offset_id(found[1])}" for one in inputs_of_path(records, found[0])]
-    return [*ids, *(f"{one}-damage" for one in ids)]
+    ids = [f"{input_id}-{offset_id(parsed[1])}" for input_id in inputs_of_path(records, parsed[0])]
+    return [*ids, *(f"{input_id}-damage" for input_id in ids)]
 
 
 def _as_in_records(text: str) -> list[str]:
-    """Return the paths that may be meant as rows have them: bytes that are no UTF-8 are escaped."""
+    """Return the possible paths as stored in rows, where bytes that are not UTF-8 are escaped."""
     return [os.fsencode(path).decode("utf-8", "backslashreplace") for path in _absolute(text)]
 
 
 def _absolute(text: str) -> Sequence[Path]:
-    """Return a path as it is written and with `..` taken out, both absolute; none for no path."""
+    """Return the absolute path, as written and with `..` resolved; none if it is not a path."""
     try:
         path = Path(os.fsdecode(os.fsencode(text))).absolute()
     except UnicodeEncodeError:

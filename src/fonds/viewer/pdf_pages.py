@@ -1,11 +1,12 @@
-"""Pages of PDFs as pictures, each made once, by whoever asks first, and kept.
+"""Pages of PDFs: images drawn on demand, search hits on them, and which pages have text.
 
-What is kept lies in the blobs in `SLOTS` places; which of them a page has follows from its name, so that the
-number of pictures is bounded without a list of them, whoever writes. A page that comes to a place another
-has takes it; each names itself inside, and the other is made again when somebody reads it.
+Images are cached as blobs in `SLOTS` slots. The slot follows from the page's name, so the number of
+images is bounded without an index, whichever process writes. A page replaces another one in its
+slot. Each image contains its name, so a replaced page is noticed and drawn again.
 
-Bound: `SLOTS` pictures of at most `CACHED_VIEW_MAX_BYTES`; `DRAWING_MAX` made at once, `WAITING_MAX` readers
-waiting.
+Bound: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES`. `DRAWING_MAX` are drawn at the same time
+and `WAITING_MAX` readers wait. The first 2,000,000 characters of a text are searched, and
+`PAGES_MAX` pages with hits and `CELLS_MAX` pages of the page strip are listed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CONTENT_TYPE = "application/msgpack"
 
 @dataclass(frozen=True, slots=True)
 class _StoredView:
-    """What lies in a place: whose picture it is, and the picture."""
+    """Content of a slot: the name of the page and its image."""
 
     name: str
     view: PageView
@@ -52,7 +53,7 @@ class _StoredView:
 
 @dataclass(slots=True)
 class _PendingView:
-    """A page under way; `finished` is set when `view` or `error` is."""
+    """A page that is being drawn; `finished` is set after `view` or `error`."""
 
     finished: threading.Event = field(default_factory=threading.Event)
     view: PageView | None = None
@@ -60,8 +61,11 @@ class _PendingView:
 
 
 class PageViews:
-    """Pages of PDFs, for many threads. `draw` makes one of a body and a number from 1, in an isolated
-    process; `renderer` names what draws, with versions and size."""
+    """Pages of PDFs. Thread-safe.
+
+    `draw` draws a page from a body and a page number from 1, in an isolated process. `renderer`
+    names the drawing program with versions and size.
+    """
 
     def __init__(
         self,
@@ -82,32 +86,33 @@ class PageViews:
     def get_view(
         self, blobs: Blobs, sha1hex: str, number: int, body: Callable[[], bytes]
     ) -> PageView:
-        """Page `number` of the PDF with this SHA-1; `body` reads it, and is called for what is to be made.
+        """Return page `number` of the PDF with this SHA-1.
 
-        A page that cannot be drawn says why. Raises TransientError when too many are being made already,
-        and what `body` and the stores raise.
+        `body` reads the PDF and is called only if the page must be drawn. A page that cannot be
+        drawn gives the reason. Raises TransientError when too many pages are being drawn, and the
+        errors of `body` and the stores.
         """
         name = f"{sha1hex} {number} {self.renderer}"
-        kept = self._find_crash(name) or load_stored_view(blobs, name)
-        if kept is not None:
-            return kept
+        cached = self._find_crash(name) or load_stored_view(blobs, name)
+        if cached is not None:
+            return cached
         with self._lock:
-            other = self._pending.get(name)
-            if other is None:
-                mine = self._pending[name] = _PendingView()
-        if other is not None:
-            return self._wait_for(other)
+            pending = self._pending.get(name)
+            if pending is None:
+                own_pending = self._pending[name] = _PendingView()
+        if pending is not None:
+            return self._wait_for(pending)
         try:
-            mine.view = self._draw_new(name, number, body)
-            _store_view(blobs, name, mine.view)
+            own_pending.view = self._draw_new(name, number, body)
+            _store_view(blobs, name, own_pending.view)
         except Exception as error:
-            mine.error = error
+            own_pending.error = error
             raise
         finally:
             with self._lock:
                 del self._pending[name]
-            mine.finished.set()
-        return mine.view
+            own_pending.finished.set()
+        return own_pending.view
 
     def _draw_new(self, name: str, number: int, body: Callable[[], bytes]) -> PageView:
         with self._wait_in_line():
@@ -123,16 +128,16 @@ class PageViews:
             self._slots.release()
 
     def _wait_for(self, other: _PendingView) -> PageView:
-        """What another reader's thread makes."""
+        """Wait for the page that another thread is drawing."""
         with self._wait_in_line():
-            ended = other.finished.wait(WAIT_MAX_S)
-        if not ended or other.view is None:
+            is_finished = other.finished.wait(WAIT_MAX_S)
+        if not is_finished or other.view is None:
             raise other.error or _build_busy_error()
         return other.view
 
     @contextmanager
     def _wait_in_line(self) -> Iterator[None]:
-        """A place among those who wait. Raises TransientError where there is none."""
+        """Take a place in the queue. Raises TransientError if it is full."""
         with self._lock:
             if self.waiting >= WAITING_MAX:
                 raise _build_busy_error()
@@ -144,7 +149,9 @@ class PageViews:
                 self.waiting -= 1
 
     def _remember_crash(self, name: str, view: PageView) -> PageView:
-        """Remember for a while what cost a reader its life: it is not tried again at each look."""
+        """Remember a page that crashed the renderer for a while, so that it is not tried on each
+        view.
+        """
         with self._lock:
             self._crashed[name] = (self._clock_s() + STOPPED_FOR_S, view)
             while len(self._crashed) > STOPPED_MAX:
@@ -158,30 +165,30 @@ class PageViews:
 
 
 def build_view_key(name: str) -> str:
-    """The place of what has this name: `page-view/0000` to `page-view/0fff`."""
+    """Return the blob key of the slot for a name: `page-view/0000` to `page-view/0fff`."""
     slot = int.from_bytes(sha256(name.encode()).digest()[:4], "big") % SLOTS
     return f"page-view/{slot:04x}"
 
 
 def remove_views(blobs: Blobs) -> None:
-    """Remove every picture: which file one is of is known by its bytes alone, and all are drawn again."""
+    """Remove all images. Slots do not show which file they belong to, and all can be drawn again."""
     blobs.delete(sorted(blobs.filter_existing([f"page-view/{slot:04x}" for slot in range(SLOTS)])))
 
 
 def load_stored_view(blobs: Blobs, name: str) -> PageView | None:
-    """The picture with this name; None where there is none, or another lies in its place."""
+    """Load the image with this name; None if its slot is empty or has another image."""
     raw = blobs.get(build_view_key(name))
     try:
-        kept = (
+        stored = (
             msgspec.msgpack.decode(raw, type=prepare_type(_StoredView)) if raw is not None else None
         )
     except msgspec.MsgspecError:
         return None
-    return kept.view if kept is not None and kept.name == name else None
+    return stored.view if stored is not None and stored.name == name else None
 
 
 def _store_view(blobs: Blobs, name: str, view: PageView) -> None:
-    """Keep what can be: a home that cannot be written is read all the same."""
+    """Store an image if possible; a store that cannot be written is not an error."""
     data = msgspec.msgpack.encode(_StoredView(name, view))
     if view.image is None or len(data) > CACHED_VIEW_MAX_BYTES:
         return
@@ -197,21 +204,19 @@ def _build_busy_error() -> TransientError:
     )
 
 
-# Where in the pages of a text the words of a search stand, and where on their pictures.
-#
-# Bound: the first 2,000,000 characters of a text are looked through, and `PAGES_MAX` pages with hits listed.
+# Search hits on pages
 
 
 PAGES_MAX = 500
 BOXES_MAX = 2_000
 
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom, in pixels."""
+"""Left, top, right and bottom in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageHits:
-    """A page (from 1) and how many hits it has."""
+    """A page (from 1) and its number of hits."""
 
     page: int
     count: int
@@ -219,77 +224,77 @@ class PageHits:
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What is looked for in a file; `marks` gives (start, end) of it in a text whose accents are composed,
-    None where nothing is looked for."""
+    """Query for text in a file.
+
+    `marks` returns (start, end) of its hits in a text with composed accents; None means no query.
+    """
 
     marks: Callable[[str], list[tuple[int, int]]] | None
 
     def find_in_text(self, text: str) -> list[tuple[int, int]]:
-        """(start, end) of the hits in a text whose accents are composed."""
+        """Return (start, end) of the hits in a text with composed accents."""
         return self.marks(text) if self.marks else []
 
     def find_by_page(self, pages: Sequence[str]) -> tuple[list[PageHits], bool]:
-        """The pages with hits, and whether all pages were looked through."""
-        found: list[PageHits] = []
-        looked = 0
+        """Return the pages with hits, and whether all pages were searched."""
+        page_hits: list[PageHits] = []
+        searched_chars = 0
         for number, text in enumerate(pages if self.marks else (), start=1):
-            looked += len(text)
-            if looked > SCANNED_MAX_CHARS or len(found) == PAGES_MAX:
-                return found, False
+            searched_chars += len(text)
+            if searched_chars > SCANNED_MAX_CHARS or len(page_hits) == PAGES_MAX:
+                return page_hits, False
             count = len(self.find_in_text(compose_text(text)))
             if count:
-                found.append(PageHits(number, count))
-        return found, True
+                page_hits.append(PageHits(number, count))
+        return page_hits, True
 
     def find_boxes(self, words: Sequence[PlacedWord]) -> list[Box]:
-        """The places of the hits on a picture; words of one hit that stand side by side share a box."""
+        """Return the boxes of hits on an image. Adjacent words of one hit share a box."""
         text, spans = _join_words(words)
-        found: list[Box] = []
-        at = 0
+        boxes: list[Box] = []
+        first = 0
         for start, end in self.find_in_text(text)[:BOXES_MAX]:
-            while at < len(words) and spans[at][1] <= start:
-                at += 1
-            behind = at
-            while behind < len(words) and spans[behind][0] < end:
-                behind += 1
-            found += _merge_boxes([one[2:] for one in words[at:behind]])
-        return found[:BOXES_MAX]
+            while first < len(words) and spans[first][1] <= start:
+                first += 1
+            end_index = first
+            while end_index < len(words) and spans[end_index][0] < end:
+                end_index += 1
+            boxes += _merge_boxes([word[2:] for word in words[first:end_index]])
+        return boxes[:BOXES_MAX]
 
 
 def _join_words(words: Sequence[PlacedWord]) -> tuple[str, list[tuple[int, int]]]:
-    """The words as a text, and from where to where in it each stands."""
+    """Join words to a text and return the span of each word in it."""
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
     end = 0
     for word in words:
-        gap, shown = "" if word.is_joined else " ", compose_text(word.text)
-        pieces += (gap, shown)
-        start, end = end + len(gap), end + len(gap) + len(shown)
+        gap, word_text = "" if word.is_joined else " ", compose_text(word.text)
+        pieces += (gap, word_text)
+        start, end = end + len(gap), end + len(gap) + len(word_text)
         spans.append((start, end))
     return "".join(pieces), spans
 
 
 def _merge_boxes(boxes: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Boxes of one line that follow one another become one."""
-    found: list[Box] = []
+    """Merge consecutive boxes on one line."""
+    merged: list[Box] = []
     for left, top, right, bottom in boxes:
-        middle = (top + bottom) / 2
-        if found and found[-1][1] < middle < found[-1][3] and found[-1][0] <= left:
-            before = found[-1]
-            found[-1] = (
-                before[0],
-                min(before[1], top),
-                max(before[2], right),
-                max(before[3], bottom),
+        center = (top + bottom) / 2
+        if merged and merged[-1][1] < center < merged[-1][3] and merged[-1][0] <= left:
+            previous = merged[-1]
+            merged[-1] = (
+                previous[0],
+                min(previous[1], top),
+                max(previous[2], right),
+                max(previous[3], bottom),
             )
         else:
-            found.append((left, top, right, bottom))
-    return found
+            merged.append((left, top, right, bottom))
+    return merged
 
 
-# Which pages of a PDF have text, as far as what is kept of it tells.
-#
-# Bound: `CELLS_MAX` pages are told one by one; the text is gone through once.
+# Pages with text
 
 
 CELLS_MAX = 500
@@ -298,8 +303,7 @@ PAGE_SEPARATOR = "\f"
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """A page (from 1) and how many words its text has, 0 for a page read without any; None where it is not
-    known."""
+    """A page (from 1) and the number of words of its text, 0 for none; None if it is unknown."""
 
     page: int
     words: int | None
@@ -307,10 +311,11 @@ class PageCell:
 
 @dataclass(frozen=True, slots=True)
 class PageStrip:
-    """The first pages of `pages_total`, of which so many have text, have none, and are not known to have any.
+    """The first pages of a PDF with `pages_total` pages.
 
-    `origin` is how the pages came to be, judged by the first five of them: `born-digital`, `scanned`,
-    `scanned-with-text`, None where it was not judged.
+    `with_text`, `without_text` and `unknown` count all pages.
+    `origin` is judged from the first five pages: `born-digital`, `scanned`, `scanned-with-text`, or
+    None if it was not judged.
     """
 
     cells: Sequence[PageCell]
@@ -322,34 +327,42 @@ class PageStrip:
 
 
 def find_page_strip(derivatives: Mapping[str, DerivativeRow], text: str | None) -> PageStrip | None:
-    """By the rows of what was made of a file; None for one that is no PDF, too."""
-    row = next((one for one in derivatives.values() if isinstance(one, PdfMetaRow)), None)
+    """Build the page strip from a file's derivatives; None if it is not a PDF."""
+    row = next(
+        (derivative for derivative in derivatives.values() if isinstance(derivative, PdfMetaRow)),
+        None,
+    )
     return build_page_strip(row, text) if row is not None else None
 
 
 def build_page_strip(row: PdfMetaRow, text: str | None) -> PageStrip | None:
-    """None for a PDF whose pages were not counted."""
+    """Build the page strip of a PDF; None if its pages were not counted."""
     if not row.page_count or row.page_count < 1:
         return None
     total = row.page_count
-    words = [_count_words(row, one) for one in (text or "").split(PAGE_SEPARATOR)[:total]]
+    words = [
+        _count_words(row, page_text) for page_text in (text or "").split(PAGE_SEPARATOR)[:total]
+    ]
     if not text:
         words = [0] * total if row.status == PdfStatus.SUCCESS else []
     with_text = sum(bool(count) for count in words)
     without_text = sum(count == 0 for count in words)
-    shown = [*words[:CELLS_MAX], *[None] * (min(total, CELLS_MAX) - len(words))]
-    said = (row.metadata or {}).get("origin")
+    listed_counts = [*words[:CELLS_MAX], *[None] * (min(total, CELLS_MAX) - len(words))]
+    origin_name = (row.metadata or {}).get("origin")
     return PageStrip(
-        cells=[PageCell(number, count) for number, count in enumerate(shown, start=1)],
+        cells=[PageCell(number, count) for number, count in enumerate(listed_counts, start=1)],
         pages_total=total,
         with_text=with_text,
         without_text=without_text,
         unknown=total - with_text - without_text,
-        origin=next((str(one) for one in PageOrigin if one == said), None),
+        origin=next((str(page_text) for page_text in PageOrigin if page_text == origin_name), None),
     )
 
 
 def _count_words(row: PdfMetaRow, text: str) -> int | None:
-    """Words between blanks. Where some pages could not be read, one without words may be of these."""
+    """Count the words of a page.
+
+    In a partially read PDF, a page without words may be unreadable, so its count is None.
+    """
     count = len(text.split())
     return count if count or row.status != PdfStatus.PARTIAL else None

@@ -1,6 +1,6 @@
-"""The bytes of a file as they are, a piece at a time, with the headers of the record they are read from.
+"""Raw bytes of a file in pieces, with the headers of the WARC record they are read from.
 
-Bound: `PIECE_BYTES` of the bytes, `FIELDS_MAX` fields of each head, `FIELD_MAX_CHARS` of each value.
+Bound: `PIECE_BYTES` bytes, `FIELDS_MAX` fields of each head, `FIELD_MAX_CHARS` of each value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLACES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """A line of a head."""
+    """A header field."""
 
     name: str
     value: str
@@ -33,7 +33,7 @@ class HeaderField:
 
 @dataclass(frozen=True, slots=True)
 class HeaderBlock:
-    """`fields` are the first of `total`; `line` is the status line, "" for a head that has none."""
+    """A head. `fields` are the first of `total`; `line` is the status line, "" if there is none."""
 
     line: str
     fields: Sequence[HeaderField]
@@ -42,7 +42,7 @@ class HeaderBlock:
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """At most 16 bytes: where the first stands (from 0), all in hex, and as ASCII with a dot for others."""
+    """At most 16 bytes: offset of the first (from 0), hex, and ASCII with a dot for other bytes."""
 
     offset: int
     hex: str
@@ -51,63 +51,65 @@ class HexRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """The record the bytes were read from: the capture it is of, and what it holds, codings undone."""
+    """The record that was read: its capture and decoded payload."""
 
     capture: CdxRow
     payload: Payload
 
 
 def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
-    """The first capture of a file that still has its bytes, of at most `PLACES_MAX`.
+    """Read the first capture that still has the bytes, of at most `PLACES_MAX`.
 
-    Raises PermanentError, with the last place tried, when none has, and TransientError when the archive
-    does not answer.
+    Raises PermanentError with the last location tried if none has, and TransientError when the
+    archive does not respond.
     """
-    whole = [row for row in description.captures if row.mimetype != REVISIT_MIME]
-    failed = PermanentError(Reason.MISSING_SOURCE, "no capture of this file lies in a WARC")
-    for row in whole[:PLACES_MAX]:
+    full_records = [row for row in description.captures if row.mimetype != REVISIT_MIME]
+    last_error = PermanentError(Reason.MISSING_SOURCE, "no capture of this file lies in a WARC")
+    for row in full_records[:PLACES_MAX]:
         try:
             return ReadRecord(row, archive.read(build_place(row), description.sha1hex))
         except PermanentError as error:
-            failed = error
-    raise failed
+            last_error = error
+    raise last_error
 
 
 def build_hex_rows(body: bytes, first: int) -> list[HexRow]:
-    """The piece of a body that begins at byte `first`, 16 bytes a row."""
+    """Return one piece of a body from byte `first`, in rows of 16 bytes."""
     piece = body[first : first + PIECE_BYTES]
     rows = range(0, len(piece), ROW_BYTES)
-    return [_build_row(first + at, piece[at : at + ROW_BYTES]) for at in rows]
+    return [
+        _build_row(first + position, piece[position : position + ROW_BYTES]) for position in rows
+    ]
 
 
 def _build_row(offset: int, chunk: bytes) -> HexRow:
     return HexRow(
         offset,
         chunk.hex(" "),
-        "".join(chr(one) if 0x20 <= one < 0x7F else "." for one in chunk),
+        "".join(chr(value) if 0x20 <= value < 0x7F else "." for value in chunk),
     )
 
 
 def build_http_head(payload: Payload) -> HeaderBlock | None:
-    """What the server said, None where the record has no answer of one."""
+    """Return the HTTP head of the response; None if the record has none."""
     http = payload.http
     return _build_head(http.status_line, http.headers) if http is not None else None
 
 
 def build_record_head(payload: Payload) -> HeaderBlock | None:
-    """The header of the WARC record, None where the bytes come from elsewhere."""
+    """Return the head of the WARC record; None if the bytes come from elsewhere."""
     return _build_head("", payload.warc_headers.items()) if payload.warc_headers else None
 
 
 def _build_head(line: str, fields: Iterable[tuple[str, str]]) -> HeaderBlock:
-    some = list(fields)
-    kept = [
+    all_fields = list(fields)
+    shown_fields = [
         HeaderField(_escape_controls(name), _escape_controls(value))
-        for name, value in some[:FIELDS_MAX]
+        for name, value in all_fields[:FIELDS_MAX]
     ]
-    return HeaderBlock(_escape_controls(line), kept, len(some))
+    return HeaderBlock(_escape_controls(line), shown_fields, len(all_fields))
 
 
 def _escape_controls(text: str) -> str:
-    hidden = redact_secrets(text[: FIELD_MAX_CHARS + 1])
-    return hidden if len(hidden) <= FIELD_MAX_CHARS else f"{hidden[: FIELD_MAX_CHARS - 1]}…"
+    redacted = redact_secrets(text[: FIELD_MAX_CHARS + 1])
+    return redacted if len(redacted) <= FIELD_MAX_CHARS else f"{redacted[: FIELD_MAX_CHARS - 1]}…"

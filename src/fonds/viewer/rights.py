@@ -1,6 +1,6 @@
-"""What is stated about the use of one file, as its page, `fonds show` and the API tell it.
+"""Statements about the use of one file, as its page, `fonds show` and the API show them.
 
-Bound: 100 captures of the file, those noted last, and 1,000 of their statements.
+Bound: the 100 latest captures of the file and 1,000 of their statements.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SUBJECTS = {
     Subject.HOLDER: "Rights holder",
     Subject.PREFERENCE: "Preference",
 }
-"""What people read for each subject."""
+"""Titles of the subjects."""
 _ELEMENTS = frozenset({StatementSource.LINK, StatementSource.TEXT})
-"""Where the name is that of an element."""
+"""Sources whose statement names are HTML elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatingCapture:
-    """A capture of the file; `datetime` and `url` are None where its place is not known."""
+    """A capture of the file; `datetime` and `url` are None if they are unknown."""
 
     capture_id: str
     datetime: str | None
@@ -49,10 +49,10 @@ class StatingCapture:
 
 @dataclass(frozen=True, slots=True)
 class TdmrepAnswer:
-    """How the host of a capture answered within 24 hours when Fonds asked for its tdmrep.json.
+    """Response of a capture's host to a request for tdmrep.json within 24 hours of the capture.
 
-    `answer` is the status, or the reason there was none (`robots-denied`). `sha1hex` is the file it was kept
-    as, None where it was not kept.
+    `answer` is the status, or the reason why there was none (`robots-denied`). `sha1hex` is the
+    stored file, None if it was not stored.
     """
 
     url: str
@@ -63,10 +63,10 @@ class TdmrepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRights:
-    """What some captures of the file state alike, the last noted first.
+    """Equal statements of several captures, latest first.
 
-    `robots` is the robots.txt in force, None where it is not known; `robots_sha1hex` is the file it was kept
-    as, None where it was not kept. `tdmrep` is None where the host was not asked.
+    `robots` is the robots.txt in force, None if unknown; `robots_sha1hex` is its stored file, None
+    if it was not stored. `tdmrep` is None if the host was not asked.
     """
 
     captures: Sequence[StatingCapture]
@@ -78,8 +78,11 @@ class CaptureRights:
 
 @dataclass(frozen=True, slots=True)
 class FileRights:
-    """`statements` are those of the file itself. Captures that state nothing are left out; `is_complete` is
-    False where earlier captures were not looked at."""
+    """Statements about a file.
+
+    `statements` are those of the file itself. `captures` are statements of its captures.
+    `is_complete` is False if earlier captures were left out.
+    """
 
     statements: Sequence[Statement] = ()
     captures: Sequence[CaptureRights] = ()
@@ -87,61 +90,67 @@ class FileRights:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is stated by the file or by any capture."""
-        return not self.statements and not any(one.statements for one in self.captures)
+        """Whether neither the file nor any capture states anything."""
+        return not self.statements and not any(
+            capture_rights.statements for capture_rights in self.captures
+        )
 
 
 NO_RIGHTS = FileRights()
 
 
 def load_file_rights(records: Records, sha1hex: str) -> FileRights:
-    """Return what is stated about the use of a file."""
-    own = merge_row_rights(None, next(iter(records.get(FileRightsRow, [sha1hex])), None))
+    """Load the statements about the use of a file."""
+    file_rights = merge_row_rights(None, next(iter(records.get(FileRightsRow, [sha1hex])), None))
     rows = load_capture_rights(records, [sha1hex])[sha1hex]
-    alike: dict[Rights, list[str]] = {}
-    left, is_complete = STATEMENTS_TOGETHER_MAX, len(rows) < CAPTURES_MAX
+    captures_by_rights: dict[Rights, list[str]] = {}
+    remaining, is_complete = STATEMENTS_TOGETHER_MAX, len(rows) < CAPTURES_MAX
     for row in rows:
         rights = merge_row_rights(row, None)
-        if rights not in alike:
-            left -= len(rights.statements)
-        if left < 0:
+        if rights not in captures_by_rights:
+            remaining -= len(rights.statements)
+        if remaining < 0:
             is_complete = False
             break
-        alike.setdefault(rights, []).append(row.capture_id)
-    robots = [one.robots.capture_id for one in alike if one.robots and one.robots.capture_id]
+        captures_by_rights.setdefault(rights, []).append(row.capture_id)
+    robots = [
+        capture_rights.robots.capture_id
+        for capture_rights in captures_by_rights
+        if capture_rights.robots and capture_rights.robots.capture_id
+    ]
     places = _load_places(records, [*(row.capture_id for row in rows), *robots])
-    asked = _load_tdmrep_rows(records, places)
-    kept = _load_archived_hashes(
-        records, [*robots, *(row.capture_id for row in asked.values() if row.capture_id)]
+    tdmrep_rows = _load_tdmrep_rows(records, places)
+    archived_hashes = _load_archived_hashes(
+        records, [*robots, *(row.capture_id for row in tdmrep_rows.values() if row.capture_id)]
     )
     groups = [
         CaptureRights(
             [StatingCapture(id_, *places.get(id_, (None, None))) for id_ in ids],
             rights.robots,
-            kept.get(rights.robots.capture_id or "") if rights.robots else None,
-            _build_tdmrep(asked.get(ids[0]), kept),
+            archived_hashes.get(rights.robots.capture_id or "") if rights.robots else None,
+            _build_tdmrep(tdmrep_rows.get(ids[0]), archived_hashes),
             rights.statements,
         )
-        for rights, ids in alike.items()
+        for rights, ids in captures_by_rights.items()
     ]
-    return FileRights(own.statements, groups, is_complete)
+    return FileRights(file_rights.statements, groups, is_complete)
 
 
 def iter_by_subject(statements: Iterable[Statement]) -> Iterator[tuple[str, Statement]]:
-    """Statements with what people read for their subject: licences first, then holders, then preferences."""
-    known = list(statements)
+    """Yield statements with the title of their subject: licences, holders, then preferences."""
+    listed = list(statements)
     for subject, title in SUBJECTS.items():
-        yield from ((title, one) for one in known if one.subject is subject)
+        yield from ((title, statement) for statement in listed if statement.subject is subject)
 
 
 def describe_source(statement: Statement) -> str:
-    """Where a statement stands: `HTTP header X-Robots-Tag`, `link to a licence <a>`."""
+    """Describe the source of a statement: `HTTP header X-Robots-Tag`, `link to a licence <a>`."""
     name = f"<{statement.name}>" if statement.stated_in in _ELEMENTS else statement.name
     return f"{statement.stated_in} {name}" if statement.name else str(statement.stated_in)
 
 
 def describe_robots(robots: RobotsInForce) -> str:
-    """What the host answered when it was asked for its robots.txt, and the rule that matched."""
+    """Describe the response to a request for robots.txt, and the rule that matched."""
     answer = (
         "could not be reached" if robots.answer == "unreachable" else f"answered {robots.answer}"
     )
@@ -150,7 +159,7 @@ def describe_robots(robots: RobotsInForce) -> str:
 
 
 def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
-    """How the host answered when it was asked for its tdmrep.json, and whether there is one."""
+    """Describe the response to a request for tdmrep.json."""
     answer = f"answered {tdmrep.answer}" if tdmrep.answer.isdigit() else tdmrep.answer
     return answer if tdmrep.sha1hex else f"{answer}; none"
 
@@ -158,16 +167,16 @@ def describe_tdmrep(tdmrep: TdmrepAnswer) -> str:
 def _load_tdmrep_rows(
     records: Records, places: Mapping[str, tuple[str | None, str | None]]
 ) -> Mapping[str, TdmrepAnswerRow]:
-    """The answers of the hosts of these captures, by capture id, of hosts asked within a day of them."""
+    """Return the tdmrep rows by capture id, for hosts that were asked within a day of the capture."""
     origins = {key: origin for key, (_, url) in places.items() if (origin := _get_origin(url))}
     rows = records.get(TdmrepAnswerRow, sorted(set(origins.values()))) if origins else ()
     answers = {row.origin: row for row in rows}
-    found: dict[str, TdmrepAnswerRow] = {}
+    rows_by_capture: dict[str, TdmrepAnswerRow] = {}
     for key, origin in origins.items():
         row, moment = answers.get(origin), _parse_moment(places[key][0])
         if row is not None and moment is not None and abs(row.asked_at - moment) <= IN_FORCE:
-            found[key] = row
-    return found
+            rows_by_capture[key] = row
+    return rows_by_capture
 
 
 def _get_origin(url: str | None) -> str:
@@ -194,20 +203,20 @@ def _build_tdmrep(
 def _load_places(
     records: Records, ids: Sequence[str]
 ) -> Mapping[str, tuple[str | None, str | None]]:
-    """The 14-digit time and the URL of captures, as they were entered or as they lie in a WARC."""
+    """Return the 14-digit time and URL of captures, from WARC records or else from entries."""
     if not ids:
         return {}
-    found: dict[str, tuple[str | None, str | None]] = {
+    entry_captures: dict[str, tuple[str | None, str | None]] = {
         row.entry_id: (row.seen, row.url) for row in records.find(EntryRow, {"entry_id": list(ids)})
     }
-    lying = records.find(CdxRow, {"capture_id": list(ids)})
-    return found | {row.capture_id: (row.datetime, row.url) for row in lying}
+    archived_captures = records.find(CdxRow, {"capture_id": list(ids)})
+    return entry_captures | {row.capture_id: (row.datetime, row.url) for row in archived_captures}
 
 
 def _load_archived_hashes(records: Records, ids: Sequence[str]) -> Mapping[str, str]:
-    """The SHA-1 of the bytes of captures that lie in a WARC and are not under embargo."""
+    """Return the SHA-1 of captures that are in a WARC file and not under embargo."""
     if not ids:
         return {}
     rows = list(records.find(CdxRow, {"capture_id": list(dict.fromkeys(ids))}))
-    hidden = find_active_embargoes(records, [row.sha1hex for row in rows])
-    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in hidden}
+    embargoed = find_active_embargoes(records, [row.sha1hex for row in rows])
+    return {row.capture_id: row.sha1hex for row in rows if row.sha1hex not in embargoed}

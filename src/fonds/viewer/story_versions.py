@@ -1,6 +1,6 @@
-"""A story as people read it: who wrote it, of which day it is, its versions, and what changed between two.
+"""Story for readers: byline, date, versions, and changes between two versions.
 
-Bound: of a story's versions the 200 captured last are looked at.
+Bound: the 200 latest versions of a story.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSIONS_MAX = 200
 
 
 class VersionDifference(StrEnum):
-    """How a version stands to another; `unknown` where what is kept of a text is missing."""
+    """Difference between two versions; `unknown` if stored text is missing."""
 
     SAME_BYTES = "same-bytes"
     SAME_TEXT = "same-text"
@@ -30,8 +30,11 @@ class VersionDifference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoryHead:
-    """What stands above a story: names as the page has them, the day it says it was published on (ISO 8601),
-    the 14 digits of its capture, its site, and the extractor that read it."""
+    """Head of a story.
+
+    `byline` has the names as on the page. `published` is the stated date of publication (ISO 8601).
+    `captured` has 14 digits. `extractor` read the story.
+    """
 
     story_id: str
     title: str | None
@@ -44,8 +47,7 @@ class StoryHead:
 
 @dataclass(frozen=True, slots=True)
 class StoryVersion:
-    """One version of a story; `difference` to the one captured before it, None for the first
-    shown."""
+    """A version of a story. `difference` is to the previous version, None for the first one shown."""
 
     sha1hex: str
     captured: str
@@ -55,7 +57,7 @@ class StoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class StoryVersions:
-    """The versions captured last, the oldest of them first; `total` counts all."""
+    """The latest versions, oldest first; `total` counts all."""
 
     shown: Sequence[StoryVersion]
     total: int
@@ -63,7 +65,7 @@ class StoryVersions:
 
 @dataclass(frozen=True, slots=True)
 class StoryPart:
-    """One part of a story in both versions: `title`, `byline`, `published` or `text`."""
+    """One part of a story in two versions: `title`, `byline`, `published` or `text`."""
 
     name: str
     is_changed: bool
@@ -71,33 +73,35 @@ class StoryPart:
 
 
 def load_story_head(records: Records, sha1hex: str) -> StoryHead | None:
-    """None for a file that is no story."""
+    """Load the head of a story; None if the file is not a story."""
     row = next(iter(records.get(StoryMetaRow, [sha1hex])), None)
     return _build_head(row) if row is not None else None
 
 
 def load_versions(records: Records, story_id: str) -> StoryVersions:
-    """The versions of a story."""
-    where = {"story_id": story_id}
+    """Load the versions of a story."""
+    conditions = {"story_id": story_id}
     order = ("-captured", "-sha1hex")
-    rows = list(records.find(StoryMetaRow, where, order=order, count_max=VERSIONS_MAX))[::-1]
+    rows = list(records.find(StoryMetaRow, conditions, order=order, count_max=VERSIONS_MAX))[::-1]
     keys = [row.sha1hex for row in rows]
     hashes = {row.sha1hex: row.text_sha256hex for row in records.get(TextSketchRow, keys)}
-    shown: list[StoryVersion] = []
+    versions: list[StoryVersion] = []
     for row in rows:
-        told = _compare_hashes(hashes, shown[-1].sha1hex, row.sha1hex) if shown else None
-        shown.append(StoryVersion(row.sha1hex, row.captured, row.article_title, told))
-    return StoryVersions(shown, records.count(StoryMetaRow, (), where)[()])
+        difference = (
+            _compare_hashes(hashes, versions[-1].sha1hex, row.sha1hex) if versions else None
+        )
+        versions.append(StoryVersion(row.sha1hex, row.captured, row.article_title, difference))
+    return StoryVersions(versions, records.count(StoryMetaRow, (), conditions)[()])
 
 
 def compare_two_versions(records: Records, previous: str, after: str) -> VersionDifference:
-    """How two versions stand to each other, by their SHA-1s."""
+    """Return the difference between two versions, given by SHA-1."""
     rows = records.get(TextSketchRow, [previous, after])
     return _compare_hashes({row.sha1hex: row.text_sha256hex for row in rows}, previous, after)
 
 
 def list_changed_parts(stores: Stores, previous: str, after: str) -> list[StoryPart]:
-    """The parts of two versions held against each other."""
+    """Compare the parts of two versions."""
     texts = [_load_parts(stores, sha1hex) for sha1hex in (previous, after)]
     return [
         StoryPart(
@@ -142,7 +146,7 @@ def _compare_hashes(hashes: dict[str, str], previous: str, after: str) -> Versio
     )
 
 
-# Two texts beside each other, paragraph by paragraph, as far as the same paragraphs end in both.
+# Two texts side by side, aligned at paragraph breaks that are in both
 
 
 GAP = "\n\n"
@@ -150,8 +154,9 @@ GAP = "\n\n"
 
 @dataclass(slots=True)
 class AlignedPair:
-    """What stands beside each other: `before` without what was added, `after` without what was removed.
-    `omitted_words` counts the words of a pair that is not shown, 0 for one that is.
+    """Aligned passages: `before` without additions, `after` without removals.
+
+    `omitted_words` counts the words of a pair that is left out; it is 0 for pairs that are shown.
     """
 
     before: list[DiffSpan] = field(default_factory=list)
@@ -160,22 +165,22 @@ class AlignedPair:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing stands on either side."""
+        """Whether both sides are empty."""
         return not (self.before or self.after or self.omitted_words)
 
 
 def align_stretches(stretches: Sequence[DiffSpan]) -> list[AlignedPair]:
-    """The pairs of a difference; each ends where a gap between paragraphs is in both texts."""
+    """Split a difference into pairs; each ends at a paragraph break that is in both texts."""
     pairs = [AlignedPair()]
-    for one in stretches:
-        if one.kind is DiffKind.LEFT_OUT:
-            pairs += [AlignedPair(omitted_words=one.words), AlignedPair()]
-        elif one.kind is DiffKind.ADDED:
-            pairs[-1].after.append(one)
-        elif one.kind is DiffKind.REMOVED:
-            pairs[-1].before.append(one)
+    for span in stretches:
+        if span.kind is DiffKind.LEFT_OUT:
+            pairs += [AlignedPair(omitted_words=span.words), AlignedPair()]
+        elif span.kind is DiffKind.ADDED:
+            pairs[-1].after.append(span)
+        elif span.kind is DiffKind.REMOVED:
+            pairs[-1].before.append(span)
         else:
-            _add_same(pairs, one)
+            _add_same(pairs, span)
     return [pair for pair in pairs if not pair.is_empty]
 
 

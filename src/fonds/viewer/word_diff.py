@@ -1,11 +1,11 @@
-"""Which words were added to a text and which removed.
+"""Word-level difference of two texts.
 
-Words that stand once in both texts, in the same order, hold the texts together; what lies between them is
-compared the same way, and small stretches word by word.
+Words that occur once in both texts, in the same order, are anchors. The passages between them are
+compared the same way, and short passages word by word.
 
-Bound: the first 20,000 words of each text; 20 rounds of words that stand once; stretches of at most 100
-words are compared word by word, as long as the work left is enough. What is not compared is told as removed
-and added whole.
+Bound: the first 20,000 words of each text; 20 rounds of anchors; passages of at most 100 words are
+compared word by word, within a total amount of work. Passages that are not compared count as fully
+removed and added.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARAGRAPH = "\n\n"
 
 
 class DiffKind(StrEnum):
-    """What became of a stretch of words; `left-out` stands for words that are in both and not shown."""
+    """Kind of a passage; `left-out` replaces equal words that are not shown."""
 
     SAME = "same"
     ADDED = "added"
@@ -40,7 +40,7 @@ class DiffKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiffSpan:
-    """Words that follow one another; of `left-out` ones `text` is empty. `words` counts them."""
+    """Consecutive words. `words` counts them; `text` is empty for `left-out`."""
 
     kind: DiffKind
     text: str
@@ -49,8 +49,11 @@ class DiffSpan:
 
 @dataclass(frozen=True, slots=True)
 class WordDiff:
-    """`is_cut` says that a text has more words than are compared, `is_coarse` that some stretches were not
-    compared word by word."""
+    """Difference of two texts.
+
+    `is_cut` means that a text is longer than what was compared. `is_coarse` means that some
+    passages were not compared word by word.
+    """
 
     stretches: Sequence[DiffSpan]
     added: int
@@ -60,60 +63,69 @@ class WordDiff:
 
 
 def diff_words(before: str, after: str) -> WordDiff:
-    """How to make `after` of `before`."""
+    """Compare two texts."""
     old, new = _tokenize(before), _tokenize(after)
     is_cut = len(old) > WORDS_MAX or len(new) > WORDS_MAX
     old, new = old[:WORDS_MAX], new[:WORDS_MAX]
-    search = _DiffSearch([one.strip() for one in old], [one.strip() for one in new])
-    found = list(_iter_stretches(old, new, search.find_blocks()))
-    added = sum(one.words for one in found if one.kind is DiffKind.ADDED)
-    removed = sum(one.words for one in found if one.kind is DiffKind.REMOVED)
-    return WordDiff(found, added, removed, is_cut, search.is_coarse)
+    search = _DiffSearch(
+        [token_or_span.strip() for token_or_span in old],
+        [token_or_span.strip() for token_or_span in new],
+    )
+    spans = list(_iter_stretches(old, new, search.find_blocks()))
+    added = sum(
+        token_or_span.words for token_or_span in spans if token_or_span.kind is DiffKind.ADDED
+    )
+    removed = sum(
+        token_or_span.words for token_or_span in spans if token_or_span.kind is DiffKind.REMOVED
+    )
+    return WordDiff(spans, added, removed, is_cut, search.is_coarse)
 
 
 def trim_unchanged(diff: WordDiff) -> list[DiffSpan]:
-    """The changes with some words around each; of long stretches that are the same the middle is left out."""
-    shown: list[DiffSpan] = []
+    """Return the changes with some words of context; the middle of long equal passages is left out."""
+    trimmed: list[DiffSpan] = []
     last = len(diff.stretches) - 1
-    for number, one in enumerate(diff.stretches):
-        tokens = _tokenize(one.text) if one.kind is DiffKind.SAME else []
+    for number, span in enumerate(diff.stretches):
+        tokens = _tokenize(span.text) if span.kind is DiffKind.SAME else []
         head = CONTEXT_WORDS if number else 0
         tail = CONTEXT_WORDS if number < last else 0
         if len(tokens) <= head + tail + CONTEXT_WORDS:
-            shown.append(one)
+            trimmed.append(span)
             continue
         middle = tokens[head : len(tokens) - tail]
-        shown += _build_stretch(DiffKind.SAME, tokens[:head])
-        shown.append(DiffSpan(DiffKind.LEFT_OUT, "", _count(middle)))
-        shown += _build_stretch(DiffKind.SAME, tokens[len(tokens) - tail :])
-    return shown
+        trimmed += _build_stretch(DiffKind.SAME, tokens[:head])
+        trimmed.append(DiffSpan(DiffKind.LEFT_OUT, "", _count(middle)))
+        trimmed += _build_stretch(DiffKind.SAME, tokens[len(tokens) - tail :])
+    return trimmed
 
 
 def _tokenize(text: str) -> list[str]:
-    """Words with the blanks behind them, and gaps between paragraphs; a character of a script without blanks
-    is a word."""
-    found: list[str] = []
+    """Split a text into words with their trailing blanks, and paragraph breaks.
+
+    In scripts without blanks, each character is a word.
+    """
+    tokens: list[str] = []
     for match in _TOKEN.finditer(text.strip()):
         token = match[0]
         if not token.strip():
-            found.append(_PARAGRAPH)
+            tokens.append(_PARAGRAPH)
         elif token.isascii() or not any(map(is_spaceless, token)):
-            found.append(token)
+            tokens.append(token)
         else:
-            found += _iter_characters(token)
-        if len(found) > WORDS_MAX:
+            tokens += _iter_characters(token)
+        if len(tokens) > WORDS_MAX:
             break
-    return found
+    return tokens
 
 
 def _iter_characters(token: str) -> Iterator[str]:
     run = ""
-    for one in token:
-        if is_spaceless(one) and run:
+    for char in token:
+        if is_spaceless(char) and run:
             yield run
             run = ""
-        run += one
-        if is_spaceless(one):
+        run += char
+        if is_spaceless(char):
             yield run
             run = ""
     if run:
@@ -121,7 +133,7 @@ def _iter_characters(token: str) -> Iterator[str]:
 
 
 class _DiffSearch:
-    """Where two lists of words are the same."""
+    """Finds equal passages in two lists of words."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old, self._new = old, new
@@ -129,18 +141,18 @@ class _DiffSearch:
         self.is_coarse = False
 
     def find_blocks(self) -> list[tuple[int, int, int]]:
-        """(place in the old, place in the new, length) of what is the same, in order."""
-        found: list[tuple[int, int, int]] = []
+        """Return equal passages in order, as (position in old, position in new, length)."""
+        blocks: list[tuple[int, int, int]] = []
         ranges = [(0, len(self._old), 0, len(self._new))]
         for _ in range(ROUNDS_MAX):
-            ranges = [gap for one in ranges for gap in self._split_block(one, found)]
+            ranges = [gap for window in ranges for gap in self._split_block(window, blocks)]
         self.is_coarse = self.is_coarse or bool(ranges)
-        return sorted(found)
+        return sorted(blocks)
 
     def _split_block(
         self, window: tuple[int, int, int, int], blocks: list[tuple[int, int, int]]
     ) -> list[tuple[int, int, int, int]]:
-        """Note what is the same at both ends and once in the middle; what is left between."""
+        """Record equal words at both ends and anchors in between; return the gaps that are left."""
         begin, end, new_begin, new_end = self._trim_ends(window, blocks)
         if begin == end or new_begin == new_end:
             return []
@@ -176,16 +188,16 @@ class _DiffSearch:
     def _find_anchors(
         self, begin: int, end: int, new_begin: int, new_end: int
     ) -> list[tuple[int, int]]:
-        """Words that stand once in both, as many as have the same order in both."""
-        counted = Counter(self._old[begin:end])
-        new_counted = Counter(self._new[new_begin:new_end])
+        """Return the longest sequence of words that occur once in both and have the same order."""
+        counts = Counter(self._old[begin:end])
+        new_counts = Counter(self._new[new_begin:new_end])
         places = {
-            self._new[n]: n for n in range(new_begin, new_end) if new_counted[self._new[n]] == 1
+            self._new[n]: n for n in range(new_begin, new_end) if new_counts[self._new[n]] == 1
         }
         pairs = [
             (n, places[self._old[n]])
             for n in range(begin, end)
-            if counted[self._old[n]] == 1 and self._old[n] in places
+            if counts[self._old[n]] == 1 and self._old[n] in places
         ]
         return _find_longest_increasing(pairs)
 
@@ -201,46 +213,48 @@ class _DiffSearch:
         matcher = SequenceMatcher(
             None, self._old[begin:end], self._new[new_begin:new_end], autojunk=False
         )
-        for one in matcher.get_matching_blocks():
-            if one.size:
-                blocks.append((begin + one.a, new_begin + one.b, one.size))
+        for block in matcher.get_matching_blocks():
+            if block.size:
+                blocks.append((begin + block.a, new_begin + block.b, block.size))
 
 
 def _find_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many of the pairs as rise in both places; they rise in the first as they come."""
+    """Return the longest subsequence that increases in both positions; input increases in the
+    first.
+    """
     ends: list[int] = []
     last: list[int] = []
-    before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        at = bisect_left(ends, place)
-        before.append(last[at - 1] if at else -1)
-        if at == len(ends):
-            ends.append(place)
+    predecessors: list[int] = []
+    for number, (_, new_position) in enumerate(pairs):
+        rank = bisect_left(ends, new_position)
+        predecessors.append(last[rank - 1] if rank else -1)
+        if rank == len(ends):
+            ends.append(new_position)
             last.append(number)
         else:
-            ends[at], last[at] = place, number
+            ends[rank], last[rank] = new_position, number
     chosen: list[tuple[int, int]] = []
     number = last[-1] if last else -1
     for _ in range(len(ends)):
         chosen.append(pairs[number])
-        number = before[number]
+        number = predecessors[number]
     return chosen[::-1]
 
 
 def _iter_stretches(
     old: Sequence[str], new: Sequence[str], blocks: Sequence[tuple[int, int, int]]
 ) -> Iterator[DiffSpan]:
-    """The texts as they follow from what is the same in them; stretches of one kind put together."""
+    """Yield the passages of both texts from their equal blocks, with one span per kind and passage."""
     same: list[str] = []
-    at = new_at = 0
+    old_index = new_index = 0
     for place, new_place, length in [*blocks, (len(old), len(new), 0)]:
-        if place > at or new_place > new_at:
+        if place > old_index or new_place > new_index:
             yield from _build_stretch(DiffKind.SAME, same)
-            yield from _build_stretch(DiffKind.REMOVED, old[at:place])
-            yield from _build_stretch(DiffKind.ADDED, new[new_at:new_place])
+            yield from _build_stretch(DiffKind.REMOVED, old[old_index:place])
+            yield from _build_stretch(DiffKind.ADDED, new[new_index:new_place])
             same = []
         same += new[new_place : new_place + length]
-        at, new_at = place + length, new_place + length
+        old_index, new_index = place + length, new_place + length
     yield from _build_stretch(DiffKind.SAME, same)
 
 
@@ -249,4 +263,4 @@ def _build_stretch(kind: DiffKind, tokens: Sequence[str]) -> list[DiffSpan]:
 
 
 def _count(tokens: Sequence[str]) -> int:
-    return sum(1 for one in tokens if one.strip())
+    return sum(1 for token in tokens if token.strip())

@@ -1,5 +1,5 @@
-"""Puts the system together: which class stands behind a URL, and which step behind a name.
+"""Assemble the system: map URLs to backends and names to steps.
 
-The only room that names technologies. Backends are imported when their URL is chosen, and the parsers
-only by what reads files, so that commands that only look start at once.
+Only this package names technologies. A backend is imported when its URL is used, and parsers only
+when files are read, so commands that only look start quickly.
 """

@@ -1,4 +1,4 @@
-"""Where nothing can be written in a home, what a deep audit notes as it goes is kept aside for its time."""
+"""Temporary notes of a deep audit, for homes that are read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fonds.wiring.stores import open_backend
 R = TypeVar("R", bound=Row)
 
 NOTES: tuple[type[Row], ...] = (DeepAuditRow, FaultRow)
-"""The kinds of rows a deep audit writes."""
+"""Row types that a deep audit writes."""
 
 _CHUNK = 500
 
@@ -28,18 +28,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AuditNoteRecords:
-    """Implements the port Records: rows of the kinds in `NOTES` lie in `note_records`, all others in
-    `records`."""
+    """Implements the port Records: row types in `NOTES` are kept in `note_records`, all others in
+    `records`.
+    """
 
     records: UnfilteredRecords
     note_records: Records
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Two transactions where rows of both are mixed."""
-        for one in (self.records, self.note_records):
-            of_one = [row for row in rows if self._choose_records(type(row)) is one]
-            if of_one:
-                one.put(of_one, replace=replace)
+        """See the port; writes two transactions if rows of both are mixed."""
+        for target in (self.records, self.note_records):
+            own_rows = [row for row in rows if self._choose_records(type(row)) is target]
+            if own_rows:
+                target.put(own_rows, replace=replace)
 
     def change(
         self,
@@ -48,11 +49,11 @@ class AuditNoteRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).change(kind, keys, values, where)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).get(kind, keys)
 
     def find(
@@ -64,7 +65,7 @@ class AuditNoteRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).find(
             kind, where, order=order, after=after, count_max=count_max
         )
@@ -72,7 +73,7 @@ class AuditNoteRecords:
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).first_of_each(kind, filters, order)
 
     def count(
@@ -83,15 +84,15 @@ class AuditNoteRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """As the port says."""
+        """See the port."""
         return self._choose_records(kind).count(kind, columns, where, count_max=count_max)
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """As the port says."""
+        """See the port."""
         self._choose_records(kind).delete(kind, keys)
 
     def for_readers(self) -> AuditNoteRecords:
-        """As the port says."""
+        """See the port."""
         return AuditNoteRecords(self.records.for_readers(), self.note_records)
 
     def _choose_records(self, kind: type[Row]) -> Records:
@@ -100,9 +101,9 @@ class AuditNoteRecords:
 
 @contextmanager
 def keep_audit_notes_apart(stores: Stores, home: Path, settings: Settings) -> Iterator[Stores]:
-    """The stores as they are where the records can be written; else with notes kept aside while this lasts.
+    """Yield the stores; if the records are read-only, with audit notes in a temporary database.
 
-    They begin with what is noted already, so that a round goes on where the last one was.
+    Existing notes are copied there first, so that an audit continues where the last one stopped.
     """
     scheme, _, name = settings.records.partition(":")
     if scheme != "sqlite" or not is_read_only(home / name):
@@ -110,20 +111,20 @@ def keep_audit_notes_apart(stores: Stores, home: Path, settings: Settings) -> It
         return
     logger.warning("nothing can be written in %s: what is found is told now, and not kept", home)
     with TemporaryDirectory(prefix="fonds-notes-") as folder:
-        aside = open_backend("records", "sqlite:records.sqlite", Path(folder))
+        note_records = open_backend("records", "sqlite:records.sqlite", Path(folder))
         try:
             for kind in NOTES:
-                _copy(kind, stores.records, aside)
-            yield replace(stores, records=AuditNoteRecords(stores.records, aside))
+                _copy(kind, stores.records, note_records)
+            yield replace(stores, records=AuditNoteRecords(stores.records, note_records))
         finally:
-            aside.close()
+            note_records.close()
 
 
 def _copy(kind: type[Row], records: Records, aside: Records) -> None:
-    some: list[Row] = []
+    chunk: list[Row] = []
     for row in records.find(kind):
-        some.append(row)
-        if len(some) == _CHUNK:
-            aside.put(some)
-            some = []
-    aside.put(some)
+        chunk.append(row)
+        if len(chunk) == _CHUNK:
+            aside.put(chunk)
+            chunk = []
+    aside.put(chunk)

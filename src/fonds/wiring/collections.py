@@ -1,4 +1,4 @@
-"""Collections over the stores of a home, and what is done for them again and again."""
+"""Collections over the stores of a home, and their recurring tasks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ KEYS_COMPARED_MAX = 1000
 
 @dataclass(slots=True)
 class CollectionService:
-    """Collections over the stores of a home. Safe for several threads."""
+    """Collections over the stores of a home. Thread-safe."""
 
     changes: CollectionWriter
     runs: Runs
@@ -62,7 +62,7 @@ class CollectionService:
 
     @property
     def tables(self) -> Tables:
-        """The tables. They do not exist in a home without collections."""
+        """Tables of collections. They do not exist in a home without collections."""
         return self.changes.tables
 
     def are_there(self) -> bool:
@@ -71,7 +71,7 @@ class CollectionService:
         return self._declared
 
     def writing(self) -> CollectionWriter:
-        """Return what changes collections, with the tables created if they do not exist."""
+        """Return the writer of collections; create the tables if they do not exist."""
         with self._guard:
             if not self._complete and not self.tables.is_complete():
                 self.tables.declare()
@@ -80,23 +80,28 @@ class CollectionService:
 
     def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
         """Return whether the served clustering of a collection has a theme with this id."""
-        at = find_served_timestamp(self.tables, name, conf)
-        return at is not None and theme_id in list_theme_ids(self.tables, name, conf, at)
+        timestamp = find_served_timestamp(self.tables, name, conf)
+        return timestamp is not None and theme_id in list_theme_ids(
+            self.tables, name, conf, timestamp
+        )
 
     def every(
         self, namespace: str | None = None, after: CollectionName | None = None
     ) -> Iterator[CollectionView]:
-        """Return all collections, or those of a namespace, that come after one."""
+        """Return all collections, or those of a namespace, after the given one."""
         return iter_collections(self.tables, namespace, after) if self.are_there() else iter(())
 
     def collection(self, name: CollectionName) -> CollectionView:
         """Return a collection. Raises UnknownNameError (field "key")."""
-        found = find_collection(self.tables, name) if self.are_there() else None
-        if found is None:
-            keys = [one.name.key for one in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
+        view = find_collection(self.tables, name) if self.are_there() else None
+        if view is None:
+            keys = [
+                neighbor.name.key
+                for neighbor in islice(self.every(name.namespace), KEYS_COMPARED_MAX)
+            ]
             what = f"collection in the namespace {name.namespace!r} with the key"
             raise UnknownNameError("key", what, name.key, keys)
-        return found
+        return view
 
     def configuration(self, namespace: str, conf: str) -> Configuration:
         """Return a configuration. Raises UnknownNameError (field "conf")."""
@@ -116,7 +121,7 @@ def create_service(
 
 
 def open_tables(stores: Stores, settings: Settings) -> Tables:
-    """The tables of collections, made where they are not there."""
+    """Return the tables of collections; create missing ones."""
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.is_complete():
         tables.declare()
@@ -124,19 +129,21 @@ def open_tables(stores: Stores, settings: Settings) -> Tables:
 
 
 def find_tables(stores: Stores, settings: Settings) -> Tables | None:
-    """The tables of collections, None where nobody made any."""
+    """Return the tables of collections; None if there are none."""
     tables = Tables(stores.table, settings.collections.prefix)
     return tables if tables.exist() else None
 
 
 def find_changes(stores: Stores, settings: Settings) -> CollectionWriter | None:
-    """What changes collections, None where nobody made any."""
+    """Return the writer of collections; None if there are none."""
     tables = find_tables(stores, settings)
     return None if tables is None else create_changes(stores, tables)
 
 
 def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
-    """Bring what was just taken in into collections by their rules; None where there is no rule."""
+    """Add newly ingested documents to collections by their rules; return None if there are no
+    rules.
+    """
     tables = find_tables(stores, settings)
     if tables is None or next(iter_rules(tables), None) is None:
         return None
@@ -144,26 +151,26 @@ def collect_rules(stores: Stores, settings: Settings) -> CollectCounts | None:
 
 
 def open_changes(stores: Stores, settings: Settings) -> CollectionWriter:
-    """What changes collections, for this process; their tables are made where they are not there."""
+    """Return this process's writer of collections; create missing tables."""
     return create_changes(stores, open_tables(stores, settings))
 
 
 def create_changes(stores: Stores, tables: Tables) -> CollectionWriter:
-    """What changes the collections of these tables, for this process."""
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: int(time.time()))
+    """Return this process's writer of the collections in these tables."""
+    leases = Leases(stores.records, create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
-    """What purges our WARCs of what was taken down, for this process."""
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return WarcPurge(stores.archive, claims, report, tick)
+    """Return the purge of removed content from our WARCs, for this process."""
+    leases = Leases(stores.records, create_worker_name(), time.monotonic)
+    return WarcPurge(stores.archive, leases, report, tick)
 
 
 def create_collector(
     stores: Stores, changes: CollectionWriter, stop_event: Event | None = None
 ) -> RuleCollector:
-    """What fills collections by their rules; it leaves off when `stop_event` is set."""
+    """Return what fills collections by their rules; it stops when `stop_event` is set."""
     is_stopped = stop_event.is_set if stop_event is not None else lambda: False
     return RuleCollector(
         changes, stores.records, stores.blobs, stores.index, get_utc_now, is_stopped
@@ -171,39 +178,51 @@ def create_collector(
 
 
 def count_rebuild_threads(settings: Settings, *, is_shared_machine: bool = False) -> int:
-    """How many threads a rebuild may use: as many as is set, or as there are cores this process may run on;
-    half of them where others work beside it, since threads without a core wait busily."""
+    """Return the number of threads a rebuild may use: the configured number, or one per available
+    core.
+
+    On a shared machine it is half the cores, because threads without a core wait busily.
+    """
     cores = len(os.sched_getaffinity(0))
     return settings.collections.threads or max(1, cores // 2 if is_shared_machine else cores)
 
 
 @contextmanager
 def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
-    """Collects, rebuilds and lifts embargoes while the context lasts, each in a thread of its own: a rebuild
-    takes long, and what is taken in arrives meanwhile. Of several processes one does it."""
+    """Collect, rebuild and lift embargoes while the context lasts, each in its own thread.
+
+    They are separate because a rebuild takes long and documents arrive meanwhile. Of several
+    processes, one does each task.
+    """
     changes, stopped = open_changes(stores, settings), Event()
-    filling = create_collector(stores, changes, stopped)
+    collector = create_collector(stores, changes, stopped)
 
     def collect() -> str:
-        done = filling.run()
-        return f"{done.put} documents put, {done.removed} taken out" if done.examined else ""
+        counts = collector.run()
+        return f"{counts.put} documents put, {counts.removed} taken out" if counts.examined else ""
 
     def group() -> str:
         from fonds.grouping.rebuild.maintenance import maintain
 
         finish_removals(changes)
         threads = count_rebuild_threads(settings, is_shared_machine=True)
-        told = []
+        messages = []
         for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
             if run_request(changes, name, conf, threads=threads):
-                told.append(f"{name} by {conf} built as asked for")
-        for one in iter_collections(changes.tables):
-            for done in () if stopped.is_set() else maintain(changes, one.name, threads=threads):
-                if done.reason:
-                    told.append(f"{done.name} by {done.conf} rebuilt for its {done.reason}")
-                if done.refused:
-                    told.append(f"{done.name} by {done.conf} not built: {done.refused}")
-        return "; ".join(told)
+                messages.append(f"{name} by {conf} built as asked for")
+        for view in iter_collections(changes.tables):
+            for rebuilt in (
+                () if stopped.is_set() else maintain(changes, view.name, threads=threads)
+            ):
+                if rebuilt.reason:
+                    messages.append(
+                        f"{rebuilt.name} by {rebuilt.conf} rebuilt for its {rebuilt.reason}"
+                    )
+                if rebuilt.refused:
+                    messages.append(
+                        f"{rebuilt.name} by {rebuilt.conf} not built: {rebuilt.refused}"
+                    )
+        return "; ".join(messages)
 
     def lift() -> str:
         lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stopped.is_set)
@@ -227,9 +246,6 @@ def _create_runner(stores: Stores, name: str, every_s: int, action: Action) -> R
     return Runner(timetable, {name: action})
 
 
-# What takes files down in a home, for commands and pages alike.
-
-
 def create_takedown(
     stores: Stores,
     settings: Settings,
@@ -238,8 +254,11 @@ def create_takedown(
     *,
     everywhere: bool = False,
 ) -> TakedownService:
-    """For this process; `report` is told in a sentence what came of each WARC of ours, `tick` how far one
-    is."""
+    """Return the takedown service for this process.
+
+    `report` is called with a sentence about each of our WARCs, `tick` with the progress on the
+    current one.
+    """
     return TakedownService(
         stores,
         find_changes(stores, settings),

@@ -1,4 +1,6 @@
-"""What follows sources: asks over the web, reads in an isolated process, enters through the intake."""
+"""Poll followed sources: request them over the web, parse in isolated processes, enter through the
+intake.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,12 @@ from fonds.wiring.pipelines import create_intake
 from fonds.wiring.stores import get_utc_now, open_backend
 
 ANSWER_MAX_S = 600.0
-"""Chains of redirects end long before."""
+"""Time limit for a response; redirect chains end long before."""
 READ_S = 60.0
 FOR_GOOD = frozenset({301, 308})
 CHECK_EVERY_S = 10
 LEASE_S = 15.0
-"""Another process polls when whoever did was not heard of for so long."""
+"""Another process takes over polling after this time without a heartbeat."""
 DUE_MAX = 500
 ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9,"
@@ -68,56 +70,58 @@ logger = logging.getLogger("fonds.ingest.sources")
 
 
 def build_bounds(settings: Settings) -> PollIntervals:
-    """Seconds between two polls, at least and at most, and those of an API."""
-    told = settings.sources
-    return PollIntervals(told.poll_shortest_s, told.poll_longest_s, told.poll_api_s)
+    """Return the configured polling intervals: minimum, maximum, and that of APIs, in seconds."""
+    source_settings = settings.sources
+    return PollIntervals(
+        source_settings.poll_shortest_s, source_settings.poll_longest_s, source_settings.poll_api_s
+    )
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
-    """Asks for a source over the web, at the pace and by the rules links are fetched with."""
+    """Return a function that requests a source, under the same rate limits and rules as links."""
     logins = collect_credentials(settings.sources.logins.split())
 
     def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> PollResponse:
-        asked = parse_request_url(url)
-        wanted = FetchRequest(
+        request_url = parse_request_url(url)
+        fetch_request = FetchRequest(
             f"{url} {secrets.token_hex(8)}",
-            asked,
+            request_url,
             BODY_MAX_BYTES,
             settings.fetch.redirects_max,
             ACCEPT,
             tuple(headers.items()),
-            asked.url,
+            request_url.url,
             tls,
             logins,
             is_urgent=True,
         )
-        return build_poll_response(_wait_for_response(fetcher, wanted))
+        return build_poll_response(_wait_for_response(fetcher, fetch_request))
 
     return get
 
 
 def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse:
-    """What came of it. Raises PostponedError, TransientError and PermanentError."""
-    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
-    fetcher.submit(request, ends.put)
+    """Return the response. Raises PostponedError, TransientError and PermanentError."""
+    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
+    fetcher.submit(request, outcomes.put)
     try:
-        end = ends.get(timeout=ANSWER_MAX_S)
+        outcome = outcomes.get(timeout=ANSWER_MAX_S)
     except Empty:
         fetcher.forget([request.key])
         raise TransientError(f"no answer in {ANSWER_MAX_S:.0f} s") from None
-    if isinstance(end, Exception):
-        raise end
-    if isinstance(end, FetchResponse):
-        return end
-    if end.verdict is Verdict.DEFERRED:
-        raise PostponedError(end.detail, end.after_s)
-    if end.verdict is Verdict.RETRIED or end.reason is None:
-        raise TransientError(end.detail)
-    raise PermanentError(end.reason, end.detail)
+    if isinstance(outcome, Exception):
+        raise outcome
+    if isinstance(outcome, FetchResponse):
+        return outcome
+    if outcome.verdict is Verdict.DEFERRED:
+        raise PostponedError(outcome.detail, outcome.after_s)
+    if outcome.verdict is Verdict.RETRIED or outcome.reason is None:
+        raise TransientError(outcome.detail)
+    raise PermanentError(outcome.reason, outcome.detail)
 
 
 def build_poll_response(end: FetchResponse) -> PollResponse:
-    """What came in the end, its codings undone. Raises LimitError and DamagedInputError."""
+    """Return the final response, decoded. Raises LimitError and DamagedInputError."""
     last, body = end.hops[-1], end.body
     headers = {name.lower(): value for name, value in reversed(last.headers)}
     if last.status != 200:
@@ -129,7 +133,7 @@ def build_poll_response(end: FetchResponse) -> PollResponse:
 
 
 def _find_permanent_target(hops: Sequence[Hop]) -> str:
-    """Where redirects led that are all meant for good, as far as they are; "" for nowhere."""
+    """Return the target of the leading permanent redirects; "" if there are none."""
     moved_to = ""
     for before, after in pairwise(hops):
         if before.status not in FOR_GOOD:
@@ -139,7 +143,7 @@ def _find_permanent_target(hops: Sequence[Hop]) -> str:
 
 
 def create_listing_reader(pool: ChildPool) -> Read:
-    """Reads a listing in a process with limits."""
+    """Return a function that parses a listing in a process with limits."""
     limited = pool.with_limits(ChildLimits(wall_s=READ_S, memory_bytes=pool.limits.memory_bytes))
 
     def read(body: bytes, url: str, charset: str | None) -> Listing:
@@ -155,7 +159,7 @@ def create_poller(
     fetcher: Fetcher,
     should_stop: Callable[[], bool],
 ) -> Poller:
-    """What polls the sources of the pipeline of these settings."""
+    """Return the poller for the configured pipeline's sources."""
     intake = create_intake(stores, settings, should_stop)
 
     def enter(source: Source) -> None:
@@ -177,42 +181,44 @@ def create_poller(
 
 @contextmanager
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
-    """Polls the sources of a pipeline as they become due, in threads, while the context lasts.
+    """Poll a pipeline's sources when they are due, in threads, while the context lasts.
 
-    Of several processes one looks what is due; each source is claimed by itself besides.
+    Of several processes, one checks what is due. Each source is also leased separately.
     """
     stopping = threading.Event()
-    asker = get_fetcher(stores.records, settings).retain()
-    polling = create_poller(stores, pool, settings, asker, stopping.is_set)
+    fetcher = get_fetcher(stores.records, settings).retain()
+    poller = create_poller(stores, pool, settings, fetcher, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", CHECK_EVERY_S, pipeline=settings.pipeline)
     clocks = (get_utc_now, time.monotonic)
-    timetable = Timetable(stores.records, [task], polling.process_name, *clocks, LEASE_S)
+    timetable = Timetable(stores.records, [task], poller.process_name, *clocks, LEASE_S)
 
     def act() -> str:
-        return poll_due(polling, settings.sources.poll_threads, stopping.is_set)
+        return poll_due(poller, settings.sources.poll_threads, stopping.is_set)
 
     with Runner(timetable, {task.name: act}):
         try:
             yield
         finally:
             stopping.set()
-            asker.close()
+            fetcher.close()
 
 
 def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> str:
-    """Poll whatever is due until nothing is, sources of one host one after the other; what came of it."""
+    """Poll all due sources until none is left; sources of one host are polled in turn. Returns a
+    summary.
+    """
     polls = new = failed = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="poll") as pool:
         while not should_stop() and (due := polling.list_due(DUE_MAX)):
             hosts: dict[str, list[SourceRow]] = defaultdict(list)
             for row in due:
                 hosts[split_address(row.url).host.lower()].append(row)
-            for done in pool.map(
+            for host_counts in pool.map(
                 lambda rows: _poll_rows(polling, rows, should_stop), hosts.values()
             ):
-                polls += done[0]
-                new += done[1]
-                failed += done[2]
+                polls += host_counts[0]
+                new += host_counts[1]
+                failed += host_counts[2]
     return f"{polls} sources polled, {new} new links, {failed} failed" if polls else ""
 
 
@@ -220,10 +226,10 @@ def _poll_rows(
     polling: Poller, rows: list[SourceRow], should_stop: Callable[[], bool]
 ) -> tuple[int, int, int]:
     polls = new = failed = 0
-    for done in poll_in_turn(polling, rows):
-        polls, new, failed = polls + 1, new + done.new, failed + bool(done.error)
-        told = {"source": done.row.url, "new": done.new, "error": done.error, **done.notes}
-        logger.info("polled", extra={"poll": told})
+    for poll in poll_in_turn(polling, rows):
+        polls, new, failed = polls + 1, new + poll.new, failed + bool(poll.error)
+        log_fields = {"source": poll.row.url, "new": poll.new, "error": poll.error, **poll.notes}
+        logger.info("polled", extra={"poll": log_fields})
         if should_stop():
             break
     return polls, new, failed
@@ -231,7 +237,7 @@ def _poll_rows(
 
 @contextmanager
 def open_temporary_records() -> Iterator[Records]:
-    """Records of nothing, for as long as this lasts: where there is no home, paces are kept in them."""
+    """Provide temporary empty records, in which rate limits are kept where there is no home."""
     with TemporaryDirectory() as folder:
         records: Any = open_backend("records", Settings().records, Path(folder))
         try:
@@ -243,36 +249,38 @@ def open_temporary_records() -> Iterator[Records]:
 def check_source(
     row: SourceRow, pool: ChildPool, settings: Settings, records: Records
 ) -> dict[str, object]:
-    """What a source lists now, told and not entered. Raises TransientError and PermanentError."""
-    asker = get_fetcher(records, settings).retain()
-    asked = replace(row, etag=None, last_modified=None, digest=None)
+    """Return what a source lists now, without entering it. Raises TransientError and
+    PermanentError.
+    """
+    fetcher = get_fetcher(records, settings).retain()
+    fresh_row = replace(row, etag=None, last_modified=None, digest=None)
     try:
-        seen = request_listing(
-            asked, create_sender(asker, settings), create_listing_reader(pool), get_utc_now
+        result = request_listing(
+            fresh_row, create_sender(fetcher, settings), create_listing_reader(pool), get_utc_now
         )
     finally:
-        asker.close()
-    if seen.listing is None:
-        raise TransientError(f"it answers {seen.answer.status}")
+        fetcher.close()
+    if result.listing is None:
+        raise TransientError(f"it answers {result.answer.status}")
     rules = build_link_rules(settings)
-    refused = [rules.find_refusal(entry.link) for entry in seen.listing.entries]
-    hints = {name: value for name, value in asdict(seen.listing.hints).items() if value}
+    refused = [rules.find_refusal(entry.link) for entry in result.listing.entries]
+    hints = {name: value for name, value in asdict(result.listing.hints).items() if value}
     return {
         "source": row.url,
-        "url": seen.answer.url,
-        "moved_to": seen.answer.permanent_url,
-        "kind": seen.listing.kind,
-        "title": seen.listing.title,
-        "listed": len(seen.listing.entries),
-        "cut": seen.listing.cut,
-        "refused": dict(Counter(str(one[0]) for one in refused if one)),
+        "url": result.answer.url,
+        "moved_to": result.answer.permanent_url,
+        "kind": result.listing.kind,
+        "title": result.listing.title,
+        "listed": len(result.listing.entries),
+        "cut": result.listing.cut,
+        "refused": dict(Counter(str(item[0]) for item in refused if item)),
         "links": [
-            {"link": one.link, "title": one.title, "pub_date": one.pub_date}
-            for one, why in zip(seen.listing.entries, refused, strict=True)
-            if why is None
+            {"link": item.link, "title": item.title, "pub_date": item.pub_date}
+            for item, refusal in zip(result.listing.entries, refused, strict=True)
+            if refusal is None
         ],
-        "problem": seen.listing.problem,
+        "problem": result.listing.problem,
         "hints": hints,
-        "older": seen.listing.older or None,
-        "sitemaps": seen.children,
+        "older": result.listing.older or None,
+        "sitemaps": result.children,
     }

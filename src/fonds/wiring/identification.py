@@ -1,4 +1,4 @@
-"""The step that identifies captures, as the pipelines and the fetcher use it."""
+"""Create the step that identifies captures, used by pipelines and the fetcher."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ ARCHIVE = "archive"
 
 
 def create_identify(archive: Archive, settings: Settings) -> Step[Any]:
-    """Return the step that reads what a capture holds."""
+    """Return the step that identifies what a capture contains."""
     from fonds.extract.mime import describe
     from fonds.ingest.steps.identify import ACCEPTED_STATUSES, SUCCESSES, IdentifyStep
 
-    # Whoever archived a story took its page for one, whichever of these its server answered.
+    # The page of an archived story was accepted as one, whichever of these statuses the server
+    # returned.
     statuses = SUCCESSES if settings.pipeline == ARCHIVE else ACCEPTED_STATUSES
     begins_with_links = get_configured_pipeline(settings).entry.payload is Link
     limits = (settings.pdf.max_bytes, settings.page.max_bytes)

@@ -1,4 +1,4 @@
-"""Jobs and engines by their names and URLs."""
+"""Bulk jobs and the engines that run them, by name and URL."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ RANGES_A_WORKER = 4
 
 @dataclass(frozen=True, slots=True)
 class IndexInputs:
-    """The indexes below some paths, and what was found there that is none."""
+    """Index files below some paths, and the files found there that are not indexes."""
 
     paths: tuple[Path, ...]
     fingerprint: str
@@ -69,21 +69,21 @@ class IndexInputs:
 
 
 def find_indexes(paths: Sequence[Path], home: Path) -> IndexInputs:
-    """CDX and CDXJ files, packed or not, told by their content. What leads to the parts of a ZipNum cluster
-    is passed over: the parts are indexes themselves.
+    """Find CDX and CDXJ files, compressed or not, by their content.
 
-    Raises ConfigurationError for a file that cannot be read.
+    The main index of a ZipNum cluster is skipped; its parts are indexes themselves. Raises
+    ConfigurationError for an unreadable file.
     """
-    found, prints, others = [], [], []
+    index_paths, fingerprints, other_paths = [], [], []
     for row in PathSource(paths, home, "", "").iter_inputs():
         if row.kind in ("missing", "unreadable"):
             raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
         if row.kind == "index":
-            found.append(Path(row.path))
-            prints.append(f"{row.path}:{row.fingerprint}")
+            index_paths.append(Path(row.path))
+            fingerprints.append(f"{row.path}:{row.fingerprint}")
         elif row.kind != "zipnum":
-            others.append(row.path)
-    return IndexInputs(tuple(found), "\n".join(prints), tuple(others))
+            other_paths.append(row.path)
+    return IndexInputs(tuple(index_paths), "\n".join(fingerprints), tuple(other_paths))
 
 
 def open_engine(
@@ -95,10 +95,11 @@ def open_engine(
     stores: Sequence[str] = STORES,
     report: Tell | None = None,
 ) -> Engine:
-    """`local`, or Spark by the URL of its master; `stores` are what its jobs open. `report` is told how far
-    jobs got here.
+    """Open the engine `local`, or Spark by the URL of its master.
 
-    Raises ConfigurationError for another, and for Spark where a store is a file of this machine.
+    `stores` are the stores its jobs open. `report` receives the progress of jobs on this machine.
+    Raises ConfigurationError for an unknown engine, and for Spark if a store is a file of this
+    machine.
     """
     if url == LOCAL:
         count = workers or os.cpu_count() or 1
@@ -121,13 +122,15 @@ def open_engine(
 def build_table_counting_job(
     table: str, schema: Schema, home: Path, settings: Settings, large: bool, fingerprint: str
 ) -> Job:
-    """The statistics of one table; `fingerprint` is new each time, for tables change."""
-    opens = partial(open_backend, "table", settings.table, home)
-    return build_counting_job(opens, table, schema, large=large, fingerprint=fingerprint)
+    """Build the job that computes statistics of one table; `fingerprint` must be new each time, as
+    tables change.
+    """
+    open_table = partial(open_backend, "table", settings.table, home)
+    return build_counting_job(open_table, table, schema, large=large, fingerprint=fingerprint)
 
 
 def build_match_job(subject: str, home: Path, settings: Settings, now: datetime) -> Job:
-    """All papers, or all references, held against the catalogue of these settings."""
+    """Build the job that matches all papers, or all references, with the catalogue."""
     stores = (
         partial(open_backend, "table", settings.table, home),
         partial(open_backend, "records", settings.records, home),
@@ -145,26 +148,24 @@ def build_captures_job(
     workers: int,
     now: datetime,
 ) -> Job:
-    """The backfill of some indexes into the stores of these settings."""
+    """Build the job that backfills some indexes into the stores."""
     stores = (
         partial(open_backend, "table", settings.table, home),
         partial(open_backend, "records", settings.records, home),
         name_journal(settings),
     )
-    where = "\n".join((indexes.fingerprint, settings.table, settings.records, stores[2]))
+    target_key = "\n".join((indexes.fingerprint, settings.table, settings.records, stores[2]))
     parts = [*iter_parts(indexes.paths)]
     ranges = RANGES_A_WORKER * (workers or os.cpu_count() or 1)
-    return build_backfill_job(parts, capture_filter, ranges, stores, now, where)
-
-
-# Extraction in bulk over the settings of a home: its WARCs, its steps, its job.
+    return build_backfill_job(parts, capture_filter, ranges, stores, now, target_key)
 
 
 @dataclass(frozen=True, slots=True)
 class WarcInputs:
-    """The WARCs and ARCs that names mean, what was found there that is none, and the source that reads them.
+    """WARCs and ARCs that names resolve to, other files found there, and the source that reads
+    them.
 
-    `urls` are those of WARCs that were fetched, by the paths where they lie now.
+    `urls` maps the paths of downloaded WARCs to their URLs.
     """
 
     rows: tuple[InputRow, ...]
@@ -176,31 +177,33 @@ class WarcInputs:
 def find_warcs(
     names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
 ) -> WarcInputs:
-    """Return WARC and ARC files, recognised by their content, each once. What lies at URLs and in S3 is
-    fetched to the home's inbox; `keeps_files` as for `create_named_source`.
+    """Return WARC and ARC files, recognised by their content, each once.
 
-    Raises ConfigurationError for a file that cannot be read.
+    Files at URLs and in S3 are fetched to the home's inbox; `keeps_files` as for
+    `create_named_source`. Raises ConfigurationError for a file that cannot be read.
     """
     source = create_named_source(names, home, settings, keeps_files=keeps_files)
-    found: dict[str, InputRow] = {}
+    rows: dict[str, InputRow] = {}
     urls: dict[str, str] = {}
-    others = []
+    other_paths = []
     for row in source.iter_inputs():
         if row.kind in ("missing", "unreadable"):
             raise ConfigurationError(f"{row.path}: {row.error or 'no such file or folder'}")
         path = get_input_file(source, row)
         if row.kind == "warc" or (row.kind == REMOTE and detect_kind(path) == "warc"):
-            found.setdefault(row.input_id, row)
+            rows.setdefault(row.input_id, row)
             if str(path) != row.path:
                 urls[str(path)] = row.path
         else:
-            others.append(row.path)
+            other_paths.append(row.path)
             discard_file(source, row.path, path)
-    return WarcInputs(tuple(found.values()), tuple(others), source, urls)
+    return WarcInputs(tuple(rows.values()), tuple(other_paths), source, urls)
 
 
 def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Settings) -> Job:
-    """The extraction of these WARCs into a folder. Raises ConfigurationError for too many."""
+    """Build the job that extracts these WARCs into a folder. Raises ConfigurationError for too
+    many.
+    """
     limits = (settings.pdf.max_bytes, settings.page.max_bytes)
     try:
         return build_extraction_job(
@@ -216,36 +219,36 @@ def build_parquet_job(warcs: WarcInputs, folder: Path, home: Path, settings: Set
 
 
 def _list_readers(settings: Settings) -> tuple[object, ...]:
-    """What reads: another one reads anew what was read already."""
+    """Return the names of extractors; a changed one makes the job read everything again."""
     return name_extractors(settings), JATS_VERSION
 
 
 def build_stores_job(warcs: WarcInputs, home: Path, settings: Settings, workers: int) -> Job:
-    """The extraction of these WARCs into the stores of a home by so many processes of this machine.
+    """Build the job that extracts these WARCs into the stores of a home with `workers` local
+    processes.
 
-    The same WARCs, extractors and stores go on where they were left.
+    With the same WARCs, extractors and stores, it resumes where the last run stopped.
     """
     names = [getattr(settings, port) for port in PORTS]
-    told = repr(([one.input_id for one in warcs.rows], _list_readers(settings), names))
-    each = settings.replace_values(
+    job_key = repr(([row.input_id for row in warcs.rows], _list_readers(settings), names))
+    worker_settings = settings.replace_values(
         work_children=max(1, (settings.work.children or count_cores()) // workers)
     )
     return build_ingest_job(
         warcs.rows,
         warcs.source,
-        partial(open_pipeline, home, each),
-        sha256(f"{told}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
+        partial(open_pipeline, home, worker_settings),
+        sha256(f"{job_key}{settings.pipeline}".encode("utf-8", "replace")).hexdigest()[:16],
     )
 
 
 def open_reading(home: Path, settings: Settings) -> ReadingSteps:
-    """The reading steps, opened where they are carried out; bodies lie in the home's `tmp` for as long."""
+    """Open the reading steps in the process that runs them; meanwhile bodies are in the home's
+    `tmp`.
+    """
     readers = open_readers(home / "tmp", settings)
     steps = build_reading_steps(open_archive(home, settings), readers, settings)
     return ReadingSteps(steps, readers.close)
-
-
-# Collections read and written by an engine, over the stores of a home: rebuilds, document frequencies.
 
 
 GROUPING_STORES = ("table",)
@@ -254,10 +257,12 @@ GROUPING_STORES = ("table",)
 def build_rebuild_passes(
     name: CollectionName, conf: str, url: str, home: Path, settings: Settings, *, workers: int = 0
 ) -> RebuildPasses:
-    """The passes of a rebuild by the engine of this URL. Raises ConfigurationError as `open_engine` does."""
+    """Return the passes of a rebuild on the engine of this URL. Raises ConfigurationError as
+    `open_engine` does.
+    """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     digest = _hash_name(name, conf)
-    by = BulkPasses(
+    bulk_passes = BulkPasses(
         engine,
         partial(open_tables_in_worker, home, settings),
         lambda: f"{digest}-{uuid.uuid4().hex[:16]}",
@@ -271,12 +276,12 @@ def build_rebuild_passes(
         progress: Callable[[int], None],
         keep: StoreEncoded,
     ) -> Corpus:
-        # Whoever builds this has the claim of it: what is there is of one that died.
-        for left in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        return by.read(tables, one, until, configuration, progress, keep)
+        # The builder holds the lease, so existing folders are from a process that died.
+        for stale_folder in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
+            shutil.rmtree(stale_folder, ignore_errors=True)
+        return bulk_passes.read(tables, one, until, configuration, progress, keep)
 
-    return RebuildPasses(read, by.put)
+    return RebuildPasses(read, bulk_passes.put)
 
 
 def count_document_frequencies(
@@ -289,12 +294,15 @@ def count_document_frequencies(
     *,
     workers: int = 0,
 ) -> tuple[int, Iterator[tuple[str, int]]]:
-    """How many documents of a collection a configuration groups, and of each of their terms, in order, in how
-    many it stands; nothing is encoded for it. Raises ConfigurationError as `open_engine`
-    does, ValueError for a configuration there is not."""
+    """Return how many documents of a collection a configuration groups, and each term with its
+    document frequency, in order.
+
+    Nothing is encoded. Raises ConfigurationError as `open_engine` does, ValueError for an unknown
+    configuration.
+    """
     engine = open_engine(url, home, settings, workers=workers, stores=GROUPING_STORES)
     until = decode_int(tables.get_row(COLLECTIONS, name.row, [SEQUENCE]), SEQUENCE)
-    read = DocumentReader(
+    document_reader = DocumentReader(
         partial(open_tables_in_worker, home, settings),
         StoredClustering(name, conf, 0, 1, {}),
         until,
@@ -304,12 +312,12 @@ def count_document_frequencies(
     )
     fingerprint = f"{_hash_name(name, conf)}-{uuid.uuid4().hex[:16]}"
     return collect_frequencies(
-        engine.run(build_reading_job(read, split_key_ranges(tables, name), fingerprint))
+        engine.run(build_reading_job(document_reader, split_key_ranges(tables, name), fingerprint))
     )
 
 
 def open_tables_in_worker(home: Path, settings: Settings) -> Tables:
-    """The tables of collections, in whatever process."""
+    """Open the tables of collections in a worker process."""
     return Tables(open_backend("table", settings.table, home), settings.collections.prefix)
 
 

@@ -1,4 +1,4 @@
-"""What fetching is made of: connections, names, paces and claims, with the settings of a home."""
+"""Create link sources and the fetcher from the settings of a home."""
 
 from __future__ import annotations
 
@@ -37,24 +37,21 @@ from fonds.ports import ConcurrentStep, Records, Stores
 from fonds.wiring.identification import create_identify
 from fonds.wiring.stores import create_s3_opener, get_configured_pipeline, get_utc_now, open_web
 
-# What the flavours that begin with links take in: which form their files have, and how they are read.
-
-
 FORMS: Mapping[str, str] = {
     "queue-fetcher": RSS_DAY,
     "batch": RSS_DAY,
     "historical": DOWNLOADS,
 }
-"""What the files of a flavour are; of others tables of addresses."""
+"""Format of the input files of a flavour; other flavours use tables of addresses."""
 
 
 def takes_links(settings: Settings) -> bool:
-    """Whether the pipeline of these settings begins with links."""
+    """Return whether the configured pipeline begins with links."""
     return get_configured_pipeline(settings).entry.payload is Link
 
 
 def build_link_rules(settings: Settings) -> LinkRules:
-    """Which links are refused before anything is fetched."""
+    """Return the rules that refuse links before they are fetched."""
     return create_link_rules(
         settings.sources.non_news,
         settings.sources.news,
@@ -63,7 +60,7 @@ def build_link_rules(settings: Settings) -> LinkRules:
 
 
 def build_named_link_rules(settings: Settings) -> LinkRules:
-    """The rules for links a person names: any site, however little news it has."""
+    """Return the rules for links that a user named: any site, even one without news."""
     return LinkRules(frozenset(), settings.elsewhere.private_addresses)
 
 
@@ -76,7 +73,7 @@ def open_link_lists(
     *,
     shuffle: bool = False,
 ) -> LimitedSource:
-    """The Source of what a person names for a pipeline that begins with links."""
+    """Return the source of lists that a user named, for a pipeline that begins with links."""
     source = _open_lists(names, home, settings, records, build_link_rules(settings), choice=choice)
     return LimitedSource(
         ShuffledSource(source, SystemRandom().shuffle) if shuffle else source, choice
@@ -92,7 +89,9 @@ def open_named_lists(
     refetches: bool,
     tls: TlsCheck,
 ) -> LinkListSource:
-    """The Source of lists a person names to be fetched now: of any site, however little news it has."""
+    """Return the source of lists that a user named to be fetched now, from any site, even one
+    without news.
+    """
     rules = build_named_link_rules(settings)
     return _open_lists(names, home, settings, records, rules, allows_known=refetches, tls=tls)
 
@@ -128,22 +127,31 @@ _ASKERS: dict[int, Fetcher] = {}
 
 
 def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
-    """The step `fetch` of a home."""
-    told = settings.fetch
-    rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
+    """Create the step `fetch` of a home."""
+    fetch_settings = settings.fetch
+    rules = FetchRules(
+        fetch_settings.max_bytes,
+        fetch_settings.redirects_max,
+        fetch_settings.in_hand_max,
+        fetch_settings.again_s,
+    )
     spool = Spool(stores.blobs, stores.records, stores.archive)
-    asker = get_fetcher(stores.records, settings)
+    fetcher = get_fetcher(stores.records, settings)
     refusals = (
         build_link_rules(settings).find_refusal,
         build_named_link_rules(settings).find_refusal,
     )
-    keep = _create_host_file_keeper(stores, settings, spool)
-    tdmrep = TdmrepRequests(asker, stores.records, keep.save, get_utc_now) if told.tdmrep else None
-    return FetchStep(rules, asker, spool, *refusals, keep, tdmrep)
+    keeper = _create_host_file_keeper(stores, settings, spool)
+    tdmrep = (
+        TdmrepRequests(fetcher, stores.records, keeper.save, get_utc_now)
+        if fetch_settings.tdmrep
+        else None
+    )
+    return FetchStep(rules, fetcher, spool, *refusals, keeper, tdmrep)
 
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
-    """What keeps what hosts say to crawlers, through the steps of every capture."""
+    """Create what stores hosts' files for crawlers, using the same steps as for every capture."""
     archive = (stores.archive, stores.records, stores.table, stores.blobs)
     return HostFileKeeper(
         spool,
@@ -158,33 +166,39 @@ def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -
 
 
 def get_fetcher(records: Records, settings: Settings) -> Fetcher:
-    """What asks the web for all of this process that uses these records, so that it keeps one pace."""
+    """Return this process's fetcher for these records; sharing one keeps rate limits."""
     key = id(records)
     if key not in _ASKERS:
-        make = partial(create_scheduler, records, settings)
-        _ASKERS[key] = Fetcher(make, lambda: _ASKERS.pop(key, None))
+        create = partial(create_scheduler, records, settings)
+        _ASKERS[key] = Fetcher(create, lambda: _ASKERS.pop(key, None))
     return _ASKERS[key]
 
 
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
-    """Chains of requests with the paces, limits and name of these settings."""
-    told = settings.fetch
-    allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
-    frontier = Frontier(build_frontier_rules(told))
-    agent, who = told.user_agent, create_worker_name()
+    """Create the scheduler of requests with the configured rate limits, size limits and user agent."""
+    fetch_settings = settings.fetch
+    is_allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
+    frontier = Frontier(build_frontier_rules(fetch_settings))
+    agent, worker_name = fetch_settings.user_agent, create_worker_name()
     return FetchScheduler(
-        FetchSchedulerRules(agent, parse_product_token(agent), told.at_once, told.again_s),
-        Transfers(RequestLimits(told.connect_s, told.total_s), allowed, told.ca_file or None),
-        Resolver(addresses.resolve, allowed),
+        FetchSchedulerRules(
+            agent, parse_product_token(agent), fetch_settings.at_once, fetch_settings.again_s
+        ),
+        Transfers(
+            RequestLimits(fetch_settings.connect_s, fetch_settings.total_s),
+            is_allowed,
+            fetch_settings.ca_file or None,
+        ),
+        Resolver(addresses.resolve, is_allowed),
         frontier,
-        DomainLeases(records, frontier, who, get_utc_now, is_process_gone),
-        AddressShares(records, who, get_utc_now, is_process_gone),
+        DomainLeases(records, frontier, worker_name, get_utc_now, is_process_gone),
+        AddressShares(records, worker_name, get_utc_now, is_process_gone),
         create_steady_clock(),
     )
 
 
 def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
-    """The paces of these settings."""
+    """Return the configured rate limits."""
     gap_s = settings.host_gap_s
     return FrontierRules(
         host=PaceRules(gap_s, settings.gap_longest_s),
@@ -199,7 +213,7 @@ def build_frontier_rules(settings: FetchSettings) -> FrontierRules:
 
 
 def create_steady_clock() -> Callable[[], float]:
-    """A clock in Unix seconds that goes on evenly, whatever happens to the machine's own."""
+    """Return a clock of Unix seconds that is not affected by changes of the system time."""
     began_s = time.time() - time.monotonic()
     return lambda: began_s + time.monotonic()
 

@@ -1,4 +1,6 @@
-"""A pipeline's stages bound to their steps, its threads, its intake, its sources, and what is read again."""
+"""Run a pipeline: bind its stages, create threads, intake and sources, and send files to be read
+again.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ from fonds.wiring.stores import (
 
 
 def build_pipeline_steps(stores: Stores, readers: Readers, settings: Settings) -> Steps:
-    """The steps of the pipeline, by the names of its stages."""
+    """Build the steps of the configured pipeline, by stage name."""
     return {
         stage.name: build_step(stage.step, stores, readers, settings)
         for stage in get_configured_pipeline(settings).stages
@@ -78,12 +80,12 @@ def create_threads(
     patient: bool = False,
     observe: Observer = ignore_batch,
 ) -> WorkerThreads:
-    """The threads of the pipeline, or of some of its stages, not yet started.
+    """Create the threads of the pipeline, or of some stages, without starting them.
 
-    `threads` None is what each stage says. Raises ConfigurationError for a stage it does not have.
+    `threads` None uses each stage's own number. Raises ConfigurationError for an unknown stage.
     """
-    here, handover = _bind_stages(stores, readers, settings, stages)
-    steps = [one.stage.name for one in here]
+    bound_stages, handover = _bind_stages(stores, readers, settings, stages)
+    steps = [bound_stage.stage.name for bound_stage in bound_stages]
     heartbeat = Heartbeat(
         stores.records, create_worker_name(), settings.pipeline, steps, get_utc_now
     )
@@ -95,35 +97,51 @@ def create_threads(
         observe(step, rows, seconds)
 
     def make_loop(bound: BoundStage) -> BatchLoop | ConcurrentLoop:
-        hand = StageIO(bound, stores.queue, stores.ledger, handover, get_utc_now)
-        return (ConcurrentLoop if bound.stage.many else BatchLoop)(hand, retry, told)
+        io = StageIO(bound, stores.queue, stores.ledger, handover, get_utc_now)
+        return (ConcurrentLoop if bound.stage.many else BatchLoop)(io, retry, told)
 
-    each = work.children or count_cores()
-    return WorkerThreads(stores.queue, handover, here, make_loop, each, threads, patient, heartbeat)
+    threads_default = work.children or count_cores()
+    return WorkerThreads(
+        stores.queue,
+        handover,
+        bound_stages,
+        make_loop,
+        threads_default,
+        threads,
+        patient,
+        heartbeat,
+    )
 
 
 def _bind_stages(
     stores: Stores, readers: Readers, settings: Settings, stages: Collection[str] | None
 ) -> tuple[list[BoundStage], Handover]:
-    """The stages worked here, and what goes from one of them to another."""
+    """Return the stages run here, and the in-process queue between them."""
     pipeline = get_configured_pipeline(settings)
-    known = [stage.name for stage in pipeline.stages]
-    missing = sorted(set(stages or ()) - set(known))
+    stage_names = [stage.name for stage in pipeline.stages]
+    missing = sorted(set(stages or ()) - set(stage_names))
     if missing:
         raise ConfigurationError(
-            f"the pipeline {pipeline.name!r} has no step {missing[0]!r}; it has {', '.join(known)}"
+            f"the pipeline {pipeline.name!r} has no step {missing[0]!r}; it has {', '.join(stage_names)}"
         )
     bound = bind(
         pipeline, build_pipeline_steps(stores, readers, settings), build_topic_prefix(settings)
     )
-    here = [one for one in bound if stages is None or one.stage.name in stages]
-    mine = {one.subscription.incoming for one in here}
-    fed = {reader.incoming for one in here for way in one.routes for reader in way.readers}
-    return here, Handover(stores.queue, stores.ledger, mine & fed)
+    local_stages = [
+        local_stage for local_stage in bound if stages is None or local_stage.stage.name in stages
+    ]
+    read_addresses = {local_stage.subscription.incoming for local_stage in local_stages}
+    written_addresses = {
+        reader.incoming
+        for local_stage in local_stages
+        for route in local_stage.routes
+        for reader in route.readers
+    }
+    return local_stages, Handover(stores.queue, stores.ledger, read_addresses & written_addresses)
 
 
 def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], bool]) -> Intake:
-    """What enters what sources find into the pipeline."""
+    """Create the intake of the configured pipeline."""
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
     pipeline = get_configured_pipeline(settings)
     topic = name_topic(pipeline, pipeline.entry, build_topic_prefix(settings))
@@ -137,7 +155,7 @@ def create_intake(stores: Stores, settings: Settings, should_stop: Callable[[], 
 
 
 def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) -> PathSource:
-    """The source for paths."""
+    """Create the source for paths."""
     base = strip_credentials(settings.warc.base)
     return PathSource(paths, home, settings.collection, base, settings.follow_links)
 
@@ -145,13 +163,16 @@ def create_path_source(paths: Sequence[Path], home: Path, settings: Settings) ->
 def create_named_source(
     names: Sequence[str], home: Path, settings: Settings, *, keeps_files: bool = False
 ) -> PathSource | RemotePathSource:
-    """Return the source for what a person names on the command line: paths, URLs, `s3://BUCKET/PREFIX*`.
+    """Return the source for what a user names on the command line: paths, URLs,
+    `s3://BUCKET/PREFIX*`.
 
-    WARCs that are fetched stay here with `keeps_files`, and where only this machine reads them.
+    Fetched WARCs are kept with `keeps_files`, and when the stores are only used by this machine.
     Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
-    local = create_path_source([Path(one) for one in names if not is_remote(one)], home, settings)
-    urls = [one for one in names if is_remote(one)]
+    local = create_path_source(
+        [Path(name) for name in names if not is_remote(name)], home, settings
+    )
+    urls = [name for name in names if is_remote(name)]
     if not urls:
         return local
     remotes = RemoteFiles(open_web(settings), create_s3_opener(home, settings))
@@ -160,19 +181,21 @@ def create_named_source(
 
 
 def fetch_paths(names: Sequence[str], home: Path, settings: Settings) -> list[Path]:
-    """Return the files that names mean; what lies at URLs and in S3 is fetched to the home's inbox.
+    """Return the files that names refer to; those at URLs and in S3 are fetched to the home's
+    inbox.
 
-    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used, and for what cannot be had.
+    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used, and for a file that
+    cannot be fetched.
     """
-    source = create_named_source([one for one in names if is_remote(one)], home, settings)
-    paths = [Path(one) for one in names if not is_remote(one)]
+    source = create_named_source([name for name in names if is_remote(name)], home, settings)
+    paths = [Path(name) for name in names if not is_remote(name)]
     return [*paths, *(get_input_file(source, row) for row in source.iter_inputs())]
 
 
 def get_input_file(source: PathSource | RemotePathSource, row: InputRow) -> Path:
-    """Return the file of an input; one at a URL is fetched.
+    """Return the file of an input, fetching it if it is at a URL.
 
-    Raises ConfigurationError for one that cannot be had.
+    Raises ConfigurationError for one that cannot be fetched.
     """
     if isinstance(source, PathSource) or not is_remote(row.path):
         return Path(row.path)
@@ -184,17 +207,17 @@ def get_input_file(source: PathSource | RemotePathSource, row: InputRow) -> Path
 
 @contextmanager
 def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
-    """The one file at a URL, on this disk for as long as the context lasts.
+    """Provide the single file at a URL on this disk while the context lasts.
 
-    Raises ConfigurationError for what cannot be had, and for a prefix of several files.
+    Raises ConfigurationError for a file that cannot be fetched, and for a prefix of several files.
     """
     source = create_named_source([url], home, settings)
     path: Path | None = None
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         for row in source.iter_inputs():
             if path is not None:
                 raise ConfigurationError(f"{url} names several files; name one")
-            path = opened.enter_context(open_input(source, row))
+            path = stack.enter_context(open_input(source, row))
         if path is None:
             raise ConfigurationError(f"{url} names no file")
         yield path
@@ -202,7 +225,9 @@ def fetch_file(url: str, home: Path, settings: Settings) -> Iterator[Path]:
 
 @contextmanager
 def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator[Path]:
-    """The file of an input, as `get_input_file` returns it; a fetched one is removed at the end."""
+    """Provide the file of an input, as `get_input_file` returns it; a fetched one is removed at the
+    end.
+    """
     path = get_input_file(source, row)
     try:
         yield path
@@ -211,7 +236,7 @@ def open_input(source: PathSource | RemotePathSource, row: InputRow) -> Iterator
 
 
 def discard_file(source: PathSource | RemotePathSource, name: str, path: Path) -> None:
-    """Remove the file of an input called `name` again, if it was fetched."""
+    """Delete the file of an input called `name`, if it was fetched."""
     if isinstance(source, RemotePathSource) and is_remote(name):
         source.discard(path)
 
@@ -223,8 +248,11 @@ def send_catchup(
     tick: Callable[[CatchUpCount, Sequence[EntryRow]], None],
     should_stop: Callable[[], bool] | None = None,
 ) -> CatchUpCount:
-    """Put what is wanted to the step that reads it, waiting for room on its queue until `should_stop`;
-    without that it waits for none. Raises ConfigurationError where the pipeline has no such step."""
+    """Send selected files to the step that reads them; return the counts.
+
+    With `should_stop`, waits for room on the step's queue until it returns true; without it, never
+    waits. Raises ConfigurationError if the pipeline has no such step.
+    """
     reader = _find_reader(list_readers(settings), settings.pipeline, selection)
     marks = QueueMarks(settings.work.queue_high, settings.work.queue_low)
 
@@ -252,27 +280,32 @@ def _find_reader(
     readers: Sequence[Subscription], pipeline: str, selection: CatchUpSelection
 ) -> Subscription:
     step = selection.reading.step
-    found = next((one for one in readers if parse_subscription_name(one)[1] == step), None)
-    if found is None:
+    subscription = next(
+        (candidate for candidate in readers if parse_subscription_name(candidate)[1] == step), None
+    )
+    if subscription is None:
         raise ConfigurationError(
             f"the pipeline {pipeline!r} has no step {step}, which reads what is to be caught up;"
             " choose another"
         )
-    return found
-
-
-# The pipeline of a home at work on one input after the other, for jobs that extract into the stores.
+    return subscription
 
 
 CHECK_EVERY_S = 0.2
 PATIENCE_S = 600.0
-"""What is still open when nothing has ended for so long is left pending: it waits for somebody else."""
+"""When nothing has ended for this long, messages that are still open are left pending for another
+process.
+"""
 REPEAT_REASON = "extracted again in bulk"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPipelineRun:
-    """Implements Working: stores, readers and threads of its own, started at once."""
+    """Implements RunningPipeline: runs one input after the other, for jobs that extract into the
+    stores.
+
+    It has its own stores, readers and threads, which are started at once.
+    """
 
     stores: Stores
     readers: Readers
@@ -282,25 +315,30 @@ class LocalPipelineRun:
 
     @property
     def records(self) -> Records:
-        """Where the books are read."""
+        """Records that contain the ledger."""
         return self.stores.records
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """What was finished before is sent again, the rest is entered where that was left off."""
-        known, entered = self.records.get(InputRow, [(row.input_id, self.pipeline)]), IntakeCounts()
-        if known and known[0].finished:
-            found = (one for one in source.iter_entries(row) if isinstance(one, Entry))
-            while some := list(islice(found, BATCH_MAX)):
-                self.intake.send_again(some, REPEAT_REASON)
+        """Send the entries of a finished input again, or enter the rest of an unfinished one; wait
+        for the results.
+        """
+        earlier_rows, counts = (
+            self.records.get(InputRow, [(row.input_id, self.pipeline)]),
+            IntakeCounts(),
+        )
+        if earlier_rows and earlier_rows[0].finished:
+            entries = (item for item in source.iter_entries(row) if isinstance(item, Entry))
+            while chunk := list(islice(entries, BATCH_MAX)):
+                self.intake.send_again(chunk, REPEAT_REASON)
         else:
-            self.intake.run(source, entered)
+            self.intake.run(source, counts)
         self._wait(row.input_id)
-        self.intake.end_failures(entered)
+        self.intake.end_failures(counts)
         if (failure := self.threads.get_failure()) is not None:
             raise failure
 
     def close(self) -> None:
-        """What is in hand comes back by itself when it does not end within some seconds."""
+        """Stop. Messages that do not end within some seconds are redelivered later."""
         if self.threads.stop():
             self.readers.close()
             self.stores.archive.finish()
@@ -308,17 +346,17 @@ class LocalPipelineRun:
 
     def _wait(self, input_id: str) -> None:
         where = {"input_id": input_id, "pipeline": self.pipeline, "outcome": "pending"}
-        before, since_s = -1, time.monotonic()
+        previous_count, since_s = -1, time.monotonic()
         while not self.threads.wait(CHECK_EVERY_S):
-            left = self.records.count(EntryRow, (), where)[()]
-            if left != before:
-                before, since_s = left, time.monotonic()
-            if not left or time.monotonic() - since_s > PATIENCE_S:
+            pending_count = self.records.count(EntryRow, (), where)[()]
+            if pending_count != previous_count:
+                previous_count, since_s = pending_count, time.monotonic()
+            if not pending_count or time.monotonic() - since_s > PATIENCE_S:
                 return
 
 
 def open_pipeline(home: Path, settings: Settings) -> LocalPipelineRun:
-    """The pipeline of these settings at work in this process."""
+    """Start the configured pipeline in this process."""
     stores = open_stores(home, settings)
     readers = open_readers(home / "tmp", settings)
     threads = create_threads(stores, readers, settings)
@@ -327,12 +365,9 @@ def open_pipeline(home: Path, settings: Settings) -> LocalPipelineRun:
     return LocalPipelineRun(stores, readers, threads, intake, settings.pipeline)
 
 
-# The names there are in a home: those of its flavours, and those its ledger has met.
-
-
 def check_names(records: Records, *, pipeline: str | None = None, step: str | None = None) -> None:
-    """Raises ValueError, with the nearest, for a pipeline or step there is not; None and '' are not looked
-    at.
+    """Raises ValueError, with the nearest name, for an unknown pipeline or step; None and '' are
+    accepted.
     """
     if pipeline and pipeline not in (known := list_pipelines(records)):
         raise ValueError(format_unknown_name("pipeline", pipeline, known))
@@ -341,30 +376,35 @@ def check_names(records: Records, *, pipeline: str | None = None, step: str | No
 
 
 def has_flavour(name: str) -> bool:
-    """Whether there is a flavour of this name."""
+    """Return whether there is a flavour of this name."""
     return name in PIPELINES
 
 
 def list_pipelines(records: Records) -> list[str]:
-    """The flavours, and the pipelines anything ever entered."""
+    """List the flavours, and all pipelines that entries ever went into."""
     return list(dict.fromkeys([*PIPELINES, *list_used_pipelines(records)]))
 
 
 def list_steps(records: Records) -> list[str]:
-    """The steps of all flavours, and those at which anything ever ended."""
-    ours = (stage.name for made in PIPELINES.values() for stage in made(()).stages)
-    return list(dict.fromkeys([*ours, *list_used_steps(records)]))
+    """List the steps of all flavours, and all steps at which messages ever ended."""
+    flavour_steps = (stage.name for build in PIPELINES.values() for stage in build(()).stages)
+    return list(dict.fromkeys([*flavour_steps, *list_used_steps(records)]))
 
 
 def list_used_readers(
     stores: Stores, settings: Settings, selected_pipeline: str | None = None
 ) -> dict[str, list[Subscription]]:
-    """The pipeline chosen with its readers, else all that anything ever entered, and the home's own; their
-    addresses are made."""
+    """Return the readers of the selected pipeline, or of all pipelines ever used and the configured
+    one.
+
+    Without a selection, their queue addresses are created.
+    """
     if selected_pipeline:
         return {selected_pipeline: list_readers(settings)}
     names = dict.fromkeys([settings.pipeline, *list_used_pipelines(stores.records)])
-    found = {name: list_readers(settings, name) for name in names if has_flavour(name)}
-    for readers in found.values():
+    readers_by_pipeline = {
+        name: list_readers(settings, name) for name in names if has_flavour(name)
+    }
+    for readers in readers_by_pipeline.values():
         stores.queue.declare(readers)
-    return found
+    return readers_by_pipeline

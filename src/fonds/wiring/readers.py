@@ -1,4 +1,4 @@
-"""The native parsers in their isolated processes, started when the first body comes."""
+"""Native parsers in isolated processes, which start with the first body."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
         BibliographyReading,
     )
 
-TEXT_SHARE = 0.6  # of a PDF's time may go into its text, so that the rest is kept
+TEXT_SHARE = (
+    0.6  # share of a PDF's time limit for its text, so that the other results are still saved
+)
 SALVAGE_S = 10.0
 PAGE_VIEW_S, VIEW_MAX_BYTES = 20.0, 16 * 2**20
 MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
@@ -38,9 +40,9 @@ MEMORY_MIN_BYTES, MEMORY_FACTOR = 640 * 2**20, 8
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The native parsers in their isolated processes; `close` ends those.
+    """Native parsers in isolated processes; `close` ends those.
 
-    `pdf_extractor` and `page_extractor` name program, versions and limits of what reads them.
+    `pdf_extractor` and `page_extractor` name program, versions and limits of the parsers.
     """
 
     pool: ChildPool
@@ -58,9 +60,9 @@ class Readers:
 
 
 def open_readers(spool: Path, settings: Settings) -> Readers:
-    """What starts isolated processes; bodies are handed over in files below `spool`.
+    """Create the readers; bodies are passed to them in files below `spool`.
 
-    Raises ConfigurationError when they are required to be confined in every way and cannot be.
+    Raises ConfigurationError when full isolation is required and not possible.
     """
     from fonds.extract.page import EXTRACTOR, parse_page
     from fonds.extract.pdf.extraction import extract_pdf
@@ -76,13 +78,15 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
     pool = ChildPool(settings.work.children or count_cores(), pdf, required=required)
     if required:
         _refuse_less(pool)
-    whole = build_pdf_limits(settings)
-    bare = replace(whole, pages_max=0, thumbnails=())
-    brief = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf.timeout_s))
+    pdf_limits = build_pdf_limits(settings)
+    text_limits = replace(pdf_limits, pages_max=0, thumbnails=())
+    salvage_limits = replace(pdf, wall_s=min(SALVAGE_S, settings.pdf.timeout_s))
     return Readers(
         pool,
-        extract=FileCall(partial(_limit_pool, pool, pdf), extract_pdf, (whole,), spool),
-        salvage=FileCall(partial(_limit_pool, pool, brief), extract_pdf, (bare,), spool),
+        extract=FileCall(partial(_limit_pool, pool, pdf), extract_pdf, (pdf_limits,), spool),
+        salvage=FileCall(
+            partial(_limit_pool, pool, salvage_limits), extract_pdf, (text_limits,), spool
+        ),
         parse=partial(pool.with_limits(page), parse_page),
         read_jats=FileCall(partial(_limit_pool, pool, page), read_jats_body, (), spool),
         read_tei=FileCall(partial(_limit_pool, pool, page), read_tei_body, (), spool),
@@ -92,13 +96,15 @@ def open_readers(spool: Path, settings: Settings) -> Readers:
 
 
 def open_page_views(spool: Path, settings: Settings) -> PageViews:
-    """What draws pages of PDFs for people, in isolated processes of its own; bodies are handed over in files
-    below `spool`. Raises ConfigurationError as `open_readers` does."""
+    """Create what renders PDF pages for display, in separate isolated processes.
+
+    Bodies are passed in files below `spool`. Raises ConfigurationError as `open_readers` does.
+    """
     from fonds.extract.pdf.page_view import draw_page_view, name_renderer
 
     with suppress(OSError):
         spool.mkdir(parents=True, exist_ok=True)
-    # Of a home that cannot be written the pages are drawn all the same.
+    # Pages of a read-only home are rendered too.
     folder = spool if os.access(spool, os.W_OK) else Path(tempfile.gettempdir())
     wall_s = min(PAGE_VIEW_S, settings.pdf.timeout_s)
     limits = ChildLimits(wall_s=wall_s, memory_bytes=settings.work.child_memory_bytes)
@@ -126,20 +132,20 @@ def _refuse_less(pool: ChildPool) -> None:
 
 
 def _limit_pool(pool: ChildPool, limits: ChildLimits, size_bytes: int) -> Isolate:
-    """The pool for a body of this size: a small file gets less memory than a large one may need."""
+    """Limit memory by body size, so that a small file gets less than a large one may need."""
     memory_bytes = min(limits.memory_bytes, MEMORY_MIN_BYTES + MEMORY_FACTOR * size_bytes)
     return pool.with_limits(replace(limits, memory_bytes=memory_bytes))
 
 
 def name_pdf_extractor(settings: Settings) -> str:
-    """Program, versions and limits of what reads PDFs with these settings."""
+    """Return program, versions and limits of the PDF parser with these settings."""
     from fonds.extract.pdf.extraction import name_extractor
 
     return name_extractor(build_pdf_limits(settings))
 
 
 def name_extractors(settings: Settings) -> ExtractorNames:
-    """The names of all that reads, with these settings."""
+    """Return the names of all extractors with these settings."""
     from fonds.extract.page import EXTRACTOR
     from fonds.model.paper import GROBID_EXTRACTOR
 
@@ -147,7 +153,9 @@ def name_extractors(settings: Settings) -> ExtractorNames:
 
 
 def build_pdf_limits(settings: Settings) -> PdfLimits:
-    """How much of one PDF is read. Raises ConfigurationError for a form of thumbnail that is none."""
+    """Return the limits for reading one PDF. Raises ConfigurationError for an invalid thumbnail
+    format.
+    """
     from fonds.extract.pdf.extraction import PdfLimits
 
     forms = (PAGE0_FORM, *list_extra_thumbnails(settings))
@@ -163,5 +171,5 @@ def build_pdf_limits(settings: Settings) -> PdfLimits:
 
 
 def count_cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0))

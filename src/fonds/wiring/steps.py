@@ -1,4 +1,4 @@
-"""What each step is made of: one function a step, loaded when a pipeline has it."""
+"""Create steps: one function per step, which imports it when a pipeline uses it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,11 @@ def extract_pdf(
     remember: Callable[[UnextractedPdf], Disposition | None],
     take_in: Callable[[Task | UnextractedPdf], Result],
 ) -> Step[Any]:
-    """A PDF read; `remember` says how one ends that needs no reading, `take_in` makes work of
-    a task."""
+    """Create the step that reads PDFs.
+
+    `remember` returns the disposition of a PDF that needs no reading, `take_in` converts a task to
+    work.
+    """
     from fonds.ingest.steps.extract_pdf import ExtractPdfStep
 
     name = readers.pdf_extractor
@@ -60,9 +63,9 @@ def create_intake_step(
     work: Callable[[Capture, FileMeta], Work],
     remember: Callable[[Any], Disposition | None],
 ) -> Callable[[Task | Work], Result]:
-    """Other programs' tasks, noted as every capture is; `work` makes of one what is asked for.
+    """Create what records other programs' tasks like captures; `work` builds the requested work.
 
-    `remember` says how work ends that needs no reading.
+    `remember` returns the disposition of work that needs no reading.
     """
     from fonds.ingest.sources.task_lists import TaskPlaces
     from fonds.ingest.steps.persist_file import PersistFileStep
@@ -71,11 +74,11 @@ def create_intake_step(
     base, folder = strip_credentials(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = should_copy_bodies(settings)
-    named = create_warc_names(stores).name_place
+    name_place = create_warc_names(stores).name_place
     persist = PersistFileStep(
-        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, named
+        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, name_place
     )
-    read = create_identify(stores.archive, settings)
+    identify = create_identify(stores.archive, settings)
 
     def file_of(sha1hex: str) -> FileMeta | None:
         key = build_row_key(sha1hex)
@@ -83,7 +86,7 @@ def create_intake_step(
         try:
             return read_file(cells)
         except ValueError:
-            # A damaged cell is for the audit; the file is read again meanwhile.
+            # The audit reports a damaged cell; meanwhile the file is read again.
             return None
 
     def scan(path: str) -> Iterator[RecordHead | Damage]:
@@ -96,11 +99,11 @@ def create_intake_step(
     return TaskIntake(
         stores.records,
         places,
-        read,
+        identify,
         persist,
         work,
         get_utc_now,
-        named,
+        name_place,
         file_of,
         scan,
         needs_reading,
@@ -108,7 +111,9 @@ def create_intake_step(
 
 
 def pass_known_work(item: Task | Work) -> Result:
-    """Known work as it is, where there are no stores to look into; tasks do not come there."""
+    """Return known work unchanged, where there are no stores to look it up. Raises
+    ConfigurationError for a task.
+    """
     if isinstance(item, Task):
         raise ConfigurationError(
             f"{item.address}: tasks of other programs are for a pipeline alone"
@@ -117,12 +122,12 @@ def pass_known_work(item: Task | Work) -> Result:
 
 
 def should_copy_bodies(settings: Settings) -> bool:
-    """Whether bodies out of other people's WARCs are written to ours."""
+    """Return whether bodies from other people's WARCs are copied to ours."""
     return settings.warc.copy_bodies or get_configured_pipeline(settings).copies
 
 
 def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[Any]:
-    """A page read."""
+    """Create the step that parses pages."""
     from fonds.ingest.steps.parse_story import ParseStoryStep
     from fonds.wiring.links import build_link_rules
 
@@ -138,7 +143,7 @@ def parse_story(archive: Archive, readers: Readers, settings: Settings) -> Step[
 
 
 def build_reading_steps(archive: Archive, readers: Readers, settings: Settings) -> Steps:
-    """The steps that read bodies and store nothing: all that `fonds extract` needs."""
+    """Create the steps that read bodies and store nothing, as needed by `fonds extract`."""
     from fonds.derivatives.pdf import remember_nothing
     from fonds.papers.jats_step import ArticleReader
 
@@ -157,9 +162,9 @@ def _build_identify(stores: Stores, readers: Readers, settings: Settings) -> Ste
 def _build_persist_file(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.ingest.steps.persist_file import PersistFileStep
 
-    named = create_warc_names(stores).name_place
-    kept = (stores.table, stores.records, stores.journal)
-    return PersistFileStep(*kept, should_copy_bodies(settings), get_utc_now, named)
+    name_place = create_warc_names(stores).name_place
+    stores_used = (stores.table, stores.records, stores.journal)
+    return PersistFileStep(*stores_used, should_copy_bodies(settings), get_utc_now, name_place)
 
 
 def _build_index_rights(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -186,18 +191,21 @@ def _build_archive_body(stores: Stores, readers: Readers, settings: Settings) ->
     from fonds.ingest.steps.archive_body import ArchiveBodyStep
     from fonds.wiring.stores import get_configured_pipeline
 
-    kept = (stores.archive, stores.records, stores.table, stores.blobs)
+    stores_used = (stores.archive, stores.records, stores.table, stores.blobs)
     return ArchiveBodyStep(
-        *kept, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
+        *stores_used, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
     )
 
 
 def _build_extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.derivatives.pdf import KnownPdfs
 
-    known = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
+    known_pdfs = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
     return extract_pdf(
-        stores.archive, readers, known, create_intake_step(stores, settings, UnextractedPdf, known)
+        stores.archive,
+        readers,
+        known_pdfs,
+        create_intake_step(stores, settings, UnextractedPdf, known_pdfs),
     )
 
 
@@ -240,11 +248,18 @@ def _build_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepO
     from fonds.papers.grobid_client import GrobidClient
     from fonds.papers.grobid_step import GrobidStep
 
-    chosen = settings.grobid
-    ask = GrobidClient(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
-    known = KnownGrobid(stores.records, GROBID_EXTRACTOR)
-    asked = create_intake_step(stores, settings, UngrobidedPdf, known)
-    return GrobidStep(stores.archive, ask, GROBID_EXTRACTOR, known, asked, _wait, readers.read_tei)
+    grobid_settings = settings.grobid
+    client = GrobidClient(
+        grobid_settings.url,
+        grobid_settings.at_once,
+        grobid_settings.timeout_s,
+        grobid_settings.tei_max_bytes,
+    )
+    known_grobid = KnownGrobid(stores.records, GROBID_EXTRACTOR)
+    take_in = create_intake_step(stores, settings, UngrobidedPdf, known_grobid)
+    return GrobidStep(
+        stores.archive, client, GROBID_EXTRACTOR, known_grobid, take_in, _wait, readers.read_tei
+    )
 
 
 def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -256,15 +271,15 @@ def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Sett
 def _build_persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.grobid_step import PersistGrobidStep
 
-    kept = (stores.table, stores.records, stores.blobs, stores.journal)
-    return PersistGrobidStep(*kept, readers.read_tei, get_utc_now)
+    stores_used = (stores.table, stores.records, stores.blobs, stores.journal)
+    return PersistGrobidStep(*stores_used, readers.read_tei, get_utc_now)
 
 
 def _build_import_jats(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.jats_step import ImportJatsStep
 
-    kept = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
-    return ImportJatsStep(*kept, stores.journal, readers.read_jats, get_utc_now)
+    stores_used = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
+    return ImportJatsStep(*stores_used, stores.journal, readers.read_jats, get_utc_now)
 
 
 def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -273,9 +288,9 @@ def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOr
 
     @cache
     def catalog() -> Catalog:
-        found = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
-        found.declare()
-        return found
+        opened = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
+        opened.declare()
+        return opened
 
     return MatchPapersStep(stores.table, stores.records, stores.journal, catalog, get_utc_now)
 
@@ -309,36 +324,33 @@ STEPS: Mapping[str, Callable[[Stores, Readers, Settings], StepOrSink]] = {
 
 
 def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
-    """The step of this name. Raises ConfigurationError when there is none."""
+    """Create the step of this name. Raises ConfigurationError if there is none."""
     if name not in STEPS:
         raise ConfigurationError(f"there is no step {name!r}; there are {', '.join(STEPS)}")
     return STEPS[name](stores, readers, settings)
 
 
-# What fetching an old system's downloads is made of: its bucket, and the spool.
-
-
 @dataclass(frozen=True, slots=True)
 class S3Downloads:
-    """Implements Downloads; the bucket is reached when the first object is wanted."""
+    """Implements DownloadStore; the S3 client is created when the first object is needed."""
 
     objects: Callable[[], Any]
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """As Downloads says."""
-        found: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
-        return found
+        """See DownloadStore."""
+        body_and_time: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
+        return body_and_time
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
-        """As Downloads says."""
-        found: list[tuple[str, datetime]] = self.objects().list_versions(url)
-        return found
+        """See DownloadStore."""
+        versions: list[tuple[str, datetime]] = self.objects().list_versions(url)
+        return versions
 
 
 def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:
-    """The step `fetch_download`."""
+    """Create the step `fetch_download`."""
     downloads = S3Downloads(create_s3_opener(Path(), settings))
     return FetchDownloadStep(
         downloads, Spool(stores.blobs, stores.records, stores.archive), settings.page.max_bytes

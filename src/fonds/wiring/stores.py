@@ -1,4 +1,4 @@
-"""Which class stands behind a URL, and the six stores of a home, opened and closed."""
+"""Map URL schemes to backends, and open and close the stores of a home."""
 
 from __future__ import annotations
 
@@ -51,12 +51,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BackendSpec:
-    """A technology behind a scheme.
+    """Backend of a URL scheme.
 
-    `opener` is the module and what is called in it. `is_below_home`: the URL is a path below the home, which
-    it is called with instead. `is_shared`: processes may use it side by side, on every machine that reaches
-    what the URL names. `is_exclusive`: what one process keeps no other sees, so that nobody works beside it.
-    `extra` brings the library.
+    - `opener`: module and name of the callable that opens it.
+    - `is_below_home`: the URL is a path below the home, and the callable receives that path
+      instead.
+    - `is_shared`: several processes may use it at the same time, from any machine that reaches the
+      URL.
+    - `is_exclusive`: data of one process is invisible to others, so only one may work.
+    - `extra`: the extra that installs its library.
     """
 
     opener: str
@@ -113,51 +116,54 @@ BACKENDS: dict[str, dict[str, BackendSpec]] = {
 
 
 def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
-    """The backend a URL names, opened; `options` go with the URL.
+    """Open the backend of a URL; `options` are passed after the URL.
 
-    Raises ConfigurationError for a scheme no backend has, and when its library is not installed.
+    Raises ConfigurationError for an unknown scheme, and when the library is not installed.
     """
-    found = _find_backend(port, url)
-    module, _, name = found.opener.partition(":")
+    spec = _find_backend(port, url)
+    module, _, name = spec.opener.partition(":")
     try:
-        opens: Callable[..., Any] = getattr(import_module(module), name)
+        open_spec: Callable[..., Any] = getattr(import_module(module), name)
         # Some modules import their library only when they are opened.
-        return opens(home / url.partition(":")[2] if found.is_below_home else url, *options)
+        return open_spec(home / url.partition(":")[2] if spec.is_below_home else url, *options)
     except ModuleNotFoundError as error:
-        if not found.extra:
+        if not spec.extra:
             raise
         raise build_missing_extra_error(
-            f"{port} = {redact_secrets(url)!r}", found.extra, error.name
+            f"{port} = {redact_secrets(url)!r}", spec.extra, error.name
         ) from error
 
 
 def _find_backend(port: str, url: str) -> BackendSpec:
-    scheme, known = url.partition(":")[0], BACKENDS[port]
-    if scheme not in known:
+    scheme, specs = url.partition(":")[0], BACKENDS[port]
+    if scheme not in specs:
         raise ConfigurationError(
-            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(known))}"
+            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(specs))}"
         )
-    return known[scheme]
+    return specs[scheme]
 
 
 def are_stores_shared(settings: Settings) -> bool:
-    """Whether any number of processes may work side by side on all stores these settings name."""
+    """Return whether several processes may use all configured stores at the same time."""
     return are_ports_shared(settings, PORTS)
 
 
 def are_ports_shared(settings: Settings, ports: Iterable[str]) -> bool:
-    """Whether any number of processes may work side by side on the stores behind these ports."""
+    """Return whether several processes may use the stores of these ports at the same time."""
     return all(_find_backend(port, getattr(settings, port)).is_shared for port in ports)
 
 
 def list_concurrent_stages(settings: Settings) -> list[str]:
-    """The stages of the pipeline that several processes of this machine may work at once; none where a store
-    is one process's alone."""
+    """List the stages that several processes of this machine may run at once; none if a store is
+    exclusive.
+    """
     if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
         return []
-    several = _find_backend("index", settings.index).is_shared
+    is_index_shared = _find_backend("index", settings.index).is_shared
     stages = get_configured_pipeline(settings).stages
-    return [one.name for one in stages if (several or not one.indexes) and not one.many]
+    return [
+        stage.name for stage in stages if (is_index_shared or not stage.indexes) and not stage.many
+    ]
 
 
 def build_topic_prefix(settings: Settings) -> str:
@@ -166,40 +172,44 @@ def build_topic_prefix(settings: Settings) -> str:
 
 
 def get_configured_pipeline(settings: Settings) -> Pipeline:
-    """The flavour chosen. Raises ConfigurationError for an unknown one."""
+    """Return the configured pipeline. Raises ConfigurationError for an unknown one."""
     return get_pipeline(settings.pipeline, settings)
 
 
 def get_pipeline(name: str, settings: Settings) -> Pipeline:
-    """The flavour of this name. Raises ConfigurationError for an unknown one."""
+    """Return the flavour of this name with these settings. Raises ConfigurationError for an unknown
+    one.
+    """
     if name not in PIPELINES:
         raise ConfigurationError(format_unknown_name("pipeline", name, PIPELINES))
-    asked = settings.grobid.at_once if settings.grobid.url else 0
-    return add_papers(PIPELINES[name](list_extra_thumbnails(settings)), asked, match=settings.match)
+    grobid_at_once = settings.grobid.at_once if settings.grobid.url else 0
+    return add_papers(
+        PIPELINES[name](list_extra_thumbnails(settings)), grobid_at_once, match=settings.match
+    )
 
 
 def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
-    """The forms of thumbnails asked for beside the usual one."""
+    """Return the configured thumbnail formats besides the default."""
     return tuple(word.strip() for word in settings.pdf.more_thumbnails.split(",") if word.strip())
 
 
 def list_readers(settings: Settings, pipeline: str = "") -> list[Subscription]:
-    """The subscriptions of a pipeline, or of the one chosen, in the order of its stages."""
-    chosen = get_pipeline(pipeline or settings.pipeline, settings)
-    return build_subscriptions(chosen, build_topic_prefix(settings))
+    """Return the subscriptions of a pipeline, by default the configured one, in stage order."""
+    selected = get_pipeline(pipeline or settings.pipeline, settings)
+    return build_subscriptions(selected, build_topic_prefix(settings))
 
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
-    """The queue alone, with the topics and addresses of the pipeline made."""
+    """Open only the queue; create the topics and addresses of the pipeline."""
     create_home(home)
     queue = open_backend("queue", settings.queue, home)
     blobs = _open_blobs(home, settings)
     pipeline, prefix = get_configured_pipeline(settings), build_topic_prefix(settings)
     public = list_public_topics(pipeline, prefix)
     limits = BodyLimits(settings.message_max_bytes, settings.topic_message_max_bytes)
-    whole = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
-    whole.declare(list_readers(settings), public)
-    return whole
+    wrapped_queue = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
+    wrapped_queue.declare(list_readers(settings), public)
+    return wrapped_queue
 
 
 def _open_blobs(home: Path, settings: Settings) -> Blobs:
@@ -212,14 +222,18 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 
 
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
-    """The field that may be too large, by the name of each public topic that has one."""
+    """Return the large field of each public topic that has one, by topic name."""
     topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
-    contracts = {name_topic(pipeline, one, prefix): CONTRACTS[one.payload] for one in topics}
-    return {name: one.large_field for name, one in contracts.items() if one.large_field}
+    contracts = {
+        name_topic(pipeline, contract, prefix): CONTRACTS[contract.payload] for contract in topics
+    }
+    return {
+        name: contract.large_field for name, contract in contracts.items() if contract.large_field
+    }
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
-    """The index alone, to be asked; themes are asked of this table, or of one that is opened for it."""
+    """Open only the index, for searching. Themes are looked up in `table`, or in one opened for it."""
     from fonds.search.index.wrappers import ThemedIndex
 
     def themes(asked: str) -> list[str]:
@@ -237,9 +251,9 @@ def open_index(home: Path, settings: Settings, table: Table | None = None) -> In
 
 
 def open_stores(home: Path, settings: Settings) -> Stores:
-    """Open all six stores of a home, making what is not there yet and migrating what is older.
+    """Open all stores of a home; create missing ones and migrate older ones.
 
-    Raises ConfigurationError for what cannot be opened.
+    Raises ConfigurationError for a store that cannot be opened.
     """
     queue = open_queue(home, settings)
     records = open_backend("records", settings.records, home)
@@ -265,19 +279,19 @@ def open_stores(home: Path, settings: Settings) -> Stores:
 
 
 def create_warc_names(stores: Stores) -> WarcNames:
-    """What gives names to WARCs and remembers where they lie."""
+    """Return what names WARCs and remembers their locations."""
     return WarcNames(stores.records, stores.archive, get_utc_now)
 
 
 def close_stores(stores: Stores) -> None:
-    """Close what can be closed: messages in hand are given back at once, files and connections ended."""
+    """Close all stores: leased messages are released, files and connections closed."""
     close(stores.queue, stores.table, stores.records, stores.blobs, stores.index, stores.archive)
 
 
 def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Stores, Path]:
-    """The same stores with an empty index, and where the folder of the old one lies now.
+    """Move the index aside; return the stores with an empty index, and the new path of the old one.
 
-    Raises ConfigurationError when the index is no folder of this machine, or cannot be moved.
+    Raises ConfigurationError when the index is not a folder of this machine, or cannot be moved.
     """
     if not _find_backend("index", settings.index).is_below_home:
         raise ConfigurationError(
@@ -286,30 +300,32 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
         )
     folder = home / settings.index.partition(":")[2]
     names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
-    aside = next(path for path in names if not os.path.lexists(path))
+    moved_path = next(path for path in names if not os.path.lexists(path))
     with suppress(FondsError):
-        # A damaged index may not be closed without complaint; its lock is given up all the same.
+        # Closing a damaged index may fail; its lock is released all the same.
         close(stores.index)
     try:
-        folder.rename(aside)
+        folder.rename(moved_path)
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
+            f"{folder} cannot be moved to {moved_path} ({error.strerror}). Move it away yourself,"
             " then run `fonds reindex` again."
         ) from error
-    fresh = open_index(home, settings, stores.table)
-    return replace(stores, index=_build_visible_index(fresh, stores.records, stores.blobs)), aside
+    new_index = open_index(home, settings, stores.table)
+    return replace(
+        stores, index=_build_visible_index(new_index, stores.records, stores.blobs)
+    ), moved_path
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
-    """The index without hidden files, which knows the texts of earlier versions."""
+    """Return the index without hidden files, with search in earlier versions."""
     hidden = partial(find_active_embargoes, records)
     return EmbargoFilterIndex(VersionedIndex(index, blobs, hidden), hidden)
 
 
 def open_archive(home: Path, settings: Settings) -> WarcArchive:
-    """The archive of a home, without its spool; nothing is written before the first body is."""
-    # Opened for names of other people's WARCs alone: most readers have none.
+    """Open the archive of a home without its spool; nothing is written before the first body."""
+    # Opened only to find other people's WARCs by name; most readers never do.
     archive = _open_bare_archive(
         home, settings, cache(lambda: open_backend("records", settings.records, home))
     )
@@ -323,13 +339,13 @@ def _open_bare_archive(
 
     def paths(name: str) -> Iterator[str]:
         try:
-            found, several = list_paths(records(), name), None
+            paths_of_name, error_raised = list_paths(records(), name), None
         except PermanentError as error:
-            found, several = (), error
-        yield from found
+            paths_of_name, error_raised = (), error
+        yield from paths_of_name
         yield from list_paths_below(base, name)
-        if several is not None:
-            raise several
+        if error_raised is not None:
+            raise error_raised
 
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
@@ -356,7 +372,7 @@ def _open_bare_archive(
 
 
 def _find_archived_place(records: Records, capture_id: str) -> Place | None:
-    """Where a capture lies in a WARC of ours."""
+    """Return the location of a capture in one of our WARCs; None if there is none."""
     row = next(records.find(CdxRow, {"capture_id": capture_id}, count_max=1), None)
     if row is None:
         return None
@@ -364,7 +380,7 @@ def _find_archived_place(records: Records, capture_id: str) -> Place | None:
 
 
 def open_web(settings: Settings) -> HttpClient:
-    """What asks for sources over the web; users and passwords are those of `sources.logins`."""
+    """Return the HTTP client for sources, with the credentials of `sources.logins`."""
     from fonds.fetching.http_client import HttpClient  # loads urllib3
 
     credentials = collect_credentials(settings.sources.logins.split())
@@ -374,14 +390,15 @@ def open_web(settings: Settings) -> HttpClient:
 
 
 def _allow_any_address(address: str) -> bool:
-    """Any address may be asked."""
+    """Allow requests to any address."""
     return True
 
 
 def create_s3_opener(home: Path, settings: Settings) -> Callable[[], Any]:
-    """What opens the objects of S3: once, and only when a place needs them if nobody set `elsewhere.s3_url`.
+    """Return a function that opens S3 objects once, on first use.
 
-    Other processes can be sent it. Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
+    With `elsewhere.s3_url` set, it is opened at once. The function can be sent to other processes.
+    Raises ConfigurationError for an `elsewhere.s3_url` that cannot be used.
     """
     opened = partial(_open_s3_objects, settings.elsewhere.s3_url or "s3:", home)
     if settings.elsewhere.s3_url:
@@ -395,21 +412,23 @@ def _open_s3_objects(url: str, home: Path) -> Any:
 
 
 def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple[int, int]]]:
-    """What marks in texts what a query looks for, as `search/index/passages.py` says."""
+    """Return a function that finds a query's matches in a text. See `fonds.search.index.passages`."""
     from fonds.search.index.passages import build_marker
 
     return build_marker(query, language)
 
 
 def has_all_versions(text: str) -> bool:
-    """Whether a query has `version:all` in it: words of earlier versions of a story count then."""
+    """Return whether a query contains `version:all`, which also searches earlier versions of
+    stories.
+    """
     from fonds.search.query.parser import has_all_versions
 
     return has_all_versions(text)
 
 
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
-    """The ids of those of a few documents that a query finds, whatever the index; no store is touched."""
+    """Return the ids of those documents that match a query, without using any store."""
     from fonds.search.index.tantivy_results import match_documents
 
     return match_documents(documents, query)
@@ -421,8 +440,10 @@ def create_completer(
     names: Callable[[str, str], str],
     max_chars: int,
 ) -> QueryCompleter:
-    """What completes searches of an index, of at most `max_chars` characters. `names` gives how people call a
-    value of a field, which is itself where they have no other name for it."""
+    """Return the completer of searches of at most `max_chars` characters.
+
+    `names` returns the display name of a field's value, which is the value itself if it has none.
+    """
     from fonds.search.index.field_values import ValueLibrary
     from fonds.search.index.wrappers import IndexQueryCompleter
 
@@ -430,15 +451,12 @@ def create_completer(
 
 
 def get_utc_now() -> datetime:
-    """The clock everything is given: aware UTC."""
+    """Return the current time as aware UTC; the clock passed to everything."""
     return datetime.now(UTC)
 
 
-# The table store alone, for those who need no other.
-
-
 def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:
-    """The table store, with the journal declared; as it is where another table is meant by `name`."""
+    """Open only the table store. The journal is declared, unless `name` is another table."""
     create_home(home)
     table: Table = open_backend("table", settings.table, home)
     if name in (None, name_journal(settings)):
@@ -448,5 +466,5 @@ def open_table(home: Path, settings: Settings, name: str | None = None) -> Table
 
 
 def name_journal(settings: Settings) -> str:
-    """The name of the journal table."""
+    """Return the name of the journal table."""
     return name_journal_table(settings.group, settings.table_version, settings.env)

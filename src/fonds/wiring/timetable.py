@@ -1,4 +1,4 @@
-"""What recurs in a home, and what is done then."""
+"""Recurring maintenance of a home: cleanup and the deep audit."""
 
 from __future__ import annotations
 
@@ -26,34 +26,37 @@ SWEEP = RecurringTask("sweep", daily_at="03:00", jitter_s=3600)
 AUDIT = RecurringTask("deep-audit", daily_at="04:00", jitter_s=3600)
 LEFTOVER_AGE = timedelta(days=1)
 POLL_RETENTION = timedelta(days=90)
-"""Polls that entered and refused nothing are kept so long."""
+"""Retention of polls that entered and refused nothing."""
 
 
 logger = logging.getLogger("fonds.pipelines.runtime")
 
 
 def create_runner(stores: Stores, spool: Path, audit_days: int) -> Runner:
-    """What does the tasks of a home, not yet started; `spool` is its folder of passing files. Everything is
-    read and hashed once in `audit.days`."""
+    """Create the runner of a home's tasks, not yet started; `spool` is its folder of temporary
+    files.
+
+    The deep audit reads and hashes everything once in `audit_days` days.
+    """
 
     def sweep() -> str:
         rows = sweep_stopped(stores.records, get_utc_now())
         polls = sweep_polls(stores.records, get_utc_now() - POLL_RETENTION)
         files = sweep_files(spool, get_utc_now() - LEFTOVER_AGE)
         refused = sweep_spool(stores.records, stores.blobs, get_utc_now() - LEFTOVER_AGE)
-        told = (
+        summary = (
             f"{rows} expired rows, {polls} old polls, {files} old files and {refused} refused pages"
         )
-        return f"{told} removed"
+        return f"{summary} removed"
 
     def audit() -> str:
         total = sum(count for _, count in count_files_by_type(stores.records))
         share = DeepAudit(stores, get_utc_now, lambda: False)
         state = share.run(max(1, ceil(total / audit_days)), lambda _: None)
-        told = f"{state.checked} of {total} files read and hashed, {state.found} faults"
+        summary = f"{state.checked} of {total} files read and hashed, {state.found} faults"
         if state.found:
-            logger.warning("%s: `fonds audit` names them", told)
-        return told
+            logger.warning("%s: `fonds audit` names them", summary)
+        return summary
 
     actions = {SWEEP: sweep, AUDIT: audit}
     timetable = Timetable(

@@ -1,1 +1,1 @@
-"""Framing of a WARC or ARC file: plain stretches, gzip members and zstd frames, told apart by content."""
+"""Framing of WARC and ARC files: plain ranges, gzip members and zstd frames, recognised by content."""

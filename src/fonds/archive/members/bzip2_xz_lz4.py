@@ -1,8 +1,9 @@
-"""Members of the packings whose unpackers share one way of working: bzip2, XZ and LZ4 frames.
+"""Reading of bzip2 streams, XZ streams and LZ4 frames, whose decompressors share one interface.
 
-Source: the formats of bzip2, XZ (tukaani.org/xz/xz-file-format.txt) and LZ4 frames (lz4_Frame_format.md).
-Bound: 16 KiB are unpacked at once, and at most 200 times the input beyond the first MiB; XZ may take 128 MiB
-of memory.
+Source: the formats of bzip2, XZ (tukaani.org/xz/xz-file-format.txt) and LZ4 frames
+(lz4_Frame_format.md).
+Limits: 16 KiB of input are decompressed at a time. Output is at most 200 times the input plus 1
+MiB. XZ may use 128 MiB of memory.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ XZ_MEMORY_MAX_BYTES = 128 * 1024 * 1024
 PACKED_MAGIC = re.compile(
     rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)|\xfd7zXZ\x00|\x04\x22\x4d\x18"
 )
-"""What a bzip2 stream with its first block or end, an XZ stream and an LZ4 frame begin with."""
+"""First bytes of a bzip2 stream (with its first block or its end), an XZ stream or an LZ4 frame."""
 
 _FAULTS = (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError)
 
 
 class _Unpacker(Protocol):
-    """What the three unpackers have in common."""
+    """Interface shared by the three decompressors."""
 
     @property
     def eof(self) -> bool:
-        """Whether the member's end was reached."""
+        """Whether the end of the member was reached."""
 
     @property
     def unused_data(self) -> bytes | None:
-        """What of the input lies behind that end."""
+        """Input bytes after the end of the member."""
 
     @property
     def needs_input(self) -> bool:
-        """Whether nothing more comes of what was given."""
+        """Whether the decompressor needs more input to produce output."""
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """At most so many unpacked bytes."""
+        """Return at most `max_length` decompressed bytes."""
 
 
 _UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
@@ -62,7 +63,10 @@ _UNPACKERS: dict[bytes, tuple[str, Callable[[], _Unpacker]]] = {
 
 
 class PackedMember:
-    """One bzip2 stream, XZ stream or LZ4 frame; `end` is the offset just past it, None until it was read."""
+    """One bzip2 stream, XZ stream or LZ4 frame.
+
+    `end` is the offset just past the member. It is None until the member was read to its end.
+    """
 
     def __init__(self, raw: RawFile, offset: int) -> None:
         self.offset = offset
@@ -76,11 +80,11 @@ class PackedMember:
 
     @property
     def reach(self) -> int:
-        """The offset just past the input looked at so far."""
+        """Offset just past the input read so far."""
         return self._next if self.end is None else self.end
 
     def read(self, size_max: int) -> bytes:
-        """The next unpacked bytes; b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
         while self.end is None:
             piece = self._unpack(size_max)
             self._output_bytes += len(piece)
@@ -95,20 +99,20 @@ class PackedMember:
             packed = self._raw.read_at(self._next, INPUT_BYTES)
             self._next += len(packed)
             if not packed:
-                told = f"the file ends inside the {self._name} at offset {self.offset}"
-                raise MemberError(Reason.TRUNCATED_RECORD, told)
+                detail = f"the file ends inside the {self._name} at offset {self.offset}"
+                raise MemberError(Reason.TRUNCATED_RECORD, detail)
         try:
             piece = self._unpacker.decompress(packed, size_max)
         except _FAULTS as fault:
-            told = f"the {self._name} at offset {self.offset} is damaged: {fault}"
-            raise MemberError(Reason.DAMAGED_RECORD, told) from fault
+            detail = f"the {self._name} at offset {self.offset} is damaged: {fault}"
+            raise MemberError(Reason.DAMAGED_RECORD, detail) from fault
         if self._unpacker.eof:
             self.end = self._next - len(self._unpacker.unused_data or b"")
         return piece
 
 
 def probe_packed(raw: RawFile, offset: int, input_bytes: int) -> bool:
-    """Whether so many bytes could be the beginning of such a member: none of it is plainly wrong."""
+    """Whether `input_bytes` bytes at `offset` decompress without error, as a packed member does."""
     try:
         _UNPACKERS[raw.read_at(offset, 3)][1]().decompress(raw.read_at(offset, input_bytes), 64)
     except _FAULTS:

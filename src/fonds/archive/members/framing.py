@@ -1,9 +1,10 @@
-"""Which member begins at an offset of a file, and where the next one is after damage.
+"""Detection of the member at an offset of a file, and of the next one after damage.
 
-Source: RFC 1952 (gzip), RFC 8878 (zstd), WARC/1.1 section 4 (record header), ARC 1.0 (URL-record line).
+Source: RFC 1952 (gzip), RFC 8878 (zstd), WARC/1.1 section 4 (record header), ARC 1.0 (URL-record
+line).
 
-Bound: a search is linear in what it passes over; to judge what it finds, 4 times the file's size and
-64 MiB are unpacked at most.
+Limits: a search is linear in the bytes it skips. To check candidates it decompresses at most 4
+times the file's size plus 64 MiB.
 """
 
 from __future__ import annotations
@@ -56,9 +57,12 @@ class Framing:
         self._probe_budget_bytes = 4 * self.raw.size_bytes + _PROBING_BYTES
 
     def open(self, offset: int) -> Member | None:
-        """The member that begins at `offset`, skippable frames passed over; None at the end of the file."""
-        while (after := skip_skippable_frame(self.raw, offset)) is not None:
-            offset = after
+        """Open the member at `offset` after skipping skippable frames.
+
+        Returns None at the end of the file.
+        """
+        while (next_offset := skip_skippable_frame(self.raw, offset)) is not None:
+            offset = next_offset
         magic = self.raw.read_at(offset, _MAGIC_BYTES)
         if magic[:3] == GZIP_MAGIC:
             return GzipMember(self.raw, offset)
@@ -79,22 +83,22 @@ class Framing:
         )
 
     def find(self, offset: int, stop: int) -> int | None:
-        """The first offset from `offset` (at least 1) to `stop` where a record plausibly begins, or None.
+        """Find the first offset in [`offset`, `stop`) where a record plausibly begins, or None.
 
-        A magic of gzip or zstd counts only when what it unpacks to begins like a record; once too much was
-        unpacked for that, none counts any more.
+        `offset` is at least 1. A gzip or zstd magic counts only if its content begins like a
+        record. No magic counts once the decompression budget is used up.
         """
         while offset < stop:
             window = self.raw.read_at(offset - 1, CACHE_BYTES)
             for match in _MEMBER_START.finditer(window, 1):
-                at = offset - 1 + match.start()
-                if at >= stop:
+                candidate = offset - 1 + match.start()
+                if candidate >= stop:
                     return None
-                if self._is_plausible(at, match.group()):
-                    return at
+                if self._is_plausible(candidate, match.group()):
+                    return candidate
             if offset - 1 + len(window) >= self.raw.size_bytes:
                 return None
-            # A line that straddles two windows is seen whole in the second.
+            # A line that straddles two windows is complete in the second.
             offset += len(window) - 1 - LINE_MAX_BYTES
         return None
 

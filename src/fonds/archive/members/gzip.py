@@ -1,7 +1,8 @@
-"""Plain stretches and gzip members: one way of reading for both.
+"""Plain ranges and gzip members, read through the same interface.
 
 Source: RFC 1952, section 2.3; WARC/1.1, annex D (one member per record).
-Bound: 16 KiB are unpacked at once, and at most 200 times the input beyond the first MiB.
+Limits: 16 KiB of input are decompressed at a time. Output is at most 200 times the input plus 1
+MiB.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SALVAGE_MAX_BYTES = 64 * 1024
 
 
 class PlainRange:
-    """Bytes that are not packed, from an offset to the end of the file."""
+    """Uncompressed bytes from an offset to the end of the file."""
 
     def __init__(self, raw: RawFile, offset: int) -> None:
         self.offset = offset
@@ -31,31 +32,32 @@ class PlainRange:
 
     @property
     def end(self) -> int | None:
-        """Where it ends, once it was read to its end."""
+        """Offset of the end of the file, or None until it was read that far."""
         return self._next if self._next >= self._raw.size_bytes else None
 
     @property
     def reach(self) -> int:
-        """The offset just past the input looked at so far."""
+        """Offset just past the input read so far."""
         return self._next
 
     def read(self, size_max: int) -> bytes:
-        """The next bytes; b"" at the end."""
+        """Return the next bytes, or b"" at the end."""
         piece = self._raw.read_at(self._next, size_max)
         self._next += len(piece)
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Pass over bytes without reading them; how many there were."""
-        passed = min(size_bytes, max(0, self._raw.size_bytes - self._next))
-        self._next += passed
-        return passed
+        """Skip bytes without reading them. Returns the number of bytes skipped."""
+        skipped_bytes = min(size_bytes, max(0, self._raw.size_bytes - self._next))
+        self._next += skipped_bytes
+        return skipped_bytes
 
 
 class GzipMember:
-    """One gzip member; `end` is the offset just past it, None until it was read to its end.
+    """One gzip member.
 
-    `damage` is known before the bytes ahead of it are handed out.
+    `end` is the offset just past the member. It is None until the member was read to its end.
+    `damage` is set before the bytes in front of the damage are returned.
     """
 
     def __init__(self, raw: RawFile, offset: int) -> None:
@@ -69,13 +71,13 @@ class GzipMember:
 
     @property
     def reach(self) -> int:
-        """The offset just past the input looked at so far."""
+        """Offset just past the input read so far."""
         if self.end is not None:
             return self.end
         return self._next - len(self._inflate.unconsumed_tail)
 
     def read(self, size_max: int) -> bytes:
-        """The next unpacked bytes; b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
         while self.end is None:
             if self.damage is not None:
                 raise self.damage
@@ -109,14 +111,14 @@ class GzipMember:
         return piece
 
     def _salvage(self, packed: bytes) -> bytes:
-        """What the first input unpacks to before its damage: most often the record's header."""
+        """Decompress the first input up to its damage. This usually recovers the record's header."""
         inflate = zlib.decompressobj(31)
-        made = b""
+        output = b""
         try:
-            for at in range(0, len(packed), _STEP_BYTES):
-                made += inflate.decompress(packed[at : at + _STEP_BYTES])
-                if len(made) > _SALVAGE_MAX_BYTES:
+            for start in range(0, len(packed), _STEP_BYTES):
+                output += inflate.decompress(packed[start : start + _STEP_BYTES])
+                if len(output) > _SALVAGE_MAX_BYTES:
                     break
         except zlib.error:
-            return made
-        return made
+            return output
+        return output

@@ -1,6 +1,6 @@
-"""Bytes of a file by offset, and what every way of unpacking them shares: its fault and its limit.
+"""Random access to a file's bytes, and the error and size limit shared by all decompressors.
 
-Bound: one read for each stretch of 128 KiB that is asked for.
+Reads at least 128 KiB at a time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from fonds.model.disposition import Reason
 INPUT_BYTES = 16 * 1024
 RATIO_MAX = 200
 RATIO_ALLOWANCE_BYTES = 1024 * 1024
-"""What a member may unpack to whatever its size: a short member of blanks is no bomb."""
+"""Output a member may have whatever its size. A short member of blanks is not a decompression bomb.
+"""
 
 CACHE_BYTES = 128 * 1024
 
 
 class MemberError(Exception):
-    """A member cannot be unpacked any further; `reason` is DAMAGED_RECORD, TRUNCATED_RECORD or BOMB."""
+    """A member cannot be decompressed any further.
+
+    `reason` is DAMAGED_RECORD, TRUNCATED_RECORD or BOMB.
+    """
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -28,7 +32,10 @@ class MemberError(Exception):
 
 
 class RawFile:
-    """Bytes of a seekable file by offset, a stretch of them kept so that small steps cost no reading."""
+    """Access by offset to the bytes of a seekable file.
+
+    Caches one range, so that small reads are cheap.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -37,17 +44,20 @@ class RawFile:
         self.size_bytes = stream.seek(0, io.SEEK_END)
 
     def read_at(self, offset: int, size_max: int) -> bytes:
-        """Up to `size_max` bytes from `offset` on; b"" at the end, fewer only just before it."""
-        within = offset - self._start
-        if within < 0 or within + size_max > len(self._buffer):
+        """Return up to `size_max` bytes at `offset`.
+
+        Returns fewer only near the end of the file, and b"" at the end.
+        """
+        buffer_offset = offset - self._start
+        if buffer_offset < 0 or buffer_offset + size_max > len(self._buffer):
             if (
-                0 <= within <= len(self._buffer)
+                0 <= buffer_offset <= len(self._buffer)
                 and self._start + len(self._buffer) >= self.size_bytes
             ):
-                return self._buffer[within : within + size_max]
+                return self._buffer[buffer_offset : buffer_offset + size_max]
             self._load(offset, max(size_max, CACHE_BYTES))
-            within = 0
-        return self._buffer[within : within + size_max]
+            buffer_offset = 0
+        return self._buffer[buffer_offset : buffer_offset + size_max]
 
     def _load(self, offset: int, size_bytes: int) -> None:
         self._stream.seek(offset)
@@ -59,7 +69,7 @@ class RawFile:
 
 
 def check_ratio(output_bytes: int, input_bytes: int) -> None:
-    """Raises MemberError (BOMB) when so little input must not make so much output."""
+    """Raise MemberError (BOMB) if the output is too large for the input."""
     if output_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * input_bytes:
         raise MemberError(
             Reason.BOMB,

@@ -1,10 +1,11 @@
-"""The unpacked bytes of a file in order, cut into things: records, and junk between records.
+"""The unpacked bytes of a file, split into things: records, and junk between records.
 
-A thing's offset is that of its member on disk. When several things share one member, those after the
-first have their number in it as well (`model/record_offset.py`), so that every thing has an offset of its
-own and can be found again.
-Bound: linear in what the file unpacks to; what damage makes it read twice comes out of an allowance of the
-file's size and 64 MiB, and a member holds at most 4,194,304 things.
+A thing's offset is the offset of its member on disk. If several things share one member, the offset
+of each later one also encodes its number in the member (`model/record_offset.py`). So each thing
+has a unique offset by which it can be found again.
+
+Limits: linear in the unpacked size. Data that damage makes it read twice is limited to the file's
+size plus 64 MiB. A member holds at most 4,194,304 things.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NOT_BLANK = re.compile(rb"[^\r\n]")
 
 @dataclass(slots=True)
 class _MemberSegment:
-    """Where a member's bytes begin among the unpacked ones, and how many things began in it."""
+    """Start of a member within the unpacked bytes, and the number of things that began in it."""
 
     start: int
     member: Member
@@ -40,11 +41,11 @@ class _MemberSegment:
 
 
 class RecordStream:
-    """Reads a file's things one after the other: `begin`, then `peek`, `read`, `skip`, then `finish`.
+    """Reads a file's things in order: `begin`, then `peek`, `read`, `skip`, then `finish`.
 
-    All but `begin`, `peek` and `resync` raise MemberError; after one only `resync` leads on. Memory
-    stays flat: a piece of 64 KiB and what was peeked at. Work is bounded: what damage makes it read
-    twice comes out of an allowance of the file's size and 64 MiB.
+    All methods but `begin`, `peek` and `resync` raise MemberError. After an error, only `resync`
+    can continue. Memory is constant: one piece of 64 KiB plus what was peeked at. Data that damage
+    makes it read twice is limited to the file's size plus 64 MiB.
     """
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
@@ -63,12 +64,12 @@ class RecordStream:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the bytes at hand are not packed, so that offsets count them directly."""
+        """Whether the current bytes are uncompressed, so that offsets count them directly."""
         return isinstance(self._segments[-1].member, PlainRange)
 
     @property
     def offset(self) -> int:
-        """The offset by which the present thing is found again."""
+        """The offset by which the current thing can be found again."""
         segment = self._segments[0]
         if self.is_plain:
             return segment.member.offset + self._record_start - segment.start
@@ -76,11 +77,14 @@ class RecordStream:
 
     @property
     def position(self) -> int:
-        """How many unpacked bytes were passed so far."""
+        """Number of unpacked bytes passed so far."""
         return self._position
 
     def begin(self) -> bool:
-        """Go to the first byte of the next thing, over blank lines; False at the end of the file."""
+        """Move to the first byte of the next thing, skipping blank lines.
+
+        Returns False at the end of the file.
+        """
         while self._segments:
             if self._skip_blanks():
                 if not (self.is_plain and self._switch_to_packed()):
@@ -97,10 +101,10 @@ class RecordStream:
         return False
 
     def peek(self, size_max: int, *, joining: bool = False) -> bytes:
-        """Up to `size_max` bytes that come next, without passing them; fewer before an end or a fault.
+        """Return up to `size_max` next bytes without consuming them, fewer before an end or fault.
 
-        `joining` looks on into following members that begin no record: only for bytes that are known
-        to belong to the present thing.
+        `joining` continues into following members that begin no record. Use it only for bytes that
+        are known to belong to the current thing.
         """
         while len(self._buffer) - self._buffer_position < size_max:
             try:
@@ -111,7 +115,10 @@ class RecordStream:
         return self._buffer[self._buffer_position : self._buffer_position + size_max]
 
     def read(self, size_max: int) -> bytes:
-        """The next bytes; b"" where the file, or the last member before another record, ends."""
+        """Return the next bytes.
+
+        Returns b"" at the end of the file, or of the last member before another record.
+        """
         if self._buffer_position == len(self._buffer) and not self._fill(joining=True):
             return b""
         piece = self._buffer[self._buffer_position : self._buffer_position + size_max]
@@ -119,23 +126,26 @@ class RecordStream:
         return piece
 
     def skip(self, size_bytes: int) -> int:
-        """Pass over bytes; how many there were."""
-        left = size_bytes
-        while left > 0:
-            ready = min(left, len(self._buffer) - self._buffer_position)
-            self._advance(ready)
-            left -= ready
+        """Skip bytes. Returns the number of bytes skipped."""
+        remaining_bytes = size_bytes
+        while remaining_bytes > 0:
+            buffered_bytes = min(remaining_bytes, len(self._buffer) - self._buffer_position)
+            self._advance(buffered_bytes)
+            remaining_bytes -= buffered_bytes
             member = self._segments[-1].member
-            if left and isinstance(member, PlainRange):
-                passed = member.skip(left)
-                self._position += passed
-                return size_bytes - left + passed
-            if left and not self._fill(joining=True):
+            if remaining_bytes and isinstance(member, PlainRange):
+                skipped_bytes = member.skip(remaining_bytes)
+                self._position += skipped_bytes
+                return size_bytes - remaining_bytes + skipped_bytes
+            if remaining_bytes and not self._fill(joining=True):
                 break
-        return size_bytes - left
+        return size_bytes - remaining_bytes
 
     def finish(self) -> int | None:
-        """End the present thing here; its size on disk, None when it shares its member with others."""
+        """End the current thing here.
+
+        Returns its size on disk, or None if it shares its member with others.
+        """
         end = self._position
         first = self._segments[0]
         if self.is_plain:
@@ -156,11 +166,11 @@ class RecordStream:
         return None
 
     def get_pending_fault(self) -> MemberError | None:
-        """The fault that stands behind the bytes at hand, None when they go on."""
+        """Return the fault that follows the buffered bytes, or None."""
         return self._fault
 
     def is_at_junk(self) -> bool:
-        """Whether what comes after blank lines is neither a record nor the end of the file."""
+        """Whether something other than a record or the end of the file follows after blank lines."""
         while not self._skip_blanks():
             if not self._fill(joining=False):
                 return False
@@ -169,19 +179,22 @@ class RecordStream:
         return not starts_record(self.peek(LINE_MAX_BYTES))
 
     def step_back(self, position: int) -> bool:
-        """Go to the first record that begins after `position` and before here; plain files only."""
+        """Move back to the first record between `position` and here. Plain files only.
+
+        Returns False if there is none.
+        """
         segment = self._segments[0]
         if not self.is_plain:
             return False
         base = segment.member.offset - segment.start
-        found = self._framing.find(base + position + 1, base + self._position)
-        if found is None:
+        record_offset = self._framing.find(base + position + 1, base + self._position)
+        if record_offset is None:
             return False
-        self._enter(self._framing.open(found))
+        self._enter(self._framing.open(record_offset))
         return True
 
     def resync(self) -> None:
-        """Go to the next plausible record after the first byte of the present thing, or to the end."""
+        """Move to the next plausible record after the current thing's first byte, or to the end."""
         if not self.is_plain and self._fault is None and self._search_member():
             return
         member = self._segments[-1].member
@@ -190,14 +203,14 @@ class RecordStream:
         else:
             self._overlap_budget_bytes -= member.reach - member.offset
             start = member.offset + 1 if self._overlap_budget_bytes > 0 else member.reach
-        found = self._framing.find(max(start, member.offset + 1), self.file_bytes)
-        if found is None:
+        record_offset = self._framing.find(max(start, member.offset + 1), self.file_bytes)
+        if record_offset is None:
             self._enter(None)
-        elif not self._advance_in_buffer(found):
-            self._enter(self._framing.open(found))
+        elif not self._advance_in_buffer(record_offset):
+            self._enter(self._framing.open(record_offset))
 
     def _advance_in_buffer(self, offset: int) -> bool:
-        """Go to an offset of a plain file when its bytes are at hand; nothing is read anew then."""
+        """Move to an offset of a plain file if its bytes are buffered, to avoid a second read."""
         if not self.is_plain or self._framing.is_packed(offset):
             return False
         ahead = offset - self._get_raw_offset()
@@ -207,13 +220,16 @@ class RecordStream:
         return True
 
     def _search_member(self) -> bool:
-        """Look for a record in the rest of the member; True when found or when the member ended well."""
+        """Search the rest of the member for a record.
+
+        Returns True if one was found or the member ended intact.
+        """
         start = self._buffer_position + 1
         while True:
-            found = find_record(self._buffer, start)
-            if found is not None:
-                self._assign_junk(found)
-                self._advance(found - self._buffer_position)
+            record_start = find_record(self._buffer, start)
+            if record_start is not None:
+                self._assign_junk(record_start)
+                self._advance(record_start - self._buffer_position)
                 return True
             self._advance(max(0, len(self._buffer) - self._buffer_position - LINE_MAX_BYTES))
             try:
@@ -225,8 +241,10 @@ class RecordStream:
             start = 1
 
     def _assign_junk(self, stop: int) -> None:
-        """What comes before `stop` in members that were joined on counts as a thing of theirs: a scan that
-        begins with such a member meets it first."""
+        """Count the junk before `stop` as a thing of each joined member that contains some of it.
+
+        A scan that begins at such a member finds this junk first.
+        """
         for segment in self._segments[1:]:
             start = segment.start - self._position + self._buffer_position
             if _NOT_BLANK.search(self._buffer, max(start, 0), stop):
@@ -259,21 +277,24 @@ class RecordStream:
         return True
 
     def _get_raw_offset(self) -> int:
-        """The offset in the file of the next byte; plain files only."""
+        """Offset in the file of the next byte. Plain files only."""
         return self._segments[0].member.offset + self._position - self._segments[0].start
 
     def _skip_blanks(self) -> bool:
-        """Pass over line ends; True when another byte is at hand."""
-        found = _NOT_BLANK.search(self._buffer, self._buffer_position)
-        self._advance((found.start() if found else len(self._buffer)) - self._buffer_position)
-        return found is not None
+        """Skip line ends. Returns True if another byte is buffered."""
+        match = _NOT_BLANK.search(self._buffer, self._buffer_position)
+        self._advance((match.start() if match else len(self._buffer)) - self._buffer_position)
+        return match is not None
 
     def _advance(self, size_bytes: int) -> None:
         self._buffer_position += size_bytes
         self._position += size_bytes
 
     def _fill(self, *, joining: bool) -> bool:
-        """Get one more piece; False at a boundary. `joining` goes on into members that begin no record."""
+        """Load one more piece. Returns False at a boundary.
+
+        `joining` continues into members that begin no record.
+        """
         if self._fault is not None:
             raise self._fault
         if self._boundary and not joining:
@@ -297,7 +318,7 @@ class RecordStream:
         return True
 
     def _join(self) -> bytes:
-        """The first piece of the next member when it goes on with the present record, else b""."""
+        """Return the first piece of the next member if it continues the current record, else b""."""
         member = self._framing.open(self._segments[-1].member.end or self.file_bytes)
         if member is None or isinstance(member, PlainRange):
             return b""

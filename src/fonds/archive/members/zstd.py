@@ -1,8 +1,8 @@
-"""Zstd frames and the dictionary a file of them may begin with.
+"""Zstd frames, and the dictionary a zstd-compressed WARC may begin with.
 
 Source: RFC 8878, section 3.1; IIPC "Zstandard Compression for WARC Files 1.0" (dictionary frame).
-Bound: a frame is walked once, block by block, before it is unpacked; at most 200 times the input beyond
-the first MiB comes of it, windows have at most 128 MiB.
+Limits: the blocks of a frame are walked once before it is decompressed. Output is at most 200 times
+the input plus 1 MiB. Windows have at most 128 MiB.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Dictionary = zstandard.ZstdCompressionDict | None
 
 
 class ZstdFrame:
-    """One zstd frame; its end is found by walking its blocks before anything is unpacked."""
+    """One zstd frame. Its end is found by walking its blocks before anything is decompressed."""
 
     def __init__(self, raw: RawFile, offset: int, dictionary: Dictionary) -> None:
         self.offset = offset
@@ -46,11 +46,11 @@ class ZstdFrame:
 
     @property
     def reach(self) -> int:
-        """The offset just past the input looked at so far."""
+        """Offset just past the frame, or of the place where it breaks off."""
         return self._stop
 
     def read(self, size_max: int) -> bytes:
-        """The next unpacked bytes; b"" at the end. Raises MemberError."""
+        """Return the next decompressed bytes, or b"" at the end. Raises MemberError."""
         try:
             if self._reader is None:
                 unpacker = _create_decompressor(self._dictionary)
@@ -79,7 +79,7 @@ class ZstdFrame:
 
 
 class _Slice:
-    """The bytes of a file between two offsets, as zstandard wants to read them."""
+    """File-like object over a range of a file, for zstandard."""
 
     def __init__(self, raw: RawFile, start: int, stop: int) -> None:
         self._raw = raw
@@ -87,55 +87,65 @@ class _Slice:
         self._stop = stop
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._stop - self.position
-        piece = self._raw.read_at(self.position, min(wanted, size) if size >= 0 else wanted)
+        remaining_bytes = self._stop - self.position
+        piece = self._raw.read_at(
+            self.position, min(remaining_bytes, size) if size >= 0 else remaining_bytes
+        )
         self.position += len(piece)
         return piece
 
 
 def _find_first_block(raw: RawFile, offset: int) -> tuple[int, int] | None:
-    """Where the first block of the zstd frame at `offset` begins and how long it is; None when invalid."""
+    """Return offset and size in bytes of the first block of the zstd frame at `offset`.
+
+    Returns None if the frame is invalid.
+    """
     descriptor = raw.read_at(offset + 4, 1)
     if not descriptor or descriptor[0] & 8:
         return None
     bits = descriptor[0]
     single_segment = bits >> 5 & 1
     content_size_bytes = (single_segment, 2, 4, 8)[bits >> 6]
-    at = offset + 5 + (1 - single_segment) + (0, 1, 2, 4)[bits & 3] + content_size_bytes
-    header = raw.read_at(at, 3)
+    block_offset = offset + 5 + (1 - single_segment) + (0, 1, 2, 4)[bits & 3] + content_size_bytes
+    header = raw.read_at(block_offset, 3)
     value = int.from_bytes(header, "little")
     size_bytes = 1 if value >> 1 & 3 == 1 else value >> 3
     if len(header) < 3 or value >> 1 & 3 == 3 or size_bytes > _BLOCK_MAX_BYTES:
         return None
-    return at, size_bytes
+    return block_offset, size_bytes
 
 
 def walk_frame(raw: RawFile, offset: int) -> tuple[int, Reason | None]:
-    """The offset just past a zstd frame and None, or where it breaks off and why."""
+    """Return the offset just past a zstd frame.
+
+    Returns it with None, or the offset where the frame breaks off with the reason.
+    """
     first = _find_first_block(raw, offset)
     if first is None:
-        cut = offset + 18 > raw.size_bytes
-        return raw.size_bytes, Reason.TRUNCATED_RECORD if cut else Reason.DAMAGED_RECORD
-    at = first[0]
+        is_cut = offset + 18 > raw.size_bytes
+        return raw.size_bytes, Reason.TRUNCATED_RECORD if is_cut else Reason.DAMAGED_RECORD
+    position = first[0]
     while True:
-        header = raw.read_at(at, 3)
+        header = raw.read_at(position, 3)
         if len(header) < 3:
             return raw.size_bytes, Reason.TRUNCATED_RECORD
         value = int.from_bytes(header, "little")
         if value >> 1 & 3 == 3:
-            return at, Reason.DAMAGED_RECORD
-        at += 3 + (1 if value >> 1 & 3 == 1 else value >> 3)
+            return position, Reason.DAMAGED_RECORD
+        position += 3 + (1 if value >> 1 & 3 == 1 else value >> 3)
         if value & 1:
             break
-    at += 4 if raw.read_at(offset + 4, 1)[0] & 4 else 0
-    if at > raw.size_bytes:
+    position += 4 if raw.read_at(offset + 4, 1)[0] & 4 else 0
+    if position > raw.size_bytes:
         return raw.size_bytes, Reason.TRUNCATED_RECORD
-    return at, None
+    return position, None
 
 
 def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[bytes, int]:
-    """The first bytes of a frame, unpacked from its first block alone, b"" when it is none; and how many
-    bytes were looked at for that."""
+    """Decompress up to 64 bytes from the first block of a frame.
+
+    Returns them, or b"" if it is not a frame, with the number of input bytes used.
+    """
     first = _find_first_block(raw, offset)
     if first is None:
         return b"", 0
@@ -149,7 +159,7 @@ def probe_frame(raw: RawFile, offset: int, dictionary: Dictionary) -> tuple[byte
 
 
 def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
-    """The offset just past the skippable frame at `offset`, None when there is none or it is cut."""
+    """Return the offset just past the skippable frame at `offset`, or None if it is absent or cut."""
     head = raw.read_at(offset, 8)
     if len(head) < 8 or not _SKIPPABLE.match(head):
         return None
@@ -158,7 +168,7 @@ def skip_skippable_frame(raw: RawFile, offset: int) -> int | None:
 
 
 def read_dictionary(raw: RawFile) -> Dictionary:
-    """The dictionary in the skippable frame a file begins with, unpacked when packed itself, or None."""
+    """Return the (decompressed) dictionary in the skippable frame a file begins with, or None."""
     head = raw.read_at(0, 8)
     size_bytes = int.from_bytes(head[4:8], "little")
     if head[:4] != _DICTIONARY_MAGIC or not 0 < size_bytes <= _DICTIONARY_MAX_BYTES:

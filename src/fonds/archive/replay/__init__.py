@@ -1,1 +1,1 @@
-"""Captures found by address and time and given out again: CDX queries, Memento, bodies behind revisits."""
+"""Lookup and replay of captures: CDX queries, Memento, and the bodies of captures and revisits."""

@@ -1,6 +1,8 @@
-"""The body of a capture: its own, or the one its revisit speaks of, wherever a copy can be read.
+"""The body of a capture, read from any place that has a copy.
 
-Bound: at most `COPIES_MAX` places are tried.
+A revisit's body is that of its original.
+
+At most `COPIES_MAX` places are tried.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ COPIES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCapture:
-    """A capture and its body, codings undone. `http` is the answer's head, None where there was none;
-    `source` the capture the bytes were read at, another one for a revisit."""
+    """A capture and its decoded body.
+
+    `http` is the head of the HTTP response, or None if there is none.
+    `source` is the capture whose bytes were read. For a revisit it is another capture.
+    """
 
     row: CdxRow
     source: CdxRow
@@ -31,25 +36,26 @@ class ReplayedCapture:
 
 
 def build_place(row: CdxRow) -> Place:
-    """Where the record of a capture lies."""
+    """Return the place of a capture's record."""
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> ReplayedCapture:
-    """What a capture holds. Bytes that are not those of its SHA-1 are never given.
+    """Return a capture's body. The bytes always match the capture's SHA-1.
 
-    Raises PermanentError when no copy can be read, and as `Archive.read` does when a store is away.
+    Raises PermanentError if no copy can be read. Raises the errors of `Archive.read` if a store is
+    unavailable.
     """
-    trouble: PermanentError | None = None
+    first_error: PermanentError | None = None
     for copy in islice(_iter_copies(records, row), COPIES_MAX):
         try:
             payload = archive.read(build_place(copy), row.sha1hex)
         except PermanentError as error:
-            trouble = trouble or error
+            first_error = first_error or error
             continue
         http = payload.http if copy is row else _find_own_head(archive, row) or payload.http
         return ReplayedCapture(row, copy, payload.body, http)
-    raise trouble or PermanentError(
+    raise first_error or PermanentError(
         Reason.MISSING_SOURCE,
         f"{build_place(row)} says that the bytes are those of an earlier capture"
         f" ({row.sha1hex}), and no capture"
@@ -58,17 +64,20 @@ def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> Replay
 
 
 def _iter_copies(records: Records, row: CdxRow) -> Iterator[CdxRow]:
-    """The places the bytes should lie at, the capture's own first."""
+    """Iterate over the captures that should hold the bytes, the capture itself first."""
     if row.mimetype != REVISIT_MIME:
         yield row
     for other in records.find(CdxRow, {"sha1hex": row.sha1hex}):
-        mine = (other.warc_path, other.warc_offset) == (row.warc_path, row.warc_offset)
-        if other.mimetype != REVISIT_MIME and not mine:
+        is_same = (other.warc_path, other.warc_offset) == (row.warc_path, row.warc_offset)
+        if other.mimetype != REVISIT_MIME and not is_same:
             yield other
 
 
 def _find_own_head(archive: Archive, row: CdxRow) -> HttpHead | None:
-    """What the server answered when nothing had changed, as the revisit has it; None where it has nothing."""
+    """Return the response head stored in a revisit record ("not modified").
+
+    Returns None if the row is not a revisit or has no head.
+    """
     if row.mimetype != REVISIT_MIME:
         return None
     try:

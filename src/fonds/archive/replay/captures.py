@@ -1,7 +1,7 @@
-"""Captures by address and time, walked in the order of their SURTs.
+"""Lookup of captures by URL and time, in SURT order.
 
-Source: matchType of the Wayback Machine's CDX server; RFC 7089 (what is nearest in time).
-Bound: what is walked is what lies between two keys of an index; nothing else is looked at.
+Source: matchType of the Wayback Machine's CDX server; RFC 7089 (nearest in time).
+Only index rows between two keys are read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _LAST_OFFSET = 2**62
 
 
 def pad_lower14(text: str) -> str:
-    """14 digits of the first second that 4 to 14 digits stand for. Raises ValueError for what is no time."""
+    """Expand 4 to 14 digits to the 14 digits of their first second.
+
+    Raises ValueError if not a time.
+    """
     padded = text + "00000101000000"[len(text) :]
     if len(text) < 4 or len(text) % 2 or not text.isascii():
         raise ValueError(
@@ -38,13 +41,16 @@ def pad_lower14(text: str) -> str:
 
 
 def pad_upper14(text: str) -> str:
-    """14 digits nothing that 4 to 14 digits stand for comes behind. Raises ValueError for what is no time."""
+    """Expand 4 to 14 digits to 14 digits that no time within them exceeds.
+
+    Raises ValueError if not a time.
+    """
     pad_lower14(text)
     return text + "99991231235959"[len(text) :]
 
 
 class UrlMatch(StrEnum):
-    """Which addresses are meant by one."""
+    """Which URLs match a given URL."""
 
     EXACT = "exact"
     PREFIX = "prefix"
@@ -54,18 +60,18 @@ class UrlMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """SURTs that stand together: the one that is `text`, or all that begin with it."""
+    """Consecutive SURTs: the one equal to `text`, or all that begin with it."""
 
     text: str
     is_exact: bool
 
     @property
     def first_key(self) -> str:
-        """The smallest lookup key there could be."""
+        """The smallest lookup key in the range."""
         return lookup_key(self.text) if self.is_exact else lookup_prefix(self.text)
 
     def reaches(self, row: CdxRow) -> bool:
-        """Whether the row is not beyond the stretch yet."""
+        """Whether the row is not past the end of the range."""
         return (
             row.surt_key == self.first_key
             if self.is_exact
@@ -73,13 +79,16 @@ class KeyRange:
         )
 
     def contains(self, row: CdxRow) -> bool:
-        """Whether the row is meant; long SURTs share their lookup keys' beginnings with others."""
+        """Whether the row is in the range.
+
+        Long SURTs share the beginnings of their lookup keys with others.
+        """
         return row.surt == self.text if self.is_exact else row.surt.startswith(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place in the order of captures: behind the row with these values."""
+    """Position in the order of captures: just after the row with these values."""
 
     surt_key: str
     datetime: str
@@ -88,28 +97,28 @@ class Cursor:
 
     @classmethod
     def after_row(cls, row: CdxRow) -> Cursor:
-        """Behind a row."""
+        """Return the cursor just after a row."""
         return cls(row.surt_key, row.datetime, row.warc_path, row.warc_offset)
 
     def build_filter(self) -> dict[str, object]:
-        """As `Records.find` takes them."""
+        """Return the values that `Records.find` takes as `after`."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def cursor_before(key: str, datetime14: str) -> Cursor:
-    """Behind whatever has the key and was captured earlier."""
+    """Return the cursor after all captures of a key that are earlier than a time."""
     return Cursor(key, datetime14, "", -1)
 
 
 def cursor_after(key: str, datetime14: str) -> Cursor:
-    """Behind whatever has the key and was captured at that second or earlier."""
+    """Return the cursor after all captures of a key that are at or before a time."""
     return Cursor(key, datetime14, MAX_TEXT, _LAST_OFFSET)
 
 
 def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
-    """Where the captures of what is meant stand, in their order.
+    """Return the SURT ranges of the captures that match a URL, in order.
 
-    Raises ValueError for what is no address, and for a host or domain asked of one that has none.
+    Raises ValueError if `url` is empty, or if host or domain is requested of a URL without a host.
     """
     key = build_surt(url)
     if key == NONE:
@@ -124,7 +133,8 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
     host, _, port = host.partition(":")
     if not bracket or not host:
         raise ValueError(f"{url} has no host")
-    # `)` ends a host, `,` goes on to one of its own, `:` to a port: so they stand in the order of bytes.
+    # `)` ends a host, `,` begins a subdomain, `:` begins a port. This list follows their byte
+    # order.
     if port:
         return [KeyRange(f"{host}:{port})", is_exact=False)]
     ends_of = "):" if match is UrlMatch.HOST else "),:"
@@ -134,15 +144,16 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
 def iter_captures(
     records: Records, stretches: list[KeyRange], *, after: Cursor | None = None, since: str = ""
 ) -> Iterator[CdxRow]:
-    """The captures of some stretches behind a spot, oldest first within an address, a page at a time.
+    """Iterate over the captures in some ranges after a cursor, oldest first within a URL.
 
-    Of one address those before the 14 digits `since` are passed over without being looked at.
+    Rows are read page by page. In an exact range, captures before `since` (14 digits) are skipped
+    without being read.
     """
     for stretch in stretches:
-        begin = cursor_before(stretch.first_key, since if stretch.is_exact else "")
+        start = cursor_before(stretch.first_key, since if stretch.is_exact else "")
         if after is not None and after.surt_key >= stretch.first_key:
-            begin = max(begin, after, key=lambda spot: tuple(spot.build_filter().values()))
-        for row in _iter_rows(records, begin):
+            start = max(start, after, key=lambda spot: tuple(spot.build_filter().values()))
+        for row in _iter_rows(records, start):
             if not stretch.reaches(row):
                 break
             if stretch.contains(row):
@@ -150,23 +161,26 @@ def iter_captures(
 
 
 def _iter_rows(records: Records, spot: Cursor) -> Iterator[CdxRow]:
-    """All captures behind a spot. Each page is a query of its own: no walk holds a transaction open."""
+    """Iterate over all captures after a cursor.
+
+    Each page is a separate query, so no transaction stays open.
+    """
     size = 16
     while True:
-        some = list(records.find(CdxRow, order=ORDER, after=spot.build_filter(), count_max=size))
-        yield from some
-        if len(some) < size:
+        page = list(records.find(CdxRow, order=ORDER, after=spot.build_filter(), count_max=size))
+        yield from page
+        if len(page) < size:
             return
-        spot, size = Cursor.after_row(some[-1]), min(PAGE_ROWS, 4 * size)
+        spot, size = Cursor.after_row(page[-1]), min(PAGE_ROWS, 4 * size)
 
 
 def iter_url_captures(records: Records, url: str, *, since: str = "") -> Iterator[CdxRow]:
-    """The captures of one address, oldest first."""
+    """Iterate over the captures of one URL, oldest first."""
     return iter_captures(records, build_key_ranges(url, UrlMatch.EXACT), since=since)
 
 
 def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """The newest capture of an address before a time, None when there is none."""
+    """Return the newest capture of a URL before a time, or None."""
     key = build_surt(url)
     edge = cursor_before(lookup_key(key), datetime14)
     for row in records.find(CdxRow, order=BACKWARDS, after=edge.build_filter(), count_max=1):
@@ -175,53 +189,62 @@ def find_last_before(records: Records, url: str, datetime14: str) -> CdxRow | No
 
 
 def find_first_from(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """The oldest capture of an address at a time or after it, None when there is none."""
+    """Return the oldest capture of a URL at or after a time, or None."""
     return next(iter_url_captures(records, url, since=datetime14), None)
 
 
 def find_nearest(records: Records, url: str, moment: datetime, datetime14: str) -> CdxRow | None:
-    """The capture of an address nearest to a time, which is told both ways; of two as near the earlier."""
-    found = [find_last_before(records, url, datetime14), find_first_from(records, url, datetime14)]
-    near = [row for row in found if row is not None]
-    return min(near, key=lambda row: abs(parse_datetime14(row.datetime) - moment), default=None)
+    """Return the capture of a URL nearest to a time. If two are equally near, return the earlier.
+
+    `moment` and `datetime14` are the same time in two forms.
+    """
+    candidates = [
+        find_last_before(records, url, datetime14),
+        find_first_from(records, url, datetime14),
+    ]
+    rows = [row for row in candidates if row is not None]
+    return min(rows, key=lambda row: abs(parse_datetime14(row.datetime) - moment), default=None)
 
 
 def find_at_second(records: Records, url: str, datetime14: str) -> CdxRow | None:
-    """A capture of an address of that very second: with its spelling if there is one, else the first."""
-    found: CdxRow | None = None
+    """Return a capture of a URL at exactly that second.
+
+    Prefers one with the same spelling of the URL.
+    """
+    first_row: CdxRow | None = None
     for row in islice(iter_url_captures(records, url, since=datetime14), SAME_SECOND_MAX):
         if row.datetime != datetime14:
             break
         if row.url == url:
             return row
-        found = found or row
-    return found
+        first_row = first_row or row
+    return first_row
 
 
 def list_seconds_after(records: Records, url: str, after: str, count_max: int) -> list[CdxRow]:
-    """Captures of an address behind a time, the first of each second, oldest first.
+    """Return captures of a URL after a time, oldest first, one per second.
 
-    Of a second with several the others are not looked at.
+    If a second has several captures, only its first is returned.
     """
     key, stretches = lookup_key(build_surt(url)), build_key_ranges(url, UrlMatch.EXACT)
     spot = cursor_after(key, after) if after else None
-    found: list[CdxRow] = []
-    while len(found) < count_max:
-        some = _list_distinct_seconds(
-            iter_captures(records, stretches, after=spot), count_max - len(found)
+    rows: list[CdxRow] = []
+    while len(rows) < count_max:
+        page = _list_distinct_seconds(
+            iter_captures(records, stretches, after=spot), count_max - len(rows)
         )
-        if not some:
+        if not page:
             break
-        found += some
-        spot = cursor_after(key, some[-1].datetime)
-    return found
+        rows += page
+        spot = cursor_after(key, page[-1].datetime)
+    return rows
 
 
 def _list_distinct_seconds(rows: Iterator[CdxRow], count_max: int) -> list[CdxRow]:
-    """Rows up to the first that has the second of the one before it."""
-    found: list[CdxRow] = []
+    """Return rows up to the first one with the same second as the row before it."""
+    distinct_rows: list[CdxRow] = []
     for row in islice(rows, count_max):
-        if found and row.datetime == found[-1].datetime:
+        if distinct_rows and row.datetime == distinct_rows[-1].datetime:
             break
-        found.append(row)
-    return found
+        distinct_rows.append(row)
+    return distinct_rows

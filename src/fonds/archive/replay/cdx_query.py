@@ -1,8 +1,9 @@
-"""A question to the index of captures as web archives take it, and its answer, which can be gone on with.
+"""CDX server queries over the capture index, with resumable results.
 
-Source: the Wayback Machine's CDX server (matchType, from, to, filter, collapse, fl, limit, resumeKey).
-Bound: of the captures between the keys of what is asked at most `SCANNED_MAX` are looked at for one answer;
-filters are RE2's, linear in what they are held against.
+Source: the Wayback Machine's CDX server (matchType, from, to, filter, collapse, fl, limit,
+resumeKey).
+Limits: one response examines at most `SCANNED_MAX` captures. Filters use RE2, which is linear in
+the text.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Values = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CdxFilter:
-    """Captures whose field is `pattern` from end to end, or is not."""
+    """Filter that keeps captures whose whole field matches `pattern`, or does not if negated."""
 
     name: str
     pattern: str
@@ -53,44 +54,53 @@ class CdxFilter:
 
     @classmethod
     def parse(cls, text: str) -> CdxFilter:
-        """`[!]field:pattern`. Raises ValueError for another field and for what RE2 does not take."""
+        """Parse `[!]field:pattern`.
+
+        Raises ValueError if the field is unknown or RE2 rejects the pattern.
+        """
         name, colon, pattern = text.removeprefix("!").partition(":")
         if not colon:
             raise ValueError("a filter is [!]FIELD:PATTERN")
         if len(pattern) > PATTERN_MAX_CHARS:
             raise ValueError(f"a pattern has {PATTERN_MAX_CHARS} characters at most")
-        one = cls(_check_field(name), pattern, text.startswith("!"))
+        cdx_filter = cls(_check_field(name), pattern, text.startswith("!"))
         _match_texts(pattern, [""])
-        return one
+        return cdx_filter
 
     def select(self, rows: Sequence[Values]) -> list[bool]:
-        """Which of the rows it lets through."""
-        found = _match_texts(self.pattern, [row[self.name] for row in rows])
-        return [one is not self.is_negated for one in found]
+        """Return for each row whether the filter keeps it."""
+        matches = _match_texts(self.pattern, [row[self.name] for row in rows])
+        return [is_match is not self.is_negated for is_match in matches]
 
 
 @dataclass(frozen=True, slots=True)
 class CdxCollapse:
-    """Of neighbours the first alone, while so many characters of a field stay the same; None: all of them."""
+    """Collapsing of neighbours: only the first of those that agree in a field is kept.
+
+    `chars` is the number of leading characters to compare, or None for the whole field.
+    """
 
     name: str
     chars: int | None
 
     @classmethod
     def parse(cls, text: str) -> CdxCollapse:
-        """`field` or `field:N`. Raises ValueError for another field, and for no number from 1."""
+        """Parse `field` or `field:N`.
+
+        Raises ValueError if the field is unknown or N is not a number from 1.
+        """
         name, colon, count = text.partition(":")
         if colon and not (count.isascii() and count.isdigit() and 0 < int(count[:9]) < 10**6):
             raise ValueError(f"the characters to compare are a number from 1, not {count[:40]!r}")
         return cls(_check_field(name), int(count) if colon else None)
 
     def build_key(self, row: Values) -> str:
-        """What is compared."""
+        """Return the text that is compared."""
         return row[self.name][: self.chars]
 
 
 def check_fields(text: str) -> tuple[str, ...]:
-    """Names of fields, a comma between. Raises ValueError for another."""
+    """Parse field names separated by commas. Raises ValueError if one is unknown."""
     return tuple(_check_field(name.strip()) for name in text.split(","))
 
 
@@ -101,33 +111,40 @@ def _check_field(name: str) -> str:
 
 
 def _match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Which texts a pattern matches from end to end. Raises ValueError for none of RE2's."""
-    # Its RE2 takes time linear in the text whatever the pattern; loaded for questions that have one.
+    """Return which texts a pattern matches completely.
+
+    Raises ValueError if RE2 rejects the pattern.
+    """
+    # pyarrow's RE2 takes time linear in the text whatever the pattern. Imported only for queries
+    # with one.
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
         pc.match_substring_regex(pa.array([""]), pattern=pattern)
-        found = pc.match_substring_regex(pa.array(texts, pa.string()), pattern=f"^(?:{pattern})$")
+        matches = pc.match_substring_regex(pa.array(texts, pa.string()), pattern=f"^(?:{pattern})$")
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise ValueError(f"the pattern {pattern!r} cannot be used: {error}") from error
-    return [bool(one) for one in found.to_pylist()]
+    return [bool(is_match) for is_match in matches.to_pylist()]
 
 
 @dataclass(frozen=True, slots=True)
 class CdxResumeKey:
-    """Where an answer goes on: behind a capture, and with what the last one shown was collapsed by."""
+    """Where a result continues: after a capture.
+
+    `last` is the collapse key of the last row returned.
+    """
 
     spot: Cursor
     last: tuple[str, ...] | None = None
 
     def encode(self) -> str:
-        """For links; nobody is meant to read or make it."""
+        """Encode as an opaque token for URLs."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> CdxResumeKey:
-        """Raises ValueError for what is none."""
+        """Decode a token. Raises ValueError if it is invalid."""
         try:
             padded = text + "=" * (-len(text) % 4)
             return msgspec.json.decode(
@@ -139,7 +156,7 @@ class CdxResumeKey:
 
 @dataclass(frozen=True, slots=True)
 class CdxQuery:
-    """What is asked; `since` and `until` are 14 digits, both included, "" for no bound."""
+    """A CDX query. `since` and `until` are 14 digits, both inclusive, or "" for no bound."""
 
     url: str
     match: UrlMatch = UrlMatch.EXACT
@@ -154,8 +171,11 @@ class CdxQuery:
 
 @dataclass(slots=True)
 class CdxResult:
-    """Rows of the fields asked for, in the order of SURT and time; `resume` goes on behind them, None when
-    there is nothing behind. `scanned` captures were looked at."""
+    """Rows with the requested fields, in the order of SURT and time.
+
+    `resume` continues after them. It is None if no more captures follow.
+    `scanned` is the number of captures examined.
+    """
 
     rows: list[tuple[str, ...]] = field(default_factory=list)
     resume: CdxResumeKey | None = None
@@ -163,37 +183,39 @@ class CdxResult:
 
 
 def run_query(records: Records, query: CdxQuery) -> CdxResult:
-    """The answer, or its first piece. Raises ValueError for what is no address."""
+    """Return the first part of the result. Raises ValueError if the query's URL is invalid."""
     stretches = build_key_ranges(query.url, query.match)
     after = query.resume.spot if query.resume else None
-    found = _filter_time(iter_captures(records, stretches, after=after, since=query.since), query)
+    candidates = _filter_time(
+        iter_captures(records, stretches, after=after, since=query.since), query
+    )
     last = query.resume.last if query.resume else None
-    answer, seen = CdxResult(), list[CdxRow]()
-    while not _is_full(answer, query) and (rows := list(islice(found, _TOGETHER))):
-        for number, (values, wanted) in enumerate(_iter_matching(rows, query)):
-            seen = rows[number : number + 1]
+    answer, last_row = CdxResult(), list[CdxRow]()
+    while not _is_full(answer, query) and (rows := list(islice(candidates, _TOGETHER))):
+        for number, (values, is_wanted) in enumerate(_iter_matching(rows, query)):
+            last_row = rows[number : number + 1]
             answer.scanned += 1
-            key = tuple(one.build_key(values) for one in query.collapse)
-            if wanted and not (query.collapse and key == last):
+            key = tuple(collapse.build_key(values) for collapse in query.collapse)
+            if is_wanted and not (query.collapse and key == last):
                 last = key
                 answer.rows.append(tuple(values[name] for name in query.fields))
             if _is_full(answer, query):
                 break
-    if seen and _is_full(answer, query):
-        spot = Cursor.after_row(seen[0])
-        behind = iter_captures(records, stretches, after=spot, since=query.since)
-        if next(_filter_time(behind, query), None) is not None:
+    if last_row and _is_full(answer, query):
+        spot = Cursor.after_row(last_row[0])
+        rest = iter_captures(records, stretches, after=spot, since=query.since)
+        if next(_filter_time(rest, query), None) is not None:
             answer.resume = CdxResumeKey(spot, last if query.collapse else None)
     return answer
 
 
 def _is_full(answer: CdxResult, query: CdxQuery) -> bool:
-    """Whether no more is to be shown, or looked at, in one answer."""
+    """Whether the result has reached a limit on rows returned or captures examined."""
     return len(answer.rows) >= query.limit or answer.scanned >= SCANNED_MAX
 
 
 def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
-    """Of one address those behind the last time asked for are not looked at."""
+    """Stop an exact query at the first capture after `until`, which saves examining the rest."""
     for row in rows:
         if query.until and query.match is UrlMatch.EXACT and row.datetime > query.until:
             return
@@ -201,17 +223,17 @@ def _filter_time(rows: Iterator[CdxRow], query: CdxQuery) -> Iterator[CdxRow]:
 
 
 def _iter_matching(rows: Sequence[CdxRow], query: CdxQuery) -> Iterator[tuple[Values, bool]]:
-    """The fields of each capture, and whether it is asked for."""
+    """Iterate over the fields of each capture, with whether the query selects it."""
     values = [_build_values(row) for row in rows]
     until = query.until or MAX_DATETIME14
     keep = [query.since <= row.datetime <= until for row in rows]
-    for one in query.filters:
-        keep = [good and more for good, more in zip(keep, one.select(values), strict=True)]
+    for cdx_filter in query.filters:
+        keep = [good and more for good, more in zip(keep, cdx_filter.select(values), strict=True)]
     return zip(values, keep, strict=True)
 
 
 def _build_values(row: CdxRow) -> Values:
-    """The fields of a capture as texts without blanks, `-` for what is not known."""
+    """Return the fields of a capture as texts without blanks. Unknown values are `-`."""
     raw = parse_sha1(row.sha1hex)
     values = {
         "urlkey": row.surt,

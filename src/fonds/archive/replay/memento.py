@@ -1,8 +1,7 @@
-"""Mementos: the addresses captures are replayed at, and the links between them.
+"""Mementos: the URLs at which captures are replayed, and the links between them.
 
-Source: RFC 7089 (Memento: TimeGates, TimeMaps, their headers), RFC 6690 and 8288 (link format); RFC 9110,
-section 5.6.7 (dates).
-Bound: linear in the address.
+Source: RFC 7089 (Memento: TimeGates, TimeMaps, their headers), RFC 6690 and 8288 (link format); RFC
+9110, section 5.6.7 (dates). All functions are linear in the URL's length.
 """
 
 from __future__ import annotations
@@ -28,8 +27,11 @@ _SAFE = "%/:=&?~+!$,;'@()*[]._-"
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What an address below `/web/` asks for: a capture by time (`timestamp`, with `id_` if `is_raw`), all
-    captures (`timemap` is `link` or `json`, those behind `timestamp` where there is one), or a TimeGate."""
+    """What a URL below `/web/` requests: a capture, a TimeMap or a TimeGate.
+
+    A capture has a `timestamp`, and `id_` in the URL if `is_raw`. A TimeMap has `timemap` set to
+    `link` or `json`. It lists captures after `timestamp` if that is set. A TimeGate has neither.
+    """
 
     url: str
     timestamp: str = ""
@@ -38,37 +40,43 @@ class ReplayRequest:
 
 
 def parse_replay_path(path: str, query: str) -> ReplayRequest | None:
-    """What stands behind `/web/`, escapes as they came, and behind the `?`; None for nothing."""
-    whole = f"{path}?{query}" if query else path
-    if match := _TIMEMAP.fullmatch(whole):
+    """Parse the still-escaped path after `/web/` and the query string.
+
+    Returns None if the path is empty.
+    """
+    target = f"{path}?{query}" if query else path
+    if match := _TIMEMAP.fullmatch(target):
         return ReplayRequest(_parse_captured_url(match[3]), match[2] or "", timemap=match[1])
-    if match := _MEMENTO.fullmatch(whole):
+    if match := _MEMENTO.fullmatch(target):
         return ReplayRequest(_parse_captured_url(match[3]), match[1], is_raw=bool(match[2]))
-    return ReplayRequest(_parse_captured_url(whole)) if path.strip("/") else None
+    return ReplayRequest(_parse_captured_url(target)) if path.strip("/") else None
 
 
 def _parse_captured_url(text: str) -> str:
-    """The captured address: slashes that a proxy made one are two again, a path's `#` is one of its own."""
-    address = _COLLAPSED_SLASHES.sub(lambda match: f"{match[1]}://", text, count=1)
-    return address.replace("%23", "#") if address[:5].lower() == "file:" else address
+    """Restore the captured URL.
+
+    Repairs slashes that a proxy collapsed, and unescapes `#` in `file:` URLs.
+    """
+    url = _COLLAPSED_SLASHES.sub(lambda match: f"{match[1]}://", text, count=1)
+    return url.replace("%23", "#") if url[:5].lower() == "file:" else url
 
 
 def escape_link_url(url: str) -> str:
-    """An address as it may stand in a header, between brackets, and behind another."""
+    """Escape a URL for use in a header, in angle brackets, or within another URL."""
     plain = url.strip()
     if plain[:5].lower() != "file:":
-        # No key has the fragment, and escaped it would be a part of the path.
+        # No key has the fragment. Escaped, it would become part of the path.
         plain = plain.partition("#")[0]
     return quote(plain, safe=_SAFE, errors="replace")
 
 
 def format_http_date(datetime14: str) -> str:
-    """The time of a capture as headers have it."""
+    """Format a capture time as an HTTP date."""
     return format_datetime(parse_datetime14(datetime14), usegmt=True)
 
 
 def parse_accept_datetime(header: str) -> datetime:
-    """The time an Accept-Datetime asks for. Raises ValueError for what is none."""
+    """Parse an Accept-Datetime header. Raises ValueError if it is not an HTTP date."""
     try:
         moment = parsedate_to_datetime(header[:100])
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -79,22 +87,22 @@ def parse_accept_datetime(header: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class MementoOrigin:
-    """Where captures are replayed: scheme, host and port."""
+    """Origin that replays captures: scheme, host and port."""
 
     url: str
 
     def build_memento_url(self, row: CdxRow, *, is_raw: bool = False) -> str:
-        """The address of one capture."""
+        """Return the URL of one capture."""
         return f"{self.url}/web/{row.datetime}{ID if is_raw else ''}/{escape_link_url(row.url)}"
 
     def build_timegate_url(self, url: str) -> str:
-        """The address that leads to the capture nearest to a time."""
+        """Return the URL that leads to the capture nearest to a time."""
         return f"{self.url}/web/{escape_link_url(url)}"
 
     def build_timemap_url(self, url: str, form: str = "link", after: str = "") -> str:
-        """The address of the list of captures, of those behind a time."""
-        behind = f"{after}/" if after else ""
-        return f"{self.url}/web/timemap/{form}/{behind}{escape_link_url(url)}"
+        """Return the URL of the list of captures, or of those after a time."""
+        after_part = f"{after}/" if after else ""
+        return f"{self.url}/web/timemap/{form}/{after_part}{escape_link_url(url)}"
 
 
 def build_link_header(
@@ -104,7 +112,7 @@ def build_link_header(
     *,
     has_timegate: bool = True,
 ) -> str:
-    """The Link of an answer: the original, TimeGate, TimeMap, and captures by what they are to this one."""
+    """Build the Link header: original, TimeGate, TimeMap, and captures with their relations."""
     links = [
         f'<{escape_link_url(url)}>; rel="original"',
         f'<{origin.build_timemap_url(url)}>; rel="timemap"; type="{LINK_FORMAT}"',
@@ -119,7 +127,10 @@ def build_link_header(
 
 
 def _merge_relations(relations: Sequence[tuple[str, CdxRow]]) -> Iterator[tuple[str, CdxRow]]:
-    """Each capture once, with all that it is: the first may be the previous too."""
+    """Yield each capture once with all its relations.
+
+    The first capture may also be the previous one.
+    """
     rows: dict[tuple[str, str], tuple[list[str], CdxRow]] = {}
     for word, row in relations:
         words, _ = rows.setdefault((row.datetime, row.url), ([], row))
@@ -134,8 +145,11 @@ def _format_memento(origin: MementoOrigin, row: CdxRow, words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """Captures of an address, each second once, oldest first; `after` the time they lie behind, "" for none,
-    `is_last` whether none is behind them."""
+    """Captures of a URL, one per second, oldest first.
+
+    `after` is the time after which they begin, or "" for the start.
+    `is_last` is whether no captures follow.
+    """
 
     url: str
     rows: Sequence[CdxRow]
@@ -145,17 +159,17 @@ class TimeMap:
     is_last: bool
 
     def format_links(self, origin: MementoOrigin) -> str:
-        """In the link format."""
+        """Format in the link format."""
         since, until = (format_http_date(row.datetime) for row in (self.rows[0], self.rows[-1]))
-        itself = origin.build_timemap_url(self.url, after=self.after)
+        own_url = origin.build_timemap_url(self.url, after=self.after)
         lines = [
             f'<{escape_link_url(self.url)}>; rel="original"',
-            f'<{itself}>; rel="self"; type="{LINK_FORMAT}"; from="{since}"; until="{until}"',
+            f'<{own_url}>; rel="self"; type="{LINK_FORMAT}"; from="{since}"; until="{until}"',
             f'<{origin.build_timegate_url(self.url)}>; rel="timegate"',
         ]
         if not self.is_last:
-            onward = origin.build_timemap_url(self.url, after=self.rows[-1].datetime)
-            lines.append(f'<{onward}>; rel="timemap"; type="{LINK_FORMAT}"')
+            next_url = origin.build_timemap_url(self.url, after=self.rows[-1].datetime)
+            lines.append(f'<{next_url}>; rel="timemap"; type="{LINK_FORMAT}"')
         lines += [_format_memento(origin, row, self._describe_row(row)) for row in self.rows]
         return ",\n".join(lines) + "\n"
 
@@ -165,25 +179,25 @@ class TimeMap:
         return f"{'first ' * is_first}{'last ' * is_last}memento"
 
     def build_json(self, origin: MementoOrigin) -> dict[str, object]:
-        """As an object, under the names other programs use."""
+        """Build the JSON form with the names that other programs use."""
 
-        def told(row: CdxRow) -> dict[str, str]:
+        def describe(row: CdxRow) -> dict[str, str]:
             at = parse_datetime14(row.datetime).replace(tzinfo=None).isoformat()
             return {"datetime": f"{at}Z", "uri": origin.build_memento_url(row)}
 
-        onward = origin.build_timemap_url(self.url, "json", self.rows[-1].datetime)
+        next_url = origin.build_timemap_url(self.url, "json", self.rows[-1].datetime)
         return {
             "original_uri": self.url,
             "self": origin.build_timemap_url(self.url, "json", self.after),
             "mementos": {
-                "list": [told(row) for row in self.rows],
-                "first": told(self.first),
-                "last": told(self.last),
+                "list": [describe(row) for row in self.rows],
+                "first": describe(self.first),
+                "last": describe(self.last),
             },
             "timemap_uri": {
                 "link_format": origin.build_timemap_url(self.url),
                 "json_format": origin.build_timemap_url(self.url, "json"),
             },
             "timegate_uri": origin.build_timegate_url(self.url),
-            "next": None if self.is_last else onward,
+            "next": None if self.is_last else next_url,
         }

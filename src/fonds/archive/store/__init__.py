@@ -1,1 +1,1 @@
-"""Bodies read from their places and written to WARC files of our own."""
+"""Bodies: read from their places, and written to WARC files by Fonds."""

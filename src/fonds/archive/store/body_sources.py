@@ -1,4 +1,10 @@
-"""An archive whose bodies are read in another way than by itself: out of the spool, out of memory."""
+"""Readers of bodies layered on an archive: a memory cache, and the spool of fetched exchanges.
+
+`BodyCache` keeps bodies that one step has read and the next will read. A body behind a URL is so
+fetched once, and one in a WARC unpacked once, whatever the number of steps that read it.
+`SpooledBodies` reads exchanges that lie among the blobs until they are archived. `LayeredArchive`
+combines such a reader with an archive.
+"""
 
 from __future__ import annotations
 
@@ -22,65 +28,63 @@ from fonds.text.exchange import decode_exchange, parse_spool_key
 
 
 class BodyReader(Protocol):
-    """Reads bodies as the port Archive says."""
+    """Reads bodies as `Archive.read` does."""
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """The body at a place."""
+        """Return the body at a place."""
 
 
 class LayeredArchive:
-    """Implements the ports Archive and WarcFiles: bodies come from `bodies`, all else from `archive`."""
+    """Implements the ports Archive and WarcFiles.
+
+    Bodies come from `bodies`, all else from `archive`.
+    """
 
     def __init__(self, archive: WarcArchive, bodies: BodyReader) -> None:
         self._archive = archive
         self._bodies = bodies
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """As the port says."""
+        """See `Archive.read`."""
         return self._bodies.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """As the port says."""
+        """See `Archive.write`."""
         return self._archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """As the port says."""
+        """See `Archive.recover`."""
         self._archive.recover(find_known_end)
 
     def finish(self) -> None:
-        """As the port says."""
+        """See `Archive.finish`."""
         self._archive.finish()
 
     def iter_names(self) -> Iterator[str]:
-        """As the port says."""
+        """See `WarcFiles.iter_names`."""
         return self._archive.iter_names()
 
     def open(self, path: str) -> BinaryIO:
-        """As the port says."""
+        """See `WarcFiles.open`."""
         return self._archive.open(path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """As the port says."""
+        """See `WarcFiles.list_unsent`."""
         return self._archive.list_unsent()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """As the port says."""
+        """See `WarcFiles.purge`."""
         return self._archive.purge(name, tombstone, tick)
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """As the port says."""
+        """See `WarcFiles.inspect`."""
         return self._archive.inspect(path, repair=repair)
 
     def close(self) -> None:
-        """Close the archive below, where it can be closed."""
+        """Close the underlying archive, if it can be closed."""
         close(self._archive)
-
-
-# Bodies that one step has just read and the next will read: kept in memory meanwhile, within bounds.
-#
-# A body that lies behind a URL is so fetched once, one in a WARC unpacked once, whatever steps look at it.
 
 
 CACHE_MAX_BYTES = 64 * 2**20
@@ -95,10 +99,11 @@ class _CachedBody:
 
 
 class BodyCache:
-    """Reads bodies of `archive`.
+    """Memory cache of bodies read from `archive`. Thread-safe.
 
-    What is read without a SHA-1 is kept until it is asked for with one, or for 60 seconds. When there is no
-    more room nothing new is kept: messages are worked in their order, so the oldest are wanted next.
+    A payload read without a SHA-1 is cached until it is requested with one, or for 60 seconds. When
+    the cache is full, new payloads are not cached: messages are processed in order, so the oldest
+    are needed next.
     """
 
     def __init__(self, archive: BodyReader, max_bytes: int = CACHE_MAX_BYTES) -> None:
@@ -109,15 +114,19 @@ class BodyCache:
         self._bytes = 0
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """As the port says; bytes that changed since the first reading are not noticed by the second."""
+        """Read a body, from the cache if possible.
+
+        A cached body is returned only if it has the requested SHA-1. Changes of the file since the
+        first read are not noticed then.
+        """
         if sha1hex is None:
             payload = self._archive.read(place)
             self._store(place, payload)
             return payload
-        kept = self._get(place)
-        # A file may have been another when it was read first.
-        if kept is not None and _hash_body(kept.body) == sha1hex:
-            return kept
+        cached_payload = self._get(place)
+        # The file may have had other content when it was first read.
+        if cached_payload is not None and _hash_body(cached_payload.body) == sha1hex:
+            return cached_payload
         return self._archive.read(place, sha1hex)
 
     def _store(self, place: Place, payload: Payload) -> None:
@@ -132,14 +141,14 @@ class BodyCache:
 
     def _get(self, place: Place) -> Payload | None:
         with self._lock:
-            kept = self._cache.pop(place, None)
-            if kept is None:
+            cached = self._cache.pop(place, None)
+            if cached is None:
                 return None
-            self._bytes -= len(kept.payload.body)
-            return kept.payload
+            self._bytes -= len(cached.payload.body)
+            return cached.payload
 
     def _drop_expired(self, now_s: float) -> None:
-        """They stand in the order they were read in."""
+        """Remove expired bodies. The cache is in the order of reading."""
         while self._cache:
             place, oldest = next(iter(self._cache.items()))
             if now_s - oldest.read_at_s < CACHE_S:
@@ -152,15 +161,12 @@ def _hash_body(body: bytes) -> str:
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
-# Exchanges that lie among the blobs until they are archived, read as any other place, then and later.
-
-
 FindArchived = Callable[[str], Place | None]
-"""Where the capture of this id was archived; None while it was not."""
+"""Function from a capture id to the place where it was archived, or None if it was not."""
 
 
 class SpooledBodies:
-    """Reads what lies among the blobs of the spool, or in `archive` once that has it."""
+    """Reads spooled exchanges from the blobs, or from `archive` once they were archived."""
 
     def __init__(
         self, archive: BodyReader, blobs: Blobs, archived_at: FindArchived, body_max_bytes: int
@@ -171,26 +177,30 @@ class SpooledBodies:
         self._body_max_bytes = body_max_bytes
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """As the port says. What the spool has forgotten lies in a WARC, and is read there."""
+        """Read a body. What the spool no longer has was archived in a WARC and is read there.
+
+        Raises PermanentError (MISSING_SOURCE) if it is in neither, and DamagedInputError if the
+        SHA-1 differs.
+        """
         if place.kind is not PlaceKind.SPOOL:
             return self._archive.read(place, sha1hex)
         blob = self._blobs.get(place.path)
         if blob is None:
-            there = self._find_archived(parse_spool_key(place.path))
-            if there is None:
-                told = f"{place.path} is in the spool no more, and was not archived"
-                raise PermanentError(Reason.MISSING_SOURCE, told)
-            return self._archive.read(there, sha1hex)
+            archived_place = self._find_archived(parse_spool_key(place.path))
+            if archived_place is None:
+                detail = f"{place.path} is in the spool no more, and was not archived"
+                raise PermanentError(Reason.MISSING_SOURCE, detail)
+            return self._archive.read(archived_place, sha1hex)
         payload = self._build_payload(blob)
         if sha1hex is not None and sha1(payload.body).hexdigest() != sha1hex:  # noqa: S324
-            told = f"{place.path}: the bytes here are no longer those of {sha1hex}"
-            raise DamagedInputError(Reason.DAMAGED_RECORD, told)
+            detail = f"{place.path}: the bytes here are no longer those of {sha1hex}"
+            raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
         return payload
 
     def _build_payload(self, blob: bytes) -> Payload:
         exchange, sent = decode_exchange(blob)
         http = exchange.hops[-1].http
-        # The transfer coding was undone when it came in.
+        # The transfer coding was decoded when the response was received.
         codings = [name for name in list_codings(http) if name != "chunked"]
         body = decode_body(lambda: iter([sent]), codings, body_max_bytes=self._body_max_bytes)
         return Payload(body, http, exchange=exchange)

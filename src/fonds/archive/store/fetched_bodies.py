@@ -1,4 +1,4 @@
-"""Bodies fetched from elsewhere, kept for the steps that read the same place next."""
+"""Cache of bodies fetched from remote places, for steps that read the same place soon after."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CachedFile = tuple[Payload, IO[bytes], int]
 
 
 class BodyFileCache:
-    """The latest payloads of remote places, in unnamed temporary files. Safe for several threads.
+    """Caches the latest payloads of remote places in unnamed temporary files. Thread-safe.
 
-    A payload is returned only to a caller that names the SHA-1 of its body, so a place that changed
-    meanwhile is never hidden.
+    A payload is returned only to a caller that names the SHA-1 of its body. So the cache never
+    hides that a place has changed.
     """
 
     def __init__(self, max_bytes: int = CACHE_MAX_BYTES, max_count: int = CACHE_COUNT_MAX) -> None:
@@ -37,18 +37,18 @@ class BodyFileCache:
         weakref.finalize(self, _close_files, self._cache)
 
     def get(self, place: Place, sha1hex: str) -> Payload | None:
-        """Return the payload of a place whose body has this SHA-1; None where it is not kept."""
+        """Return the cached payload of a place if its body has this SHA-1, else None."""
         with self._lock:
-            kept = self._cache.get((place, sha1hex))
-            if kept is None:
+            cached = self._cache.get((place, sha1hex))
+            if cached is None:
                 return None
             self._cache.move_to_end((place, sha1hex))
-            payload, file, _ = kept
+            payload, file, _ = cached
             file.seek(0)
             return replace(payload, body=file.read())
 
     def store(self, place: Place, payload: Payload) -> None:
-        """Keep a payload and drop the oldest ones. Without room on the disk nothing is kept."""
+        """Cache a payload and drop the oldest ones. If the disk is full, nothing is cached."""
         size_bytes = len(payload.body)
         key = (place, sha1(payload.body).hexdigest())  # noqa: S324 (a key, not a seal)
         if not 0 < size_bytes <= self._max_bytes:
@@ -73,7 +73,7 @@ class BodyFileCache:
                 self._size_bytes += size_bytes
 
     def close(self) -> None:
-        """Drop everything."""
+        """Drop all payloads."""
         with self._lock:
             while self._cache:
                 self._drop_oldest()

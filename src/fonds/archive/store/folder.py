@@ -1,4 +1,4 @@
-"""The archive in a folder: bodies read from any place, WARC files written there."""
+"""Archive in a local folder: reads bodies from any place and writes WARC files to the folder."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, e
 
 
 class FolderArchive:
-    """Implements the ports Archive and WarcFiles; our files lie side by side in `folder`, which may be
-    shared: each process writes files of its own."""
+    """Implements the ports Archive and WarcFiles. WARC files lie side by side in `folder`.
+
+    Several processes may share the folder: each writes its own files.
+    """
 
     def __init__(
         self,
@@ -56,9 +58,10 @@ class FolderArchive:
         on_finished: Callable[[], None] = lambda: None,
         read_uploaded: ReadUploaded | None = None,
     ) -> None:
-        """Nothing is written, nor the folder made, before the first body is.
+        """Neither the folder nor a file is created before the first body is written.
 
-        `on_finished` is called when a file is; `read_uploaded` reads files of ours that are no longer here.
+        `on_finished` is called when a file is finished. `read_uploaded` reads WARCs of Fonds that
+        were moved away.
         """
         self._finished = on_finished
         self._folder = folder
@@ -70,7 +73,7 @@ class FolderArchive:
 
     @cached_property
     def _place_reader(self) -> PlaceReader:
-        """Made when the first body is read: most commands read none."""
+        """Reader of places, created when the first body is read: most commands read none."""
         from fonds.archive.store.payloads import PlaceReader
         from fonds.archive.store.remote import open_elsewhere
         from fonds.fetching.addresses import is_public
@@ -78,26 +81,28 @@ class FolderArchive:
 
         options = self._options
         allowed = (lambda _: True) if options.allows_private_addresses else is_public
-        web = HttpClient(allowed, credentials=options.credentials)
-        away = open_elsewhere(web, options.remotes, options.replay_url, options.petabox_url)
-        limit = options.body_max_bytes
+        client = HttpClient(allowed, credentials=options.credentials)
+        remote_bodies = open_elsewhere(
+            client, options.remotes, options.replay_url, options.petabox_url
+        )
+        body_max_bytes = options.body_max_bytes
         return PlaceReader(
             self._folder,
-            away,
+            remote_bodies,
             self._read_moved,
-            body_max_bytes=limit,
+            body_max_bytes=body_max_bytes,
             list_paths=options.list_paths,
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """The body at `place`, codings undone; as the port says."""
+        """Read the decoded body at `place`. See `Archive.read`."""
         return self._place_reader.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """Append all entries and make them durable, or leave the files as they were and raise.
+        """Append all entries durably. On an error the files are restored to their previous state.
 
-        Raises StorageFullError, ConfigurationError when the folder cannot be written, and
-        StoreUnavailableError.
+        Raises StorageFullError, StoreUnavailableError, and ConfigurationError if the folder is not
+        writable.
         """
         if not entries:
             return []
@@ -111,8 +116,10 @@ class FolderArchive:
                 batch.undo()
                 raise
             self._full += batch.full
-            # The one written to last stands last; of many prefixes the others are not kept open.
-            older = {prefix: one for prefix, one in self._open.items() if prefix not in batch.open}
+            # The file written last goes last. Only the latest prefixes keep their files open.
+            older = {
+                prefix: volume for prefix, volume in self._open.items() if prefix not in batch.open
+            }
             self._open = {**older, **batch.open}
             for prefix in list(self._open)[:-PREFIXES_OPEN_MAX]:
                 self._full.append(self._open.pop(prefix))
@@ -125,12 +132,12 @@ class FolderArchive:
             self._finished()
 
     def _create_writer(self, out: AppendableFile) -> RecordWriter | MediaCloudWriter:
-        """Loaded when a file is begun: most commands write none."""
+        """Create a record writer. Imported here because most commands write no file."""
         from fonds.archive.warc.media_cloud import MediaCloudWriter
         from fonds.archive.warc.writer import RecordWriter
 
-        kind = MediaCloudWriter if self._options.is_for_media_cloud else RecordWriter
-        return kind(out, version=self._options.version, agent=self._options.agent)
+        writer_class = MediaCloudWriter if self._options.is_for_media_cloud else RecordWriter
+        return writer_class(out, version=self._options.version, agent=self._options.agent)
 
     def _append(self, entry: ArchiveEntry, batch: _WriteBatch) -> ArchivedRecord:
         prefix = entry.prefix or self._options.prefix
@@ -141,50 +148,53 @@ class FolderArchive:
         return volume.append(entry)
 
     def _is_full(self, volume: Volume, entry: ArchiveEntry) -> bool:
-        """Whether an entry goes to another file, so that none is longer than it may be."""
+        """Whether an entry must go to a new file because this one would exceed a limit."""
         options = self._options
         from fonds.archive.warc.writer import estimate_max_bytes
 
-        reached = volume.size_bytes + estimate_max_bytes(entry)
-        too_long = volume.entry_count > 0 and reached > options.file_max_bytes
-        return too_long or volume.entry_count >= options.stories_max
+        size_with_entry = volume.size_bytes + estimate_max_bytes(entry)
+        is_too_large = volume.entry_count > 0 and size_with_entry > options.file_max_bytes
+        return is_too_large or volume.entry_count >= options.stories_max
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """Cut files left open by a killed process to what `find_known_end(name)` refers to, and finish them.
+        """Truncate files left open by a killed process to `find_known_end(name)`, and finish them.
 
-        Files another living process writes are left alone.
+        Files that another living process is writing are left alone.
         """
         with self._lock, translate_errors(self._folder):
             for path in iter_abandoned(self._folder):
                 recover_file(path, find_known_end(path.name))
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """As the port says; a bare name is a file of this folder."""
-        ours = "/" not in path
+        """See `WarcFiles.inspect`. A bare name is a file of this folder."""
+        is_own = "/" not in path
         if "://" in path or "\x00" in path:
             return WarcFileState(None)
-        if not ours and not path.startswith("/"):
+        if not is_own and not path.startswith("/"):
             return self._inspect_by_name(path)
         with translate_errors(self._folder):
-            return inspect_local_warc(self._folder / path, is_own=ours, repair=repair)
+            return inspect_local_warc(self._folder / path, is_own=is_own, repair=repair)
 
     def _inspect_by_name(self, name: str) -> WarcFileState | None:
-        """Look at the longest file a WARC of others may be; nothing is known of one nobody saw."""
+        """Inspect the largest file that the name of a foreign WARC may refer to.
+
+        A name that was never seen gives an unknown state.
+        """
         paths: list[str] = []
         with suppress(PermanentError):
             paths += self._options.list_paths(name)
-        found = [held for path in paths if (held := self.inspect(path)) is not None]
+        states = [state for path in paths if (state := self.inspect(path)) is not None]
         if not paths:
             return WarcFileState(None)
-        return max(found, key=lambda held: held.size_bytes or 0, default=None)
+        return max(states, key=lambda state: state.size_bytes or 0, default=None)
 
     def iter_names(self) -> Iterator[str]:
-        """As the port says, in their order."""
+        """See `WarcFiles.iter_names`. Names are sorted."""
         with translate_errors(self._folder):
             yield from sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
 
     def open(self, path: str) -> BinaryIO:
-        """As the port says; pipes and devices are refused without being opened."""
+        """See `WarcFiles.open`. Pipes and devices are rejected without being opened."""
         from fonds.archive.store.payloads import MISSING_NAME, open_regular
 
         leads_up = not path.startswith("/") and ".." in path.split("/")
@@ -194,22 +204,22 @@ class FolderArchive:
             )
         if "/" in path and not path.startswith("/"):
             try:
-                for found in self._options.list_paths(path):
+                for known_path in self._options.list_paths(path):
                     with suppress(PermanentError):
-                        return self.open(found)
+                        return self.open(known_path)
             except PermanentError as error:
                 raise PermanentError(error.reason, f"{path}: {error.detail}") from error
             raise PermanentError(Reason.MISSING_SOURCE, f"{path}: {MISSING_NAME}")
         return open_regular(self._folder / path)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """None: files stay where they are written."""
+        """Return nothing: files stay where they are written."""
         return {}
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """As the port says."""
+        """See `WarcFiles.purge`."""
         from fonds.archive.store.purge import is_own_warc_name, purge_local_warc
 
         path = self._folder / name
@@ -224,9 +234,9 @@ class FolderArchive:
         return PurgeResult()
 
     def finish(self) -> None:
-        """Close the open file: its CDXJ index is beside it then, the marker is gone.
+        """Finish all open files: write their CDXJ indexes and remove their markers.
 
-        Files left open for reading are closed too.
+        Files open for reading are closed too.
         """
         self._place_reader.close()
         with self._lock, translate_errors(self._folder):
@@ -236,7 +246,7 @@ class FolderArchive:
 
 
 class _WriteBatch:
-    """The files one batch is written to, and what undoes it: where those ended that were open before."""
+    """Files written by one batch, and what is needed to undo it: the earlier sizes of open files."""
 
     def __init__(self, volumes: Mapping[str, Volume]) -> None:
         self._previous_sizes = volumes
@@ -246,7 +256,7 @@ class _WriteBatch:
         self.full: list[Volume] = []
 
     def get_volume(self, prefix: str) -> Volume | None:
-        """The file to go on with."""
+        """Return the file to append to, or None."""
         volume = self.open.pop(prefix, None)
         if volume is None and (volume := self._previous_sizes.get(prefix)) is not None:
             self._ends[prefix] = volume.size_bytes, volume.entry_count
@@ -255,19 +265,19 @@ class _WriteBatch:
         return volume
 
     def begin(self, prefix: str, volume: Volume) -> None:
-        """Go on with a new file."""
+        """Continue with a new file."""
         self._begun.append(volume)
-        if (before := self.open.pop(prefix, None)) is not None:
-            self.full.append(before)
+        if (previous := self.open.pop(prefix, None)) is not None:
+            self.full.append(previous)
         self.open[prefix] = volume
 
     def sync(self) -> None:
-        """All files of the batch are on the disk when this returns."""
+        """Write all files of the batch durably to disk."""
         for volume in (*self.full, *self.open.values()):
             volume.sync()
 
     def undo(self) -> None:
-        """Remove the files begun since, and cut the others back."""
+        """Remove files created by the batch and truncate the others to their earlier sizes."""
         for volume in self._begun:
             volume.discard()
         for prefix, (size_bytes, stories) in self._ends.items():
@@ -276,7 +286,7 @@ class _WriteBatch:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Turn the faults of the file system into ours."""
+    """Translate file system errors into errors of Fonds."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,10 @@
-"""Finished WARC files and their indexes moved from a folder of this machine to where they are kept.
+"""Upload of finished WARC files and their indexes from a local folder to a bucket.
 
-A file is removed here when its bytes were read back from there: killed at any moment, it lies here, there
-or in both places, whole, and is moved by whoever comes next. Several processes may move from one folder.
+A local file is removed only after its bytes were read back from the bucket. If a process is killed,
+the file is complete here, there or in both places, and is moved by the next process. Several
+processes may move files from one folder.
+
+Inspection of WARC files by size and index is here too. It reads no records.
 """
 
 from __future__ import annotations
@@ -41,36 +44,36 @@ logger = logging.getLogger(__name__)
 
 
 class WarcBucket(Protocol):
-    """Where files are kept, by key, each whole or not at all; errors as `s3.bucket.S3Bucket` says."""
+    """Store of whole files by key. Errors are those of `S3Bucket`."""
 
     @property
     def display_url(self) -> str:
-        """What it is called to people."""
+        """The bucket's URL to show to people."""
 
     def iter_keys(self) -> Iterator[str]:
-        """The keys of all files, in no order, streamed."""
+        """Stream the keys of all files, in no order."""
 
     def get_size(self, key: str) -> int | None:
-        """How many bytes a file has there; None when there is none."""
+        """Return the size of a file in bytes, or None if it does not exist."""
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """The SHA-256 in hex of its first bytes, read back."""
+        """Read the first `size_bytes` bytes back and return their SHA-256 in hex."""
 
     def upload(self, key: str, path: Path, content_type: str) -> None:
-        """Keep a file; durable when it returns."""
+        """Upload a file. It is durable on return."""
 
     def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """Bytes from `start` on, and the whole length."""
+        """Return up to `size_bytes` bytes from `start`, and the total size."""
 
 
 def build_key(name: str) -> str:
-    """Where a file of this name is kept: `YYYY/MM/DD/NAME`, by the day it was begun."""
-    day = _DAY.search(name)
-    return f"{day[1]}/{day[2]}/{day[3]}/{name}" if day else name
+    """Return the key of a file: `YYYY/MM/DD/NAME`, by the date it was begun."""
+    date = _DAY.search(name)
+    return f"{date[1]}/{date[2]}/{date[3]}/{name}" if date else name
 
 
 class WarcUploader:
-    """Moves what is finished in `folder`, in a thread that starts when there is something to move."""
+    """Moves finished files of `folder` in a thread that is started on demand."""
 
     def __init__(self, folder: Path, bucket: WarcBucket) -> None:
         self._folder = folder
@@ -83,7 +86,7 @@ class WarcUploader:
         self.trouble: FondsError | OSError | None = None
 
     def wake(self) -> None:
-        """Something was finished: move it soon. Returns at once."""
+        """Move finished files soon. Returns at once."""
         self._wake_event.set()
         with self._starting:
             if self._thread is None and not self._closing.is_set():
@@ -91,7 +94,7 @@ class WarcUploader:
                 self._thread.start()
 
     def list_waiting(self) -> list[Path]:
-        """What is finished and still lies here, each WARC with its index, in the order of names."""
+        """List finished files that are still here, each WARC with its index, sorted by name."""
         stems = {path.name.removesuffix(SUFFIX) for path in self._folder.glob(f"*{SUFFIX}")}
         stems |= {p.name.removesuffix(INDEX_SUFFIX) for p in self._folder.glob(f"*{INDEX_SUFFIX}")}
         warcs = (self._folder / f"{stem}{SUFFIX}" for stem in sorted(stems))
@@ -104,7 +107,7 @@ class WarcUploader:
         ]
 
     def get_waiting_sizes(self) -> dict[str, int]:
-        """How much of it there is: the bytes of each WARC and its index, by the name of the WARC."""
+        """Return the bytes of each waiting WARC with its index, by the WARC's name."""
         sizes: dict[str, int] = {}
         for path in self.list_waiting():
             name = _get_warc_path(path).name
@@ -112,31 +115,36 @@ class WarcUploader:
         return sizes
 
     def count_waiting_bytes(self) -> int:
-        """How much that is in all."""
+        """Return the total size of all waiting files in bytes."""
         return sum(self.get_waiting_sizes().values())
 
     def move_all(self) -> None:
-        """Move what is finished, one file after the other. Raises FondsError and OSError: what was not
-        moved by then lies here, and is moved another time."""
+        """Move all finished files one by one.
+
+        Raises FondsError and OSError. Files not moved by then stay here for the next attempt.
+        """
         with self._move_lock:
             for warc in dict.fromkeys(_get_warc_path(path) for path in self.list_waiting()):
-                with _lock_finished_warc(warc) as mine:
-                    if mine:
+                with _lock_finished_warc(warc) as is_locked:
+                    if is_locked:
                         self._move(warc)
 
     def move(self, name: str) -> bool:
-        """Move one finished file, if it lies here; False where another process does. Raises as `move_all`."""
+        """Move one finished file if it is here. Returns False if another process is moving it.
+
+        Raises as `move_all` does.
+        """
         warc = self._folder / name
         with self._move_lock:
             if not (warc.exists() or index_path(warc).exists()):
                 return True
-            with _lock_finished_warc(warc) as mine:
-                if mine:
+            with _lock_finished_warc(warc) as is_locked:
+                if is_locked:
                     self._move(warc)
-                return mine
+                return is_locked
 
     def close(self) -> None:
-        """End the thread, without waiting for what it is sending."""
+        """Stop the thread without waiting for an upload in progress."""
         self._closing.set()
         self._wake_event.set()
 
@@ -144,19 +152,21 @@ class WarcUploader:
         files = [path for path in (index_path(warc), warc) if path.exists()]
         for path in files:
             self.upload(path, path.name)
-        # The index goes last: alone, it says that its WARC was moved.
+        # The index is removed last: alone, it says that its WARC was moved.
         for path in reversed(files):
             path.unlink(missing_ok=True)
             sync_folder(self._folder)
 
     def upload(self, path: Path, name: str) -> None:
-        """Send a file, to be kept under a name, and read it back. Raises FondsError and OSError."""
+        """Upload a file under a name and read it back. Raises FondsError and OSError."""
         key, size_bytes = build_key(name), _get_size_bytes(path)
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         if self._is_uploaded(key, size_bytes, digest):
             return
-        (content_type,) = (kind for end, kind in CONTENT_TYPES.items() if name.endswith(end))
+        (content_type,) = (
+            media_type for suffix, media_type in CONTENT_TYPES.items() if name.endswith(suffix)
+        )
         self._bucket.upload(key, path, content_type)
         if not self._is_uploaded(key, size_bytes, digest):
             raise StoreUnavailableError(
@@ -165,8 +175,8 @@ class WarcUploader:
 
     def _is_uploaded(self, key: str, size_bytes: int, digest: str) -> bool:
         bucket = self._bucket
-        same_size = bucket.get_size(key) == size_bytes
-        return same_size and bucket.compute_sha256(key, size_bytes) == digest
+        is_same_size = bucket.get_size(key) == size_bytes
+        return is_same_size and bucket.compute_sha256(key, size_bytes) == digest
 
     def _run(self) -> None:
         pause_s = PAUSE_FIRST_S
@@ -190,7 +200,7 @@ def _get_warc_path(path: Path) -> Path:
 
 
 def _get_size_bytes(path: Path) -> int:
-    """0 for a file that was moved meanwhile."""
+    """Return the size of a file, or 0 if it was moved meanwhile."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -199,9 +209,11 @@ def _get_size_bytes(path: Path) -> int:
 
 @contextmanager
 def _lock_finished_warc(warc: Path) -> Iterator[bool]:
-    """Whether a WARC and its index are this process's to move, while the context lasts.
+    """Lock a finished WARC and its index while the context lasts.
 
-    The index is locked for both: it goes last, so whoever moves them holds it until nothing is left.
+    Yields whether this process may move them.
+
+    The index is locked for both. It is removed last, so the lock is held until both are gone.
     """
     path = index_path(warc) if index_path(warc).exists() else warc
     try:
@@ -210,14 +222,14 @@ def _lock_finished_warc(warc: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        # Whoever had it before may have moved it away.
+        # A previous holder of the lock may have moved the file away.
         yield _is_free(descriptor) and os.fstat(descriptor).st_nlink > 0
     finally:
         os.close(descriptor)
 
 
 def _is_free(descriptor: int) -> bool:
-    """Lock it if nobody has."""
+    """Lock the file if it is not locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -225,16 +237,16 @@ def _is_free(descriptor: int) -> bool:
     return True
 
 
-# What there is of a WARC file, by its length and its index; no record is read.
-
-
 INDEX_LINES_MAX = 1_000_000
-"""A longer CDXJ is not one of ours: a WARC of ours holds some thousand records."""
+"""A longer CDXJ was not written by Fonds: its WARCs have some thousand records."""
 
 
 def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> WarcFileState | None:
-    """A file of this machine; None when it is no file. With `repair` the index of one of ours is made again
-    first, unless it is being written to. Raises OSError for what cannot be looked at."""
+    """Return size and index records of a local WARC file, or None if it is not a regular file.
+
+    With `repair`, the index of a WARC written by Fonds is rebuilt first, unless the WARC is open
+    for writing. Raises OSError if it cannot be inspected.
+    """
     size_bytes = _get_size(path)
     if size_bytes is None:
         return None
@@ -252,7 +264,7 @@ def inspect_local_warc(path: Path, *, is_own: bool, repair: bool = False) -> War
 
 
 def list_index_records(lines: Iterable[str]) -> Sequence[IndexedRecord]:
-    """The records a CDXJ of ours names; lines that cannot be understood name none."""
+    """Return the records listed in a CDXJ written by Fonds. Malformed lines are skipped."""
     return tuple(_iter_records(lines))
 
 
@@ -274,7 +286,7 @@ def _iter_records(lines: Iterable[str]) -> Iterator[IndexedRecord]:
 
 
 def _get_size(path: Path) -> int | None:
-    """The length of a regular file; None for what is none."""
+    """Return the size of a regular file in bytes, or None for anything else."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""What every archive of a home is told, wherever its files lie."""
+"""Options of an archive, wherever its files lie."""
 
 from __future__ import annotations
 
@@ -15,29 +15,39 @@ if TYPE_CHECKING:
 
 
 def get_utc_now() -> datetime:
-    """The time of this machine, aware UTC."""
+    """Return the current time, aware UTC."""
     return datetime.now(UTC)
 
 
 def find_no_paths(_: str) -> Sequence[str]:
-    """Know no paths of any WARC."""
+    """Return no paths for any WARC."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOptions:
-    """How files are written, and what may be read besides them.
+    """How WARC files are written, and which other places may be read.
 
-    A file has `stories_max` entries and `file_max_bytes` at most, but for one body that is longer alone;
-    `prefix` begins its name where an entry names none, `agent` is the User-Agent we fetch with. `version`
-    is `WARC/1.1` or `WARC/1.0`, unless they are written `is_for_media_cloud`, as
-    `archive/warc/media_cloud.py` says. Bodies over `body_max_bytes` are not read. What is behind http(s)
-    URLs is read from public addresses only, unless `allows_private_addresses`; `remotes` open what reads
-    the URLs of other schemes. `replay_url` and `petabox_url` are templates, as `Replays` and `item_url`
-    say; empty: such places are refused. `credentials` are those of settings, for their http(s) origins.
-    Where files are moved away when they are finished, they are written to `waiting_folder`, and no more
-    is written while `waiting_max_bytes` lie there. `clock` gives the time for file names. `list_paths`
-    gives the paths and URLs where a WARC of others may lie, by its name."""
+    Writing:
+    - `prefix` begins a file's name unless an entry names another.
+    - `agent` is the User-Agent that Fonds fetches with.
+    - `version` is `WARC/1.1` or `WARC/1.0`.
+    - `is_for_media_cloud` selects the format of `archive/warc/media_cloud.py`, whatever `version`
+      is.
+    - `stories_max` and `file_max_bytes` limit a file, but a single entry may be longer.
+    - `waiting_folder` holds files until they are moved, if they are moved.
+    - `waiting_max_bytes` is its maximum size. Writing stops above it.
+    - `clock` gives the time for file names.
+
+    Reading:
+    - `body_max_bytes` is the size of the largest body that is read.
+    - `allows_private_addresses` permits http(s) URLs of private addresses.
+    - `remotes` opens readers for URLs of other schemes.
+    - `replay_url` is the template of `WebArchiveReader`. If empty, such places are rejected.
+    - `petabox_url` is the template of `build_item_url`. If empty, such places are rejected.
+    - `credentials` are those of the settings, for http(s) origins.
+    - `list_paths` returns the paths and URLs where the foreign WARC of a name may lie.
+    """
 
     prefix: str = "fonds"
     agent: str = ""

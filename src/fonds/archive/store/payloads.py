@@ -1,4 +1,4 @@
-"""Payloads out of places: on this machine whole files, WARC records and members of ZIP files; elsewhere."""
+"""Payloads read from places: local files, WARC records and members of ZIP files, and remote places."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fonds.model.errors import (
 from fonds.model.secrets import redact_secrets
 from fonds.text.coding import decode_body
 
-# Readers left standing in members that many records share, so that the next one need not start anew.
+# Readers positioned in members shared by many records, so that the next record need not start over.
 
 
 _READERS_MAX = 8
@@ -42,24 +42,27 @@ _File = tuple[int, int, int, int]
 
 
 class ReaderPool:
-    """At most eight readers; each is used by one thread at a time. Safe for several threads."""
+    """Pool of at most eight idle readers. Each is used by one thread at a time. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[_File, RecordReader, BinaryIO]] = []
 
     def read(self, stream: BinaryIO, offset: int, body_max_bytes: int) -> Payload:
-        """The payload of the record at `offset`; takes the stream over, and closes it in the end."""
+        """Return the payload of the record at `offset`.
+
+        Takes over the stream and closes it eventually.
+        """
         with self._borrow_reader(stream, offset) as (reader, keep):
             payload = reader.read(offset, body_max_bytes=body_max_bytes)
             keep.append(payload.size_bytes is None)
             return payload
 
     def close(self) -> None:
-        """Close what stands open; the next read opens anew."""
+        """Close all idle readers. The next read opens files again."""
         with self._lock:
-            standing, self._idle = self._idle, []
-        for _, _, stream in standing:
+            idle, self._idle = self._idle, []
+        for _, _, stream in idle:
             stream.close()
 
     @contextmanager
@@ -67,28 +70,28 @@ class ReaderPool:
         self, stream: BinaryIO, offset: int
     ) -> Iterator[tuple[RecordReader, list[bool]]]:
         file = _identify_file(stream)
-        reader, own = self._take_reader(file, offset) or (RecordReader(stream), stream)
-        if own is not stream:
+        reader, reader_stream = self._take_reader(file, offset) or (RecordReader(stream), stream)
+        if reader_stream is not stream:
             stream.close()
         keep: list[bool] = []
         try:
             yield reader, keep
         finally:
             if any(keep):
-                self._return_reader(file, reader, own)
+                self._return_reader(file, reader, reader_stream)
             else:
-                own.close()
+                reader_stream.close()
 
     def _take_reader(self, file: _File, offset: int) -> tuple[RecordReader, BinaryIO] | None:
         with self._lock:
-            fitting = [
+            candidates = [
                 entry
                 for entry in self._idle
                 if entry[0] == file and entry[1].can_continue_to(offset)
             ]
-            if not fitting:
+            if not candidates:
                 return None
-            nearest = max(fitting, key=lambda entry: entry[1].offset)
+            nearest = max(candidates, key=lambda entry: entry[1].offset)
             self._idle.remove(nearest)
             return nearest[1], nearest[2]
 
@@ -111,13 +114,14 @@ _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, e
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 MISSING_NAME = "no WARC of this name is where it was seen before; put it back, or set warc.base"
 ReadUploaded = Callable[[Place, int], Payload]
-"""The payload of a record in a file of ours that lies elsewhere, and of at most so many bytes."""
+"""Function that reads a record from a WARC of Fonds that was moved away, up to a maximum size."""
 
 
 class PlaceReader:
-    """Reads the body at any place. Safe for several threads.
+    """Reads the body at any place. Thread-safe.
 
-    A bare name is a WARC of ours in `folder`; what is not there is read by `moved`, when there is such.
+    A bare name is a WARC of Fonds in `folder`. If it is not there, `read_uploaded` reads it, if
+    given.
     """
 
     def __init__(
@@ -129,8 +133,10 @@ class PlaceReader:
         body_max_bytes: int,
         list_paths: Callable[[str], Iterable[str]] = find_no_paths,
     ) -> None:
-        """`list_paths` gives the paths and URLs where a WARC of others may lie, by its name; behind them
-        it may raise PermanentError, which says why there are no others."""
+        """`list_paths` returns the paths and URLs where the foreign WARC of a name may lie.
+
+        After these it may raise PermanentError to say why there are no others.
+        """
         self._folder = folder
         self._read_moved = read_uploaded
         self._elsewhere = elsewhere
@@ -141,13 +147,13 @@ class PlaceReader:
         self._list_paths = list_paths
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """As the port Archive says; every message names the place, without a URL's user."""
+        """See `Archive.read`. Error messages name the place, without a URL's user."""
         try:
             return self._read_checked(place, sha1hex)
         except PermanentError as error:
-            found, fault = self._try_by_name(place, sha1hex, error)
-            if found is not None:
-                return found
+            payload, fault = self._try_by_name(place, sha1hex, error)
+            if payload is not None:
+                return payload
             raise type(fault)(fault.reason, f"{_format_place(place)}: {fault.detail}") from error
         except StoreUnavailableError:
             raise
@@ -155,8 +161,11 @@ class PlaceReader:
             raise TransientError(f"{_format_place(place)}: {cause_of(fault)}") from fault
 
     def _read_checked(self, place: Place, sha1hex: str | None) -> Payload:
-        if sha1hex is not None and (kept := self._fetched.get(place, sha1hex)) is not None:
-            return kept
+        if (
+            sha1hex is not None
+            and (cached_payload := self._fetched.get(place, sha1hex)) is not None
+        ):
+            return cached_payload
         payload = self._read(place)
         if self._elsewhere.is_remote(place):
             self._fetched.store(place, payload)
@@ -167,40 +176,44 @@ class PlaceReader:
     def _try_by_name(
         self, place: Place, sha1hex: str | None, fault: PermanentError
     ) -> tuple[Payload | None, PermanentError]:
-        """The payload where the WARC is known by its name, else why it cannot be read; `fault` if it has no
-        name."""
+        """Try to read a place whose WARC is known by its name. Returns a payload or an error.
+
+        The error is `fault` if the place has no name.
+        """
         try:
             return (self._read_by_name(place, sha1hex) if is_name(place) else None), fault
         except PermanentError as other:
-            is_there = fault.reason is not Reason.MISSING_SOURCE
-            return None, fault if is_there else other
+            exists = fault.reason is not Reason.MISSING_SOURCE
+            return None, fault if exists else other
 
     def _read_by_name(self, place: Place, sha1hex: str | None) -> Payload | None:
-        """Read a WARC of others wherever it may lie; None where there is no path, or none is there any more.
+        """Read a foreign WARC from any path where it may lie.
 
-        Raises the last error of a file that is there.
+        Returns None if no path is known or none exists.
+
+        Raises the last error of a file that exists.
         """
         fault: PermanentError | TransientError | None = None
         for path in self._list_paths(place.path):
             try:
                 return self._read_checked(replace(place, path=path), sha1hex)
             except (PermanentError, TransientError) as error:
-                missing = isinstance(error, PermanentError) and (
+                is_missing = isinstance(error, PermanentError) and (
                     error.reason is Reason.MISSING_SOURCE
                 )
-                fault = fault if missing else error
+                fault = fault if is_missing else error
         if fault is not None:
             raise fault
         if sha1hex is None or is_own(place):
             return None
-        # A WARC of ours that others name with a folder. Its bytes prove that it is meant.
-        own = replace(place, path=place.path.rpartition("/")[2])
+        # Others may name a WARC of Fonds with a folder. The SHA-1 proves that it is the right one.
+        own_place = replace(place, path=place.path.rpartition("/")[2])
         with suppress(PermanentError):
-            return self._read_checked(own, sha1hex) if is_own(own) else None
+            return self._read_checked(own_place, sha1hex) if is_own(own_place) else None
         return None
 
     def close(self) -> None:
-        """Close files that were left open to be read on from; the next read opens them anew."""
+        """Close files kept open for further reads. The next read opens them again."""
         self._readers.close()
         self._fetched.close()
 
@@ -214,7 +227,7 @@ class PlaceReader:
         return replace(payload, body=_unpack_body(payload.body, self._body_max_bytes))
 
     def _read_own(self, place: Place) -> Payload:
-        """It lies here until it lies elsewhere, so it is looked for here first."""
+        """Read a WARC of Fonds from this machine first. It stays here until it was moved."""
         try:
             return _reject_tombstone(self._read_local(place))
         except PermanentError as error:
@@ -244,7 +257,7 @@ class PlaceReader:
 
 
 def is_name(place: Place) -> bool:
-    """Whether a place gives its WARC by name, which never leads upwards."""
+    """Whether a place gives its WARC by name. A name never leads upwards."""
     if place.kind is not PlaceKind.WARC or "://" in place.path or "\x00" in place.path:
         return False
     parts = place.path.split("/")
@@ -252,13 +265,13 @@ def is_name(place: Place) -> bool:
 
 
 def is_own(place: Place) -> bool:
-    """Whether a place is in a WARC of ours, known by its bare name."""
-    named = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
-    return named and place.kind is PlaceKind.WARC
+    """Whether a place is in a WARC of Fonds, which has a bare name."""
+    is_bare_name = bool(place.path) and "/" not in place.path and place.path not in (".", "..")
+    return is_bare_name and place.kind is PlaceKind.WARC
 
 
 def _reject_tombstone(payload: Payload) -> Payload:
-    """A payload of ours, if nothing but a tombstone is left of it. Raises PermanentError."""
+    """Return the payload unless its record is a tombstone. Raises PermanentError."""
     if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
         raise PermanentError(Reason.UNREADABLE_SOURCE, "what stood here was taken down")
     return payload
@@ -274,13 +287,13 @@ def _check_sha1(body: bytes, sha1hex: str) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file, open for reading. Pipes and devices are refused without being opened.
+    """Open a regular file for reading. Pipes and devices are rejected without being opened.
 
     Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError.
     """
     try:
         _check_regular(path.stat().st_mode)
-        # Should a pipe take the file's place just now, opening it does not wait for a writer.
+        # If a pipe has just replaced the file, opening it must not wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise _translate_error(error) from error
@@ -319,14 +332,17 @@ def _translate_error(error: OSError) -> PermanentError | TransientError:
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
-    """What a loose gzip file holds (`page.html.gz`): the body is what was packed, not the packing."""
+    """Decompress a loose gzip file (`page.html.gz`). Its body is the content, not the gzip data."""
     if not body.startswith(_GZIP_MAGIC):
         return body
     return decode_body(lambda: iter([body]), ["gzip"], body_max_bytes=body_max_bytes)
 
 
 def _read_file(stream: BinaryIO, body_max_bytes: int) -> bytes:
-    """The whole file; its size is checked before and again after reading, since it may be growing."""
+    """Read a whole file.
+
+    The size is checked before and while reading, since the file may be growing.
+    """
     size_bytes = os.fstat(stream.fileno()).st_size
     if size_bytes > body_max_bytes:
         raise LimitError(

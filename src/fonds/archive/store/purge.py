@@ -1,7 +1,11 @@
-"""What was taken down, replaced in a copy of a WARC of ours that then takes its place.
+"""Purge of removed records from WARC files of Fonds, local ones and uploaded ones.
 
-A tombstone is as long as the record it stands for, so that no place of another record changes, and whoever
-reads while one file takes the other's place finds its record in both.
+Records are replaced by tombstones in a copy, which then replaces the file. A tombstone is exactly
+as long as the record it replaces. So no other record moves, and readers find their record before
+and after the swap.
+
+A WARC in a bucket is fetched, rewritten and uploaded again under the same key. A bucket shows
+either the old or the new object.
 """
 
 from __future__ import annotations
@@ -40,12 +44,15 @@ VERSION_BYTES = 8
 _FONDS_SOFTWARE = b"software: Fonds/"
 
 Tick = Callable[[int], None]
-"""Told how many bytes of a file were gone through so far, the last time before the copy takes its place."""
+"""Function that receives the number of bytes processed.
+
+Its last call precedes the replacement of the file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeableRecord:
-    """A record to be replaced: where it is, how long on disk, its type, and the version of its header."""
+    """A record to replace: its offset, size on disk, type, and the WARC version in its header."""
 
     offset: int
     size_bytes: int
@@ -54,52 +61,54 @@ class PurgeableRecord:
 
 
 def is_own_warc_name(name: str) -> bool:
-    """Whether this can be the name of a WARC of ours at all."""
+    """Whether this can be the name of a WARC written by Fonds."""
     is_bare = "/" not in name and "\x00" not in name and not name.startswith(".")
     return is_bare and name.endswith(SUFFIX)
 
 
 def purge_local_warc(path: Path, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-    """Replace what is to go in a finished file of this machine, then in its CDXJ. Raises OSError and
-    DamagedInputError."""
+    """Replace the removed records in a finished local file, then in its CDXJ.
+
+    Raises OSError and DamagedInputError.
+    """
     part = part_path(path)
     try:
         with path.open("rb") as stream:
-            found = find_records(stream, path.name, tombstone.sha1hex)
-            if found:
+            records = find_records(stream, path.name, tombstone.sha1hex)
+            if records:
                 _copy(stream, part, tick)
-        if found:
-            write_tombstones(part, path.name, found, tombstone)
+        if records:
+            write_tombstones(part, path.name, records, tombstone)
             tick(part.stat().st_size)
             part.replace(path)
             sync_folder(path.parent)
-        if found is not None:
+        if records is not None:
             purge_index(index_path(path), tombstone.sha1hex)
     finally:
         part.unlink(missing_ok=True)
-    return build_purge_result(found)
+    return build_purge_result(records)
 
 
 def build_purge_result(records: Sequence[PurgeableRecord] | None) -> PurgeResult:
-    """What is told of records that were replaced."""
-    some = records or ()
-    return PurgeResult(len(some), sum(one.size_bytes for one in some))
+    """Build the result for the records that were replaced."""
+    replaced = records or ()
+    return PurgeResult(len(replaced), sum(record.size_bytes for record in replaced))
 
 
 def find_records(stream: BinaryIO, name: str, sha1hex: str) -> list[PurgeableRecord] | None:
-    """The records of a file's bytes, those that say they were met again, and what stands beside them.
+    """Find the records of a body by SHA-1: its records, its revisits, and their companion records.
 
-    None for a WARC that does not say that Fonds wrote it under this name. Raises DamagedInputError
-    where it cannot be told which record stands there.
+    Returns None for a WARC that does not state that Fonds wrote it under this name. Raises
+    DamagedInputError if damage may hide a record of the body.
     """
     if not _is_ours(stream, name):
         return None
     heads = list(_iter_heads(stream, encode_sha1_base32(bytes.fromhex(sha1hex))))
     return [
         PurgeableRecord(
-            one.offset, one.size_bytes or 0, one.type, _read_version(stream, one.offset)
+            head.offset, head.size_bytes or 0, head.type, _read_version(stream, head.offset)
         )
-        for one in heads
+        for head in heads
     ]
 
 
@@ -112,25 +121,27 @@ def _is_ours(stream: BinaryIO, name: str) -> bool:
     records = RecordStream(stream, 0)
     records.begin()
     fields = read_fields(records)
-    said = records.read(len(_FONDS_SOFTWARE))
-    return fields.fields.get("WARC-Filename") == name and said == _FONDS_SOFTWARE
+    software = records.read(len(_FONDS_SOFTWARE))
+    return fields.fields.get("WARC-Filename") == name and software == _FONDS_SOFTWARE
 
 
 def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
-    beside = 0
+    companions_left = 0
     for thing in read_heads(stream):
         head = thing.record if isinstance(thing, Damage) else thing
-        wanted = head is not None and head.digest == digest
-        beside = COMPANIONS_MAX if wanted else beside
-        goes = wanted or (beside > 0 and head is not None and head.type in COMPANION_TYPES)
-        if head is None or (goes and (isinstance(thing, Damage) or head.size_bytes is None)):
-            told = thing.detail if isinstance(thing, Damage) else "the record is cut"
-            raise _build_hidden_error(thing.offset, told)
-        if goes:
-            beside -= not wanted
+        is_match = head is not None and head.digest == digest
+        companions_left = COMPANIONS_MAX if is_match else companions_left
+        is_removed = is_match or (
+            companions_left > 0 and head is not None and head.type in COMPANION_TYPES
+        )
+        if head is None or (is_removed and (isinstance(thing, Damage) or head.size_bytes is None)):
+            detail = thing.detail if isinstance(thing, Damage) else "the record is cut"
+            raise _build_hidden_error(thing.offset, detail)
+        if is_removed:
+            companions_left -= not is_match
             yield head
         else:
-            beside = 0
+            companions_left = 0
 
 
 def _build_hidden_error(offset: int, message: str) -> DamagedInputError:
@@ -147,7 +158,7 @@ def _read_version(stream: BinaryIO, offset: int) -> str:
 
 
 def _copy(stream: BinaryIO, part: Path, tick: Tick) -> None:
-    """A copy of a file, which may be written only by whom that may be."""
+    """Copy a file with its permissions."""
     stream.seek(0)
     with part.open("wb") as copy:
         os.fchmod(copy.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
@@ -159,44 +170,47 @@ def _copy(stream: BinaryIO, part: Path, tick: Tick) -> None:
 def write_tombstones(
     part: Path, name: str, records: Sequence[PurgeableRecord], tombstone: Tombstone
 ) -> None:
-    """Write tombstones over records of a copy; it is on the disk, and was read again, when this returns.
+    """Write tombstones over records of a copy, sync it to disk and check it.
 
-    Raises OSError, and DamagedInputError when what is to go can be found in it still.
+    Raises OSError, and DamagedInputError if the records can still be found.
     """
     with part.open("r+b") as copy:
         size_bytes = copy.seek(0, os.SEEK_END)
-        for one in records:
-            copy.seek(one.offset)
+        for record in records:
+            copy.seek(record.offset)
             pieces = build_tombstone_member(
-                one.size_bytes, tombstone, replaced=one.type, version=one.version
+                record.size_bytes, tombstone, replaced=record.type, version=record.version
             )
             copy.writelines(pieces)
         copy.flush()
         os.fsync(copy.fileno())
-        same_size = copy.seek(0, os.SEEK_END) == size_bytes
-        if not same_size or find_records(copy, name, tombstone.sha1hex) != []:
+        is_same_size = copy.seek(0, os.SEEK_END) == size_bytes
+        if not is_same_size or find_records(copy, name, tombstone.sha1hex) != []:
             raise DamagedInputError(
                 Reason.DAMAGED_RECORD, f"{name} could not be written anew; it stays as it was"
             )
 
 
 def purge_index(index: Path, sha1hex: str) -> None:
-    """Take out of a CDXJ the lines of these bytes: whole under its name, or not at all. Raises OSError."""
+    """Remove the lines of these bytes from a CDXJ.
+
+    The index is replaced atomically. Raises OSError.
+    """
     part = part_path(index)
     try:
-        before = index.read_bytes() if index.exists() else b""
-        after = drop_index_lines(before, sha1hex)
-        if after != before:
-            write_part(part, after)
+        old_lines = index.read_bytes() if index.exists() else b""
+        new_lines = drop_index_lines(old_lines, sha1hex)
+        if new_lines != old_lines:
+            write_part(part, new_lines)
             part.replace(index)
     finally:
-        # Also one that was left behind by whoever wrote the index and was killed.
+        # This also removes a part file left by a killed process.
         part.unlink(missing_ok=True)
     sync_folder(index.parent)
 
 
 def write_part(part: Path, data: bytes) -> None:
-    """Bytes on the disk, under a name of their own."""
+    """Write bytes durably to a part file."""
     with part.open("wb") as stream:
         stream.write(data)
         stream.flush()
@@ -204,7 +218,7 @@ def write_part(part: Path, data: bytes) -> None:
 
 
 def drop_index_lines(lines: bytes, sha1hex: str) -> bytes:
-    """A CDXJ without the lines of these bytes; all others to the byte."""
+    """Return a CDXJ without the lines of these bytes. All other lines stay identical."""
     digest, reader = encode_sha1_base32(bytes.fromhex(sha1hex)), IndexReader()
     return b"".join(
         line
@@ -214,39 +228,33 @@ def drop_index_lines(lines: bytes, sha1hex: str) -> bytes:
 
 
 def _is_line_of(reader: IndexReader, line: bytes, digest: str) -> bool:
-    found = reader.parse(line.decode("utf-8", "replace"))
-    return isinstance(found, CdxLine) and found.digest == digest
-
-
-# What was taken down, replaced in a WARC of ours that was moved to a bucket.
-#
-# It is fetched, written anew and sent again under its own key: a bucket shows an object whole, as it was
-# or as it is, and since no record moves, whoever reads a part of it finds the same bytes in both.
+    parsed_line = reader.parse(line.decode("utf-8", "replace"))
+    return isinstance(parsed_line, CdxLine) and parsed_line.digest == digest
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedWarcPurge:
-    """Purges WARCs of a bucket by way of a folder of this machine, where one of them has room."""
+    """Purges WARCs in a bucket through a local folder, which needs room for one WARC."""
 
     folder: Path
     bucket: WarcBucket
     mover: WarcUploader
 
     def __call__(self, name: str, tombstone: Tombstone, tick: Tick) -> PurgeResult:
-        """As the port's `purge` says, of a file that is finished. Raises OSError too."""
+        """Purge a finished file. See `WarcFiles.purge`. Raises OSError too."""
         if not self.mover.move(name):
             return PurgeResult(
                 waits=f"{name} is being sent to {self.bucket.display_url} by another process"
             )
         size_bytes = self.bucket.get_size(build_key(name))
         if size_bytes is None:
-            there = f"{name} is neither here nor in {self.bucket.display_url}"
-            told = f"{there}: another machine wrote it and may not have sent it yet"
-            return PurgeResult(waits="" if is_written_here(name) else told)
+            problem = f"{name} is neither here nor in {self.bucket.display_url}"
+            reason = f"{problem}: another machine wrote it and may not have sent it yet"
+            return PurgeResult(waits="" if is_written_here(name) else reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / name
-        with lock_marker(path) as mine:
-            if not mine:
+        with lock_marker(path) as is_locked:
+            if not is_locked:
                 return PurgeResult(waits=f"{name} is being fetched by another process")
             try:
                 return self._purge(path, size_bytes, tombstone, tick)
@@ -258,14 +266,14 @@ class UploadedWarcPurge:
         part = part_path(path)
         self._fetch(build_key(path.name), part, size_bytes, tick)
         with part.open("rb") as stream:
-            found = find_records(stream, path.name, tombstone.sha1hex)
-        if found:
-            write_tombstones(part, path.name, found, tombstone)
+            records = find_records(stream, path.name, tombstone.sha1hex)
+        if records:
+            write_tombstones(part, path.name, records, tombstone)
             tick(size_bytes)
             self.mover.upload(part, path.name)
-        if found is not None:
+        if records is not None:
             self._purge_index(index_path(path), tombstone.sha1hex)
-        return build_purge_result(found)
+        return build_purge_result(records)
 
     def _purge_index(self, index: Path, sha1hex: str) -> None:
         part, key = part_path(index), build_key(index.name)
@@ -273,20 +281,20 @@ class UploadedWarcPurge:
         if not size_bytes:
             return
         self._fetch(key, part, size_bytes, lambda _: None)
-        before = part.read_bytes()
-        after = drop_index_lines(before, sha1hex)
-        if after != before:
-            write_part(part, after)
+        old_lines = part.read_bytes()
+        new_lines = drop_index_lines(old_lines, sha1hex)
+        if new_lines != old_lines:
+            write_part(part, new_lines)
             self.mover.upload(part, index.name)
 
     def _fetch(self, key: str, part: Path, size_bytes: int, tick: Tick) -> None:
         with part.open("wb") as stream:
             for start in range(0, size_bytes, PIECE_BYTES):
-                wanted = min(PIECE_BYTES, size_bytes - start)
-                piece, whole = self.bucket.fetch(key, start, wanted)
-                if len(piece) != wanted or whole != size_bytes:
+                piece_bytes = min(PIECE_BYTES, size_bytes - start)
+                piece, total_bytes = self.bucket.fetch(key, start, piece_bytes)
+                if len(piece) != piece_bytes or total_bytes != size_bytes:
                     raise StoreUnavailableError(
                         f"{key} of {self.bucket.display_url} changed meanwhile"
                     )
                 stream.write(piece)
-                tick(start + wanted)
+                tick(start + piece_bytes)

@@ -1,4 +1,13 @@
-"""Bodies at places on no disk of this machine: behind URLs, in web archives, in petabox items."""
+"""Bodies at remote places: behind URLs, in web archives and in petabox items.
+
+`HttpFiles` fetches ranges and whole files.
+`open_ranges` presents a remote file as a seekable stream, so that a record is read without the rest
+of its file.
+`WebArchiveReader` reads replayed captures.
+
+Source: RFC 9110, sections 14 (range requests) and 8.4 (content codings); RFC 7089, section 4.5 (a
+capture's own status carries Memento-Datetime, the archive's does not).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +30,9 @@ from fonds.model.secrets import redact_secrets
 from fonds.text.coding import decode_body, list_codings
 from fonds.urls.surt import build_surt
 
-# Files behind http(s) URLs: ranges of them, and whole ones from servers that need not do ranges.
-#
-# Source: RFC 9110, sections 14 (range requests) and 8.4 (content codings).
-
-
 RANGE_S = 120.0
 DOWNLOAD_TIMEOUT_S = 600.0
-"""How long one request may take, redirects and body included."""
+"""Timeout of one request, including redirects and body."""
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.IGNORECASE)
 _LENGTH = re.compile(r"[0-9]{1,15}")
@@ -36,34 +40,37 @@ _LENGTH = re.compile(r"[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class HttpFiles:
-    """Implements Remote for http and https."""
+    """Implements RemoteReader for http and https."""
 
     web: HttpClient
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """As Remote says; a server that does no ranges is UNREADABLE_SOURCE."""
-        wanted = {"Range": f"bytes={start}-{start + size_bytes - 1}"}
-        with self.web.open(url, wanted, total_s=RANGE_S) as answer:
-            _check_partial(answer.status, start)
-            first, total = _parse_content_range(answer.headers.get("content-range", ""))
+        """See `RemoteReader.fetch`. A server without range requests is UNREADABLE_SOURCE."""
+        headers = {"Range": f"bytes={start}-{start + size_bytes - 1}"}
+        with self.web.open(url, headers, total_s=RANGE_S) as response:
+            _check_partial(response.status, start)
+            first, total = _parse_content_range(response.headers.get("content-range", ""))
             if first != start:
                 raise PermanentError(
                     Reason.UNREADABLE_SOURCE, f"the server sent bytes from {first}, not {start}"
                 )
-            return answer.read(size_bytes), total
+            return response.read(size_bytes), total
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """As Remote says; codings undone that a server sends unasked.
+        """See `RemoteReader.read_all`. Content codings that the server applied unasked are decoded.
 
-        Then DamagedInputError (BAD_ENCODING) and LimitError (BOMB) as well.
+        Also raises DamagedInputError (BAD_ENCODING) and LimitError (BOMB).
         """
-        with self.web.open(url, {}, total_s=DOWNLOAD_TIMEOUT_S) as answer:
-            check_status(answer.status, 200)
-            return read_full_body(answer, max_bytes)
+        with self.web.open(url, {}, total_s=DOWNLOAD_TIMEOUT_S) as response:
+            check_status(response.status, 200)
+            return read_full_body(response, max_bytes)
 
 
 def read_full_body(answer: HttpResponse, max_bytes: int) -> bytes:
-    """The body of an answer, its content codings undone; errors as those of `HttpFiles.whole`."""
+    """Return the body of a response with its content codings decoded.
+
+    Raises as `HttpFiles.read_all` does.
+    """
     declared = answer.headers.get("content-length", "").strip()
     if _LENGTH.fullmatch(declared) and int(declared) > max_bytes:
         raise _build_too_large_error(max_bytes)
@@ -101,50 +108,47 @@ def _parse_content_range(header: str) -> tuple[int, int]:
     return int(match[1]), int(match[3])
 
 
-# Files elsewhere as seekable streams, fetched in blocks: a record is read without the rest of its file.
-
-
 _BLOCK_BYTES = 256 * 1024
 _BLOCK_MAX_BYTES = 4 * 1024 * 1024
 
 
 class RangeReader(Protocol):
-    """Files of which parts are fetched, as `RemoteReader` says."""
+    """Fetches parts of files, as `RemoteReader` does."""
 
     def fetch(self, url: str, start: int, size_bytes: int, /) -> tuple[bytes, int]:
-        """As `Remote.fetch`."""
+        """See `RemoteReader.fetch`."""
 
 
 class RemoteReader(Protocol):
-    """Files behind the URLs of one scheme.
+    """Reads files behind the URLs of one scheme.
 
-    Both methods raise PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError; their
-    messages hold no keys and need not name the URL.
+    Both methods raise PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE) and TransientError. Their
+    messages contain no keys and need not name the URL.
     """
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """The bytes from `start` on, at most `size_bytes` (at least 1), and the whole file's length.
+        """Return at most `size_bytes` (at least 1) bytes from `start`, and the file's length.
 
-        Raises DamagedInputError (DAMAGED_RECORD) when the file ends before `start`.
+        Raises DamagedInputError (DAMAGED_RECORD) if the file ends before `start`.
         """
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """The whole file. Raises LimitError (TOO_LARGE) when it has more than `max_bytes`."""
+        """Return the whole file. Raises LimitError (TOO_LARGE) if it has more than `max_bytes`."""
 
 
 def open_ranges(
     remote: RangeReader, url: str, offset: int, size_bytes: int | None, *, max_bytes: int
 ) -> BinaryIO:
-    """The file as a seekable stream; the first request asks for `size_bytes` from `offset` on.
+    """Open a file as a seekable stream. The first request fetches `size_bytes` from `offset`.
 
-    Here and while reading: what `Remote.fetch` raises, and LimitError (TOO_LARGE) when more than
-    `max_bytes` had to be fetched.
+    Opening and reading raise what `RemoteReader.fetch` raises, and LimitError (TOO_LARGE) after
+    more than `max_bytes` were fetched.
     """
     return cast(BinaryIO, _RangeFile(remote, url, offset, size_bytes, max_bytes))
 
 
 class _RangeFile(io.RawIOBase):
-    """What is asked for is fetched in blocks that grow, the last of which is kept."""
+    """Fetches blocks of growing size on demand and keeps the last one."""
 
     def __init__(
         self, remote: RangeReader, url: str, offset: int, size_bytes: int | None, max_bytes: int
@@ -181,22 +185,21 @@ class _RangeFile(io.RawIOBase):
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size_bytes - self._position)
-        if size == 0 or left == 0:
+        remaining_bytes = max(0, self._size_bytes - self._position)
+        if size == 0 or remaining_bytes == 0:
             return b""
-        within = self._position - self._block_start
-        if not 0 <= within < len(self._block):
-            self._load(min(left, self._block_bytes))
+        block_offset = self._position - self._block_start
+        if not 0 <= block_offset < len(self._block):
+            self._load(min(remaining_bytes, self._block_bytes))
             self._block_bytes = min(self._block_bytes * 2, _BLOCK_MAX_BYTES)
-            within = 0
-        piece = self._block[within : within + size] if size > 0 else self._block[within:]
+            block_offset = 0
+        piece = (
+            self._block[block_offset : block_offset + size]
+            if size > 0
+            else self._block[block_offset:]
+        )
         self._position += len(piece)
         return piece
-
-
-# Captures as a web archive replays them, and where the files of petabox items are.
-#
-# Source: RFC 7089, section 4.5 (a capture's own status carries Memento-Datetime, the archive's does not).
 
 
 _TIMESTAMP, _URL, _ITEM, _PATH = "{timestamp}", "{url}", "{item}", "{path}"
@@ -208,19 +211,19 @@ _ORIGINAL = "x-archive-orig-"
 
 @dataclass(frozen=True, slots=True)
 class WebArchiveReader:
-    """Reads captures by time and URL; `template` holds `{timestamp}` and ends with `{url}`.
+    """Reads captures by time and URL. `template` contains `{timestamp}` and ends with `{url}`.
 
-    An empty template: there is no web archive to ask, every capture is an UNREADABLE_SOURCE.
+    With an empty template there is no web archive, and every capture is an UNREADABLE_SOURCE.
     """
 
     web: HttpClient
     template: str
 
     def read(self, path: str, max_bytes: int) -> Payload:
-        """The capture `YYYYMMDDhhmmss/URL`, or that of another time if the archive redirects there.
+        """Return the capture `YYYYMMDDhhmmss/URL`, or another that the archive redirects to.
 
-        `http` is the head of the capture itself, so far as the archive hands it on; its status need not
-        be 200. `warc_headers` say by `WARC-Date` which time was replayed in the end.
+        `http` is the head of the capture itself, as far as the archive passes it on. Its status
+        need not be 200. `warc_headers` gives in `WARC-Date` the time that was actually replayed.
 
         Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError (BAD_ENCODING),
         LimitError (TOO_LARGE, BOMB) and TransientError.
@@ -238,8 +241,8 @@ class WebArchiveReader:
             self._check_same(url, target)
             return True
 
-        asked = self.template.replace(_TIMESTAMP, timestamp).replace(_URL, _quote_url(url))
-        with self.web.open(asked, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as answer:
+        replay_url = self.template.replace(_TIMESTAMP, timestamp).replace(_URL, _quote_url(url))
+        with self.web.open(replay_url, {}, total_s=DOWNLOAD_TIMEOUT_S, follows=follows) as answer:
             if _MEMENTO_HEADER not in answer.headers:
                 check_status(answer.status, 200)
             replayed = self._parse_url(answer.url) or (timestamp, url)
@@ -247,39 +250,42 @@ class WebArchiveReader:
             return Payload(body, _build_head(answer), None, _build_record_fields(url, replayed[0]))
 
     def _check_same(self, url: str, target: str) -> None:
-        found = self._parse_url(target)
-        if found is None or build_surt(found[1]) != build_surt(url):
+        capture = self._parse_url(target)
+        if capture is None or build_surt(capture[1]) != build_surt(url):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
                 f"the archive redirects to {redact_secrets(target)[:200]!r}, which is no replay of this URL",
             )
 
     def _parse_url(self, target: str) -> tuple[str, str] | None:
-        """Time and URL of an address the template could have made, on whatever host; else None."""
-        before, _, after = urlsplit(self.template).path.partition(_TIMESTAMP)
-        between = after.removesuffix(_URL)
-        made = rf"https?://[^/?#]+{re.escape(before)}([0-9]{{14}}){re.escape(between)}(.+)"
-        match = re.fullmatch(made, target, re.DOTALL)
+        """Parse time and URL from a URL that the template could have produced, on any host.
+
+        Returns None otherwise.
+        """
+        prefix, _, suffix = urlsplit(self.template).path.partition(_TIMESTAMP)
+        separator = suffix.removesuffix(_URL)
+        pattern = rf"https?://[^/?#]+{re.escape(prefix)}([0-9]{{14}}){re.escape(separator)}(.+)"
+        match = re.fullmatch(pattern, target, re.DOTALL)
         return (match[1], match[2]) if match else None
 
 
 def build_item_url(template: str, path: str) -> str:
-    """The address of a petabox item's file, `ITEM/PATH`; `template` holds `{item}` and `{path}`.
+    """Return the URL of a petabox file `ITEM/PATH`. `template` contains `{item}` and `{path}`.
 
-    Raises PermanentError (UNREADABLE_SOURCE), also for an empty template: there are no items then.
+    Raises PermanentError (UNREADABLE_SOURCE) if the path is invalid or the template is empty.
     """
-    item, _, within = path.partition("/")
+    item, _, item_path = path.partition("/")
     if not template:
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
             "no petabox is known; set elsewhere.petabox_url to read its items",
         )
-    if any(part in ("", ".", "..") for part in (item, *within.split("/"))) or "\x00" in path:
+    if any(part in ("", ".", "..") for part in (item, *item_path.split("/"))) or "\x00" in path:
         raise PermanentError(
             Reason.UNREADABLE_SOURCE, "not an item and a path within it, as item/folder/a.pdf"
         )
     try:
-        return template.replace(_ITEM, quote(item, safe="")).replace(_PATH, quote(within))
+        return template.replace(_ITEM, quote(item, safe="")).replace(_PATH, quote(item_path))
     except UnicodeEncodeError as error:
         raise PermanentError(Reason.UNREADABLE_SOURCE, "the item's path is not text") from error
 
@@ -294,7 +300,7 @@ def _parse_capture(path: str) -> tuple[str, str]:
 
 
 def _quote_url(url: str) -> str:
-    """The URL as it can stand in a path; what is escaped already stays so, fragments are never sent."""
+    """Quote a URL for use in a path. Existing escapes are kept and the fragment is removed."""
     try:
         return quote(urldefrag(url).url, safe=_URL_CHARS)
     except ValueError as error:
@@ -304,7 +310,7 @@ def _quote_url(url: str) -> str:
 
 
 def _build_head(answer: HttpResponse) -> HttpHead:
-    """The head of the capture: the archive hands its headers on under names of their own."""
+    """Build the head of the capture. The archive passes its headers on with a prefix."""
     originals = [
         (name[len(_ORIGINAL) :], value)
         for name, value in answer.headers.items()
@@ -313,15 +319,15 @@ def _build_head(answer: HttpResponse) -> HttpHead:
     declared = answer.headers.get("content-type")
     if declared is not None and not any(name.lower() == "content-type" for name, _ in originals):
         originals.append(("Content-Type", declared))
-    known = answer.status in HTTPStatus._value2member_map_
-    phrase = HTTPStatus(answer.status).phrase if known else ""
+    is_known_status = answer.status in HTTPStatus._value2member_map_
+    phrase = HTTPStatus(answer.status).phrase if is_known_status else ""
     return HttpHead(answer.status, f"HTTP/1.1 {answer.status} {phrase}".rstrip(), originals)
 
 
 def _build_record_fields(url: str, timestamp: str) -> dict[str, str]:
-    day = f"{timestamp[:4]}-{timestamp[4:6]}-{timestamp[6:8]}"
+    date = f"{timestamp[:4]}-{timestamp[4:6]}-{timestamp[6:8]}"
     time = f"{timestamp[8:10]}:{timestamp[10:12]}:{timestamp[12:]}"
-    return {"WARC-Target-URI": url, "WARC-Date": f"{day}T{time}Z"}
+    return {"WARC-Target-URI": url, "WARC-Date": f"{date}T{time}Z"}
 
 
 RANGE_SLACK_BYTES = 32 * 1024 * 1024
@@ -331,9 +337,11 @@ OpenRemote = Callable[[], RemoteReader]
 
 @dataclass(frozen=True, slots=True)
 class RemoteBodies:
-    """Reads by the scheme of a place's URL. `remotes` open what stands behind a scheme, when first needed.
+    """Reads remote bodies by the scheme of the place's URL.
 
-    At most `slack_bytes` more than a body's limit are fetched for one WARC record.
+    `remotes` opens the reader of a scheme on first use.
+
+    For one WARC record, at most `slack_bytes` more than the body limit are fetched.
     """
 
     remotes: Mapping[str, OpenRemote]
@@ -342,13 +350,13 @@ class RemoteBodies:
     slack_bytes: int = RANGE_SLACK_BYTES
 
     def is_remote(self, place: Place) -> bool:
-        """Whether a place is read here, and not as a path of this machine."""
+        """Whether a place is remote rather than a local path."""
         return place.kind in (PlaceKind.REPLAY, PlaceKind.PETABOX) or (
             _get_scheme(place.path) in self.remotes
         )
 
     def read(self, place: Place, body_max_bytes: int) -> Payload:
-        """The body. Errors as the port Archive says; messages need not name the place."""
+        """Return the body. Raises as `Archive.read` does. Messages need not name the place."""
         if place.kind is PlaceKind.REPLAY:
             return self.replays.read(place.path, body_max_bytes)
         if place.kind is PlaceKind.PETABOX:
@@ -381,14 +389,14 @@ class RemoteBodies:
                 Reason.UNREADABLE_SOURCE, f"nothing reads URLs like {redact_secrets(url)[:200]!r}"
             ) from None
         except ConfigurationError as error:
-            # One place that needs a library is no reason to stop what all others need.
+            # A missing library for one place must not stop the work on all others.
             raise PermanentError(Reason.UNREADABLE_SOURCE, str(error)) from error
 
 
 def open_elsewhere(
     web: HttpClient, openers: Mapping[str, OpenRemote], replay_url: str, petabox_url: str
 ) -> RemoteBodies:
-    """What there is: http and https over `web`, and `openers` by their schemes."""
+    """Combine http and https over `web` with `openers` by scheme."""
     files = HttpFiles(web)
     remotes: dict[str, OpenRemote] = {"http": lambda: files, "https": lambda: files, **openers}
     return RemoteBodies(remotes, WebArchiveReader(web, replay_url), petabox_url)

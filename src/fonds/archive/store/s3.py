@@ -1,4 +1,4 @@
-"""The archive in an S3 bucket: WARC files are written here, and moved there when they are finished."""
+"""Archive in an S3 bucket: WARC files are written locally and moved to the bucket when finished."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from fonds.model.restrictions import Tombstone
 from fonds.stores.s3.bucket import PIECE_BYTES, S3Bucket
 
 AHEAD_BYTES = 128 * 1024
-"""Fetched beyond a record: its reader looks so far ahead, and then need not ask a second time."""
+"""Bytes fetched beyond a record. Its reader looks this far ahead, which saves a second request."""
 
 INDEX_MAX_BYTES = 256 * 1024**2
 
@@ -52,16 +52,19 @@ logger = logging.getLogger(__name__)
 class S3Archive:
     """Implements the ports Archive and WarcFiles.
 
-    What is written is durable in `options.waiting_folder` when `write` returns. A finished file goes to
-    `YYYY/MM/DD/NAME` in the bucket with its index, is read back, and removed here. While the bucket's
-    server is away, work goes on until `options.waiting_max_bytes` wait; then `write` raises
-    StoreUnavailableError, so that the step waits.
+    Entries are durable in `options.waiting_folder` when `write` returns. A finished file is
+    uploaded with its index to `YYYY/MM/DD/NAME` in the bucket, read back, and removed here. While
+    the bucket is unavailable, work continues until `options.waiting_max_bytes` wait. Then `write`
+    raises StoreUnavailableError, so that the step waits.
     """
 
     def __init__(
         self, url: str, options: ArchiveOptions, opens: Callable[[str], WarcBucket] = S3Bucket
     ) -> None:
-        """`url` as `s3.address` says. Raises ConfigurationError when the bucket cannot be used."""
+        """`url` has the form described by `parse_address`.
+
+        Raises ConfigurationError if the bucket is unusable.
+        """
         self._bucket = opens(url)
         self._options = options
         self._mover = WarcUploader(options.waiting_folder, self._bucket)
@@ -73,29 +76,32 @@ class S3Archive:
         )
 
     def read(self, place: Place, sha1hex: str | None = None) -> Payload:
-        """As the port says; what was moved is read by a range of its object."""
+        """See `Archive.read`. Moved files are read with range requests."""
         return self._local_archive.read(place, sha1hex)
 
     def write(self, entries: Sequence[ArchiveEntry]) -> list[ArchivedRecord]:
-        """As the port says. Raises StoreUnavailableError when too much waits here to be moved."""
+        """See `Archive.write`. Raises StoreUnavailableError if too many bytes wait to be moved."""
         waiting_bytes = self._mover.count_waiting_bytes()
         if waiting_bytes > self._options.waiting_max_bytes:
             self._mover.wake()
-            told = self._mover.trouble or "it is sent more slowly than it is written"
+            cause = self._mover.trouble or "it is sent more slowly than it is written"
             raise StoreUnavailableError(
                 f"{waiting_bytes} bytes of WARC files wait in {self._options.waiting_folder} to be moved"
-                f" to {self._bucket.display_url}, and no more may: {told}"
+                f" to {self._bucket.display_url}, and no more may: {cause}"
             )
         return self._local_archive.write(entries)
 
     def recover(self, find_known_end: Callable[[str], int | None]) -> None:
-        """As the port says; what a killed process did not come to move is moved then."""
+        """See `Archive.recover`. Also moves files that a killed process left behind."""
         self._local_archive.recover(find_known_end)
         if self._mover.list_waiting():
             self._mover.wake()
 
     def finish(self) -> None:
-        """As the port says, and move everything. What cannot be moved now waits here for the next start."""
+        """See `Archive.finish`.
+
+        Also moves all files. Files that cannot be moved wait for the next start.
+        """
         self._local_archive.finish()
         try:
             self._mover.move_all()
@@ -108,47 +114,51 @@ class S3Archive:
             )
 
     def inspect(self, path: str, *, repair: bool = False) -> WarcFileState | None:
-        """As the port says; what was moved is asked for in the bucket, and its index fetched from there.
+        """See `WarcFiles.inspect`. For a moved file, size and index come from the bucket.
 
-        To be mended a file comes back here, and is moved again with its index."""
-        here = self._local_archive.inspect(path, repair=repair)
-        if here is not None or "/" in path:
-            return here
+        With `repair`, a moved file is downloaded and moved again with its rebuilt index.
+        """
+        local_state = self._local_archive.inspect(path, repair=repair)
+        if local_state is not None or "/" in path:
+            return local_state
         size_bytes = self._bucket.get_size(build_key(path))
         if size_bytes is None:
             return None
         if repair:
             return self._download_for_reindex(path, size_bytes)
         index = build_key(index_path(Path(path)).name)
-        length = self._bucket.get_size(index)
-        if length is None or length > INDEX_MAX_BYTES:
+        index_bytes = self._bucket.get_size(index)
+        if index_bytes is None or index_bytes > INDEX_MAX_BYTES:
             return WarcFileState(size_bytes)
-        data = self._bucket.fetch(index, 0, length)[0] if length else b""
+        data = self._bucket.fetch(index, 0, index_bytes)[0] if index_bytes else b""
         return WarcFileState(
             size_bytes, list_index_records(data.decode("utf-8", "replace").splitlines())
         )
 
     def _download_for_reindex(self, name: str, size_bytes: int) -> WarcFileState:
-        """A file of the bucket with its index made again, to be moved; the marker keeps it here meanwhile.
+        """Download a file and rebuild its index, to be moved again.
 
-        What there is of it is told before it may be moved: soon after, nothing of it lies here.
+        The marker keeps it here meanwhile.
+
+        The state is read before the file may be moved, because soon after it may be gone from here.
         """
         folder = self._options.waiting_folder
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / name
-        with lock_marker(target) as mine:
-            if not mine:
+        with lock_marker(target) as is_locked:
+            if not is_locked:
                 return WarcFileState(size_bytes, None, is_open=True)
             self._download(target, size_bytes)
             rebuild_index(target)
-            held = WarcFileState(
+            state = WarcFileState(
                 size_bytes, list_index_records(index_path(target).read_text("utf-8").splitlines())
             )
         self._mover.wake()
-        return held
+        return state
 
     def _download(self, target: Path, size_bytes: int) -> None:
-        # Under its name it lies here whole or not at all: what is left of it by a killed process is moved.
+        # Under its own name the file is complete or absent, because anything with that name is
+        # moved.
         part = part_path(target)
         with part.open("wb") as stream:
             for start in range(0, size_bytes, PIECE_BYTES):
@@ -159,16 +169,16 @@ class S3Archive:
         part.replace(target)
 
     def iter_names(self) -> Iterator[str]:
-        """As the port says: those of this machine, then those of the bucket."""
-        here = set(self._local_archive.iter_names())
-        yield from sorted(here)
+        """See `WarcFiles.iter_names`. Local names come first, then those of the bucket."""
+        local_names = set(self._local_archive.iter_names())
+        yield from sorted(local_names)
         for key in self._bucket.iter_keys():
             name = key.rpartition("/")[2]
-            if name.endswith(SUFFIX) and key == build_key(name) and name not in here:
+            if name.endswith(SUFFIX) and key == build_key(name) and name not in local_names:
                 yield name
 
     def open(self, path: str) -> BinaryIO:
-        """As the port says; what was moved is read by ranges of its object."""
+        """See `WarcFiles.open`. A moved file is read with range requests."""
         try:
             return self._local_archive.open(path)
         except PermanentError as error:
@@ -177,13 +187,13 @@ class S3Archive:
         return open_ranges(self._bucket, build_key(path), 0, PIECE_BYTES, max_bytes=FILE_MAX_BYTES)
 
     def list_unsent(self) -> Mapping[str, int]:
-        """What is finished and lies here."""
+        """Return the finished files that are still here."""
         return self._mover.get_waiting_sizes()
 
     def purge(
         self, name: str, tombstone: Tombstone, tick: Callable[[int], None] = lambda _: None
     ) -> PurgeResult:
-        """As the port says; what lies here as yet is moved first. Raises StoreUnavailableError."""
+        """See `WarcFiles.purge`. A local file is moved first. Raises StoreUnavailableError."""
         if not is_own_warc_name(name):
             return PurgeResult()
         folder = self._options.waiting_folder
@@ -193,11 +203,11 @@ class S3Archive:
             return UploadedWarcPurge(folder, self._bucket, self._mover)(name, tombstone, tick)
 
     def close(self) -> None:
-        """End the thread that moves files."""
+        """Stop the thread that moves files."""
         self._mover.close()
 
     def _read_moved(self, place: Place, body_max_bytes: int) -> Payload:
-        """A record of a file that does not lie here."""
+        """Read a record of a file that is not on this machine."""
         bytes_max = body_max_bytes + RANGE_SLACK_BYTES
         offset = place.offset
         size_bytes = None if place.size_bytes is None else place.size_bytes + AHEAD_BYTES

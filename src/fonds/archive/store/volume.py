@@ -1,7 +1,7 @@
-"""One WARC file of ours while it is open: created, appended to, cut back, finished, recovered.
+"""One WARC file while Fonds writes it: create, append, truncate, finish, recover.
 
-A marker `NAME.warc.gz.open` lies beside it until its CDXJ index is written; the process that writes
-the file holds a lock on the marker, so that others see whether it still lives.
+A marker `NAME.warc.gz.open` lies next to the file until its CDXJ index is written. The writing
+process holds a lock on the marker, which shows other processes that it is alive.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from fonds.archive.warc.writer import AppendableFile, RecordWriter
 
 
-# Bytes appended to a file so that a failed write can be taken back to the byte.
-
-
 _PENDING_MAX_BYTES = 256 * 1024
 
 
 class Appender:
-    """The end of an open file. Nothing but `cut` loses bytes; a failed write leaves all of it undecided."""
+    """Appends to an open file and can undo a failed write exactly. Only `cut` removes bytes.
+
+    After a failed write it is undecided how much of it is in the file.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -47,30 +47,30 @@ class Appender:
         self._written_bytes = 0
 
     def write(self, data: bytes) -> int:
-        """Append; on the disk after `sync` only. Raises OSError."""
+        """Append. The data is on disk only after `sync`. Raises OSError."""
         self._pending += data
         if len(self._pending) >= _PENDING_MAX_BYTES:
             self.flush()
         return len(data)
 
     def tell(self) -> int:
-        """The length in bytes, what is pending included."""
+        """Length in bytes including pending data."""
         return self._written_bytes + len(self._pending)
 
     def flush(self) -> None:
-        """Hand everything to the operating system. Raises OSError."""
+        """Write all pending data to the operating system. Raises OSError."""
         while self._pending:
             written_bytes = os.write(self._descriptor, self._pending)
             self._written_bytes += written_bytes
             del self._pending[:written_bytes]
 
     def sync(self) -> None:
-        """Everything is on the disk when this returns. Raises OSError."""
+        """Write everything durably to disk. Raises OSError."""
         self.flush()
         os.fsync(self._descriptor)
 
     def cut(self, size_bytes: int) -> None:
-        """Go back to an earlier length. Raises OSError."""
+        """Truncate to an earlier length. Raises OSError."""
         self._pending.clear()
         os.ftruncate(self._descriptor, size_bytes)
         os.lseek(self._descriptor, size_bytes, os.SEEK_SET)
@@ -78,12 +78,12 @@ class Appender:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Close the file; what is pending is given up."""
+        """Close the file. Pending data is discarded."""
         os.close(self._descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Names made or taken away in a folder are on the disk when this returns. Raises OSError."""
+    """Make the creation and removal of names in a folder durable. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -96,7 +96,7 @@ INDEX_SUFFIX = ".cdxj"
 MARKER_SUFFIX = ".open"
 NAME_ATTEMPTS_MAX = 100
 COMPANIONS_MAX = 2
-"""How many records stand behind that of a body and belong to it: metadata, and the request."""
+"""Maximum records that may follow a body's record and belong to it: metadata and request."""
 COMPANION_TYPES = frozenset({"metadata", "request"})
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 _serials = count()
@@ -104,7 +104,7 @@ _INDEXED = frozenset({"response", "resource", "revisit"})
 
 
 class Volume:
-    """An open WARC file with the lines of its index so far. For one thread at a time."""
+    """An open WARC file with its index lines so far. For one thread at a time."""
 
     def __init__(
         self,
@@ -113,11 +113,14 @@ class Volume:
         created_at: datetime,
         make_writer: Callable[[AppendableFile], RecordWriter | MediaCloudWriter],
     ) -> None:
-        """Create the next free name and write the warcinfo record. Raises OSError, leaving nothing."""
+        """Create a file with an unused name and write its warcinfo record.
+
+        Raises OSError and then leaves nothing behind.
+        """
         hostname = get_host_name()
         folder.mkdir(parents=True, exist_ok=True)
-        beginning = f"{prefix}-{format_datetime14(created_at)}"
-        self.path, self._lock, descriptor = _create(folder, beginning, hostname)
+        name_start = f"{prefix}-{format_datetime14(created_at)}"
+        self.path, self._lock, descriptor = _create(folder, name_start, hostname)
         self._lines: list[CdxLine] = []
         self._out = Appender(descriptor)
         try:
@@ -130,16 +133,16 @@ class Volume:
 
     @property
     def entry_count(self) -> int:
-        """How many entries it holds."""
+        """Number of entries in the file."""
         return len(self._lines)
 
     @property
     def size_bytes(self) -> int:
-        """How long it is, what is not yet on the disk included."""
+        """Length of the file, including data that is not yet on disk."""
         return self._out.tell()
 
     def append(self, entry: ArchiveEntry) -> ArchivedRecord:
-        """Write an entry's records; place and id of the first. Raises OSError."""
+        """Write an entry's records. Returns place and id of the first. Raises OSError."""
         offset, name = self._out.tell(), self.path.name
         record = self._writer.write_entry(entry)
         self._lines.append(build_line(entry, offset, record.size_bytes, name))
@@ -147,22 +150,25 @@ class Volume:
         return ArchivedRecord(entry.capture_id, place, record.record_id)
 
     def sync(self) -> None:
-        """Everything written is on the disk when this returns. Raises OSError."""
+        """Write everything durably to disk. Raises OSError."""
         self._out.sync()
 
     def cut(self, size_bytes: int, stories: int) -> None:
-        """Go back to an earlier length, whatever could not be written since. Raises OSError."""
+        """Truncate to an earlier length and number of entries, even after a failed write.
+
+        Raises OSError.
+        """
         del self._lines[stories:]
         self._out.cut(size_bytes)
 
     def discard(self) -> None:
-        """Remove the file as if it had never been."""
+        """Remove the file and its marker."""
         self.path.unlink(missing_ok=True)
         marker_path(self.path).unlink(missing_ok=True)
         self._close()
 
     def finish(self) -> None:
-        """Write the index beside the file and take the marker away. Raises OSError; then try again."""
+        """Write the index and remove the marker. Raises OSError and may then be called again."""
         self.sync()
         write_index(self.path, self._lines)
         marker_path(self.path).unlink(missing_ok=True)
@@ -175,11 +181,12 @@ class Volume:
 
 
 def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int]:
-    """A new file: its path, the descriptor of its locked marker, and its own descriptor."""
+    """Create a file. Returns its path, the descriptor of its locked marker, and its own descriptor."""
     for _ in range(NAME_ATTEMPTS_MAX):
-        # Another machine of this name may begin a file this very second: what tells them apart is chance.
-        serial, chance = next(_serials) % 100_000, secrets.token_hex(4)
-        path = folder / f"{beginning}-{serial:05d}-{hostname}-{chance}{SUFFIX}"
+        # Another machine with this name may create a file in the same second. The random part
+        # avoids a clash.
+        serial, random_part = next(_serials) % 100_000, secrets.token_hex(4)
+        path = folder / f"{beginning}-{serial:05d}-{hostname}-{random_part}{SUFFIX}"
         with suppress(FileExistsError):
             lock = _create_marker(path)
             try:
@@ -193,17 +200,17 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
 
 
 def get_host_name() -> str:
-    """The name of this machine as it stands in those of its files."""
+    """Return the host name as used in file names."""
     return _NOT_IN_NAMES.sub("-", socket.gethostname()) or "localhost"
 
 
 def is_written_here(name: str) -> bool:
-    """Whether a file of this name was written on this machine, as far as names tell."""
+    """Whether a file was written on this machine, judging by its name."""
     return name.removesuffix(SUFFIX).rpartition("-")[0].endswith(f"-{get_host_name()}")
 
 
 def _create_marker(path: Path) -> int:
-    """Put the marker there, locked from its first moment; the descriptor that holds the lock."""
+    """Create the marker, already locked. Returns the descriptor that holds the lock."""
     marker = marker_path(path)
     part = marker.with_name(f".{marker.name}.{os.getpid()}.{threading.get_ident()}.part")
     lock = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -220,8 +227,12 @@ def _create_marker(path: Path) -> int:
 
 @contextmanager
 def lock_marker(path: Path) -> Iterator[bool]:
-    """Whether nobody else on this machine has a file that lies elsewhere in hand, while the context lasts.
-    What a killed process left marked is anybody's."""
+    """Lock the marker of a file that is not in this folder.
+
+    Yields whether this process holds the lock.
+
+    A marker left by a killed process can be taken over. Other machines are not considered.
+    """
     try:
         lock = _create_marker(path)
     except FileExistsError:
@@ -238,7 +249,7 @@ def lock_marker(path: Path) -> Iterator[bool]:
 
 
 def _is_marker_acquired(lock: int) -> bool:
-    """Whether nobody holds the marker, and whoever held it before has not removed it."""
+    """Lock the marker. Returns whether it was free and was not removed by its previous holder."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -247,22 +258,22 @@ def _is_marker_acquired(lock: int) -> bool:
 
 
 def part_path(path: Path) -> Path:
-    """Where a file is written until it is whole; a name nothing else looks for, and always the same."""
+    """Return the path of an incomplete file. It is always the same and matches no other search."""
     return path.with_name(f".{path.name}.part")
 
 
 def marker_path(path: Path) -> Path:
-    """Where the marker of an open file lies."""
+    """Return the path of an open file's marker."""
     return path.with_name(path.name + MARKER_SUFFIX)
 
 
 def index_path(path: Path) -> Path:
-    """Where the CDXJ index of a WARC lies."""
+    """Return the path of a WARC's CDXJ index."""
     return path.with_name(path.name.removesuffix(SUFFIX) + INDEX_SUFFIX)
 
 
 def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
-    """Write a WARC's CDXJ index beside it: whole under its name, or not at all. Raises OSError."""
+    """Write a WARC's CDXJ index next to it, atomically. Raises OSError."""
     index = index_path(path)
     part = part_path(index)
     with part.open("wb") as stream:
@@ -273,12 +284,15 @@ def write_index(path: Path, lines: Sequence[CdxLine]) -> None:
 
 
 def iter_abandoned(folder: Path) -> Iterator[Path]:
-    """The files whose writers are dead, each with its marker locked meanwhile. Raises OSError."""
+    """Iterate over files whose writers are dead. Each marker is locked while its file is yielded.
+
+    Raises OSError.
+    """
     for marker in sorted(folder.glob(f"*{SUFFIX}{MARKER_SUFFIX}")):
         try:
             lock = os.open(marker, os.O_WRONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            # Somebody else has recovered the file meanwhile.
+            # Another process has recovered the file meanwhile.
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -292,9 +306,10 @@ def iter_abandoned(folder: Path) -> Iterator[Path]:
 
 
 def recover_file(path: Path, known_end: int | None) -> None:
-    """Cut a file to the end of what is referred to and finish it; remove it when nothing is.
+    """Truncate a file to its known end and finish it. Remove it if it has no known end.
 
-    Whole metadata and request records right behind that end belong to the record before them and stay.
+    Complete metadata and request records just after the known end belong to the record before them.
+    They are kept.
     """
     if path.exists():
         if known_end is None:
@@ -308,8 +323,10 @@ def recover_file(path: Path, known_end: int | None) -> None:
 
 
 def rebuild_index(path: Path) -> None:
-    """Make the index of a finished file again from its records; what is damaged in it is left out. Raises
-    OSError."""
+    """Rebuild the index of a finished file from its records.
+
+    Damaged records are left out. Raises OSError.
+    """
     write_index(path, list(_scan(path)))
     sync_folder(path.parent)
 
@@ -326,8 +343,8 @@ def _truncate(path: Path, known_end: int) -> None:
 
 
 def _is_companion(head: RecordHead, position: int) -> bool:
-    whole = head.offset == position and head.size_bytes is not None and not head.is_truncated
-    return whole and head.type in COMPANION_TYPES
+    is_complete = head.offset == position and head.size_bytes is not None and not head.is_truncated
+    return is_complete and head.type in COMPANION_TYPES
 
 
 def _is_capture(head: RecordHead) -> bool:

@@ -1,4 +1,4 @@
-"""Members of ZIP files, read by name with limits; the directory of a file is read only once.
+"""Members of ZIP files, read by name within limits. The directory of a file is cached.
 
 Source: PKWARE APPNOTE 6.3, sections 4.3 (structure) and 4.4 (fields).
 """
@@ -39,7 +39,7 @@ _PIECE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _ZipMember:
-    """Where a member lies in its file, how long it is there and unpacked, and its checksum."""
+    """Location of a member in its file, its packed and unpacked sizes, and its checksum."""
 
     offset: int
     packed_bytes: int
@@ -54,14 +54,14 @@ _Key = tuple[int, int, int, int]
 
 
 class ZipReader:
-    """Reads members; keeps the directories of the last four files, known by inode, size and time."""
+    """Reads members. Caches the directories of the last four files, keyed by inode, size and time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._directories: OrderedDict[_Key, Directory] = OrderedDict()
 
     def read(self, stream: BinaryIO, name: str, body_max_bytes: int) -> Payload:
-        """The member called `name`. Raises PermanentError and its kinds."""
+        """Return the member called `name`. Raises PermanentError and its subclasses."""
         member = self._load_directory(stream).get(name)
         if member is None:
             raise PermanentError(Reason.MISSING_SOURCE, "the ZIP file has no member of this name")
@@ -84,11 +84,11 @@ class ZipReader:
 
 
 def read_directory(stream: BinaryIO) -> Directory:
-    """The members of a ZIP file by name; of several of one name the last counts."""
+    """Return the members of a ZIP file by name. If a name occurs more than once, the last counts."""
     _check_directory_size(stream)
     try:
-        with zipfile.ZipFile(stream) as packed:
-            members = packed.infolist()
+        with zipfile.ZipFile(stream) as archive:
+            members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as fault:
         raise DamagedInputError(
             Reason.DAMAGED_RECORD, f"the ZIP file's directory cannot be read: {fault}"
@@ -107,7 +107,7 @@ def read_directory(stream: BinaryIO) -> Directory:
 
 
 def _check_directory_size(stream: BinaryIO) -> None:
-    """Refuse a directory that would fill the memory, before the library reads it."""
+    """Reject a directory that would exhaust the memory, before the library reads it."""
     size_bytes = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size_bytes - _END_MAX_BYTES))
     tail = stream.read(_END_MAX_BYTES)
@@ -116,15 +116,17 @@ def _check_directory_size(stream: BinaryIO) -> None:
         raise DamagedInputError(
             Reason.DAMAGED_RECORD, "no ZIP directory at the end; the file is cut or no ZIP"
         )
-    declared = int.from_bytes(tail[end + 12 : end + 16], "little")
-    if declared == _IN_ZIP64:
+    directory_bytes = int.from_bytes(tail[end + 12 : end + 16], "little")
+    if directory_bytes == _IN_ZIP64:
         record = tail.rfind(b"PK\x06\x06", 0, end)
-        declared = int.from_bytes(tail[record + 40 : record + 48], "little") if record >= 0 else 0
-    if declared > _DIRECTORY_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"the ZIP file's directory has {declared} bytes")
+        directory_bytes = (
+            int.from_bytes(tail[record + 40 : record + 48], "little") if record >= 0 else 0
+        )
+    if directory_bytes > _DIRECTORY_MAX_BYTES:
+        raise LimitError(Reason.TOO_LARGE, f"the ZIP file's directory has {directory_bytes} bytes")
     stop = size_bytes - len(tail) + end
-    stream.seek(max(0, stop - declared - _ZIP64_END_BYTES))
-    if stream.read(declared + _ZIP64_END_BYTES).count(_ENTRY_MAGIC) > MEMBERS_MAX:
+    stream.seek(max(0, stop - directory_bytes - _ZIP64_END_BYTES))
+    if stream.read(directory_bytes + _ZIP64_END_BYTES).count(_ENTRY_MAGIC) > MEMBERS_MAX:
         raise LimitError(
             Reason.TOO_LARGE, f"the ZIP file has more members than the {MEMBERS_MAX} that are read"
         )
@@ -161,19 +163,19 @@ def _unpack_member(stream: BinaryIO, member: _ZipMember) -> bytes:
     stream.seek(name_bytes + extra_bytes, os.SEEK_CUR)
     inflate = zlib.decompressobj(-15) if member.method == _DEFLATED else None
     body = bytearray()
-    left = member.packed_bytes
-    while left > 0 and (packed := stream.read(min(left, _PIECE_BYTES))):
-        left -= len(packed)
-        room = member.size_bytes + 1 - len(body)
+    remaining_bytes = member.packed_bytes
+    while remaining_bytes > 0 and (packed := stream.read(min(remaining_bytes, _PIECE_BYTES))):
+        remaining_bytes -= len(packed)
+        output_max_bytes = member.size_bytes + 1 - len(body)
         try:
-            body += inflate.decompress(packed, room) if inflate else packed
+            body += inflate.decompress(packed, output_max_bytes) if inflate else packed
         except zlib.error as fault:
             raise DamagedInputError(
                 Reason.DAMAGED_RECORD, f"the member cannot be unpacked: {fault}"
             ) from fault
         if len(body) > member.size_bytes:
             break
-    if left > 0 and len(body) < member.size_bytes:
+    if remaining_bytes > 0 and len(body) < member.size_bytes:
         raise DamagedInputError(Reason.TRUNCATED_RECORD, "the file ends inside the member")
     if len(body) != member.size_bytes:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "the member is not as long as it says")

@@ -1,1 +1,1 @@
-"""Records of WARC and ARC files: a scan of their heads, one record by its offset, all of them checked."""
+"""Records of WARC and ARC files: scan of heads, reading by offset, validation and writing."""

@@ -1,7 +1,7 @@
-"""The header of a WARC record and the URL-record line of an ARC record, as one kind of value.
+"""Headers of WARC records and URL-record lines of ARC records, parsed to one type.
 
 Source: WARC/1.0 and 1.1, sections 4 and 5; ARC 1.0, URL-record definitions of version 1 and 2.
-Bound: a WARC header has at most 1 MiB, an ARC line 8 KiB; both are read in linear time.
+Limits: a WARC header has at most 1 MiB, an ARC line 8 KiB. Both are read in linear time.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 
 HEADER_MAX_BYTES = 1024 * 1024
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of a record whose date cannot be read: plainly wrong, and never newer than a right one."""
+"""Time of a record whose date cannot be parsed: clearly wrong, and never newer than a valid date.
+"""
 
 _WINDOW_BYTES = 4096
 _LENGTH = re.compile(r"\d{1,15}")
 _HEADER_END = re.compile(rb"\n\r{0,2}\n|\n(?=" + WARC_LINE + rb")")
-"""The blank line behind a WARC header, or another record where the blank line should have come first."""
+"""The blank line after a WARC header, or a record that begins where the blank line is missing."""
 _DIGITS = re.compile(r"\d{14}")
 _ISO_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?)?)?"
@@ -54,7 +55,7 @@ _FOREIGN_SIGNATURES = {
 
 
 class NotARecordError(Exception):
-    """The bytes at a place begin no record; the message is a sentence about them."""
+    """The bytes at an offset begin no record. `detail` is a sentence about them."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -64,9 +65,10 @@ class NotARecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RecordFields:
-    """A record's header: names in canonical spelling, the first of several; `length_bytes` of its block.
+    """A record's header with names in canonical spelling and the first of repeated values.
 
-    An ARC line is given as the WARC header it would be.
+    `length_bytes` is the length of the block. An ARC line is converted to the equivalent WARC
+    header.
     """
 
     fields: Mapping[str, str]
@@ -75,26 +77,26 @@ class RecordFields:
 
     @property
     def type(self) -> str:
-        """The record's type in lower case, "" when it has none."""
+        """Record type in lower case, or ""."""
         return self.fields.get("WARC-Type", "").lower()
 
     @property
     def url(self) -> str:
-        """The target URI without the brackets some writers put round it; "" when there is none."""
+        """Target URI without the angle brackets that some writers add, or ""."""
         url = self.fields.get("WARC-Target-URI", "")
         return url[1:-1] if url.startswith("<") and url.endswith(">") else url
 
     @property
     def captured_at(self) -> datetime:
-        """The record's date, UNDATED when it cannot be read."""
+        """Date of the record, or UNDATED if it cannot be parsed."""
         return parse_date(self.fields.get("WARC-Date", "")) or UNDATED
 
     @property
     def digest(self) -> str | None:
-        """The declared SHA-1 of the payload in base32, None without one in that hash."""
+        """Declared SHA-1 of the payload in base32, or None if there is none in that hash."""
         declared = self.fields.get("WARC-Payload-Digest")
         if declared is None and self.type in ("resource", "conversion"):
-            # A block without HTTP head is its own payload.
+            # Without an HTTP head, the block is the payload.
             declared = self.fields.get("WARC-Block-Digest")
         raw = parse_sha1(declared) if declared else None
         return encode_sha1_base32(raw) if raw else None
@@ -110,7 +112,7 @@ class RecordFields:
 
 
 def read_fields(records: RecordStream) -> RecordFields:
-    """The header at the records's place, passed over. Raises NotARecordError and MemberError."""
+    """Read and skip the header at the current position. Raises NotARecordError and MemberError."""
     window = records.peek(_WINDOW_BYTES)
     if not starts_record(window):
         window = records.peek(LINE_MAX_BYTES, joining=True)
@@ -144,12 +146,14 @@ def _build_no_record_error(records: RecordStream, window: bytes) -> Exception:
         return fault
     if _is_cut_header(window):
         return NotARecordError(Reason.TRUNCATED_RECORD, "the file ends inside the record's header")
-    found = _FOREIGN_SIGNATURES.get(window[:4], f"{window[:24]!r}")
-    return NotARecordError(Reason.DAMAGED_RECORD, f"no WARC or ARC record begins here, but {found}")
+    description = _FOREIGN_SIGNATURES.get(window[:4], f"{window[:24]!r}")
+    return NotARecordError(
+        Reason.DAMAGED_RECORD, f"no WARC or ARC record begins here, but {description}"
+    )
 
 
 def _is_cut_header(window: bytes) -> bool:
-    """Whether so few bytes are left that they may be the start of a record or of its packing."""
+    """Whether the few bytes left may be the start of a record or of a packed member."""
     starts = (b"WARC/1.1\r\n", b"WARC/1.0\r\n", GZIP_MAGIC, ZSTD_MAGIC)
     return any(start.startswith(window) for start in starts)
 
@@ -162,8 +166,11 @@ def _load_parser() -> StatusAndHeadersParser:
 
 
 def parse_warc_header(header: bytes) -> RecordFields:
-    """A WARC header with its blank line. Raises NotARecordError without a usable Content-Length."""
-    # The parser knows no odd versions, and takes a line that ends twice over for the end of the header.
+    """Parse a WARC header with its blank line.
+
+    Raises NotARecordError without a usable Content-Length.
+    """
+    # The parser rejects odd versions, and mistakes a doubled line end for the end of the header.
     lines = header.partition(b"\n")[2].replace(b"\r\r\n", b"\r\n")
     parsed = _load_parser().parse(io.BytesIO(b"WARC/1.1\r\n" + lines))
     fields: dict[str, str] = {}
@@ -178,11 +185,11 @@ def parse_warc_header(header: bytes) -> RecordFields:
 
 
 def _canonicalize(name: str) -> str:
-    known = _SPELLINGS.get(name)
-    if known is None:
+    spelling = _SPELLINGS.get(name)
+    if spelling is None:
         words = name.strip().lower().split("-")
-        known = "-".join(w.upper() if w in _CAPITALS else w.capitalize() for w in words)
-    return known
+        spelling = "-".join(w.upper() if w in _CAPITALS else w.capitalize() for w in words)
+    return spelling
 
 
 _SPELLINGS = {
@@ -211,23 +218,27 @@ def _read_arc_line(records: RecordStream, window: bytes) -> RecordFields:
 
 
 def parse_arc_line(line: bytes) -> RecordFields:
-    """An ARC URL-record line, version 1 (5 fields) or 2 (10), also an odd one. Raises NotARecordError."""
-    found = split_arc_line(line)
-    if found is None or not _LENGTH.fullmatch(length := _decode_text(found.length)):
+    """Parse an ARC URL-record line of version 1 (5 fields) or 2 (10), or a variant.
+
+    Raises NotARecordError.
+    """
+    arc_line = split_arc_line(line)
+    if arc_line is None or not _LENGTH.fullmatch(length := _decode_text(arc_line.length)):
         raise NotARecordError(
             Reason.DAMAGED_RECORD, f"the ARC line has no usable length: {_decode_text(line)[:80]!r}"
         )
     url, date, middle = (
-        _decode_text(found.url),
-        _decode_text(found.date),
-        [_decode_text(one) for one in found.middle],
+        _decode_text(arc_line.url),
+        _decode_text(arc_line.date),
+        [_decode_text(part) for part in arc_line.middle],
     )
     fields = {
         "WARC-Type": "warcinfo" if url.startswith("filedesc:") else "response",
         "WARC-Target-URI": url,
-        "WARC-IP-Address": _decode_text(found.address),
+        "WARC-IP-Address": _decode_text(arc_line.address),
         "WARC-Date": date,
-        # Version 2 has result code, checksum, location, offset and file name between type and length.
+        # Version 2 has result code, checksum, location, offset and file name between type and
+        # length.
         "Content-Type": " ".join(middle[:-5] if len(middle) >= 6 else middle),
         "Content-Length": length,
     }
@@ -246,16 +257,18 @@ def _decode_text(data: bytes) -> str:
 
 
 def parse_date(text: str) -> datetime | None:
-    """An aware UTC time from ISO 8601 as WARC writes it, whole or shortened, or from 8 to 17 digits.
+    """Parse WARC's ISO 8601, full or shortened, or 8 to 17 digits.
 
-    Fractions beyond microseconds are cut off. None when the text is no date.
+    Returns aware UTC, or None if not a date.
+
+    Fractions beyond microseconds are cut off.
     """
     stripped = text.strip()
     match = _DIGITS_DATE.fullmatch(stripped) or _ISO_DATE.fullmatch(stripped)
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = match.groups()
-    # A leap second is the last one of its minute to datetime.
+    # datetime has no leap seconds, so use the last second of the minute.
     clock = (int(hour or 0), int(minute or 0), min(int(second or 0), 59))
     microsecond = int((fraction or "")[:6].ljust(6, "0"))
     offset = "+00:00" if zone in (None, "", "Z") else zone

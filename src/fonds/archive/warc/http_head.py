@@ -1,7 +1,7 @@
-"""The head of an HTTP response as archives hold it: read with patience, since nobody can ask again.
+"""Lenient parsing of archived HTTP response heads, which cannot be requested again.
 
-Source: RFC 9112, sections 2 to 5; the liberties are those browsers take.
-Bound: a head has at most 256 KiB, and 20 interim answers before it.
+Source: RFC 9112, sections 2 to 5, with the tolerances of browsers.
+Limits: a head has at most 256 KiB, with at most 20 interim responses before it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from fonds.model.exchange import HttpHead
 
 HEAD_MAX_BYTES = 256 * 1024
-"""A head without a blank line in so many bytes has no end; what was read of it counts as all of it."""
+"""Window searched for a head's blank line. Without one, the whole window counts as the head."""
 
 _INTERIM_MAX = 20
 _BLANK_LINE = re.compile(rb"\n\r?\n")
@@ -28,21 +28,23 @@ def looks_like_http(block: bytes) -> bool:
 
 
 def find_head_length(window: bytes) -> int | None:
-    """How many bytes the head takes, its blank line included; None when the window holds no end of it."""
-    blank = _BLANK_LINE.search(window)
-    stray = _BODY_LINE.search(window, 1, blank.start() if blank else len(window))
-    if stray and window[stray.start() - 1 : stray.start()] == b"\n":
-        return stray.start()
-    return blank.end() if blank else None
+    """Return the length of the head including its blank line, or None if it does not end here."""
+    blank_line = _BLANK_LINE.search(window)
+    body_start = _BODY_LINE.search(window, 1, blank_line.start() if blank_line else len(window))
+    if body_start and window[body_start.start() - 1 : body_start.start()] == b"\n":
+        return body_start.start()
+    return blank_line.end() if blank_line else None
 
 
 def parse_head(window: bytes) -> tuple[HttpHead, int] | None:
-    """The head at the start of a block and its length in bytes; None when no head stands there.
+    """Parse the head at the start of a block.
 
-    `window` holds the block's first bytes: all of it, or HEAD_BYTES_MAX of it. A head without its
-    blank line ends where a line begins with `<` or `%PDF-`, else with the window. Interim answers (1xx)
-    before the final one are passed over. Without a readable code `status` is 0. Header lines without
-    status line count as a head when the very first line is one.
+    Returns it with its length in bytes, or None without a head.
+
+    `window` is the first HEAD_MAX_BYTES of the block, or all of it. A head without a blank line
+    ends where a line begins with `<` or `%PDF-`, else with the window. Interim responses (1xx) are
+    skipped. `status` is 0 without a readable code. Header lines without a status line count as a
+    head if the first line is one.
     """
     if not looks_like_http(window) and not _HEADER_LINE.match(window):
         return None
@@ -84,7 +86,10 @@ def _parse_headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _unfold(headers: list[tuple[str, str]], folded: list[str]) -> None:
-    """Put continuation lines onto the last header; once a header, so that many lines stay cheap."""
+    """Append continuation lines to the last header.
+
+    Done once per header, so that many lines stay cheap.
+    """
     if folded:
         name, value = headers[-1]
         headers[-1] = (name, " ".join([value, *folded]).strip())
@@ -99,7 +104,7 @@ def _decode(line: bytes) -> str:
 
 
 def parse_media_type(content_type: str | None) -> str | None:
-    """A Content-Type without its parameters, in lower case; None when nothing is left."""
+    """Return a Content-Type in lower case without parameters, or None if nothing is left."""
     if content_type is None:
         return None
     return content_type.partition(";")[0].partition(",")[0].strip().lower() or None

@@ -1,4 +1,4 @@
-"""Stories as Media Cloud's archives have them: WARC/1.0, and nothing its readers refuse.
+"""Stories in the format of Media Cloud's archives: WARC/1.0, and nothing that their readers reject.
 
 Source: seed 004, "WARC file format" and its metadata fields.
 """
@@ -28,36 +28,39 @@ FIELDS = {
         *("parsed_date", "canonical_url"),
     ),
 }
-"""The sub-objects and their fields: its readers stop at any other."""
+"""Sub-objects and their fields. Media Cloud's readers fail on any others."""
 
 
 class MediaCloudWriter:
-    """Writes entries as `RecordWriter` does, in that form. Not safe for several threads at once.
+    """Writes entries as `RecordWriter` does, in Media Cloud's format. Not thread-safe.
 
-    A body without metadata, or without a text, is no story there: it is a `resource` or `revisit`, which its
-    readers pass over; a story without text would be set apart by what imports them.
+    A body without metadata or text is not a story there. It is written as a `resource` or
+    `revisit`, which their readers skip. Their importer would reject a story without text.
     """
 
     def __init__(self, out: AppendableFile, *, version: str = "WARC/1.0", agent: str = "") -> None:
-        """Whatever `version` is asked for, it is WARC/1.0."""
+        """`version` is ignored: files are always WARC/1.0."""
         self._writer = RecordWriter(out, version="WARC/1.0", metadata_uri="", agent=agent)
 
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """As `RecordWriter`."""
+        """See `RecordWriter.write_warcinfo`."""
         self._writer.write_warcinfo(filename, created_at, hostname)
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """As `RecordWriter`."""
+        """See `RecordWriter.write_entry`."""
         return self._writer.write_entry(convert_to_media_cloud(entry))
 
 
 def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
-    """The entry as it is written: of the server's answer the status, and the charset under another name."""
-    told = msgspec.json.decode(entry.metadata_json) if entry.metadata_json else {}
+    """Convert an entry to Media Cloud's form.
+
+    The response's status is kept, and its charset renamed.
+    """
+    metadata = msgspec.json.decode(entry.metadata_json) if entry.metadata_json else {}
     story = {
-        name: {one: told.get(name, {}).get(one) for one in fields}
+        name: {key: metadata.get(name, {}).get(key) for key in fields}
         for name, fields in FIELDS.items()
     }
     content = story["content_metadata"]
@@ -75,7 +78,10 @@ def convert_to_media_cloud(entry: ArchiveEntry) -> ArchiveEntry:
 
 
 def _drop_time_zone(text: str | None) -> str | None:
-    """A time in UTC without saying so, as they write theirs; what is no time stays as it is."""
+    """Convert a time to UTC without a time zone, as they write it.
+
+    Text that is not a time is returned unchanged.
+    """
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:

@@ -1,11 +1,11 @@
-"""Queue messages as WARC records and back: a dump of a queue is a WARC file like any other.
+"""Dumps of queues as WARC files: messages written as WARC records and read back.
 
-Each message is a `resource`, from which it is loaded again. Before one that is about a story stand two more
-records, as in Media Cloud's dumps: a `response` with the page, and its metadata with `rabbitmq_headers`.
-Readers of its archives read these and pass over the rest.
+Each message is a `resource`, from which it is loaded again. A message about a story has two more
+records before it, as in Media Cloud's dumps: a `response` with the page, and its metadata with
+`rabbitmq_headers`. Media Cloud's readers use these two and skip the rest.
 
-Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The fields `Fonds-*`
-are our own.
+Source: WARC 1.0, section 6.4 `resource`; seed 004, "WARC file format" and Appendix B. The fields
+`Fonds-*` are specific to Fonds.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ _IN_URL = "%/:?&=+$,;@!*'()~[]|#"
 
 @dataclass(frozen=True, slots=True)
 class MessageStory:
-    """The story a message is about: its address, page, the time it was fetched or found (aware UTC), and the
-    fields of its sub-objects by their names."""
+    """The story a message is about.
+
+    `found_at` is the time it was fetched or found (aware UTC). `parts` maps the names of
+    sub-objects to fields.
+    """
 
     url: str
     page: bytes
@@ -57,10 +60,10 @@ class MessageStory:
 
 
 class MessageWriter:
-    """Writes messages to `out` as gzipped records, one member each, behind a `warcinfo`."""
+    """Writes messages to `out` as gzipped records, one member each, after a `warcinfo`."""
 
     def __init__(self, out: BinaryIO, filename: str = "") -> None:
-        # Media Cloud's readers know WARC/1.0, whose times have no fractions.
+        # Media Cloud's readers expect WARC/1.0, whose times have no fractions.
         self._writer = WARCWriter(out, gzip=True, warc_version="1.0")
         fields = {
             "hostname": socket.gethostname(),
@@ -70,7 +73,10 @@ class MessageWriter:
         self._writer.write_record(self._writer.create_warcinfo_record(filename, fields))
 
     def write(self, address: str, message: Message, story: MessageStory | None = None) -> None:
-        """Append one message; ids, keys and headers may hold any text, for they are written in ASCII."""
+        """Append one message.
+
+        Ids, keys and headers may contain any text, since they are written in ASCII.
+        """
         if story is not None:
             self._write_story(message, story)
         fields = {
@@ -91,12 +97,14 @@ class MessageWriter:
         self._writer.write_record(record)
 
     def _write_story(self, message: Message, story: MessageStory) -> None:
-        """A page and its metadata, as the original's `dump_archives` writes them."""
-        told = {
-            name: {one: story.parts.get(name, {}).get(one) for one in fields}
+        """Write a page and its metadata as Media Cloud's `dump_archives` does."""
+        sub_objects = {
+            name: {key: story.parts.get(name, {}).get(key) for key in fields}
             for name, fields in FIELDS.items()
         }
-        code, encoding = (told["http_metadata"][one] for one in ("response_code", "encoding"))
+        code, encoding = (
+            sub_objects["http_metadata"][key] for key in ("response_code", "encoding")
+        )
         content_type = f"text/html; encoding={encoding}" if encoding else "text/html"
         head = StatusAndHeaders(
             "200 OK" if code == 200 else f"{code} HUH?",
@@ -117,7 +125,7 @@ class MessageWriter:
             warc_headers_dict=dict(date),
         )
         self._writer.write_record(response)
-        metadata = {**told, RABBITMQ_HEADERS: dict(message.headers)}
+        metadata = {**sub_objects, RABBITMQ_HEADERS: dict(message.headers)}
         body = json.dumps(metadata, indent=2, default=str).encode()
         refers_to = response.rec_headers.get_header("WARC-Record-ID")
         record = self._writer.create_warc_record(
@@ -136,9 +144,9 @@ def _encode_ascii(text: str) -> str:
 
 
 def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
-    """Each message with the address it was taken from; records of any other kind are passed over.
+    """Iterate over messages with the queue address they were taken from. Other records are skipped.
 
-    Raises DamagedInputError for a file that is no WARC, is cut, or whose fields cannot be read, and
+    Raises DamagedInputError if the file is not a WARC, is cut or has unreadable fields, and
     LimitError for a body over 1 GiB.
     """
     try:

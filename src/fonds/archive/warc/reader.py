@@ -1,8 +1,7 @@
-"""One record's payload, read by its offset: HTTP head apart, codings undone, within limits.
+"""Payload of one record, read by offset within limits: HTTP head split off, codings decoded.
 
-Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the message inside).
-Bound: linear in what lies in the member before the record and in the record itself, the body's limit
-included.
+Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the HTTP message).
+Linear in the data of the member up to the end of the record, up to the body limit.
 """
 
 from __future__ import annotations
@@ -29,38 +28,38 @@ _PIECE_BYTES = 64 * 1024
 
 
 def read_record(stream: BinaryIO, offset: int, *, body_max_bytes: int) -> Payload:
-    """The payload of the record at `offset` of a seekable file, transfer and content codings undone.
+    """Return the payload of the record at `offset` of a seekable file, with all codings decoded.
 
-    A revisit has an empty body and its `warc_headers`; names in these are spelled as in the standard,
-    of several equal ones the first counts. An ARC record has the headers it would have as WARC.
-    `size_bytes` is the record's length on disk, None when it shares its member with others.
+    A revisit has an empty body and its `warc_headers`. Their names have the standard's spelling.
+    The first of repeated names counts. An ARC record has the headers of the equivalent WARC record.
+    `size_bytes` is the record's length on disk, or None if it shares its member with others.
 
     Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD, BAD_ENCODING) and LimitError (BOMB,
-    TOO_LARGE); messages name no file.
+    TOO_LARGE). Messages name no file.
     """
     return RecordReader(stream).read(offset, body_max_bytes=body_max_bytes)
 
 
 class RecordReader:
-    """Reads records of one seekable file, on from where it stands when it can.
+    """Reads records of one seekable file. Continues from its position if possible.
 
-    That matters where many records share one gzip member or zstd frame: read in their order, the
-    member is unpacked once and not once for each. For one thread at a time.
+    If many records share a gzip member or zstd frame, reading them in order unpacks it only once.
+    For one thread at a time.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._records: RecordStream | None = None
         self.offset = -1
-        """The offset of the record read last."""
+        """Offset of the last record read."""
 
     def can_continue_to(self, offset: int) -> bool:
-        """Whether `offset` lies further on in the shared member this reader stands in."""
-        same = split_offset(offset)[0] == split_offset(self.offset)[0]
-        return self._records is not None and same and offset > self.offset
+        """Whether `offset` is further on in the shared member at which the reader is positioned."""
+        is_same_member = split_offset(offset)[0] == split_offset(self.offset)[0]
+        return self._records is not None and is_same_member and offset > self.offset
 
     def read(self, offset: int, *, body_max_bytes: int) -> Payload:
-        """As `read_record`."""
+        """Return the payload of a record. See `read_record`."""
         records = self._records if self.can_continue_to(offset) else None
         self._records = None
         try:
@@ -87,9 +86,10 @@ class RecordReader:
 def read_body(
     stream: BinaryIO, offset: int, codings: Sequence[str] | None, body_max_bytes: int
 ) -> bytes:
-    """The body of the record at `offset` with these codings undone, outermost first; None: all it names.
+    """Return the body of the record at `offset` after decoding `codings`, outermost first.
 
-    Raises as `read_record` does, but for faults behind the body.
+    None decodes all codings that the record names. Raises as `read_record` does, except for faults
+    after the body.
     """
     try:
         return _read_body(_RecordBlock(stream, offset, None), body_max_bytes, codings)
@@ -99,27 +99,32 @@ def read_body(
 
 
 def iter_record_bytes(stream: BinaryIO, offset: int) -> Iterator[bytes]:
-    """A whole record as it lies there, out of its packing: header and block, without what follows them.
+    """Yield a whole unpacked record: header and block, without what follows.
 
-    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD) and LimitError (BOMB), the block's fault
-    behind what was given of it already.
+    Raises DamagedInputError (DAMAGED_RECORD, TRUNCATED_RECORD) and LimitError (BOMB). A fault in
+    the block is raised after the bytes before it were yielded.
     """
     try:
         member_offset = split_offset(offset)[0]
         records = _seek_record(RecordStream(stream, member_offset), offset)
-        begin = records.position
+        record_start = records.position
         fields = read_fields(records)
-        left = records.position - begin + fields.length_bytes
-        again = _seek_record(RecordStream(stream, member_offset), offset)
-        while left > 0 and (piece := again.read(min(left, _PIECE_BYTES))):
-            left -= len(piece)
+        remaining_bytes = records.position - record_start + fields.length_bytes
+        second_stream = _seek_record(RecordStream(stream, member_offset), offset)
+        while remaining_bytes > 0 and (
+            piece := second_stream.read(min(remaining_bytes, _PIECE_BYTES))
+        ):
+            remaining_bytes -= len(piece)
             yield piece
     except (NotARecordError, MemberError) as fault:
         kind = LimitError if fault.reason is Reason.BOMB else DamagedInputError
         raise kind(fault.reason, f"at offset {offset_text(offset)}: {fault.detail}") from fault
-    if left:
-        told = f"at offset {offset_text(offset)}: the record ends {left} bytes before its declared length"
-        raise DamagedInputError(Reason.TRUNCATED_RECORD, told)
+    if remaining_bytes:
+        detail = (
+            f"at offset {offset_text(offset)}:"
+            f" the record ends {remaining_bytes} bytes before its declared length"
+        )
+        raise DamagedInputError(Reason.TRUNCATED_RECORD, detail)
 
 
 def _read_body(
@@ -138,7 +143,7 @@ def _read_body(
 
 
 class _RecordBlock:
-    """A record's block while it is read: the HTTP head apart, the rest in pieces, again if need be."""
+    """A record's block while it is read. The HTTP head is split off, the rest can be read again."""
 
     def __init__(self, stream: BinaryIO, offset: int, records: RecordStream | None) -> None:
         self._stream = stream
@@ -157,34 +162,42 @@ class _RecordBlock:
         self._start = self.records.position
 
     def iter_pieces(self) -> Iterator[bytes]:
-        """The bytes behind the HTTP head; asked for again, they are read from the file again."""
+        """Iterate over the bytes after the HTTP head. A second call reads them from the file again."""
         if self.records.position > self._start:
             self._begin(None)
-        left = self.body_bytes
+        remaining_bytes = self.body_bytes
         self.records.skip(self._http_bytes)
-        while left > 0 and (piece := self.records.read(min(left, _PIECE_BYTES))):
-            left -= len(piece)
+        while remaining_bytes > 0 and (
+            piece := self.records.read(min(remaining_bytes, _PIECE_BYTES))
+        ):
+            remaining_bytes -= len(piece)
             yield piece
 
     def close(self) -> int | None:
-        """Pass over what was not read; the record's size on disk, with the blank lines of the record before
-        it where it was asked for at their place. Raises LengthError, MemberError."""
-        passed = self.records.position - self._start
-        passed += self.records.skip(self.fields.length_bytes - passed)
-        size_bytes = close_record(self.records, self.fields, self._start, passed)
+        """Skip the unread rest. Returns the record's size on disk, or None if it shares its member.
+
+        The size includes blank lines of the preceding record if the read began at them. Raises
+        LengthError and MemberError.
+        """
+        passed_bytes = self.records.position - self._start
+        passed_bytes += self.records.skip(self.fields.length_bytes - passed_bytes)
+        size_bytes = close_record(self.records, self.fields, self._start, passed_bytes)
         return None if size_bytes is None else size_bytes + self._header_bytes
 
 
 def _seek_record(records: RecordStream, offset: int) -> RecordStream:
-    """Bring a records to the thing at `offset`, over others in the same member. Raises NotARecordError."""
+    """Move a stream to the thing at `offset`, past others in the same member.
+
+    Raises NotARecordError.
+    """
     member_offset, number = split_offset(offset)
-    there = records.begin()
-    while there and number > 0 and records.offset < offset:
+    has_thing = records.begin()
+    while has_thing and number > 0 and records.offset < offset:
         if split_offset(records.offset)[0] != member_offset:
             break
         scan_record(records)
-        there = records.begin()
-    if not there or (number > 0 and records.offset != offset):
+        has_thing = records.begin()
+    if not has_thing or (number > 0 and records.offset != offset):
         raise NotARecordError(
             Reason.DAMAGED_RECORD,
             f"no record is there; the file has {records.file_bytes} bytes",

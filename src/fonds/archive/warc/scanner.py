@@ -1,7 +1,7 @@
-"""A scan over all records of a WARC or ARC file: one head or one damage for each, whatever happens.
+"""Scan over all records of a WARC or ARC file: yields one head or one damage for each.
 
 Source: WARC/1.0 and 1.1, section 4; annex D (compression).
-Bound: linear in what the file unpacks to, as `RecordStream` has it; nothing of a body is kept.
+Limits: linear in the unpacked size, like `RecordStream`. Bodies are not kept.
 """
 
 from __future__ import annotations
@@ -36,15 +36,20 @@ _WINDOW_BYTES = 8 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordHead:
-    """One record as a scan finds it.
+    """One record as found by a scan.
 
-    `offset` finds it again; `size_bytes` is its length on disk, None when it shares its gzip member or
-    zstd frame with others or is cut. `type` is the WARC type, `warcinfo` or `response` for ARC. `url`
-    is "" where there is none. `captured_at` is aware UTC, UNDATED when unreadable. `status` is the
-    HTTP status or None; `mime` the HTTP Content-Type without parameters, else the record's; `digest`
-    the declared SHA-1 of the payload in base32. `is_truncated` says that the record ends before its
-    declared length. `payload_bytes` is the length of the payload as stored, codings not undone.
-    `record_id` is the WARC-Record-ID without brackets, "" for none.
+    - `offset` finds the record again.
+    - `size_bytes` is its length on disk, or None if it is cut or shares its gzip member or zstd
+      frame.
+    - `type` is the WARC type; for ARC, `warcinfo` or `response`.
+    - `url` is "" if there is none.
+    - `captured_at` is aware UTC, or UNDATED if unreadable.
+    - `status` is the HTTP status or None.
+    - `mime` is the HTTP Content-Type without parameters, else the record's.
+    - `digest` is the declared SHA-1 of the payload in base32.
+    - `is_truncated` is whether the record ends before its declared length.
+    - `payload_bytes` is the length of the payload as stored, with its codings.
+    - `record_id` is the WARC-Record-ID without brackets, or "".
     """
 
     offset: int
@@ -64,8 +69,8 @@ class RecordHead:
 class Damage:
     """A place of the file that cannot be read as a record.
 
-    `detail` is a sentence for people, `record` what a record said of itself before it turned out
-    damaged, None when not even its header could be read.
+    `detail` is a sentence for people. `record` is the head of the damaged record, or None if its
+    header could not be read.
     """
 
     offset: int
@@ -75,7 +80,7 @@ class Damage:
 
 
 class LengthError(Exception):
-    """A record's declared length is wrong; the records already stands at the next record."""
+    """A record's declared length is wrong. The stream is already at the next record."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -84,21 +89,21 @@ class LengthError(Exception):
 
 
 def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead | Damage]:
-    """Every record of a seekable file from `start_offset` on, in the order of the file.
+    """Iterate over the records of a seekable file from `start_offset` on, in file order.
 
-    `start_offset` is 0 or any offset given before; the scan goes on with the record there. Bodies are
-    passed over, not kept. Content never raises; what `stream` raises does.
+    `start_offset` is 0 or any offset returned before. The scan continues with the record there.
+    Bodies are skipped. Content never raises; errors of `stream` do.
     """
     records = RecordStream(stream, split_offset(start_offset)[0])
-    # What begins in the middle of a member may be found there only by whoever read what is before it.
+    # A record inside a member can be found only after reading what precedes it in the member.
     is_found = split_offset(start_offset)[1] == 0
     while records.begin():
         thing = scan_record(records)
-        before = thing.offset < start_offset and _is_same_member(thing.offset, start_offset)
-        if not (is_found or before or thing.offset == start_offset):
+        is_before = thing.offset < start_offset and _is_same_member(thing.offset, start_offset)
+        if not (is_found or is_before or thing.offset == start_offset):
             yield _build_damage(start_offset)
-        is_found = is_found or not before
-        if not before:
+        is_found = is_found or not is_before
+        if not is_before:
             yield thing
     if not is_found:
         yield _build_damage(start_offset)
@@ -117,7 +122,10 @@ def _is_same_member(offset: int, other: int) -> bool:
 
 
 def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
-    """Read the header of the record here; where it cannot be read, skip to the next record instead."""
+    """Read the header of the current record.
+
+    If it cannot be read, skip to the next record and return the damage.
+    """
     offset = records.offset
     try:
         return read_fields(records)
@@ -127,7 +135,7 @@ def read_fields_or_resync(records: RecordStream) -> RecordFields | Damage:
 
 
 def scan_record(records: RecordStream) -> RecordHead | Damage:
-    """The thing the records has begun; afterwards the records stands behind it."""
+    """Describe the thing the stream has begun, and move the stream past it."""
     offset = records.offset
     fields = read_fields_or_resync(records)
     if isinstance(fields, Damage):
@@ -137,8 +145,8 @@ def scan_record(records: RecordStream) -> RecordHead | Damage:
     size_bytes: int | None = None
     fault_found: MemberError | LengthError | None = None
     try:
-        passed = records.skip(fields.length_bytes)
-        size_bytes = close_record(records, fields, body_start, passed)
+        passed_bytes = records.skip(fields.length_bytes)
+        size_bytes = close_record(records, fields, body_start, passed_bytes)
     except LengthError as fault:
         fault_found = fault
     except MemberError as fault:
@@ -175,7 +183,7 @@ def _describe(
 
 
 def peek_http(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
-    """The HTTP head the block begins with and its length in bytes; (None, 0) without one."""
+    """Return the HTTP head at the start of the block and its length in bytes, or (None, 0)."""
     if not fields.may_hold_http or fields.length_bytes == 0:
         return None, 0
     window = records.peek(min(fields.length_bytes, _WINDOW_BYTES), joining=True)
@@ -192,21 +200,23 @@ def close_record(
     *,
     strict: bool = False,
 ) -> int | None:
-    """The record's size on disk after its block was passed.
+    """Return the record's size on disk after its block was passed.
 
-    Raises LengthError when the block is shorter than declared, and MemberError when the packing turns
-    out damaged behind it. A member that is cut behind the whole block is no fault, unless `strict`.
+    Returns None if the record shares its member or its member is cut.
+
+    Raises LengthError if the block is shorter than declared, and MemberError if the packing is
+    damaged after it. A member cut after the complete block is not a fault, unless `strict`.
     """
-    declared = fields.length_bytes
-    if passed_bytes < declared:
+    declared_bytes = fields.length_bytes
+    if passed_bytes < declared_bytes:
         if records.step_back(body_start):
             raise LengthError(
                 Reason.DAMAGED_RECORD,
-                f"the declared length, {declared}, reaches over other records",
+                f"the declared length, {declared_bytes}, reaches over other records",
             )
         raise LengthError(
             Reason.TRUNCATED_RECORD,
-            f"the record has {passed_bytes} of {declared} declared bytes",
+            f"the record has {passed_bytes} of {declared_bytes} declared bytes",
         )
     try:
         size_bytes = records.finish()
@@ -219,6 +229,7 @@ def close_record(
         return None
     if records.is_plain and records.is_at_junk() and records.step_back(body_start):
         raise LengthError(
-            Reason.DAMAGED_RECORD, f"the declared length, {declared}, ends inside another record"
+            Reason.DAMAGED_RECORD,
+            f"the declared length, {declared_bytes}, ends inside another record",
         )
     return size_bytes

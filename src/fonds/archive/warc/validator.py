@@ -1,8 +1,8 @@
-"""Every record of a WARC file read to its last byte: its framing, and its digests against its bytes.
+"""Validation of WARC files: reads all bytes of every record and checks framing and digests.
 
 Source: WARC/1.1, sections 5.8 and 5.9 (block and payload digests), 6 (record types).
-Bound: linear in what the file unpacks to; a payload is held in memory only where its digest may be that of
-the body without its codings, and then as far as `body_max_bytes`.
+Limits: linear in the unpacked size. A payload is held in memory only if its digest may be that of
+the decoded body, and then up to `body_max_bytes`.
 """
 
 from __future__ import annotations
@@ -38,16 +38,21 @@ BLOCK, PAYLOAD = "WARC-Block-Digest", "WARC-Payload-Digest"
 
 _PIECE_BYTES = 256 * 1024
 _NO_PAYLOAD = frozenset({"revisit", "warcinfo"})
-"""What a revisit declares is the digest of another record's payload."""
+"""Types without a payload digest to check.
+
+A revisit declares the digest of another record's payload.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRecord:
     """A record whose bytes were all read.
 
-    `offset` and `size_bytes` are as in RecordHead. `matching_digests` counts the digests that fit,
-    `unknown` has those in a hash that is not computed here, `wrong_digests` says in a sentence each which
-    do not fit."""
+    `offset` and `size_bytes` are as in RecordHead.
+    `matching_digests` is the number of correct digests.
+    `unknown` lists digests in a hash that is not supported.
+    `wrong_digests` has a sentence for each incorrect digest.
+    """
 
     offset: int
     size_bytes: int | None
@@ -59,7 +64,7 @@ class CheckedRecord:
 
 
 def check_records(stream: BinaryIO, *, body_max_bytes: int) -> Iterator[CheckedRecord | Damage]:
-    """Every record of a seekable file, in its order; content never raises, what `stream` raises does."""
+    """Check all records of a seekable file in order. Content never raises; errors of `stream` do."""
     records = RecordStream(stream, 0)
     while records.begin():
         yield _check(records, stream, body_max_bytes)
@@ -74,29 +79,32 @@ def _check(records: RecordStream, stream: BinaryIO, body_max_bytes: int) -> Chec
     http, http_bytes = _find_payload_start(records, fields)
     digests = _RecordDigests(fields.fields, http_bytes)
     try:
-        passed = digests.read_block(records, fields.length_bytes)
-        size_bytes = close_record(records, fields, body_start, passed, strict=True)
+        passed_bytes = digests.read_block(records, fields.length_bytes)
+        size_bytes = close_record(records, fields, body_start, passed_bytes, strict=True)
     except LengthError as fault:
         return Damage(offset, fault.detail, fault.reason)
     except MemberError as fault:
         records.resync()
         return Damage(offset, fault.detail, fault.reason)
-    wrong = digests.find_mismatches()
-    if PAYLOAD in wrong and http is not None and list_codings(http):
-        # Where reading jumps to, this walk does not look: it goes on where it stands.
-        here = stream.tell()
+    mismatches = digests.find_mismatches()
+    if PAYLOAD in mismatches and http is not None and list_codings(http):
+        # Reading the decoded body moves the file position, so restore it for this walk.
+        position = stream.tell()
         if _matches_decoded_digest(stream, offset, http, digests.declared[PAYLOAD], body_max_bytes):
-            del wrong[PAYLOAD]
+            del mismatches[PAYLOAD]
             digests.right += 1
-        stream.seek(here)
-    told = tuple(f"{name} says {said}, its bytes give {is_}" for name, (said, is_) in wrong.items())
+        stream.seek(position)
+    wrong_digests = tuple(
+        f"{name} says {declared_value}, its bytes give {actual_value}"
+        for name, (declared_value, actual_value) in mismatches.items()
+    )
     return CheckedRecord(
-        offset, size_bytes, fields, http, digests.right, tuple(digests.unknown), told
+        offset, size_bytes, fields, http, digests.right, tuple(digests.unknown), wrong_digests
     )
 
 
 def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[HttpHead | None, int]:
-    """The HTTP head of a response, and how many bytes of the block come before the payload."""
+    """Return the HTTP head of a response, and the number of block bytes before the payload."""
     http, http_bytes = peek_http(records, fields)
     content_type = fields.fields.get("Content-Type", "").lower()
     if http is None and content_type.startswith("application/http") and fields.length_bytes:
@@ -106,7 +114,7 @@ def _find_payload_start(records: RecordStream, fields: RecordFields) -> tuple[Ht
 
 
 class _RecordDigests:
-    """The digests a record declares, and those its bytes give as they pass."""
+    """Digests a record declares, with those computed from its bytes."""
 
     def __init__(self, fields: Mapping[str, str], http_bytes: int) -> None:
         self.declared: dict[str, tuple[str, str]] = {}
@@ -117,42 +125,45 @@ class _RecordDigests:
         has_payload = fields.get("WARC-Type", "").lower() not in _NO_PAYLOAD
         for name in (BLOCK, PAYLOAD) if has_payload else (BLOCK,):
             algorithm, _, value = fields.get(name, "").partition(":")
-            plain = algorithm.strip().lower().replace("-", "")
-            if plain in ALGORITHMS and value.strip():
-                self.declared[name] = plain, value.strip()
-                self._hashes[name] = hashlib.new(plain, usedforsecurity=False)
+            algorithm_name = algorithm.strip().lower().replace("-", "")
+            if algorithm_name in ALGORITHMS and value.strip():
+                self.declared[name] = algorithm_name, value.strip()
+                self._hashes[name] = hashlib.new(algorithm_name, usedforsecurity=False)
             elif name in fields:
                 self.unknown.append(f"{name}: {fields[name][:80]}")
 
     def read_block(self, records: RecordStream, size_bytes: int) -> int:
-        """Read a block of so many bytes; how many there were. Raises MemberError."""
-        passed = 0
-        while passed < size_bytes and (
-            piece := records.read(min(_PIECE_BYTES, size_bytes - passed))
+        """Read a block of `size_bytes` bytes. Returns the number of bytes read. Raises MemberError."""
+        passed_bytes = 0
+        while passed_bytes < size_bytes and (
+            piece := records.read(min(_PIECE_BYTES, size_bytes - passed_bytes))
         ):
             if BLOCK in self._hashes:
                 self._hashes[BLOCK].update(piece)
             if PAYLOAD in self._hashes:
-                self._hashes[PAYLOAD].update(piece[max(0, self._skipped_bytes - passed) :])
-            passed += len(piece)
-        return passed
+                self._hashes[PAYLOAD].update(piece[max(0, self._skipped_bytes - passed_bytes) :])
+            passed_bytes += len(piece)
+        return passed_bytes
 
     def find_mismatches(self) -> dict[str, tuple[str, str]]:
-        """What was declared and what the bytes give, by the field's name; counts those that fit."""
-        found: dict[str, tuple[str, str]] = {}
+        """Return declared and computed digests that differ, by field name. Counts those that match."""
+        mismatches: dict[str, tuple[str, str]] = {}
         for name, (algorithm, value) in self.declared.items():
             raw = self._hashes[name].digest()
             if _matches_digest(raw, value):
                 self.right += 1
             else:
-                found[name] = f"{algorithm}:{value[:140]}", f"{algorithm}:{_encode_base32(raw)}"
-        return found
+                mismatches[name] = (
+                    f"{algorithm}:{value[:140]}",
+                    f"{algorithm}:{_encode_base32(raw)}",
+                )
+        return mismatches
 
 
 def _matches_digest(raw: bytes, declared: str) -> bool:
-    """Whether a digest is the declared one, in hex, base32 or base64."""
-    spelled = {raw.hex(), _encode_base32(raw).lower()}
-    if declared.lower().rstrip("=") in spelled:
+    """Whether a digest equals the declared one, in hex, base32 or base64."""
+    spellings = {raw.hex(), _encode_base32(raw).lower()}
+    if declared.lower().rstrip("=") in spellings:
         return True
     encoded = base64.urlsafe_b64encode(raw).decode().rstrip("=")
     return declared.rstrip("=").replace("+", "-").replace("/", "_") == encoded
@@ -169,14 +180,19 @@ def _matches_decoded_digest(
     digest_field: tuple[str, str],
     body_max_bytes: int,
 ) -> bool:
-    """Whether it is the digest of the body without its transfer codings, or without any: makers differ."""
+    """Whether a digest is that of the body without its transfer codings, or without any coding.
+
+    Writers differ in which of them they use.
+    """
     algorithm, value = digest_field
     codings = list_codings(http)
-    outer = [one for one in codings if one == "chunked"]
+    outer = [coding for coding in codings if coding == "chunked"]
     try:
         stored = read_body(stream, offset, (), body_max_bytes)
-        for undone in (outer, codings):
-            body = decode_body(lambda: iter([stored]), undone, body_max_bytes=body_max_bytes)
+        for codings_to_decode in (outer, codings):
+            body = decode_body(
+                lambda: iter([stored]), codings_to_decode, body_max_bytes=body_max_bytes
+            )
             if _matches_digest(hashlib.new(algorithm, body, usedforsecurity=False).digest(), value):
                 return True
     except PermanentError:

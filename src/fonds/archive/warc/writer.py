@@ -1,4 +1,4 @@
-"""Bodies as WARC records: warcinfo, response or resource, metadata beside them, revisits for repeats.
+"""Writing of bodies as WARC records: warcinfo, response or resource, metadata and revisits.
 
 Source: WARC/1.1, sections 5 and 6 (WARC/1.0 on request), annex D (one gzip member per record).
 """
@@ -28,7 +28,7 @@ METADATA_URI = "urn:metadata:"
 
 _GZIP_LEVEL = 6
 _FIXED_MAX_BYTES = 4096
-"""What an entry's records have besides its address, headers, body and metadata."""
+"""Upper bound for the bytes of an entry's records other than URL, headers, body and metadata."""
 _SPECIFICATION = "https://iipc.github.io/warc-specifications/specifications/warc-format/"
 _PROFILE = "http://netpreserve.org/{version}/revisit/{kind}"
 _NOT_MODIFIED = 304
@@ -45,25 +45,28 @@ _NOT_IN_URI = re.compile(r"[\x00-\x20\x7f]")
 
 
 class AppendableFile(Protocol):
-    """What records are written to, one behind the other."""
+    """Output to which records are appended."""
 
     def write(self, data: bytes, /) -> object:
-        """Append."""
+        """Append data."""
 
     def tell(self) -> int:
-        """How many bytes there are."""
+        """Return the number of bytes so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """The record of a body, or its revisit: `record_id` as in `Archived`, its packed length in bytes."""
+    """The record of a body or its revisit.
+
+    `record_id` is as in `ArchivedRecord`, `size_bytes` is the compressed size.
+    """
 
     record_id: str
     size_bytes: int
 
 
 class RecordWriter:
-    """Appends records to a file, one gzip member each. Not safe for several threads at once."""
+    """Appends records to a file, one gzip member each. Not thread-safe."""
 
     def __init__(
         self,
@@ -73,8 +76,11 @@ class RecordWriter:
         metadata_uri: str = METADATA_URI,
         agent: str = "",
     ) -> None:
-        """`metadata_uri` is what stands before the address of a metadata record's subject in its own, `agent`
-        the User-Agent of what fetches into these files, which obeys robots.txt; "" for nothing that does."""
+        """`metadata_uri` is the prefix of a metadata record's URI. Its subject's URL follows.
+
+        `agent` is the User-Agent of a fetcher that obeys robots.txt and writes to these files, or
+        "".
+        """
         if version not in VERSIONS:
             raise ValueError(f"not a version of WARC that can be written: {version!r}")
         self._out = out
@@ -87,7 +93,7 @@ class RecordWriter:
     def write_warcinfo(
         self, filename: str, created_at: datetime, hostname: str | None = None
     ) -> None:
-        """The record a file begins with: who wrote it, when, and in which format."""
+        """Write the record a file begins with: who wrote it, when, and in which format."""
         number = self._version.removeprefix("WARC/")
         fields = {
             "software": f"Fonds/{installed_version('fonds')}",
@@ -108,11 +114,12 @@ class RecordWriter:
         self._write("warcinfo", "", headers, "application/warc-fields", "".join(lines).encode())
 
     def write_entry(self, entry: ArchiveEntry) -> WrittenRecord:
-        """The entry's records; what is told is the first, which holds the body or the revisit.
+        """Write an entry's records. Returns the first, which holds the body or the revisit.
 
-        A body with an HTTP head becomes a `response`, its codings being undone: `Content-Encoding` and
-        the like are renamed to `X-Archive-Orig-*`, `Content-Length` is that of the body. The metadata
-        has a URI of its own, `urn:metadata:URL`, or readers that index it too would show it for the page.
+        A body with an HTTP head becomes a `response` with decoded content. `Content-Encoding` and
+        the like are renamed to `X-Archive-Orig-*`, and `Content-Length` is that of the body. The
+        metadata has its own URI, `urn:metadata:URL`. Otherwise readers that index it would show it
+        in place of the page.
         """
         start = self._out.tell()
         record_id = StatusAndHeadersParser.make_warc_id()
@@ -120,37 +127,43 @@ class RecordWriter:
             "WARC-Date": self._format_date(entry.captured_at),
             "WARC-Warcinfo-ID": self._warcinfo_id,
         }
-        own = {"WARC-Record-ID": record_id, **shared}
+        fields = {"WARC-Record-ID": record_id, **shared}
         head = None
         if entry.http:
             head, protocol = _build_http_head(entry.http, len(entry.body))
-            own |= {"WARC-Protocol": protocol} if protocol else {}
+            fields |= {"WARC-Protocol": protocol} if protocol else {}
         if entry.exchange:
-            own |= _build_connection_fields(entry.exchange)
-        kind = "response" if head else "resource"
+            fields |= _build_connection_fields(entry.exchange)
+        record_type = "response" if head else "resource"
         content_type = "application/http; msgtype=response" if head else entry.mime
         if entry.original is not None:
-            kind = "revisit"
-            own |= self._build_revisit_fields(entry.original, entry)
-        body = b"" if kind == "revisit" else entry.body
-        self._write(kind, entry.url, own, content_type, body, head)
+            record_type = "revisit"
+            fields |= self._build_revisit_fields(entry.original, entry)
+        body = b"" if record_type == "revisit" else entry.body
+        self._write(record_type, entry.url, fields, content_type, body, head)
         size_bytes = self._out.tell() - start
         if entry.metadata_json is not None:
-            about = {**shared, "WARC-Refers-To": record_id}
+            related_fields = {**shared, "WARC-Refers-To": record_id}
             uri = f"{self._metadata_uri}{entry.url}"
-            self._write("metadata", uri, about, METADATA_TYPE, entry.metadata_json)
+            self._write("metadata", uri, related_fields, METADATA_TYPE, entry.metadata_json)
         if entry.exchange and (request := entry.exchange.hops[-1].request_head):
-            about = {**shared, "WARC-Concurrent-To": record_id}
-            sort = "application/http; msgtype=request"
-            self._write("request", entry.url, about, sort, request.encode("latin-1", "replace"))
+            related_fields = {**shared, "WARC-Concurrent-To": record_id}
+            media_type = "application/http; msgtype=request"
+            self._write(
+                "request",
+                entry.url,
+                related_fields,
+                media_type,
+                request.encode("latin-1", "replace"),
+            )
         return WrittenRecord(record_id[1:-1], size_bytes)
 
     def _build_revisit_fields(
         self, original: OriginalCapture, entry: ArchiveEntry
     ) -> dict[str, str]:
-        known = parse_record_id(original.record_id or "")
-        named = {"WARC-Refers-To": f"<{known}>"} if known else {}
-        return named | {
+        record_id = parse_record_id(original.record_id or "")
+        reference = {"WARC-Refers-To": f"<{record_id}>"} if record_id else {}
+        return reference | {
             "WARC-Profile": _PROFILE.format(
                 version=self._version.lower(), kind=_choose_revisit_profile(entry)
             ),
@@ -183,33 +196,36 @@ class RecordWriter:
         member.close()
 
     def _format_date(self, moment: datetime) -> str:
-        """ISO 8601 in UTC: with microseconds, whole seconds in WARC/1.0."""
+        """Format a time as ISO 8601 in UTC with microseconds, or with whole seconds in WARC/1.0."""
         timespec = "seconds" if self._version == "WARC/1.0" else "microseconds"
         local = moment.astimezone(UTC).replace(tzinfo=None)
         return local.isoformat(timespec=timespec) + "Z"
 
 
 class _GzipMemberWriter:
-    """What the record writer takes for its file: everything written becomes one gzip member."""
+    """File-like object that turns everything the record writer writes into one gzip member."""
 
     def __init__(self, out: AppendableFile) -> None:
         self._out = out
         self._packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
 
     def write(self, data: bytes) -> None:
-        """Pack and pass on."""
+        """Compress and append."""
         self._out.write(self._packer.compress(data))
 
     def flush(self) -> None:
-        """Nothing: the record writer flushes before the member is complete."""
+        """Do nothing: the record writer flushes before the member is complete."""
 
     def close(self) -> None:
-        """Complete the member; the file stays open."""
+        """Complete the member. The file stays open."""
         self._out.write(self._packer.flush())
 
 
 def estimate_max_bytes(entry: ArchiveEntry) -> int:
-    """So many bytes an entry takes at most; packed it is nearly always shorter."""
+    """Return an upper bound for the bytes of an entry's records.
+
+    Compressed they are nearly always shorter.
+    """
     headers = entry.http.headers if entry.http else ()
     heads = sum(4 * len(name) + 4 * len(value) + 4 for name, value in headers)
     plain = len(entry.body) + len(entry.metadata_json or b"") + heads + 12 * len(entry.url)
@@ -217,31 +233,38 @@ def estimate_max_bytes(entry: ArchiveEntry) -> int:
 
 
 def _build_connection_fields(exchange: Exchange) -> dict[str, str]:
-    """Where the answer came from, and how it was secured; the latter as WARC 1.1's proposed fields."""
-    last = exchange.hops[-1]
-    found = {"WARC-IP-Address": last.address}
-    cipher = (last.tls or "").partition(" ")[2]
-    return {name: value for name, value in {**found, "WARC-Cipher-Suite": cipher}.items() if value}
+    """Return fields for the server's address and the TLS cipher.
+
+    The latter is a proposed WARC 1.1 field.
+    """
+    last_hop = exchange.hops[-1]
+    fields = {"WARC-IP-Address": last_hop.address}
+    cipher = (last_hop.tls or "").partition(" ")[2]
+    return {name: value for name, value in {**fields, "WARC-Cipher-Suite": cipher}.items() if value}
 
 
 def _build_http_head(http: HttpHead, body_bytes: int) -> tuple[StatusAndHeaders, str]:
-    """The head as it is written, and the protocol when that cannot stand in it, else ""."""
+    """Return the head to write, and the protocol if the head cannot express it, else ""."""
     headers: list[tuple[str, str]] = []
     for name, value in http.headers:
-        kept = f"X-Archive-Orig-{name}" if name.lower() in _UNDONE else name
-        headers.append((_clean_header_value(kept).replace(":", ""), _clean_header_value(value)))
+        header_name = f"X-Archive-Orig-{name}" if name.lower() in _UNDONE else name
+        headers.append(
+            (_clean_header_value(header_name).replace(":", ""), _clean_header_value(value))
+        )
     headers.append(("Content-Length", str(body_bytes)))
-    named, statusline = _split_status_line(http)
-    # Readers of WARC refuse the head of a response that is not one of HTTP/1.
-    protocol = named if named in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
+    original_protocol, statusline = _split_status_line(http)
+    # WARC readers reject the head of a response that is not HTTP/1.
+    protocol = original_protocol if original_protocol in ("HTTP/1.0", "HTTP/1.1") else "HTTP/1.1"
     head = StatusAndHeaders(statusline, headers, protocol=protocol)
-    # The record writer would turn non-ASCII values into percent-escapes; as UTF-8 they come back equal.
+    # The record writer would percent-escape non-ASCII values. UTF-8 preserves them.
     head.to_ascii_bytes = head.to_bytes
-    return head, "" if named == protocol else _PROTOCOLS.get(named, named.lower())
+    return head, "" if original_protocol == protocol else _PROTOCOLS.get(
+        original_protocol, original_protocol.lower()
+    )
 
 
 def _split_status_line(http: HttpHead) -> tuple[str, str]:
-    """Protocol and the rest of the status line; made up from the code when there is none."""
+    """Return the protocol and the rest of the status line. Both have defaults if it is missing."""
     protocol, _, rest = _clean_header_value(http.status_line).partition(" ")
     protocol = protocol.upper()
     if not protocol.startswith(("HTTP", "ICY")):
@@ -250,17 +273,17 @@ def _split_status_line(http: HttpHead) -> tuple[str, str]:
 
 
 def _clean_header_value(text: str) -> str:
-    """Text that cannot break out of its header line: controls become blanks, lone surrogates `?`."""
+    """Make text safe for a header line: control characters become blanks, lone surrogates `?`."""
     return _CONTROLS.sub(" ", text).encode("utf-8", "replace").decode("utf-8").strip()
 
 
 def escape_uri(url: str) -> str:
-    """A URL as a header value: blanks and controls escaped."""
+    """Escape blanks and control characters in a URL for use as a header value."""
     clean = url.strip().encode("utf-8", "replace").decode("utf-8")
     return _NOT_IN_URI.sub(lambda match: f"%{ord(match.group()):02X}", clean)
 
 
 def _choose_revisit_profile(entry: ArchiveEntry) -> str:
-    """How it is known that a body is that of the capture before: the server says so, or its digest."""
-    said = entry.http is not None and entry.http.status == _NOT_MODIFIED
-    return "server-not-modified" if said else "identical-payload-digest"
+    """Return how the body is known to be unchanged: the server said so, or its digest is the same."""
+    is_not_modified = entry.http is not None and entry.http.status == _NOT_MODIFIED
+    return "server-not-modified" if is_not_modified else "identical-payload-digest"

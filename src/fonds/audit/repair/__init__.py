@@ -1,1 +1,1 @@
-"""Makes again what the audit missed, out of what is left; `repairing.py` runs the acts in their order."""
+"""Repair of faults found by the audit. `repair.py` runs the actions in order."""

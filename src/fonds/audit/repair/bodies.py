@@ -1,4 +1,4 @@
-"""Bodies that are gone from their place: taken from wherever else they lie into a WARC of ours."""
+"""Restoration of missing bodies: copied from any other place into a WARC of Fonds."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ BATCH_SIZE = 20
 
 
 def restore_bodies(context: RepairContext) -> None:
-    """Each record that is gone is written again, if its bytes are to be had."""
-    for some in context.plan.iter_items(RepairAct.BODY):
-        for one in some:
-            for row in _iter_broken_rows(context, one.subject):
+    """Write each missing record again if its bytes can be found."""
+    for items in context.plan.iter_items(RepairAct.BODY):
+        for item in items:
+            for row in _iter_broken_rows(context, item.subject):
                 _restore_body(context, row)
     context.stores.archive.finish()
 
 
 def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
-    """The rows of a file, or of a WARC, that lead nowhere."""
+    """Iterate over the rows of a file or of a WARC whose record cannot be read."""
     records = context.stores.records
     if len(subject) == 40 and "/" not in subject and "." not in subject:
         for row in list(records.find(CdxRow, {"sha1hex": subject})):
@@ -51,14 +51,14 @@ def _iter_broken_rows(context: RepairContext, subject: str) -> Iterator[CdxRow]:
             ):
                 yield row
         return
-    held = context.stores.archive.inspect(subject)
-    beyond = partial(_is_truncated, held)
+    state = context.stores.archive.inspect(subject)
+    is_missing = partial(_is_truncated, state)
     for rows in iter_chunks(records.find(CdxRow, {"warc_path": subject}), BATCH_SIZE):
-        yield from filter(beyond, rows)
+        yield from filter(is_missing, rows)
 
 
 def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
-    """Whether the file is too short for a record, or gone."""
+    """Whether the file is missing, or too short to contain the record."""
     if state is None:
         return True
     return state.size_bytes is not None and find_end_offset(row) > state.size_bytes
@@ -66,34 +66,40 @@ def _is_truncated(state: WarcFileState | None, row: CdxRow) -> bool:
 
 def _restore_body(context: RepairContext, row: CdxRow) -> None:
     records = context.stores.records
-    there = f"{row.sha1hex} at {record_place(row.warc_path, row.warc_offset)}"
-    others = [
-        one
-        for one in records.find(CdxRow, {"capture_id": row.capture_id})
-        if one != row and one.mimetype == row.mimetype
+    subject = f"{row.sha1hex} at {record_place(row.warc_path, row.warc_offset)}"
+    copies = [
+        copy
+        for copy in records.find(CdxRow, {"capture_id": row.capture_id})
+        if copy != row and copy.mimetype == row.mimetype
     ]
-    if any(context.read_if_intact(build_place(one), one.sha1hex) for one in others):
-        # Written again before, and not yet taken from the books.
+    if any(context.read_if_intact(build_place(copy), copy.sha1hex) for copy in copies):
+        # An earlier repair wrote the record again, but has not deleted this row yet.
         records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
         return
     payload = context.find_body(row.sha1hex, excluded=row)
     file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
     if payload is None or file is None:
         context.give_up(
-            record_place(row.warc_path, row.warc_offset), f"the bytes of {there} lie nowhere else"
+            record_place(row.warc_path, row.warc_offset), f"the bytes of {subject} lie nowhere else"
         )
         return
     place = _rearchive(context, row, file, payload)
     context.record_act(
-        RepairAct.BODY, row.capture_id, row.sha1hex, f"{there} was gone: archived again as {place}"
+        RepairAct.BODY,
+        row.capture_id,
+        row.sha1hex,
+        f"{subject} was gone: archived again as {place}",
     )
 
 
 def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: Payload) -> Place:
-    """A record like the one that is gone, and its place on all books before the old one is taken off."""
+    """Write a record like the missing one.
+
+    Its place is stored everywhere before the old one is deleted.
+    """
     records = context.stores.records
-    owner = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None
-    repeats = owner is not None and owner.capture_id != row.capture_id
+    primary = _find_owner(context, file) if row.mimetype == REVISIT_MIME else None
+    is_repeat = primary is not None and primary.capture_id != row.capture_id
     entry = ArchiveEntry(
         capture_id=row.capture_id,
         url=row.url,
@@ -101,35 +107,37 @@ def _rearchive(context: RepairContext, row: CdxRow, file: FileMetaRow, payload: 
         mime=file.mimetype,
         body=payload.body,
         http=payload.http,
-        metadata_json=None if repeats else find_warc_metadata(context.stores.records, row.sha1hex),
-        original=_find_original(context, owner) if repeats and owner else None,
+        metadata_json=None
+        if is_repeat
+        else find_warc_metadata(context.stores.records, row.sha1hex),
+        original=_find_original(context, primary) if is_repeat and primary else None,
     )
     (archived,) = context.stores.archive.write([entry])
     place = archived.place
     capture = Capture(row.capture_id, "", place, row.url, entry.captured_at, "response")
-    fresh = build_cdx_row(capture, build_file_meta(file), place, context.clock())
-    fresh = replace(fresh, status=get_status(payload.http))
+    new_row = build_cdx_row(capture, build_file_meta(file), place, context.clock())
+    new_row = replace(new_row, status=get_status(payload.http))
     if row.mimetype == REVISIT_MIME:
-        fresh = replace(fresh, mimetype=REVISIT_MIME)
+        new_row = replace(new_row, mimetype=REVISIT_MIME)
     if file.capture_id == row.capture_id:
         is_crawlers = bool(find_crawler_files(records, [row.sha1hex]))
-        first = build_first_cells(capture, place, archived.record_id)
-        own = build_later_cells(capture, place) if is_crawlers else first
-        cells = (build_row_key(row.sha1hex), own)
+        first_cells = build_first_cells(capture, place, archived.record_id)
+        own_cells = build_later_cells(capture, place) if is_crawlers else first_cells
+        cells = (build_row_key(row.sha1hex), own_cells)
     else:
         cells = (
             build_alternate_key(row.sha1hex, row.capture_id),
             build_later_cells(capture, place),
         )
     context.stores.table.put(context.stores.journal, [cells])
-    records.put([fresh])
+    records.put([new_row])
     records.delete(CdxRow, [(row.warc_path, row.warc_offset)])
     update_capture_counts(context.stores.table, records, context.stores.journal, [row.sha1hex])
     return place
 
 
 def _find_original(context: RepairContext, owner: CdxRow) -> OriginalCapture:
-    """The capture that brought the bytes first, with its record's id where it can be read there."""
+    """Describe the primary capture, with its record's id if that can be read."""
     return OriginalCapture(
         owner.url, parse_datetime14(owner.datetime), context.find_record_id(owner)
     )

@@ -1,4 +1,4 @@
-"""Captures with several rows, merged into one: in `cdx`, in the table, and in the count of `f:c`."""
+"""Merging of duplicate rows of a capture, in `cdx`, in the table, and in the count of `f:c`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fonds.stores.journal_table.keys import build_alternate_key
 
 def merge_captures(context: RepairContext) -> None:
     """Leave one row of each capture that has several."""
-    for some in context.plan.iter_items(RepairAct.MERGE):
-        for sha1hex in sorted({one.subject for one in some}):
+    for items in context.plan.iter_items(RepairAct.MERGE):
+        for sha1hex in sorted({item.subject for item in items}):
             _merge(context, sha1hex)
 
 
@@ -40,36 +40,36 @@ def _merge(context: RepairContext, sha1hex: str) -> None:
 
 
 def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> None:
-    """The owner's capture stays, else the one read here first; the best name of the WARC stays.
+    """Keep the primary capture, else the one read here first, with the best name of the WARC.
 
-    The table is written first, then the row that stays, and the others go last: killed in between, the
-    same is done again.
+    The table is written first, then the kept row, and the others are deleted last. If the process
+    is killed in between, the same merge is done again.
     """
     stores = context.stores
     first = min(rows, key=lambda row: (row.capture_id != owner, *_age_key(row)))
-    kept = replace(first, warc_path=_choose_name(context, rows))
-    place, moment = build_place(kept), parse_datetime14(kept.datetime)
+    kept_row = replace(first, warc_path=_choose_name(context, rows))
+    place, captured_at = build_place(kept_row), parse_datetime14(kept_row.datetime)
     cells = build_later_cells(
-        Capture(kept.capture_id, "", place, kept.url, moment, "response"), place
+        Capture(kept_row.capture_id, "", place, kept_row.url, captured_at, "response"), place
     )
-    gone = [row for row in rows if row.capture_id != kept.capture_id]
-    key = build_cell_key(kept, {kept.sha1hex: owner})
-    there = stores.table.get(stores.journal, [key], [FILE_CDX])
-    if there:
+    removed_rows = [row for row in rows if row.capture_id != kept_row.capture_id]
+    key = build_cell_key(kept_row, {kept_row.sha1hex: owner})
+    existing_cells = stores.table.get(stores.journal, [key], [FILE_CDX])
+    if existing_cells:
         stores.table.put(stores.journal, [(key, cells)])
     stores.table.delete(
-        stores.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in gone]
+        stores.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in removed_rows]
     )
     for row in rows:
         WarcNames(stores.records, stores.archive, context.clock).record_path(
-            kept.warc_path, row.warc_path
+            kept_row.warc_path, row.warc_path
         )
-    stores.records.put([kept])
+    stores.records.put([kept_row])
     places = {(row.warc_path, row.warc_offset) for row in rows}
-    stores.records.delete(CdxRow, sorted(places - {(kept.warc_path, kept.warc_offset)}))
-    at = record_place(kept.warc_path, kept.warc_offset)
-    told = f"{kept.sha1hex} at {at}: {len(rows)} rows were one capture"
-    context.record_act(RepairAct.MERGE, kept.capture_id, kept.sha1hex, told)
+    stores.records.delete(CdxRow, sorted(places - {(kept_row.warc_path, kept_row.warc_offset)}))
+    location = record_place(kept_row.warc_path, kept_row.warc_offset)
+    message = f"{kept_row.sha1hex} at {location}: {len(rows)} rows were one capture"
+    context.record_act(RepairAct.MERGE, kept_row.capture_id, kept_row.sha1hex, message)
 
 
 def _age_key(row: CdxRow) -> tuple[bool, str, str]:
@@ -77,13 +77,13 @@ def _age_key(row: CdxRow) -> tuple[bool, str, str]:
 
 
 def _choose_name(context: RepairContext, rows: Sequence[CdxRow]) -> str:
-    """The name that stays: of a record of ours its own, else the best of those given."""
-    ours = [
+    """Choose the WARC name to keep: that of a WARC of Fonds, else the best of the others."""
+    own_names = [
         row.warc_path
         for row in rows
         if is_own_warc(row.warc_path) and not is_indexed(row.capture_id)
     ]
-    best = ours[0] if ours else min((row.warc_path for row in rows), key=rank_name)
+    best = own_names[0] if own_names else min((row.warc_path for row in rows), key=rank_name)
     if not best.startswith("/"):
         return best
     stores = context.stores

@@ -1,4 +1,8 @@
-"""What nobody needs any more is removed: rows that have expired, files that were left behind."""
+"""Cleanup of expired rows and leftover files, and recovery after a killed process.
+
+Before work resumes in a home, `recover` repairs what a killed process left, and `refuse_emptied`
+stops if the records were emptied.
+"""
 
 from __future__ import annotations
 
@@ -24,52 +28,59 @@ OVER = frozenset({str(Verdict.DONE), str(Verdict.DROPPED)})
 
 
 def sweep_stopped(records: Records, now: datetime) -> int:
-    """Remove what was noted of PDFs that stopped a reader and has expired; how many rows those were."""
+    """Remove expired rows about PDFs that crashed a reader. Returns the number of rows."""
     expired = (row for row in records.find(CrashedPdfRow) if row.expires <= now)
     removed = 0
-    while some := list(islice(expired, CHUNK)):
-        records.delete(CrashedPdfRow, [(row.sha1hex, row.extractor) for row in some])
-        removed += len(some)
+    while page := list(islice(expired, CHUNK)):
+        records.delete(CrashedPdfRow, [(row.sha1hex, row.extractor) for row in page])
+        removed += len(page)
     return removed
 
 
 def sweep_spool(records: Records, blobs: Blobs, fetched_before: datetime) -> int:
-    """Let the spool forget what was fetched before a time and refused since: no archive waits for it, and
-    nobody is to look at it; how many those were. What still waits, or is in quarantine, stays."""
-    old = (
+    """Remove captures from the spool that were fetched before a time and are done or dropped.
+
+    Pending and quarantined ones stay. Returns the number removed.
+    """
+    old_rows = (
         row
         for row in records.find(FetchedPageRow, {"in_spool": True})
         if row.fetched < fetched_before
     )
     removed = 0
-    while some := list(islice(old, CHUNK)):
-        ids = [row.capture_id for row in some]
+    while page := list(islice(old_rows, CHUNK)):
+        ids = [row.capture_id for row in page]
         entries = list(records.find(EntryRow, {"entry_id": ids}))
-        wanted = {row.entry_id for row in entries if row.outcome not in OVER}
-        over = sorted({row.entry_id for row in entries} - wanted)
-        if over:
-            blobs.delete([build_spool_key(one) for one in over])
-            records.change(FetchedPageRow, over, {"in_spool": False})
-        removed += len(over)
+        pending_ids = {row.entry_id for row in entries if row.outcome not in OVER}
+        ended_ids = sorted({row.entry_id for row in entries} - pending_ids)
+        if ended_ids:
+            blobs.delete([build_spool_key(capture_id) for capture_id in ended_ids])
+            records.change(FetchedPageRow, ended_ids, {"in_spool": False})
+        removed += len(ended_ids)
     return removed
 
 
 def sweep_polls(records: Records, older_than: datetime) -> int:
-    """Remove polls last written before a time that entered and refused nothing; how many those were."""
-    idle = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
+    """Remove polls last updated before a time that have no entries and no rejections.
+
+    Returns the number removed.
+    """
+    idle_filter = {"kind": POLL, "entries": 0, "tally_count": 0, "finished": True}
     removed = 0
-    while some := list(records.find(InputRow, idle, order=("updated",), count_max=CHUNK)):
-        old = [(row.input_id, row.pipeline) for row in some if row.updated < older_than]
-        records.delete(InputRow, old)
-        removed += len(old)
-        if len(old) < len(some):
+    while page := list(records.find(InputRow, idle_filter, order=("updated",), count_max=CHUNK)):
+        old_keys = [(row.input_id, row.pipeline) for row in page if row.updated < older_than]
+        records.delete(InputRow, old_keys)
+        removed += len(old_keys)
+        if len(old_keys) < len(page):
             break
     return removed
 
 
 def sweep_files(folder: Path, older_than: datetime) -> int:
-    """Remove the files of a folder last written before a time, but those that somebody holds locked; how
-    many those were. Folders in it, links and what cannot be removed stay."""
+    """Remove files of a folder last written before a time. Returns their number.
+
+    Locked files, folders, links, and files that cannot be removed stay.
+    """
     removed = 0
     oldest_s = older_than.timestamp()
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
@@ -83,7 +94,7 @@ def sweep_files(folder: Path, older_than: datetime) -> int:
 
 @contextmanager
 def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
-    """A file locked while the context lasts. Raises OSError when somebody else has it, or it is a link."""
+    """Lock a file while the context lasts. Raises OSError if it is locked already or is a link."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -93,14 +104,12 @@ def _lock_unused_file(path: Path) -> Iterator[os.stat_result]:
         os.close(descriptor)
 
 
-# Before work goes on in a home: what a killed process left is mended, emptied records are told.
-
-
 def refuse_emptied(stores: Stores) -> None:
-    """Raises ConfigurationError where the records are empty beside other stores that are full.
+    """Raise ConfigurationError if the records are empty although other stores are not.
 
-    Whoever worked on would cut from our WARCs what the records do not know, and take in anew what is there.
-    An index that does not answer is not asked: work can be entered, and waits for it.
+    Otherwise, further work would truncate WARCs of Fonds to what the records know, and ingest
+    existing files again. An index that does not respond counts as empty, because entries can wait
+    for it.
     """
 
     def count_indexed() -> int:
@@ -109,15 +118,15 @@ def refuse_emptied(stores: Stores) -> None:
         except StoreUnavailableError:
             return 0
 
-    if told := find_emptied_records(stores, count_indexed):
+    if message := find_emptied_records(stores, count_indexed):
         raise ConfigurationError(
-            f"{told}. Put the records back from a copy, or take the inputs in with another --home;"
+            f"{message}. Put the records back from a copy, or take the inputs in with another --home;"
             " nothing was changed"
         )
 
 
 def recover(stores: Stores) -> None:
-    """Mend what a killed process left behind: bodies in our WARCs that nobody refers to are cut off.
+    """Recover from a killed process: cut bodies that no row refers to from WARCs of Fonds.
 
     Raises ConfigurationError as `refuse_emptied` does.
     """

@@ -1,4 +1,4 @@
-"""What every act of repair has at hand: the stores, what can be read again, and the books it writes to."""
+"""Shared context of all repair actions: stores, readable sources, and the log of actions."""
 
 from __future__ import annotations
 
@@ -36,15 +36,19 @@ from fonds.stores.journal_table.cells import read_location
 from fonds.stores.journal_table.keys import build_row_key, split_key
 
 PLACES_MAX = 1_000
-"""So many places of one file are tried for its bytes."""
+"""Maximum places of one file that are tried for its bytes."""
 
 
 @dataclass(slots=True)
 class RepairContext:
-    """`open_source` opens a path, with a collection, as the intake would; `describe` says what bytes are.
+    """Context of a repair.
 
-    `lost` names what nothing brought back, `done` counts acts. `clock` gives aware UTC. `changes` are those
-    of the collections there are, None where there is none.
+    - `open_source` opens a path with a collection, as the intake does.
+    - `describe` determines type and hashes of bytes, given the declared type.
+    - `clock` gives aware UTC.
+    - `changes` gives access to the collections, or is None if there are none.
+    - `done` counts actions.
+    - `lost` maps subjects that could not be restored to the reason.
     """
 
     stores: Stores
@@ -58,7 +62,7 @@ class RepairContext:
     lost: dict[str, str] = field(default_factory=dict)
 
     def record_act(self, act: RepairAct, entry_id: str, about: str | None, message: str) -> None:
-        """Write an act down, with the entry it was done for, and say it."""
+        """Report an action and record it in the ledger with the entry it was done for."""
         self.done += 1
         self.say(message)
         entries = self.stores.records.find(EntryRow, {"entry_id": entry_id}, count_max=1)
@@ -85,22 +89,23 @@ class RepairContext:
         self.stores.ledger.write([row])
 
     def record_file_act(self, act: RepairAct, sha1hex: str, message: str) -> None:
-        """The same for a file, with the entry that owns it."""
-        owner = next(iter(self.stores.records.get(FileMetaRow, [sha1hex])), None)
-        self.record_act(act, owner.capture_id if owner else "", sha1hex, message)
+        """Record an action for a file, with the file's primary capture."""
+        file = next(iter(self.stores.records.get(FileMetaRow, [sha1hex])), None)
+        self.record_act(act, file.capture_id if file else "", sha1hex, message)
 
     def give_up(self, subject: str, reason: str) -> None:
-        """Nothing brings this back."""
+        """Record that a subject cannot be restored."""
         if subject not in self.lost:
             self.say(f"lost: {reason}")
-            # Named by the audit in the end, whatever is kept here.
+            # The final audit reports it in any case.
             if len(self.lost) < PLACES_MAX:
                 self.lost[subject] = reason
 
-    # Bytes
-
     def read_if_intact(self, place: Place, sha1hex: str | None) -> Payload | None:
-        """The bytes of a file at a place, or with None whatever lies there; None when they are not there."""
+        """Return the bytes at a place, or None if they cannot be read.
+
+        With `sha1hex` None, any content is accepted.
+        """
         try:
             return self.stores.archive.read(place, sha1hex)
         except StoreUnavailableError:
@@ -109,26 +114,26 @@ class RepairContext:
             return None
 
     def find_record_id(self, row: CdxRow) -> str | None:
-        """The id of the record a row of `cdx` leads to, as in `Archived`; None when it cannot be read."""
-        whose = None if row.mimetype == REVISIT_MIME else row.sha1hex
-        found = self.read_if_intact(build_place(row), whose)
-        return parse_record_id(found.warc_headers.get("WARC-Record-ID", "")) if found else None
+        """Return the id of a `cdx` row's record, as in `ArchivedRecord`, or None if unreadable."""
+        sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
+        payload = self.read_if_intact(build_place(row), sha1hex)
+        return parse_record_id(payload.warc_headers.get("WARC-Record-ID", "")) if payload else None
 
     def find_body(self, sha1hex: str, excluded: CdxRow | None = None) -> Payload | None:
-        """The bytes of a file from wherever they lie: a WARC, else what brought them in."""
+        """Return the bytes of a file from any place: a WARC, else its original input."""
         rows = self.stores.records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
         for row in rows:
             if row.mimetype != REVISIT_MIME and row != excluded:
-                found = self.read_if_intact(build_place(row), sha1hex)
-                if found is not None:
-                    return found
+                payload = self.read_if_intact(build_place(row), sha1hex)
+                if payload is not None:
+                    return payload
         for place in self.iter_table_places(sha1hex):
-            if (found := self.read_if_intact(place, sha1hex)) is not None:
-                return found
+            if (payload := self.read_if_intact(place, sha1hex)) is not None:
+                return payload
         return self._read_original(sha1hex)
 
     def iter_table_places(self, sha1hex: str) -> Iterator[Place]:
-        """Where the table says the file lies."""
+        """Iterate over the places that the table has for the file."""
         stores = self.stores
         prefix = build_row_key(sha1hex)
         for _, cells in stores.table.scan(stores.journal, prefix, count_max=PLACES_MAX):
@@ -140,31 +145,31 @@ class RepairContext:
                 yield Place(PlaceKind.WARC, location.warc, location.offset, location.size_bytes)
 
     def _read_original(self, sha1hex: str) -> Payload | None:
-        """The bytes where they were found, if they are still there."""
+        """Read the bytes from their original input, if it still exists."""
         ids = self.list_entry_ids(sha1hex)
         for entry in self.reread_entries(ids):
             if isinstance(entry.item, Capture):
-                found = self.read_if_intact(entry.item.place, sha1hex)
-                if found is not None:
-                    return found
+                payload = self.read_if_intact(entry.item.place, sha1hex)
+                if payload is not None:
+                    return payload
         return None
 
     def list_entry_ids(self, sha1hex: str) -> list[str]:
-        """The entries of which a message was about a file."""
+        """List the entries that had a message about a file, or a capture of it."""
         records = self.stores.records
         rows = records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX)
-        owners = [row.capture_id for row in records.get(FileMetaRow, [sha1hex])]
+        primary_ids = [row.capture_id for row in records.get(FileMetaRow, [sha1hex])]
         captures = records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX)
-        return sorted({row.entry_id for row in rows} | {*owners} | {c.capture_id for c in captures})
-
-    # Entries, as their inputs say
+        return sorted(
+            {row.entry_id for row in rows} | {*primary_ids} | {c.capture_id for c in captures}
+        )
 
     def reread_entries(self, entry_ids: Collection[str]) -> Iterator[Entry]:
-        """These entries as their inputs give them now; those of inputs that are gone are left out."""
-        wanted: dict[str, set[str]] = {}
+        """Read these entries from their inputs again. Entries of missing inputs are left out."""
+        ids_by_input: dict[str, set[str]] = {}
         for key in entry_ids:
-            wanted.setdefault(key.partition("-")[0], set()).add(key)
-        for input_id, keys in sorted(wanted.items()):
+            ids_by_input.setdefault(key.partition("-")[0], set()).add(key)
+        for input_id, keys in sorted(ids_by_input.items()):
             for path, collection in self._iter_paths(input_id, keys):
                 yield from self._read_entries(path, collection, input_id, keys)
                 if not keys:
@@ -173,23 +178,23 @@ class RepairContext:
     def _read_entries(
         self, path: str, collection: str, input_id: str, keys: set[str]
     ) -> Iterator[Entry]:
-        """Takes from `keys` what it gives."""
+        """Yield the entries in `keys` and remove them from it."""
         source = self.open_source(Path(path), collection)
         for row in source.iter_inputs():
             if row.input_id != input_id:
                 continue
-            for found in source.iter_entries(row):
-                if isinstance(found, Entry) and found.id in keys:
-                    keys.discard(found.id)
-                    yield found
+            for entry in source.iter_entries(row):
+                if isinstance(entry, Entry) and entry.id in keys:
+                    keys.discard(entry.id)
+                    yield entry
                 if not keys:
                     return
 
     def _iter_paths(self, input_id: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Where an input may lie, and the collection its entries belong to."""
+        """Iterate over paths where an input may lie, with the collection of its entries."""
         records = self.stores.records
-        entered = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
-        collection = entered[0].collection if entered else "default"
+        entries = list(records.find(EntryRow, {"input_id": input_id}, count_max=1))
+        collection = entries[0].collection if entries else "default"
         for row in records.find(InputRow, {"input_id": input_id}, count_max=1):
             yield row.path, collection
         for cdx in records.find(CdxRow, {"capture_id": sorted(keys)}, count_max=1):
@@ -199,23 +204,23 @@ class RepairContext:
             for path in paths:
                 if path.startswith("/"):
                     yield path, collection
-        for one in entered:
-            yield strip_member(one.place or ""), collection
+        for entry in entries:
+            yield strip_member(entry.place or ""), collection
 
 
 def strip_member(place: str) -> str:
-    """The file a place lies in: without the member of a ZIP, or the offset in a WARC."""
-    if found := parse_record_place(place):
-        return found[0]
+    """Return the file of a place, without the member of a ZIP or the offset in a WARC."""
+    if record_location := parse_record_place(place):
+        return record_location[0]
     return place.partition("#")[0]
 
 
 def build_place(row: CdxRow) -> Place:
-    """Where a row of `cdx` says its record lies."""
+    """Return the place of a `cdx` row's record."""
     return Place(PlaceKind.WARC, row.warc_path, row.warc_offset, row.warc_csize)
 
 
 def parse_table_key(key: bytes, owners: dict[str, str]) -> tuple[str, str]:
-    """Of a key of the table the file, and the capture its cells are about."""
+    """Split a table key into the file and the capture its cells are about."""
     sha1hex, capture_id = split_key(key)
     return sha1hex, capture_id or owners.get(sha1hex, "")

@@ -1,4 +1,4 @@
-"""What was made of files, made again: texts from the index where they are whole there, else by reading."""
+"""Rebuilding of derivatives: texts from the index if they are intact there, else by reading again."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import DispositionRow, FileMetaRow, FixityRow
 
 Reread = Callable[[DerivativeKind, frozenset[str]], None]
-"""Sends files to be read again for a kind, whatever is known of them."""
+"""Function that sends files to be read again for a kind, whatever is known of them."""
 
 
 def rewrite_endings(context: RepairContext) -> None:
-    """Endings that say something else than the stores show: written down as these show it."""
-    for some in context.plan.iter_items(RepairAct.END):
-        for one in some:
-            if one.step == ARCHIVE_BODY:
-                _rewrite_archived_endings(context, one)
+    """Correct dispositions that contradict the stores."""
+    for items in context.plan.iter_items(RepairAct.END):
+        for item in items:
+            if item.step == ARCHIVE_BODY:
+                _rewrite_archived_endings(context, item)
             else:
-                _rewrite_sink_endings(context, one)
+                _rewrite_sink_endings(context, item)
 
 
 def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
@@ -48,29 +48,29 @@ def _rewrite_archived_endings(context: RepairContext, item: RepairItem) -> None:
 
 
 def _rewrite_sink_endings(context: RepairContext, item: RepairItem) -> None:
-    """A sink is done with what is there; what its row says failed is read once more to see."""
+    """Mark a sink done if its result exists. A file whose row says failed is read again."""
     records, sha1hex = context.stores.records, item.subject
     rows = list(records.find(DispositionRow, {"about": sha1hex, "step": item.step}))
-    readings = [
+    reread_kinds = [
         kind for kind in iter_kinds_with_rows() if kind.reading and kind.reading.step == item.step
     ]
-    read = any(
-        made.status not in kind.reading.kept_statuses
-        for kind in readings
+    has_failed = any(
+        derivative.status not in kind.reading.kept_statuses
+        for kind in reread_kinds
         if kind.reading
-        for made in records.get(kind.row, [sha1hex])
+        for derivative in records.get(kind.row, [sha1hex])
     )
-    if read or not rows:
+    if has_failed or not rows:
         context.plan.add_item(RepairAct.READ, sha1hex, message=item.told)
         return
     last = max(rows, key=lambda row: row.settled_at or row.promised_at)
-    if readings or last.verdict not in ACCOUNTED:
+    if reread_kinds or last.verdict not in ACCOUNTED:
         _mark_done(context, last, item.told)
 
 
 def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
     now = context.clock()
-    ended = DispositionRow(
+    done_row = DispositionRow(
         message_id=row.message_id,
         pipeline=row.pipeline,
         step=row.step,
@@ -86,7 +86,7 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
         promised_at=row.promised_at,
         settled_at=now,
     )
-    context.stores.ledger.write([ended])
+    context.stores.ledger.write([done_row])
     message = f"{row.message_id} is done at {row.step} again: {text}"
     context.record_act(RepairAct.END, row.entry_id, row.about, message)
 
@@ -94,20 +94,26 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
 def rebuild_derivatives(
     context: RepairContext, kinds: Sequence[DerivativeKind], reread: Reread
 ) -> None:
-    """Texts and pictures, and the rows about them, of the kinds that can be read now."""
-    for some in context.plan.iter_items(RepairAct.READ):
-        left = {one.subject for one in some} - set(_restore_texts_from_index(context, some))
-        files = {row.sha1hex: row for row in context.stores.records.get(FileMetaRow, sorted(left))}
-        wanted = [sha1hex for sha1hex in sorted(left) if _can_be_read(context, sha1hex, files)]
+    """Rebuild the derivatives, with their rows, of all kinds that can be read now."""
+    for items in context.plan.iter_items(RepairAct.READ):
+        remaining = {item.subject for item in items} - set(
+            _restore_texts_from_index(context, items)
+        )
+        files = {
+            row.sha1hex: row for row in context.stores.records.get(FileMetaRow, sorted(remaining))
+        }
+        readable = [
+            sha1hex for sha1hex in sorted(remaining) if _can_be_read(context, sha1hex, files)
+        ]
         for kind in kinds:
-            mine = [key for key in wanted if files[key].mimetype in kind.mimetypes]
-            for sha1hex in mine:
+            sha1hexes = [key for key in readable if files[key].mimetype in kind.mimetypes]
+            for sha1hex in sha1hexes:
                 _remove_row(context, kind, sha1hex)
                 context.record_file_act(
                     RepairAct.READ, sha1hex, f"{sha1hex} is read again for {kind.name}"
                 )
-            if mine:
-                reread(kind, frozenset(mine))
+            if sha1hexes:
+                reread(kind, frozenset(sha1hexes))
 
 
 def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMetaRow]) -> bool:
@@ -118,7 +124,7 @@ def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMeta
 
 
 def _remove_row(context: RepairContext, kind: DerivativeKind, sha1hex: str) -> None:
-    """A row that is not as it was written is taken away: it may hide what reading says now."""
+    """Delete a row that differs from its fixity. It may conflict with a new result."""
     records = context.stores.records
     fixity = load_fixity(records, [sha1hex])[sha1hex]
     for row in records.get(kind.row, [sha1hex]):
@@ -128,13 +134,23 @@ def _remove_row(context: RepairContext, kind: DerivativeKind, sha1hex: str) -> N
 
 
 def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem]) -> Iterator[str]:
-    """Those files nothing is wrong with but their text, and whose text the index has as it was noted."""
+    """Restore texts from the index for files with no other fault. Yields the restored files.
+
+    The text in the index must match its fixity.
+    """
     blobs, index = context.stores.blobs, context.stores.index
-    for one in items:
-        sha1hex, key = one.subject, build_text_blob_key(one.subject)
-        others = any(two.subject == sha1hex and f"blob {key}" not in two.told for two in items)
+    for item in items:
+        sha1hex, key = item.subject, build_text_blob_key(item.subject)
+        has_other_faults = any(
+            other.subject == sha1hex and f"blob {key}" not in other.told for other in items
+        )
         fixity = load_fixity(context.stores.records, [sha1hex])[sha1hex].get(TEXT)
-        if others or fixity is None or f"blob {key}" not in one.told or get_blob_key(fixity) != key:
+        if (
+            has_other_faults
+            or fixity is None
+            or f"blob {key}" not in item.told
+            or get_blob_key(fixity) != key
+        ):
             continue
         for kind in iter_kinds_with_rows():
             for row in context.stores.records.get(kind.row, [sha1hex]) if kind.indexed else ():
@@ -150,31 +166,33 @@ def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem
 
 
 def reindex_documents(context: RepairContext) -> bool:
-    """Documents that lack or differ, from rows and texts; whether the whole index is to be made again."""
-    whole = False
-    for some in context.plan.iter_items(RepairAct.INDEX):
-        keys = {one.subject for one in some}
-        whole = whole or "" in keys
+    """Index missing or different documents again. Returns whether the whole index must be rebuilt."""
+    needs_rebuild = False
+    for items in context.plan.iter_items(RepairAct.INDEX):
+        keys = {item.subject for item in items}
+        needs_rebuild = needs_rebuild or "" in keys
         for kind in KINDS:
             _index_keys(context, kind, sorted(keys - {""}))
-    return whole
+    return needs_rebuild
 
 
 def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str]) -> None:
-    """`keys` are ids of documents, or files."""
-    one, stores = kind.indexed, context.stores
-    if one is None or not keys:
+    """Index the given documents or files. `keys` are ids of documents, or SHA-1s of files."""
+    indexed_kind, stores = kind.indexed, context.stores
+    if indexed_kind is None or not keys:
         return
     files = [key for key in keys if len(key) == 40]
-    ids = {*keys, *(one.get_id(row) for row in stores.records.get(kind.row, files))}
-    current = one.load_current(stores.records, sorted(ids))
-    chosen = [each for _, each in sorted(current.items())]
-    for document in iter_complete_documents(one, stores.records, stores.blobs, chosen):
+    ids = {*keys, *(indexed_kind.get_id(row) for row in stores.records.get(kind.row, files))}
+    current = indexed_kind.load_current(stores.records, sorted(ids))
+    current_rows = [current_row for _, current_row in sorted(current.items())]
+    for document in iter_complete_documents(
+        indexed_kind, stores.records, stores.blobs, current_rows
+    ):
         stores.index.put([document])
-        told = f"{kind.title} {document.id} is in the index again"
-        context.record_file_act(RepairAct.INDEX, document.sha1hex, told)
-    there = stores.index.get(sorted(ids - current.keys()))
-    strays = [id_ for id_, document in there.items() if str(document.kind) == kind.name]
+        message = f"{kind.title} {document.id} is in the index again"
+        context.record_file_act(RepairAct.INDEX, document.sha1hex, message)
+    stray_documents = stores.index.get(sorted(ids - current.keys()))
+    strays = [id_ for id_, document in stray_documents.items() if str(document.kind) == kind.name]
     if strays:
         stores.index.delete(sorted(strays))
         context.say(f"{len(strays)} documents that should not be there were taken from the index")

@@ -1,4 +1,4 @@
-"""What entered, on the books again: entries, their inputs, and those whose way is to be gone once more."""
+"""Repair of the ledger: entries and inputs that are missing, and entries to be processed again."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ FAILED = ("quarantined", "pending")
 
 
 def reenter_entries(context: RepairContext) -> None:
-    """Entries that are not on the books, or whose place is another than their input gives."""
-    for some in context.plan.iter_items(RepairAct.ENTRY):
-        found = {one.id: one for one in context.reread_entries({one.subject for one in some})}
-        for one in some:
-            _reenter_entry(context, one, found.get(one.subject))
+    """Record entries that are missing, and correct those whose place differs from their input."""
+    for items in context.plan.iter_items(RepairAct.ENTRY):
+        source_entries = {
+            item.id: item for item in context.reread_entries({item.subject for item in items})
+        }
+        for item in items:
+            _reenter_entry(context, item, source_entries.get(item.subject))
 
 
 def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry | None) -> None:
@@ -41,23 +43,23 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
         context.give_up(key, f"nothing tells any more what entry {key} was, or what it came into")
         return
     for pipeline in pipelines:
-        there = next(iter(records.get(EntryRow, [(key, pipeline)])), None)
-        if there is None:
+        entry_row = next(iter(records.get(EntryRow, [(key, pipeline)])), None)
+        if entry_row is None:
             context.stores.ledger.enter([], [entry.build_row(pipeline, context.clock())], ())
             context.plan.add_item(RepairAct.COUNT, key)
-            said = records.find(DispositionRow, {"entry_id": key, "pipeline": pipeline})
-            about = next((row.about for row in said if row.about), None)
+            dispositions = records.find(DispositionRow, {"entry_id": key, "pipeline": pipeline})
+            sha1hex = next((row.about for row in dispositions if row.about), None)
             context.record_act(
-                RepairAct.ENTRY, key, about, f"entry {key} ({pipeline}) is on the books again"
+                RepairAct.ENTRY, key, sha1hex, f"entry {key} ({pipeline}) is on the books again"
             )
-        elif there.place != entry.place:
+        elif entry_row.place != entry.place:
             records.change(EntryRow, [(key, pipeline)], {"place": entry.place})
-            told = f"entry {key} ({pipeline}) lies at {entry.place} again"
-            context.record_act(RepairAct.ENTRY, key, None, told)
+            message = f"entry {key} ({pipeline}) lies at {entry.place} again"
+            context.record_act(RepairAct.ENTRY, key, None, message)
 
 
 def _list_pipelines(context: RepairContext, key: str) -> list[str]:
-    """Those whose books have messages of the entry, else those its input was read into."""
+    """List the pipelines that have messages of the entry, else those its input was read into."""
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)
     inputs = records.find(InputRow, {"input_id": key.partition("-")[0]}, count_max=100)
@@ -65,37 +67,39 @@ def _list_pipelines(context: RepairContext, key: str) -> list[str]:
 
 
 def _find_place_entry(context: RepairContext, key: str) -> Entry | None:
-    """A capture as `cdx` has it, where its input is gone."""
+    """Build the entry of a capture from `cdx`, if its input is gone."""
     records = context.stores.records
-    there = next(records.find(EntryRow, {"entry_id": key}, count_max=1), None)
+    entry_row = next(records.find(EntryRow, {"entry_id": key}, count_max=1), None)
     for row in records.find(CdxRow, {"capture_id": key}):
-        moment = parse_datetime14(row.datetime)
-        input_id = there.input_id if there else key.partition("-")[0]
-        collection = there.collection if there else "default"
-        kind = "revisit" if row.mimetype == REVISIT_MIME else "response"
-        capture = Capture(key, input_id, build_place(row), row.url, moment, kind, collection)
+        captured_at = parse_datetime14(row.datetime)
+        input_id = entry_row.input_id if entry_row else key.partition("-")[0]
+        collection = entry_row.collection if entry_row else "default"
+        record_type = "revisit" if row.mimetype == REVISIT_MIME else "response"
+        capture = Capture(
+            key, input_id, build_place(row), row.url, captured_at, record_type, collection
+        )
         return build_capture_entry(capture)
     return None
 
 
 def count_inputs(context: RepairContext) -> None:
-    """Inputs that are not on the books, or have other entries there than were read out of them."""
-    for some in context.plan.iter_items(RepairAct.INPUT):
-        for one in some:
-            _count_input(context, one)
+    """Correct inputs that are missing, or whose recorded entries differ from their count."""
+    for items in context.plan.iter_items(RepairAct.INPUT):
+        for item in items:
+            _count_input(context, item)
 
 
 def _count_input(context: RepairContext, item: RepairItem) -> None:
     records, where = context.stores.records, (item.subject, item.pipeline)
-    there = next(iter(records.get(InputRow, [where])), None)
-    on_books = {"input_id": item.subject, "pipeline": item.pipeline}
-    sample = next(records.find(EntryRow, on_books, count_max=1), None)
-    path = there.path if there else strip_member(sample.place or "") if sample else ""
+    input_row = next(iter(records.get(InputRow, [where])), None)
+    recorded = {"input_id": item.subject, "pipeline": item.pipeline}
+    sample = next(records.find(EntryRow, recorded, count_max=1), None)
+    path = input_row.path if input_row else strip_member(sample.place or "") if sample else ""
     collection = sample.collection if sample else "default"
     row = _read_input(context, path, collection, item) if path else None
     if row is None:
-        count = records.count(EntryRow, (), on_books)[()]
-        if there is None:
+        count = records.count(EntryRow, (), recorded)[()]
+        if input_row is None:
             row = InputRow(
                 input_id=item.subject,
                 path=path,
@@ -111,34 +115,37 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
                 pipeline=item.pipeline,
             )
         else:
-            missing = there.entries - count
-            told = f"{missing} entries of {path} are not on the books, and it is gone or another"
-            context.give_up(item.subject, told)
+            missing = input_row.entries - count
+            message = f"{missing} entries of {path} are not on the books, and it is gone or another"
+            context.give_up(item.subject, message)
             return
     context.stores.ledger.enter([row], [], ())
-    told = f"{path}: {row.entries} entries, as it was read again"
-    context.record_act(RepairAct.INPUT, sample.entry_id if sample else "", None, told)
+    message = f"{path}: {row.entries} entries, as it was read again"
+    context.record_act(RepairAct.INPUT, sample.entry_id if sample else "", None, message)
 
 
 def _read_input(
     context: RepairContext, path: str, collection: str, item: RepairItem
 ) -> InputRow | None:
-    """The input as reading it to its end gives it; what is not on the books is sent."""
+    """Read an input to its end and return its row.
+
+    Entries that are not recorded are planned for sending.
+    """
     source, records = context.open_source(Path(path), collection), context.stores.records
     for row in source.iter_inputs():
         if row.input_id != item.subject:
             continue
         tally: Counter[str] = Counter()
         count, page = 0, list[str]()
-        for found in source.iter_entries(row):
-            if isinstance(found, Entry):
+        for event in source.iter_entries(row):
+            if isinstance(event, Entry):
                 count += 1
-                page.append(found.id)
+                page.append(event.id)
                 if len(page) >= BATCH_MAX:
                     _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
                     page = []
-            elif isinstance(found, Mapping):
-                tally.update(found)
+            elif isinstance(event, Mapping):
+                tally.update(event)
         _plan_absent(context, records.get(EntryRow, _list_keys(page, item)), page, item)
         return replace(
             row,
@@ -159,9 +166,9 @@ def _list_keys(page: Sequence[str], item: RepairItem) -> list[tuple[str, str]]:
 def _plan_absent(
     context: RepairContext, existing: Sequence[EntryRow], page: Sequence[str], item: RepairItem
 ) -> None:
-    known = {row.entry_id for row in existing}
+    known_ids = {row.entry_id for row in existing}
     for key in page:
-        if key not in known:
+        if key not in known_ids:
             context.plan.add_item(
                 RepairAct.SEND, key, item.pipeline, message="it is not on the books"
             )
@@ -170,32 +177,32 @@ def _plan_absent(
 def resend_entries(
     context: RepairContext, intake: Intake, readers: Mapping[str, Subscription]
 ) -> None:
-    """What is to go through the intake's pipeline once more. `readers` are its subscriptions by step."""
+    """Send entries through the intake's pipeline again. `readers` are its subscriptions by step."""
     pipeline = intake.gate.pipeline
-    for some in context.plan.iter_items(RepairAct.SEND):
-        mine = [one for one in some if one.pipeline in ("", pipeline)]
-        for one in mine:
-            if one.subject == f"{pipeline}.{one.step}" and one.step in readers:
-                _send_step(context, intake, readers[one.step], one)
-        ids = [one.subject for one in mine if one.subject != f"{pipeline}.{one.step}"]
+    for items in context.plan.iter_items(RepairAct.SEND):
+        own_items = [item for item in items if item.pipeline in ("", pipeline)]
+        for item in own_items:
+            if item.subject == f"{pipeline}.{item.step}" and item.step in readers:
+                _send_step(context, intake, readers[item.step], item)
+        ids = [item.subject for item in own_items if item.subject != f"{pipeline}.{item.step}"]
         _send(context, intake, sorted(set(ids)))
 
 
 def _send_step(
     context: RepairContext, intake: Intake, reader: Subscription, item: RepairItem
 ) -> None:
-    """What is owed at a step, and what should lie in its quarantine and does not."""
+    """Send the messages again that are missing from a step's queue or its quarantine."""
     records = context.stores.records
-    here = {"pipeline": item.pipeline, "step": item.step}
-    held, deliveries = set[str](), []
-    while some := context.stores.queue.receive(reader.quarantine, BATCH_MAX, 0.0):
-        held |= {one.message.id for one in some}
-        deliveries += some
+    step_filter = {"pipeline": item.pipeline, "step": item.step}
+    quarantined_ids, deliveries = set[str](), []
+    while received := context.stores.queue.receive(reader.quarantine, BATCH_MAX, 0.0):
+        quarantined_ids |= {delivery.message.id for delivery in received}
+        deliveries += received
     context.stores.queue.release(deliveries)
     for where in ({"is_open": True}, {"verdict": "quarantined"}):
         page: list[str] = []
-        for row in records.find(DispositionRow, {**here, **where}):
-            if row.message_id not in held:
+        for row in records.find(DispositionRow, {**step_filter, **where}):
+            if row.message_id not in quarantined_ids:
                 page.append(row.entry_id)
             if len(page) >= BATCH_MAX:
                 _send(context, intake, page)
@@ -209,28 +216,32 @@ def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
         row.entry_id: row
         for row in context.stores.records.get(EntryRow, [(key, pipeline) for key in ids])
     }
-    found = {one.id: one for one in context.reread_entries(ids)} if ids else {}
-    sent = []
+    source_entries = (
+        {source_entry.id: source_entry for source_entry in context.reread_entries(ids)}
+        if ids
+        else {}
+    )
+    entries = []
     for key in ids:
         row = rows.get(key)
-        if row is None and (key not in found or _is_in_other_pipeline(context, key)):
+        if row is None and (key not in source_entries or _is_in_other_pipeline(context, key)):
             continue
         if row is not None and row.kind != CAPTURE:
             context.give_up(
                 key, f"entry {key} was put on a topic by others: it is to be put there again"
             )
             continue
-        entry = _choose_entry(context, key, found.get(key), row)
+        entry = _choose_entry(context, key, source_entries.get(key), row)
         if entry is None:
             context.give_up(key, f"entry {key} cannot be sent again: its bytes are gone")
             continue
-        sent.append(entry)
+        entries.append(entry)
         context.record_act(RepairAct.SEND, key, None, f"entry {key} goes through {pipeline} again")
-    intake.send_again(sent, "sent again by repair")
+    intake.send_again(entries, "sent again by repair")
 
 
 def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
-    """Whether another pipeline's books have the entry: it never came into this one."""
+    """Whether another pipeline has the entry in the ledger, so that it was never in this one."""
     return (
         next(context.stores.records.find(EntryRow, {"entry_id": key}, count_max=1), None)
         is not None
@@ -240,18 +251,21 @@ def _is_in_other_pipeline(context: RepairContext, key: str) -> bool:
 def _choose_entry(
     context: RepairContext, key: str, entry: Entry | None, row: EntryRow | None
 ) -> Entry | None:
-    """The entry as its input gives it, if its bytes lie there; else as they lie in a WARC of ours."""
+    """Choose the entry of the input if its bytes are there, else the entry of its archived capture."""
     if entry is not None and _has_bytes(context, entry):
         return entry
-    other = _find_place_entry(context, key)
-    if other is not None and _has_bytes(context, other):
-        return other
-    harmless = row is None or row.outcome in FAILED or not _has_output(context, key)
-    return entry if harmless else None
+    archived_entry = _find_place_entry(context, key)
+    if archived_entry is not None and _has_bytes(context, archived_entry):
+        return archived_entry
+    may_fail = row is None or row.outcome in FAILED or not _has_output(context, key)
+    return entry if may_fail else None
 
 
 def _has_output(context: RepairContext, key: str) -> bool:
-    """Whether anything was kept of an entry: sent again without its bytes, that would be failed."""
+    """Whether anything was stored of an entry.
+
+    Without its bytes, sending it again would mark it failed.
+    """
     records = context.stores.records
     rows = records.find(DispositionRow, {"entry_id": key}, count_max=1000)
     if any(row.about for row in rows):

@@ -1,4 +1,7 @@
-"""What files are: rows in the records and cells in the table, from the bytes or from each other."""
+"""Repair of file descriptions: rows in the records and cells in the table.
+
+They are rebuilt from the file's bytes, or else from each other.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +51,17 @@ FILE_COLUMNS = [FILE_SIZE, FILE_MIME, FILE_META]
 
 
 def describe_files(context: RepairContext) -> None:
-    """Each file's row and cells, from its bytes; from what is left of the two where those are gone."""
-    for some in context.plan.iter_items(RepairAct.FILE):
-        for one in some:
-            _describe(context, one.subject)
+    """Restore each file's row and cells from its bytes, or else from whichever of the two is left."""
+    for items in context.plan.iter_items(RepairAct.FILE):
+        for item in items:
+            _describe(context, item.subject)
 
 
 def _describe(context: RepairContext, sha1hex: str) -> None:
     stores = context.stores
     row = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
     cells = stores.table.get(stores.journal, [build_row_key(sha1hex)], FILE_COLUMNS)
-    said = _parse_meta_cell(cells.get(build_row_key(sha1hex), {}), sha1hex)
+    cell_meta = _parse_meta_cell(cells.get(build_row_key(sha1hex), {}), sha1hex)
     if find_takedowns(stores.records, [sha1hex]):
         context.give_up(sha1hex, f"{sha1hex} was taken down")
         return
@@ -69,37 +72,40 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         if row is not None and row.mimetype in TYPES:
             meta = replace(meta, mime=row.mimetype)
             text = HostTextRow(sha1hex, decode_robots_text(payload.body))
-            restated = write_host_rows(stores.records, HostRows(texts=[text]), context.clock())
-            reindex_files(stores.records, stores.blobs, stores.index, sorted(restated))
-    elif row is None and said is not None:
-        meta = said
-    elif row is not None and said is None:
+            changed_files = write_host_rows(stores.records, HostRows(texts=[text]), context.clock())
+            reindex_files(stores.records, stores.blobs, stores.index, sorted(changed_files))
+    elif row is None and cell_meta is not None:
+        meta = cell_meta
+    elif row is not None and cell_meta is None:
         meta = build_file_meta(row)
     else:
         context.give_up(
             sha1hex, f"the bytes of {sha1hex} lie nowhere, and nothing tells which of two is right"
         )
         return
-    owner = row.capture_id if row else _find_owner(context, sha1hex)
-    if owner is None:
+    primary_id = row.capture_id if row else _find_owner(context, sha1hex)
+    if primary_id is None:
         context.give_up(
             sha1hex, f"no capture of {sha1hex} is known, so nobody knows who brought it"
         )
         return
-    facts = (meta.sha256, meta.md5, meta.size, meta.mime, owner)
+    facts = (meta.sha256, meta.md5, meta.size, meta.mime, primary_id)
     created = row.row_created if row else context.clock()
-    fresh = FileMetaRow(sha1hex, *facts, created)
-    if fresh != row:
-        stores.records.put([fresh])
+    new_row = FileMetaRow(sha1hex, *facts, created)
+    if new_row != row:
+        stores.records.put([new_row])
     stores.table.put(stores.journal, [(build_row_key(sha1hex), build_file_cells(meta))])
     _restate(context, sha1hex)
     context.record_act(
-        RepairAct.FILE, owner, sha1hex, f"{sha1hex}: file_meta and the table say again what it is"
+        RepairAct.FILE,
+        primary_id,
+        sha1hex,
+        f"{sha1hex}: file_meta and the table say again what it is",
     )
 
 
 def _restate(context: RepairContext, sha1hex: str) -> None:
-    """What the responses state that brought a file, where their records can be read."""
+    """Store the rights stated by the responses of a file's captures, if their records can be read."""
     records, is_changed = context.stores.records, False
     for cdx in records.find(CdxRow, {"sha1hex": sha1hex}):
         try:
@@ -109,27 +115,30 @@ def _restate(context: RepairContext, sha1hex: str) -> None:
         rights = find_changed_rights(records, cdx, payload)
         if rights is not None:
             is_changed = True
-            made = build_capture_rights_row(cdx.capture_id, sha1hex, rights, context.clock())
-            if made is None:
+            rights_row = build_capture_rights_row(cdx.capture_id, sha1hex, rights, context.clock())
+            if rights_row is None:
                 records.delete(CaptureRightsRow, [cdx.capture_id])
             else:
-                records.put([made])
-    for some in iter_chunks(records.find(HostCaptureRow, {"sha1hex": sha1hex})):
-        is_changed = bool(update_rights(records, some, context.clock())) or is_changed
+                records.put([rights_row])
+    for page in iter_chunks(records.find(HostCaptureRow, {"sha1hex": sha1hex})):
+        is_changed = bool(update_rights(records, page, context.clock())) or is_changed
     if is_changed:
         reindex_files(records, context.stores.blobs, context.stores.index, [sha1hex])
 
 
 def _parse_meta_cell(cells: dict[str, bytes], sha1hex: str) -> FileMeta | None:
     try:
-        said = read_file(cells)
+        meta = read_file(cells)
     except ValueError:
         return None
-    return said if said is not None and said.sha1 == sha1hex else None
+    return meta if meta is not None and meta.sha1 == sha1hex else None
 
 
 def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
-    """Who brought a file whose row is gone: the capture its cells speak of, else one that is no duplicate."""
+    """Find the primary capture of a file whose row is missing.
+
+    It is the capture in its cells, else one that is not a duplicate.
+    """
     stores = context.stores
     cells = stores.table.get(stores.journal, [build_row_key(sha1hex)]).get(
         build_row_key(sha1hex), {}
@@ -141,16 +150,18 @@ def _find_owner(context: RepairContext, sha1hex: str) -> str | None:
     if location is not None:
         for row in stores.records.get(CdxRow, [(location.warc, location.offset)]):
             return row.capture_id
-    said = list(stores.records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX))
-    repeats = {row.entry_id for row in said if row.reason == Reason.DUPLICATE}
-    firsts = sorted({row.entry_id for row in said} - repeats)
-    return firsts[0] if firsts else None
+    dispositions = list(
+        stores.records.find(DispositionRow, {"about": sha1hex}, count_max=PLACES_MAX)
+    )
+    duplicates = {row.entry_id for row in dispositions if row.reason == Reason.DUPLICATE}
+    originals = sorted({row.entry_id for row in dispositions} - duplicates)
+    return originals[0] if originals else None
 
 
 def write_cells(context: RepairContext) -> None:
-    """The cells of each file again: what it is, and where each of its captures lies."""
-    for some in context.plan.iter_items(RepairAct.TABLE):
-        for sha1hex in {one.subject for one in some}:
+    """Write each file's cells again: its description and the places of its captures."""
+    for items in context.plan.iter_items(RepairAct.TABLE):
+        for sha1hex in {item.subject for item in items}:
             _write_cells(context, sha1hex)
 
 
@@ -160,21 +171,21 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
     if file is None:
         return
     key = build_row_key(sha1hex)
-    there = stores.table.get(stores.journal, [key], [*FILE_COLUMNS, F_C]).get(key, {})
+    current_cells = stores.table.get(stores.journal, [key], [*FILE_COLUMNS, F_C]).get(key, {})
     rows = []
-    if compare_file_cells(file, there):
+    if compare_file_cells(file, current_cells):
         rows.append((key, build_file_cells(_build_meta(context, file))))
     for cdx in stores.records.find(CdxRow, {"sha1hex": sha1hex}, order=("-row_created",)):
         if cdx.mimetype == REVISIT_MIME and not is_own_warc(cdx.warc_path):
             continue
         place = build_place(cdx)
-        moment = parse_datetime14(cdx.datetime)
-        capture = Capture(cdx.capture_id, "", place, cdx.url, moment, "response")
+        captured_at = parse_datetime14(cdx.datetime)
+        capture = Capture(cdx.capture_id, "", place, cdx.url, captured_at, "response")
         if cdx.capture_id == file.capture_id:
-            known = find_recorded_id(there, cdx.url, place)
-            own = context.find_record_id(cdx) if is_own_warc(cdx.warc_path) else known
-            cells = build_first_cells(capture, place, own)
-            if F_C in there and find_crawler_files(stores.records, [sha1hex]):
+            recorded_id = find_recorded_id(current_cells, cdx.url, place)
+            record_id = context.find_record_id(cdx) if is_own_warc(cdx.warc_path) else recorded_id
+            cells = build_first_cells(capture, place, record_id)
+            if F_C in current_cells and find_crawler_files(stores.records, [sha1hex]):
                 del cells[F_C]
         else:
             cells = build_later_cells(capture, place)
@@ -187,11 +198,13 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
 
 
 def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:
-    """With what libmagic says, if the bytes can be read and are those of the row."""
+    """Build a file's description, with libmagic's results if its bytes can be read."""
     payload = context.find_body(file.sha1hex)
     if payload is not None:
         declared = payload.http.get("content-type") if payload.http else None
-        found = context.describe(payload.body, declared or file.mimetype)
-        said = {name: value for name, value in asdict(found).items() if name.startswith("magic")}
-        return build_file_meta(file, said)
+        described = context.describe(payload.body, declared or file.mimetype)
+        magic_fields = {
+            name: value for name, value in asdict(described).items() if name.startswith("magic")
+        }
+        return build_file_meta(file, magic_fields)
     return build_file_meta(file)

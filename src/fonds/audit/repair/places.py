@@ -1,4 +1,4 @@
-"""Places put right: rows of `cdx` from the table and the CDXJ, proved by reading what lies there."""
+"""Repair of places: `cdx` rows rebuilt from the table and the CDXJ, and verified by reading."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from fonds.stores.journal_table.keys import build_row_key
 
 
 def repair_places(context: RepairContext) -> None:
-    """For each file some of whose places are not on the books, or are and are wrong."""
-    for some in context.plan.iter_items(RepairAct.PLACE):
-        for one in some:
-            if len(one.subject) == 40:
-                _repair_file_places(context, one.subject)
+    """Repair the files with missing or wrong places."""
+    for items in context.plan.iter_items(RepairAct.PLACE):
+        for item in items:
+            if len(item.subject) == 40:
+                _repair_file_places(context, item.subject)
             else:
                 context.give_up(
-                    one.subject, f"{one.told}: the record does not say whose bytes it is"
+                    item.subject, f"{item.told}: the record does not say whose bytes it is"
                 )
 
 
@@ -42,49 +42,52 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
         context.give_up(sha1hex, f"{sha1hex} was taken down")
         return
     rows = list(records.find(CdxRow, {"sha1hex": sha1hex}, count_max=PLACES_MAX))
-    known = {(row.warc_path, row.warc_offset) for row in rows}
+    known_places = {(row.warc_path, row.warc_offset) for row in rows}
     candidates = {
         (row.warc_path, row.warc_offset): row
         for row in (*_iter_table_rows(context, sha1hex), *_iter_index_rows(context, sha1hex, rows))
     }
-    right = [
+    valid_rows = [
         replace(row, status=_read_status(context, row))
         for place, row in sorted(candidates.items())
-        if place not in known and _is_true(context, row)
+        if place not in known_places and _is_true(context, row)
     ]
-    for row in right:
-        wrong = [
-            one for one in rows if one.capture_id == row.capture_id and not _is_true(context, one)
+    for row in valid_rows:
+        wrong_rows = [
+            old_row
+            for old_row in rows
+            if old_row.capture_id == row.capture_id and not _is_true(context, old_row)
         ]
         records.put([row])
-        records.delete(CdxRow, [(one.warc_path, one.warc_offset) for one in wrong])
-        told = f"{sha1hex} lies at {record_place(row.warc_path, row.warc_offset)}: written down in cdx again"
-        context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, told)
-        rows = [one for one in rows if one not in wrong]
+        records.delete(CdxRow, [(old_row.warc_path, old_row.warc_offset) for old_row in wrong_rows])
+        location = record_place(row.warc_path, row.warc_offset)
+        message = f"{sha1hex} lies at {location}: written down in cdx again"
+        context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
+        rows = [old_row for old_row in rows if old_row not in wrong_rows]
         rows.append(row)
     if not rows:
-        # In no WARC at all: its owner is sent through again, and archives it.
-        owner = next(iter(records.get(FileMetaRow, [sha1hex])), None)
-        if owner is not None:
+        # The file is in no WARC. Its primary capture is processed again, which archives it.
+        file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
+        if file is not None:
             context.plan.add_item(
-                RepairAct.SEND, owner.capture_id, message=f"{sha1hex} lies in no WARC"
+                RepairAct.SEND, file.capture_id, message=f"{sha1hex} lies in no WARC"
             )
 
 
 def _is_true(context: RepairContext, row: CdxRow) -> bool:
-    """Whether what a row says lies there."""
+    """Whether the record that a row describes is really there."""
     if row.mimetype != REVISIT_MIME:
         return context.read_if_intact(build_place(row), row.sha1hex) is not None
-    held = context.stores.archive.inspect(row.warc_path)
-    offsets = {one.offset for one in (held.records if held else None) or ()}
+    state = context.stores.archive.inspect(row.warc_path)
+    offsets = {record.offset for record in (state.records if state else None) or ()}
     return row.warc_offset in offsets or not is_own_warc(row.warc_path)
 
 
 def _read_status(context: RepairContext, row: CdxRow) -> int | None:
-    """What the record says that the server answered."""
-    whose = None if row.mimetype == REVISIT_MIME else row.sha1hex
-    found = context.read_if_intact(build_place(row), whose)
-    return get_status(found.http) if found else None
+    """Return the HTTP status in the record."""
+    sha1hex = None if row.mimetype == REVISIT_MIME else row.sha1hex
+    payload = context.read_if_intact(build_place(row), sha1hex)
+    return get_status(payload.http) if payload else None
 
 
 def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
@@ -92,7 +95,7 @@ def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
     file = next(iter(stores.records.get(FileMetaRow, [sha1hex])), None)
     if file is None:
         return
-    owners = {sha1hex: file.capture_id}
+    primary_captures = {sha1hex: file.capture_id}
     for key, cells in stores.table.scan(
         stores.journal, build_row_key(sha1hex), count_max=PLACES_MAX
     ):
@@ -103,51 +106,51 @@ def _iter_table_rows(context: RepairContext, sha1hex: str) -> Iterator[CdxRow]:
         if location is None:
             continue
         place = Place(PlaceKind.WARC, location.warc, location.offset, location.size_bytes)
-        _, capture_id = parse_table_key(key, owners)
+        _, capture_id = parse_table_key(key, primary_captures)
         row = _build_row(context, file, capture_id, location.url, location.datetime14, place)
         yield _apply_index_line(context, row)
 
 
 def _apply_index_line(context: RepairContext, row: CdxRow) -> CdxRow:
-    """A record of ours may be a revisit: its index says so."""
+    """Mark a row as a revisit if the index of its WARC says so. Applies to WARCs of Fonds only."""
     if not is_own_warc(row.warc_path):
         return row
-    held = context.stores.archive.inspect(row.warc_path)
-    lines = {one.offset: one for one in (held.records if held else None) or ()}
+    state = context.stores.archive.inspect(row.warc_path)
+    lines = {record.offset: record for record in (state.records if state else None) or ()}
     line = lines.get(row.warc_offset)
     return replace(row, mimetype=REVISIT_MIME) if line is not None and line.is_revisit else row
 
 
 def _iter_index_rows(context: RepairContext, sha1hex: str, rows: list[CdxRow]) -> Iterator[CdxRow]:
-    """What the indexes of those of our WARCs say that the file is said to lie in."""
+    """Build rows from the indexes of those WARCs of Fonds that should have the file."""
     records = context.stores.records
     file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
     if file is None:
         return
     names = {row.warc_path for row in rows} | {
-        one.path for one in context.iter_table_places(sha1hex)
+        record.path for record in context.iter_table_places(sha1hex)
     }
     for name in sorted(filter(is_own_warc, names)):
-        held = context.stores.archive.inspect(name)
-        for one in (held.records if held else None) or ():
-            if one.sha1hex != sha1hex:
+        state = context.stores.archive.inspect(name)
+        for record in (state.records if state else None) or ():
+            if record.sha1hex != sha1hex:
                 continue
-            capture_id = _find_capture_id(context, sha1hex, one.url, one.datetime14)
+            capture_id = _find_capture_id(context, sha1hex, record.url, record.datetime14)
             if capture_id is None:
                 continue
-            place = Place(PlaceKind.WARC, name, one.offset, one.size_bytes)
-            row = _build_row(context, file, capture_id, one.url, one.datetime14, place)
-            yield replace(row, mimetype=REVISIT_MIME) if one.is_revisit else row
+            place = Place(PlaceKind.WARC, name, record.offset, record.size_bytes)
+            row = _build_row(context, file, capture_id, record.url, record.datetime14, place)
+            yield replace(row, mimetype=REVISIT_MIME) if record.is_revisit else row
 
 
 def _find_capture_id(context: RepairContext, sha1hex: str, url: str, datetime14: str) -> str | None:
-    """The capture of this address and time that was about the file."""
+    """Return the capture with this URL and time that was about the file, or None."""
     entries = context.stores.records.find(
         EntryRow, {"url": url, "seen": datetime14}, count_max=PLACES_MAX
     )
-    there = {row.entry_id for row in entries}
-    about = [key for key in context.list_entry_ids(sha1hex) if key in there]
-    return about[0] if about else None
+    entry_ids = {row.entry_id for row in entries}
+    capture_ids = [key for key in context.list_entry_ids(sha1hex) if key in entry_ids]
+    return capture_ids[0] if capture_ids else None
 
 
 def _build_row(
@@ -158,19 +161,22 @@ def _build_row(
     datetime14: str,
     place: Place,
 ) -> CdxRow:
-    moment = parse_datetime14(datetime14)
-    capture = Capture(capture_id, "", place, url, moment, "response")
+    captured_at = parse_datetime14(datetime14)
+    capture = Capture(capture_id, "", place, url, captured_at, "response")
     return build_cdx_row(capture, build_file_meta(file), place, context.clock())
 
 
 def build_file_meta(file: FileMetaRow, extra_fields: Mapping[str, str] | None = None) -> FileMeta:
-    """What a row says of a file; what only libmagic would is empty unless `extra_fields` has it."""
-    said = extra_fields or {}
+    """Build a file's description from its row.
+
+    `extra_fields` gives libmagic's results, else they are empty.
+    """
+    magic_fields = extra_fields or {}
     return FileMeta(
         size=file.size_bytes,
         mime=file.mimetype,
-        magic=said.get("magic", ""),
-        magic_mime=said.get("magic_mime", file.mimetype),
+        magic=magic_fields.get("magic", ""),
+        magic_mime=magic_fields.get("magic_mime", file.mimetype),
         sha1=file.sha1hex,
         md5=file.md5hex,
         sha256=file.sha256hex,

@@ -1,4 +1,4 @@
-"""What is to be mended, by act: faults written aside as the audit finds them, however many there are."""
+"""Repair plan: the faults grouped by action, spooled to disk because there may be any number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PREFIX = "repair-"
 
 
 class RepairItem(msgspec.Struct, frozen=True):
-    """One thing an act is wanted for."""
+    """One subject that an action has to repair."""
 
     subject: str
     pipeline: str
@@ -29,15 +29,16 @@ class RepairItem(msgspec.Struct, frozen=True):
 
 
 class RepairPlan:
-    """A context manager; what is written aside goes with it. `folder` is the home's for passing files.
+    """Repair plan, used as a context manager. Its files are deleted on exit.
 
-    Whoever is `alone` with the home removes what killed ones left there.
+    `folder` is the home's folder for temporary files. If `alone` is set, no other process uses the
+    home, and plans left by killed processes are removed.
     """
 
     def __init__(self, folder: Path, *, alone: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(f"{_PREFIX}*") if alone else ():
-            shutil.rmtree(left, ignore_errors=True)
+        for stale_folder in folder.glob(f"{_PREFIX}*") if alone else ():
+            shutil.rmtree(stale_folder, ignore_errors=True)
         self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=folder)
         self.counts: Counter[RepairAct | None] = Counter()
         self.samples: dict[RepairAct | None, list[str]] = {}
@@ -54,36 +55,38 @@ class RepairPlan:
         self._folder.cleanup()
 
     def add(self, fault: AuditFault) -> None:
-        """Note a fault."""
+        """Add a fault."""
         act = fault.check.act
         self.counts[act] += 1
-        some = self.samples.setdefault(act, [])
-        if len(some) < SAMPLES:
-            some.append(fault.message)
+        samples = self.samples.setdefault(act, [])
+        if len(samples) < SAMPLES:
+            samples.append(fault.message)
         if act is not None:
             self.add_item(act, fault.subject, fault.pipeline, fault.step, fault.message)
 
     def add_item(
         self, act: RepairAct, subject: str, pipeline: str = "", step: str = "", message: str = ""
     ) -> None:
-        """An act wants another one, which comes later, for what it cannot mend itself."""
+        """Add work for a later action, for what an action cannot repair itself."""
         line = msgspec.json.encode(RepairItem(subject, pipeline, step, message))
         with self._build_path(act).open("ab") as stream:
             stream.write(line + b"\n")
 
     def iter_items(self, act: RepairAct) -> Iterator[list[RepairItem]]:
-        """What an act is wanted for, some hundred at a time, each subject once a time."""
+        """Iterate over an action's items in batches. Subjects are unique within a batch."""
         path = self._build_path(act)
         if not path.exists():
             return
         decoder = msgspec.json.Decoder(prepare_type(RepairItem))
         with path.open("rb") as lines:
-            for some in iter_chunks((decoder.decode(line) for line in lines), CHUNK):
-                yield list({(one.subject, one.pipeline, one.step): one for one in some}.values())
+            for batch in iter_chunks((decoder.decode(line) for line in lines), CHUNK):
+                yield list(
+                    {(item.subject, item.pipeline, item.step): item for item in batch}.values()
+                )
 
     def _build_path(self, act: RepairAct) -> Path:
         return Path(self._folder.name) / f"{act}.jsonl"
 
 
 Say = Callable[[str], None]
-"""Takes a sentence about what was done, or what could not be."""
+"""Function that receives a sentence about what was or could not be done."""

@@ -1,4 +1,4 @@
-"""Makes the full-text index again from the records and the texts, in place, while others go on reading."""
+"""Rebuilding of the full-text index in place from the records and texts. Readers can keep using it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from fonds.ports import Blobs, Index, Records
 from fonds.ports.scan import CHUNK, iter_chunks
 
 TOGETHER_MAX_CHARS = 16_000_000
-"""Documents put at once have no more text than this together; a longer one stands alone."""
+"""Maximum text of the documents written at once. A longer document is written alone."""
 
 
 @dataclass(slots=True)
 class ReindexResult:
-    """What came of it. `remade` is how many rows were made again that follow from others and from texts.
-    `strays` is how many documents are left that no other store knows.
+    """Result of reindexing.
 
-    `textless` names files whose text should lie in the blobs and does not: they are indexed without.
-    `fault` is what the index said when it could not be worked with, None when it could.
+    - `remade` is the number of derived rows that were rebuilt.
+    - `strays` is the number of documents left that no other store knows.
+    - `textless` lists files whose text is missing in the blobs. They are indexed without it.
+    - `fault` is the index's error, or None.
     """
 
     indexed: int = 0
@@ -38,7 +39,7 @@ class ReindexResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """What is to be put into the index, and what is to be taken out of it if it is there."""
+    """Documents to put into the index, and ids to delete from it if present."""
 
     documents: Sequence[IndexDocument] = ()
     unwanted: Sequence[str] = ()
@@ -47,38 +48,38 @@ class IndexBatch:
 def reindex(
     records: Records, blobs: Blobs, index: Index, tick: Callable[[int], None]
 ) -> ReindexResult:
-    """Put every document there should be and delete the others; `tick` is told how many were put so far.
+    """Put every expected document and delete the others.
 
-    Idempotent, and interrupted at any moment it leaves an index that can be used and worked on again.
-    What the other stores raise is raised; a fault of the index is returned, StorageFullError raised.
+    `tick` receives the number of documents put so far. Idempotent: after an interruption the index
+    is usable and can be reindexed again. Errors of other stores and StorageFullError are raised.
+    Another fault of the index is returned.
     """
-    done = ReindexResult()
-    for batch in iter_batches(records, blobs, done.textless):
-        done.fault = _try_index(partial(_apply, index, batch, done))
-        if done.fault is not None:
-            return done
-        tick(done.indexed)
-    done.fault = _try_index(partial(_count_strays, index, done))
-    done.remade = rebuild_derived_rows(records, blobs)
-    return done
+    result = ReindexResult()
+    for batch in iter_batches(records, blobs, result.textless):
+        result.fault = _try_index(partial(_apply, index, batch, result))
+        if result.fault is not None:
+            return result
+        tick(result.indexed)
+    result.fault = _try_index(partial(_count_strays, index, result))
+    result.remade = rebuild_derived_rows(records, blobs)
+    return result
 
 
 def rebuild_derived_rows(
     records: Records, blobs: Blobs, kinds: Sequence[DerivativeKind] = KINDS
 ) -> int:
-    """Make the rows of these kinds again that follow from others and from texts, where they are missing or
-    made otherwise; how many."""
-    made = 0
+    """Rebuild missing or different derived rows of these kinds. Returns the number of rows written."""
+    row_count = 0
     for kind in kinds:
         if kind.rebuild is None:
             continue
-        for some in iter_chunks(records.find(FileMetaRow, {"mimetype": list(kind.mimetypes)})):
-            made += kind.rebuild(records, blobs, [row.sha1hex for row in some])
-    return made
+        for page in iter_chunks(records.find(FileMetaRow, {"mimetype": list(kind.mimetypes)})):
+            row_count += kind.rebuild(records, blobs, [row.sha1hex for row in page])
+    return row_count
 
 
 def _try_index(act: Callable[[], None]) -> ConfigurationError | None:
-    """What an index that cannot be worked with says to `act`, which calls nothing but the index."""
+    """Call `act`, which uses only the index. Returns its ConfigurationError, or None."""
     try:
         act()
     except StorageFullError:
@@ -92,10 +93,10 @@ def _apply(index: Index, batch: IndexBatch, result: ReindexResult) -> None:
     if batch.documents:
         index.put(batch.documents)
         result.indexed += len(batch.documents)
-    there = sorted(index.get(batch.unwanted)) if batch.unwanted else []
-    if there:
-        index.delete(there)
-        result.removed += len(there)
+    existing_ids = sorted(index.get(batch.unwanted)) if batch.unwanted else []
+    if existing_ids:
+        index.delete(existing_ids)
+        result.removed += len(existing_ids)
 
 
 def _count_strays(index: Index, result: ReindexResult) -> None:
@@ -103,35 +104,45 @@ def _count_strays(index: Index, result: ReindexResult) -> None:
 
 
 def iter_batches(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexBatch]:
-    """All that is to be done, streamed: kind by kind, then what must not be there.
+    """Stream all changes: documents kind by kind, then unwanted ids.
 
-    Adds to `textless` the files whose text is not where it should be.
+    Adds to `textless` the files whose text is missing.
     """
-    for some in _batch_documents(_iter_documents(records, blobs, textless)):
-        yield IndexBatch(documents=some)
+    for documents in _batch_documents(_iter_documents(records, blobs, textless)):
+        yield IndexBatch(documents=documents)
     for chunk in iter_chunks(records.find(FileMetaRow)):
         keys = [row.sha1hex for row in chunk]
-        wanted = {id_ for _, one in indexed_kinds() for id_ in one.load_current(records, keys)}
-        unwanted = [key for key in keys if key not in wanted]
+        expected_ids = {
+            id_
+            for _, indexed_kind in indexed_kinds()
+            for id_ in indexed_kind.load_current(records, keys)
+        }
+        unwanted = [key for key in keys if key not in expected_ids]
         if unwanted:
             yield IndexBatch(unwanted=unwanted)
 
 
 def _iter_documents(records: Records, blobs: Blobs, textless: list[str]) -> Iterator[IndexDocument]:
-    """Every document as the steps would put it, one text in memory at a time."""
-    for kind, one in indexed_kinds():
-        for some in iter_chunks(records.find(kind.row, one.row_filter)):
-            current = one.load_current(records, [one.get_id(row) for row in some])
-            here = {row.sha1hex for row in some}
-            chosen = [each for each in current.values() if each.row.sha1hex in here]
-            yield from iter_complete_documents(one, records, blobs, chosen, textless)
+    """Iterate over every document as the steps would put it. One text is in memory at a time."""
+    for kind, indexed_kind in indexed_kinds():
+        for page in iter_chunks(records.find(kind.row, indexed_kind.row_filter)):
+            current = indexed_kind.load_current(records, [indexed_kind.get_id(row) for row in page])
+            page_files = {row.sha1hex for row in page}
+            current_rows = [
+                current_row
+                for current_row in current.values()
+                if current_row.row.sha1hex in page_files
+            ]
+            yield from iter_complete_documents(indexed_kind, records, blobs, current_rows, textless)
 
 
 def _batch_documents(documents: Iterator[IndexDocument]) -> Iterator[list[IndexDocument]]:
     group: list[IndexDocument] = []
     chars = 0
     for document in documents:
-        size = sum(map(len, (document.text_content, *(one.text for one in document.earlier))))
+        size = sum(
+            map(len, (document.text_content, *(earlier.text for earlier in document.earlier)))
+        )
         if group and (len(group) >= CHUNK or chars + size > TOGETHER_MAX_CHARS):
             yield group
             group, chars = [], 0

@@ -1,4 +1,4 @@
-"""Runs the acts of repair in the order in which each needs what those before it made."""
+"""One round of repair: runs the actions in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from fonds.model.rows import CdxRow
 from fonds.ports.scan import iter_chunks
 
 ROUNDS_MAX = 4
-"""What is mended may show what stood behind it; so often it is looked at again at most."""
+"""Maximum rounds. Repairing one fault may reveal another."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairRound:
-    """One round: `prepare` the steps have worked off what is sent again, and `finish` it."""
+    """One round of repair. Between `prepare` and `finish`, the steps process what is sent again."""
 
     context: RepairContext
 
     def prepare(self) -> None:
-        """Mend what the steps find when they work again: captures, places, bodies, files, entries, inputs,
-        endings."""
+        """Repair what the steps rely on: captures, places, bodies, files, entries, inputs, endings."""
         self._repair_counts()
         merge_captures(self.context)
         repair_places(self.context)
@@ -42,7 +41,7 @@ class RepairRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether anything is to go through the steps."""
+        """Whether the steps have anything to process."""
         return any(
             True
             for act in (RepairAct.SEND, RepairAct.READ)
@@ -50,33 +49,35 @@ class RepairRound:
         )
 
     def finish(self) -> bool:
-        """Index, table, CDXJ, counts; whether the whole index is to be made again."""
-        whole = reindex_documents(self.context)
+        """Repair index, table, CDXJ and counts. Returns whether the whole index must be rebuilt."""
+        needs_reindex = reindex_documents(self.context)
         write_cells(self.context)
         self._rebuild_warc_indexes()
         self._repair_counts()
         self._repair_collections()
         self._recheck_faults()
-        return whole
+        return needs_reindex
 
     def _rebuild_warc_indexes(self) -> None:
-        for some in self.context.plan.iter_items(RepairAct.CDXJ):
-            for one in some:
-                held = self.context.stores.archive.inspect(one.subject, repair=True)
-                if held is None or held.records is None:
-                    self.context.give_up(one.subject, f"{one.told}, and it could not be made again")
+        for items in self.context.plan.iter_items(RepairAct.CDXJ):
+            for item in items:
+                state = self.context.stores.archive.inspect(item.subject, repair=True)
+                if state is None or state.records is None:
+                    self.context.give_up(
+                        item.subject, f"{item.told}, and it could not be made again"
+                    )
                     continue
-                count = len(held.records)
+                count = len(state.records)
                 rows = self.context.stores.records.find(
-                    CdxRow, {"warc_path": one.subject}, count_max=1
+                    CdxRow, {"warc_path": item.subject}, count_max=1
                 )
                 row = next(rows, None)
-                told = f"the CDXJ of {one.subject} was made again, with {count} records"
+                message = f"the CDXJ of {item.subject} was made again, with {count} records"
                 self.context.record_act(
                     RepairAct.CDXJ,
                     row.capture_id if row else "",
                     row.sha1hex if row else None,
-                    told,
+                    message,
                 )
 
     def _repair_counts(self) -> None:
@@ -94,17 +95,17 @@ class RepairRound:
             return
         from fonds.grouping.checks.check import repair_collection
 
-        for some in self.context.plan.iter_items(RepairAct.COLLECTION):
-            for subject in sorted({one.subject for one in some}):
+        for items in self.context.plan.iter_items(RepairAct.COLLECTION):
+            for subject in sorted({item.subject for item in items}):
                 try:
-                    for told in repair_collection(changes, parse(subject)):
-                        self.context.record_act(RepairAct.COLLECTION, "", None, told)
+                    for message in repair_collection(changes, parse(subject)):
+                        self.context.record_act(RepairAct.COLLECTION, "", None, message)
                 except (PermanentError, TransientError, ValueError) as error:
                     self.context.give_up(subject, f"collection {subject}: {error}")
 
     def _recheck_faults(self) -> None:
-        """What the deep audit found is looked at now, so that the audit says how it is."""
+        """Check the faults of the deep audit again, so that the audit reports their current state."""
         deep = DeepAudit(self.context.stores, self.context.clock, lambda: False)
         faults = (fault.subject for fault in iter_remembered_faults(self.context.stores.records))
-        for some in iter_chunks(faults):
-            deep.recheck(sorted(set(some)))
+        for batch in iter_chunks(faults):
+            deep.recheck(sorted(set(batch)))

@@ -1,1 +1,1 @@
-"""The article in a page: text, date, and what the page says of itself."""
+"""Article extraction: the text, date, title, authors and rights statements of a page."""

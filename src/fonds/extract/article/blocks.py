@@ -1,7 +1,7 @@
-"""A page's tree as a row of blocks: runs of text between the boundaries of block elements, in reading order.
+"""Split a page's tree into blocks: runs of text between block element boundaries, in reading order.
 
-Nothing is judged here: a block keeps its text, how much of it is linked or bold, and where it stands.
-Source: HTML, section 15.3 (which elements are blocks by default).
+Blocks are not judged here. Each keeps its text, its amounts of linked and bold text, and its
+element. Source: HTML, section 15.3 (which elements are blocks by default).
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ PLACES = {
     "details": 14,
     "dialog": 14,
 }
-"""Elements that say what is inside them, and the bit of each; 12 is for `itemprop="articleBody"`."""
+"""Elements that describe their content, and the bit of each; bit 12 is for
+`itemprop="articleBody"`.
+"""
 PLACE_BITS = 15
 _ARTICLE_BODY = 1 << 12
 _BREAK = "\x00"
@@ -112,10 +114,11 @@ _BREAK = "\x00"
 
 @dataclass(slots=True)
 class Node:
-    """A block element. `parent` is its index (-1 for the root); groups and places are bits.
+    """A block element. `parent` is its index (-1 for the root). Groups and places are bit masks.
 
-    `own_chars` are the groups of its own names, `above` those of all elements around it. All nodes in it
-    stand behind it, before `end`."""
+    `own_chars` are the name groups of the element itself, `above` those of all its ancestors.
+    All its descendants follow it, before index `end`.
+    """
 
     parent: int
     tag: str
@@ -129,7 +132,9 @@ class Node:
 
 @dataclass(slots=True)
 class Block:
-    """A run of text in single spaces, a line for each `<br>`; counts are of characters and elements."""
+    """A run of text with single spaces and a line for each `<br>`. Counts are of characters and
+    elements.
+    """
 
     text: str
     node: int
@@ -191,7 +196,7 @@ class _TreeWalk:
             self.bold += len(text.strip())
 
     def _break(self) -> None:
-        """A line ends; two in a row end the block."""
+        """End a line; two breaks in a row end the block."""
         for piece in reversed(self.pieces):
             if piece is _BREAK:
                 self._end_block()
@@ -218,32 +223,34 @@ class _TreeWalk:
 
     def _enter(self, element: Element, tag: str, outer: int, depth: int) -> int:
         names = ""
-        own = 0
+        name_groups = 0
         place = PLACES.get(tag)
         places = 0 if place is None else 1 << place
         if attributes := element.items():
-            said = dict(attributes)
-            get = said.get
+            attribute_values = dict(attributes)
+            get = attribute_values.get
             names = f"{get('class', '')} {get('id', '')} {get('role', '')} {get('itemprop', '')}"
-            own = find_name_groups(names)
+            name_groups = find_name_groups(names)
             if "articleBody" in names:
                 places |= _ARTICLE_BODY
             style = get("style")
-            if (style and "display" in style and "none" in style) or "hidden" in said:
-                own |= HIDDEN
+            if (style and "display" in style and "none" in style) or "hidden" in attribute_values:
+                name_groups |= HIDDEN
         if not self.nodes:
-            self.nodes.append(Node(-1, tag, depth, names, own, 0, places))
+            self.nodes.append(Node(-1, tag, depth, names, name_groups, 0, places))
             return 0
-        around = self.nodes[outer]
-        above = around.above | around.own_chars
-        self.nodes.append(Node(outer, tag, depth, names, own, above, places | around.places))
+        parent_node = self.nodes[outer]
+        groups_above = parent_node.above | parent_node.own_chars
+        self.nodes.append(
+            Node(outer, tag, depth, names, name_groups, groups_above, places | parent_node.places)
+        )
         return len(self.nodes) - 1
 
 
 def read_blocks(tree: Element) -> tuple[list[Block], list[Node]]:
-    """The blocks of a page in reading order, and the elements they stand in, parents before children.
+    """Return the blocks of a page in reading order, and their elements, parents before children.
 
-    The tree must not be deeper than Python's stack allows; there is at least one node.
+    The tree must not be deeper than Python's stack allows. There is at least one node.
     """
     walk = _TreeWalk()
     body = tree.find("body")

@@ -1,4 +1,4 @@
-"""Who wrote a page: what it states in JSON-LD and meta tags, what its markup marks, and its byline."""
+"""Find the authors of a page in JSON-LD, meta tags, marked-up elements and its byline."""
 
 from __future__ import annotations
 
@@ -53,19 +53,20 @@ def find_authors(
     blocks: Sequence[Block],
     nodes: Sequence[Node],
 ) -> tuple[tuple[str, ...], str | None]:
-    """The authors' names and where they were found: `json-ld`, `meta`, `markup`, `byline`; None for none.
+    """Return the authors' names and their source: `json-ld`, `meta`, `markup` or `byline`; None for
+    none.
 
     `marked_elements` are the elements with an `itemprop`.
     """
-    stated = (head.meta.get(name, "") for name in _META_NAMES)
+    meta_values = (head.meta.get(name, "") for name in _META_NAMES)
     # Elements and JSON-LD name one author each; a tag or a byline may name all of them.
-    ways: tuple[tuple[str, Callable[[], tuple[str, ...]]], ...] = (
+    finders: tuple[tuple[str, Callable[[], tuple[str, ...]]], ...] = (
         ("json-ld", lambda: _keep_all(linked_data.authors)),
-        ("meta", lambda: _keep_first(stated)),
+        ("meta", lambda: _keep_first(meta_values)),
         ("markup", lambda: _keep_all(_find_marked(tree, marked_elements))),
         ("byline", lambda: _keep_first(_find_bylines(blocks, nodes))),
     )
-    return next(((names, source) for source, find in ways if (names := find())), ((), None))
+    return next(((names, source) for source, find in finders if (names := find())), ((), None))
 
 
 def _keep_first(texts: Iterable[str]) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def _keep_first(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names in a byline, without the words around them; nothing where it does not read like names."""
+    """Return the names in a byline without surrounding words; () if it does not look like names."""
     text = " ".join(text[: 10 * _BYLINE_MAX_CHARS].split())
     if not text or _ADDRESS.search(text):
         return ()
@@ -96,18 +97,23 @@ def _keep_all(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _find_marked(tree: Element, marked_elements: Sequence[Element]) -> list[str]:
-    """What elements that are marked as author say: microdata, `rel="author"`."""
-    creators = [one for one in marked_elements if one.get("itemprop") in ("author", "creator")]
-    found: list[Element] = tree.xpath("//a[@rel='author']")
-    for one in creators[:_ELEMENTS_MAX]:
-        found += one.xpath("descendant::*[@itemprop='name']") or [one]
-    texts = ((one.get("content") or "".join(one.itertext()))[:400] for one in found[:_ELEMENTS_MAX])
+    """Return the texts of elements marked as author: microdata, `rel="author"`."""
+    creators = [
+        element for element in marked_elements if element.get("itemprop") in ("author", "creator")
+    ]
+    author_elements: list[Element] = tree.xpath("//a[@rel='author']")
+    for element in creators[:_ELEMENTS_MAX]:
+        author_elements += element.xpath("descendant::*[@itemprop='name']") or [element]
+    texts = (
+        (element.get("content") or "".join(element.itertext()))[:400]
+        for element in author_elements[:_ELEMENTS_MAX]
+    )
     return list(dict.fromkeys(texts))
 
 
 def _find_bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
-    """Short blocks in elements named after authors, those near the beginning first."""
-    found = []
+    """Return short blocks in elements named after authors, in page order."""
+    bylines = []
     for block in blocks:
         node = nodes[block.node]
         names = f"{node.names} {nodes[max(node.parent, 0)].names}"
@@ -117,5 +123,5 @@ def _find_bylines(blocks: Sequence[Block], nodes: Sequence[Node]) -> list[str]:
             or _UNRELATED_NAMES.search(names)
         ):
             continue
-        found.append(block.text)
-    return found
+        bylines.append(block.text)
+    return bylines

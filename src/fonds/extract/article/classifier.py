@@ -1,7 +1,7 @@
-"""Which blocks of a page are its article: a small model over what is evident of each.
+"""Block classifier: a small model that finds the blocks of a page that belong to its article.
 
-The weights were made by `scripts/train_pages.py` out of marked pages; three networks of two hidden layers,
-whose opinions are averaged.
+`scripts/train_pages.py` trained the weights on labelled pages: three networks with two hidden
+layers, whose outputs are averaged.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 KEEP_THRESHOLD = 0.5
-"""Blocks this likely to be of the article are its text."""
+"""Minimum probability of blocks in the article's text."""
 
 _PRODUCTS_MAX = 200_000
-"""OpenBLAS shares larger products among threads that then wait busily: 6 ms CPU a page instead of 0.4."""
+"""Maximum product size. OpenBLAS splits larger ones among threads that busy-wait: 6 ms CPU a page,
+not 0.4.
+"""
 
 _WEIGHTS = Path(__file__).parent / "weights.npz"
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierWeights:
-    """`mean` and `spread` of each feature; weights and offsets with one network a row."""
+    """`mean` and `spread` of each feature; weights and offsets with one row per network."""
 
     mean: Floats
     spread: Floats
@@ -38,7 +40,7 @@ class ClassifierWeights:
     last_offset: Floats
 
     def save(self, path: Path) -> None:
-        """Write them in half precision, which changes no judgement by more than 0.01."""
+        """Write the weights in half precision, which changes no probability by more than 0.01."""
         parts = {part.name: getattr(self, part.name).astype(np.float16) for part in fields(self)}
         with path.open("wb") as file:
             np.savez_compressed(file, **parts)
@@ -46,7 +48,7 @@ class ClassifierWeights:
 
 @cache
 def load_layers() -> ClassifierWeights:
-    """The weights that come with the package, loaded once in a process."""
+    """Load the packaged weights, once per process."""
     with np.load(_WEIGHTS, allow_pickle=False) as file:
         return ClassifierWeights(
             *(file[part.name].astype(np.float32) for part in fields(ClassifierWeights))
@@ -54,7 +56,9 @@ def load_layers() -> ClassifierWeights:
 
 
 def score_blocks(model: ClassifierWeights, features: Floats) -> Floats:
-    """How likely each block is of the article, 0 to 1; `features` has a row a block."""
+    """Return the probability of each block to belong to the article; `features` has one row per
+    block.
+    """
     x = np.clip((features - model.mean) / model.spread, -6, 6)
     rows = max(1, _PRODUCTS_MAX // model.first[0].size)
     parts = [_compute_logits(model, x[start : start + rows]) for start in range(0, len(x), rows)]
@@ -71,7 +75,8 @@ def _compute_logits(model: ClassifierWeights, x: Floats) -> Floats:
 
 
 def compute_uncertainty(scores: Floats, features: Floats) -> float:
-    """How much of what would be kept is in doubt, 0 to about 1, long blocks weighing more.
+    """Return the uncertain share of the text that would be kept, 0 to about 1, weighted by block
+    length.
 
     The first feature is the logarithm of a block's width.
     """
@@ -81,7 +86,7 @@ def compute_uncertainty(scores: Floats, features: Floats) -> float:
 
 
 def apply_opinion(scores: Floats, agrees: NDArray[np.bool_], strength: float) -> Floats:
-    """What becomes of the judgement when another extractor has, or has not, each block."""
+    """Adjust the probabilities by whether another extractor has each block."""
     bounded = np.clip(scores, 1e-4, 1 - 1e-4)
     logit = np.log(bounded / (1 - bounded)) + strength * np.where(agrees, 1, -1)
     return np.asarray(1 / (1 + np.exp(-logit)), dtype=np.float32)

@@ -1,8 +1,8 @@
-"""When a page was published and when it was changed: what it states, and what is written on it.
+"""Find when a page was published and modified.
 
-Asked are JSON-LD, meta tags, microdata and time elements, the address, what is written near the headline, and
-only where there is nothing better scripts and comments. Of days that differ the one most kinds of places
-agree on is taken. A day is the one on the page's own calendar where it gives an offset.
+Sources are JSON-LD, meta tags, microdata and time elements, the URL, text near the headline, and as
+a last resort scripts and comments. Of different dates the one that most kinds of sources agree on
+wins. A date is the one on the page's own calendar if it gives an offset.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fonds.extract.article.days import find_days, find_first_day, swap_day_and_m
 from fonds.extract.article.head import PageHead
 from fonds.extract.article.linked_data import LinkedData
 
-# By which names and words pages tell their dates, as data: of meta tags, elements, scripts, addresses.
+# Names and words that mark dates in meta tags, elements, scripts and URLs.
 
 
 _PUBLISHED_NAMES = """
@@ -68,7 +68,7 @@ UNRELATED_NAMES = re.compile(
     r"|(?<!post-)(?<!entry-)(?<!article-)footer",
     re.I,
 )
-"""Not so the foot of an article: it says when that was written and by whom."""
+"""The footer of an article is no match: it tells when the article was written and by whom."""
 _KEY = r"""["'](?:{})\\?["']\s*[:=,]\s*\\?["']([^"'\\]{{8,40}})"""
 SCRIPTED = re.compile(
     _KEY.format(
@@ -91,7 +91,7 @@ OLDEST = date(1990, 1, 1)
 MARKUP_MAX_CHARS = 600_000
 ELEMENTS_MAX = 200
 LABEL_MAX_CHARS = 25
-"""How much is searched: of the markup for scripts and comments, and of elements that hold times."""
+"""Limits of the search: markup for scripts and comments, elements with times, and label length."""
 
 _COMMENT = re.compile(r"<!--([^<>]{6,200})-->")
 _STAMP = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
@@ -100,17 +100,17 @@ _NUMBERS = re.compile(r"\d{4}|\d[./-]\d")
 _MONTH_FIRST = frozenset({"en", "en-us", "en-ph", ""})
 _SCORE_MIN = 1.2
 STATED = frozenset({"json-ld", "meta", "microdata"})
-"""Kinds of places in which pages state when they were published, for machines."""
+"""Kinds of sources in which pages state their publication date for programs."""
 _UNRELATED_PLACES = sum(1 << PLACES[tag] for tag in ("aside", "nav", "footer"))
 _MODIFIED_WEIGHT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class DateFinding:
-    """A day, the kind of place it was found in, and how far that is to be believed, 0 to 1.
+    """A date, the kind of its source, and its confidence, 0 to 1.
 
-    `source` is `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`. `utc_hour` is
-    None where the moment was not given in UTC.
+    `source` is `json-ld`, `meta`, `microdata`, `time`, `url`, `text`, `script` or `comment`.
+    `utc_hour` is None unless the time was given in UTC.
     """
 
     day: date
@@ -121,7 +121,7 @@ class DateFinding:
 
 @dataclass(frozen=True, slots=True)
 class PageDates:
-    """When a page was published and changed; None where nothing tells."""
+    """When a page was published and modified; None if unknown."""
 
     published: DateFinding | None = None
     modified: DateFinding | None = None
@@ -129,7 +129,9 @@ class PageDates:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """A page's blocks in order, and which the article's text is made of; empty for trees too large."""
+    """A page's blocks in order, and the rows of the article's text; empty for trees that are too
+    large.
+    """
 
     blocks: Sequence[Block] = ()
     nodes: Sequence[Node] = ()
@@ -143,7 +145,7 @@ class _DateSearch:
     published: list[DateFinding] = field(default_factory=list)
     modified: list[DateFinding] = field(default_factory=list)
     ambiguous_days: dict[date, date] = field(default_factory=dict)
-    """Of days that may be read two ways, as 11/01/2023, the way they were not read."""
+    """The other reading of ambiguous dates such as 11/01/2023."""
 
     def is_possible(self, day: date) -> bool:
         return OLDEST <= day <= self.newest
@@ -164,10 +166,10 @@ class _DateSearch:
     def add_finding(
         self, findings: list[DateFinding], text: str | None, source: str, confidence: float
     ) -> bool:
-        found = self.parse(text) if text else None
-        if found:
-            findings.append(DateFinding(found[0], source, confidence, found[1]))
-        return found is not None
+        parsed = self.parse(text) if text else None
+        if parsed:
+            findings.append(DateFinding(parsed[0], source, confidence, parsed[1]))
+        return parsed is not None
 
 
 def find_dates(
@@ -180,9 +182,9 @@ def find_dates(
     url: str | None,
     newest: date,
 ) -> PageDates:
-    """Search a page for its dates; none after `newest` is taken. Never raises.
+    """Search a page for its dates; dates after `newest` are ignored. Never raises.
 
-    `marked_elements` are the elements with an `itemprop`, in their order.
+    `marked_elements` are the elements with an `itemprop`, in page order.
     """
     language = (head.language or "").lower().replace("_", "-")
     search = _DateSearch(newest, language in _MONTH_FIRST)
@@ -203,26 +205,28 @@ def find_dates(
 
 
 def _resolve_ambiguous(search: _DateSearch) -> None:
-    """Read a day the other way where another place, which can be read in one way only, says that day."""
-    sure = {one.day for one in search.published if one.day not in search.ambiguous_days}
-    for found in (search.published, search.modified):
-        found[:] = [
-            replace(one, day=search.ambiguous_days[one.day])
-            if search.ambiguous_days.get(one.day) in sure and one.day not in sure
-            else one
-            for one in found
+    """Use the other reading of a date if an unambiguous source states that date."""
+    sure_days = {
+        finding.day for finding in search.published if finding.day not in search.ambiguous_days
+    }
+    for findings in (search.published, search.modified):
+        findings[:] = [
+            replace(finding, day=search.ambiguous_days[finding.day])
+            if search.ambiguous_days.get(finding.day) in sure_days and finding.day not in sure_days
+            else finding
+            for finding in findings
         ]
 
 
 def find_url_day(url: str | None) -> date | None:
-    """The day an address names: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None for none."""
+    """Return the date in a URL: `/2024/05/31/`, `-20240531`, `/31-05-2024`; None if there is none."""
     if not url:
         return None
-    found = IN_URL.search(url)
-    if not found:
+    match = IN_URL.search(url)
+    if not match:
         return find_first_day(url.rstrip("/").rpartition("/")[2][:100])
     try:
-        return date(*(int(part) for part in found.groups() if part))
+        return date(*(int(part) for part in match.groups() if part))
     except ValueError:
         return None
 
@@ -230,9 +234,15 @@ def find_url_day(url: str | None) -> date | None:
 def _search_elements(
     tree: Element, marked_elements: Sequence[Element], search: _DateSearch
 ) -> None:
-    said_by = [one for one in tree.iter("time", "abbr") if one.tag == "time" or one.get("title")]
-    said_by += (one for one in marked_elements if one.tag != "time")
-    for element in said_by[:ELEMENTS_MAX]:
+    elements = [
+        element_or_abbr
+        for element_or_abbr in tree.iter("time", "abbr")
+        if element_or_abbr.tag == "time" or element_or_abbr.get("title")
+    ]
+    elements += (
+        element_or_abbr for element_or_abbr in marked_elements if element_or_abbr.tag != "time"
+    )
+    for element in elements[:ELEMENTS_MAX]:
         role = element.get("itemprop") or ("pubdate" if element.get("pubdate") is not None else "")
         names = f"{role} {element.get('class') or ''} {element.get('id') or ''}"
         if (
@@ -241,19 +251,19 @@ def _search_elements(
             and not _is_dated_abbr(element, names)
         ):
             continue
-        said = element.get("content") or element.get("datetime") or element.get("title") or ""
-        if not search.parse(said):
-            said = "".join(element.itertext())[:100]
+        text = element.get("content") or element.get("datetime") or element.get("title") or ""
+        if not search.parse(text):
+            text = "".join(element.itertext())[:100]
         parent = element.getparent()
-        around = (
+        parent_text = (
             "" if parent is None else f"{parent.get('class') or ''} {(parent.text or '')[:100]}"
         )
-        if MODIFIED_IN_NAMES.search(names) or (not role and MODIFIED_IN_NAMES.search(around)):
-            search.add_finding(search.modified, said, "time", 0.8)
+        if MODIFIED_IN_NAMES.search(names) or (not role and MODIFIED_IN_NAMES.search(parent_text)):
+            search.add_finding(search.modified, text, "time", 0.8)
         elif PUBLISHED_IN_NAMES.search(names):
-            search.add_finding(search.published, said, "microdata" if role else "time", 0.85)
+            search.add_finding(search.published, text, "microdata" if role else "time", 0.85)
         elif element.tag == "time" and not _is_unrelated(element):
-            search.add_finding(search.published, said, "time", 0.6)
+            search.add_finding(search.published, text, "time", 0.6)
 
 
 def _is_dated_abbr(element: Element, names: str) -> bool:
@@ -261,19 +271,21 @@ def _is_dated_abbr(element: Element, names: str) -> bool:
 
 
 def _is_unrelated(element: Element) -> bool:
-    """Whether an element belongs to something beside the article."""
-    for distance, above in enumerate(element.iterancestors()):
-        if above.tag in ("aside", "footer", "nav"):
+    """Return whether an element belongs to something other than the article."""
+    for distance, ancestor in enumerate(element.iterancestors()):
+        if ancestor.tag in ("aside", "footer", "nav"):
             return True
-        if above.tag in ("main", "body") or distance > 8:
+        if ancestor.tag in ("main", "body") or distance > 8:
             return False
-        if UNRELATED_NAMES.search(f"{above.get('class') or ''} {above.get('id') or ''}"):
+        if UNRELATED_NAMES.search(f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}"):
             return True
     return False
 
 
 def _search_text(layout: PageLayout, search: _DateSearch) -> None:
-    """Days written on the page: near the headline, alone on a line, in elements named after dates."""
+    """Search for dates in the page's text: near the headline, alone on a line, in elements named
+    after dates.
+    """
     blocks, nodes = layout.blocks, layout.nodes
     headline = next((row for row, block in enumerate(blocks) if nodes[block.node].tag == "h1"), 0)
     best: tuple[float, int, date] | None = None
@@ -284,14 +296,14 @@ def _search_text(layout: PageLayout, search: _DateSearch) -> None:
         for position, day in find_days(text, month_first=search.is_month_first):
             if not search.is_possible(day):
                 continue
-            before = text[max(0, position - 40) : position] or _find_label(row, blocks)
-            if MODIFIED_WORDS.search(before):
+            preceding = text[max(0, position - 40) : position] or _find_label(row, blocks)
+            if MODIFIED_WORDS.search(preceding):
                 search.modified.append(DateFinding(day, "text", 0.5))
                 continue
             score = _score_names(block, nodes, _is_near_text(row, layout)) + _score_position(
                 row, headline, layout
             )
-            score += 1.2 if PUBLISHED_WORDS.search(before) else 0
+            score += 1.2 if PUBLISHED_WORDS.search(preceding) else 0
             score += 0.8 * (len(text) < 60) + 0.4 * (len(text) < 25)
             score -= 2 if "©" in text or "copyright" in text.lower() else 0
             best = max(best or (score, -row, day), (score, -row, day))
@@ -300,13 +312,15 @@ def _search_text(layout: PageLayout, search: _DateSearch) -> None:
 
 
 def _find_label(row: int, blocks: Sequence[Block]) -> str:
-    """What stands before a day that begins its block: a short block, as the term of a list of facts."""
+    """Return the label of a date that begins its block: the previous block, if short, as in a list
+    of facts.
+    """
     text = blocks[row - 1].text if row else ""
     return text if len(text) < LABEL_MAX_CHARS else ""
 
 
 def _is_near_text(row: int, layout: PageLayout) -> bool:
-    """Whether a block stands within the article's text or right before or behind it."""
+    """Return whether a block is within the article's text or next to it."""
     return (
         bool(layout.article_rows)
         and layout.article_rows[0] - 2 <= row <= layout.article_rows[-1] + 1
@@ -314,19 +328,21 @@ def _is_near_text(row: int, layout: PageLayout) -> bool:
 
 
 def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> float:
-    """What the names of elements and the links around a day say for its being the page's.
+    """Score a date by the names of its elements and the links around it.
 
-    What encloses the article's text too may be called what it likes.
+    Names of elements that also enclose the article's text have no weight.
     """
     node = nodes[block.node]
-    around = nodes[max(node.parent, 0)]
+    parent_node = nodes[max(node.parent, 0)]
     score = (
-        1.5 if DATE_IN_NAMES.search(node.names) else 0.8 * bool(DATE_IN_NAMES.search(around.names))
+        1.5
+        if DATE_IN_NAMES.search(node.names)
+        else 0.8 * bool(DATE_IN_NAMES.search(parent_node.names))
     )
     if PUBLISHED_IN_NAMES.search(node.names):
         score += 0.8
     if UNRELATED_NAMES.search(node.names) or (
-        UNRELATED_NAMES.search(around.names) and not at_the_text
+        UNRELATED_NAMES.search(parent_node.names) and not at_the_text
     ):
         score -= 1.2
     if node.places & _UNRELATED_PLACES:
@@ -335,27 +351,29 @@ def _score_names(block: Block, nodes: Sequence[Node], at_the_text: bool) -> floa
 
 
 def _score_position(row: int, headline: int, layout: PageLayout) -> float:
-    """What a day's place says: near the headline and the text's beginning, not inside or far behind it."""
+    """Score a date by position: near the headline and the beginning of the text, not inside or far
+    after it.
+    """
     score = 1.5 * max(0.0, 1 - abs(row - headline) / 8) if row >= headline - 3 else 0.0
-    first, last = (
+    first_row, last_row = (
         (layout.article_rows[0], layout.article_rows[-1])
         if layout.article_rows
         else (headline, len(layout.blocks))
     )
-    score += 1.5 * max(0.0, 1 - abs(row - first) / 8)
-    if layout.article_rows and first <= row <= last and len(layout.blocks[row].text) > 60:
+    score += 1.5 * max(0.0, 1 - abs(row - first_row) / 8)
+    if layout.article_rows and first_row <= row <= last_row and len(layout.blocks[row].text) > 60:
         score -= 0.5
-    return score - (row > last + 6)
+    return score - (row > last_row + 6)
 
 
 def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) -> None:
-    """What scripts and comments hold, where the page states nothing in JSON-LD."""
+    """Search scripts and comments, if the page states nothing in JSON-LD."""
     is_stated = bool(linked_data.published) or (search.published and "datePublished" not in markup)
-    if not is_stated and (found := SCRIPTED.search(markup)):
-        confidence = 0.85 if "datepublished" in found[0].lower() else 0.6
-        search.add_finding(search.published, found[1], "script", confidence)
-    if not search.modified and (found := SCRIPTED_CHANGE.search(markup)):
-        search.add_finding(search.modified, found[1], "script", 0.6)
+    if not is_stated and (match := SCRIPTED.search(markup)):
+        confidence = 0.85 if "datepublished" in match[0].lower() else 0.6
+        search.add_finding(search.published, match[1], "script", confidence)
+    if not search.modified and (match := SCRIPTED_CHANGE.search(markup)):
+        search.add_finding(search.modified, match[1], "script", 0.6)
     if not search.published:
         for comment in _COMMENT.finditer(markup):
             if search.add_finding(search.published, comment[1], "comment", 0.4):
@@ -363,52 +381,63 @@ def _search_source(markup: str, linked_data: LinkedData, search: _DateSearch) ->
 
 
 def _decide(search: _DateSearch) -> PageDates:
-    changed = max(search.modified, key=lambda one: one.confidence, default=None)
+    modified = max(search.modified, key=lambda finding: finding.confidence, default=None)
     published = _choose_most_agreed(search)
     if published is None:
-        # A page that was changed was there before; nothing better is known.
+        # A modified page existed before; nothing better is known.
         return PageDates(
-            replace(changed, confidence=changed.confidence / 2) if changed else None, changed
+            replace(modified, confidence=modified.confidence / 2) if modified else None, modified
         )
-    return PageDates(_localize(published, search), changed)
+    return PageDates(_localize(published, search), modified)
 
 
 def _choose_most_agreed(search: _DateSearch) -> DateFinding | None:
-    """Of the day most kinds of places agree on, the best finding; a day of change is worth less."""
+    """Return the best finding for the date that most kinds of sources agree on; modification dates
+    weigh less.
+    """
     if not search.published:
         return None
-    changes = {one.day for one in search.modified if one.source in ("json-ld", "meta")}
+    changes = {finding.day for finding in search.modified if finding.source in ("json-ld", "meta")}
     is_stated_earlier = any(
-        one.source in ("json-ld", "meta") and one.day < min(changes)
-        for one in search.published
+        finding.source in ("json-ld", "meta") and finding.day < min(changes)
+        for finding in search.published
         if changes
     )
     best: dict[tuple[date, str], DateFinding] = {}
-    for one in search.published:
-        known = best.get((one.day, one.source))
-        if known is None or known.confidence < one.confidence:
-            best[one.day, one.source] = one
-    worth: dict[date, float] = {}
-    for (day, source), one in best.items():
+    for finding in search.published:
+        best_known = best.get((finding.day, finding.source))
+        if best_known is None or best_known.confidence < finding.confidence:
+            best[finding.day, finding.source] = finding
+    weights: dict[date, float] = {}
+    for (day, source), finding in best.items():
         is_of_change = day in changes and (is_stated_earlier or source in ("text", "time"))
-        worth[day] = worth.get(day, 0) + one.confidence * (_MODIFIED_WEIGHT if is_of_change else 1)
-    chosen = max(worth, key=lambda day: (worth[day], -day.toordinal()))
-    return max((one for one in best.values() if one.day == chosen), key=lambda one: one.confidence)
+        weights[day] = weights.get(day, 0) + finding.confidence * (
+            _MODIFIED_WEIGHT if is_of_change else 1
+        )
+    best_day = max(weights, key=lambda day: (weights[day], -day.toordinal()))
+    return max(
+        (finding for finding in best.values() if finding.day == best_day),
+        key=lambda finding: finding.confidence,
+    )
 
 
 def _localize(finding: DateFinding, search: _DateSearch) -> DateFinding:
-    """The day on the page's own calendar, where the moment is in UTC and the page writes the day beside it.
+    """Move a UTC date to the page's own calendar, if the page also writes the neighbouring date.
 
-    Late in Greenwich it is the next day further east; early there it is still the day before in America.
-    A day the page was changed on is written for that.
+    Late in the UTC day it is already the next day further east; early it is still the previous day
+    in America. A date on which the page was modified is not used for this.
     """
     hour = finding.utc_hour
     if hour is None or 8 <= hour < 14:
         return finding
-    beside = finding.day + timedelta(days=1 if hour >= 14 else -1)
-    written = ("url", "text", "time", "microdata")
-    agree = beside not in {one.day for one in search.modified} and any(
-        one.day == beside and one.utc_hour is None and one.source in written
-        for one in search.published
+    neighbour_day = finding.day + timedelta(days=1 if hour >= 14 else -1)
+    written_sources = ("url", "text", "time", "microdata")
+    is_confirmed = neighbour_day not in {
+        date_finding.day for date_finding in search.modified
+    } and any(
+        date_finding.day == neighbour_day
+        and date_finding.utc_hour is None
+        and date_finding.source in written_sources
+        for date_finding in search.published
     )
-    return replace(finding, day=beside) if agree else finding
+    return replace(finding, day=neighbour_day) if is_confirmed else finding

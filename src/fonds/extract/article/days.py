@@ -1,7 +1,7 @@
-"""Days in text as people and machines write them, in the languages of the world's news.
+"""Find dates in text, as people and machines write them, in the languages of the world's news.
 
-Source: ISO 8601; RFC 2822; the names of months as CLDR has them.
-Bound: linear in the text.
+Source: ISO 8601; RFC 2822; the names of months in CLDR.
+Linear in the text.
 """
 
 from __future__ import annotations
@@ -97,50 +97,55 @@ _MONTH_FIRST = re.compile(
 
 
 def find_days(text: str, *, month_first: bool = False) -> Iterator[tuple[int, date]]:
-    """Each day written in a text with where it begins, in order; `month_first` reads 3/4/2020 as 4 March.
+    """Yield each date in a text with its position, in order. `month_first` reads 3/4/2020 as 4
+    March.
 
-    Years from 1980 to 2049; of two digits only where nothing else can be meant.
+    Years are 1980 to 2049; two-digit years only if unambiguous.
     """
     yield from sorted(set(_iter_days(text, month_first)))
 
 
 def find_first_day(text: str, *, month_first: bool = False) -> date | None:
-    """The first day written in a text, None when there is none."""
+    """Return the first date in a text, or None."""
     return next((day for _, day in find_days(text, month_first=month_first)), None)
 
 
 def swap_day_and_month(text: str, day: date) -> date | None:
-    """The other day a text may mean in which `day` was read: 11/1/2023 is 1 November or 11 January."""
-    for found in _NUMBERS.finditer(text):
-        numbers = {int(found[1]), int(found[3])}
-        if found[2] == "/" and numbers == {day.day, day.month} and max(numbers) <= 12:
+    """Return the other reading of a text read as `day`: 11/1/2023 is 1 November or 11 January."""
+    for match in _NUMBERS.finditer(text):
+        numbers = {int(match[1]), int(match[3])}
+        if match[2] == "/" and numbers == {day.day, day.month} and max(numbers) <= 12:
             return None if day.day == day.month else date(day.year, day.day, day.month)
     return None
 
 
 def _iter_days(text: str, month_first: bool) -> Iterator[tuple[int, date]]:
     for pattern in (_ISO, _LOOSE_ISO, _CJK):
-        for found in pattern.finditer(text):
-            numbers = [int(part) for part in found.groups() if part.isdigit()]
-            yield from _build_day(found.start(), *numbers)
-    for found in _NUMBERS.finditer(text):
-        first, second, year = int(found[1]), int(found[3]), int(found[4])
-        if len(found[4]) == 2:
-            if found[2] == "-":
+        for match in pattern.finditer(text):
+            numbers = [int(part) for part in match.groups() if part.isdigit()]
+            yield from _build_day(match.start(), *numbers)
+    for match in _NUMBERS.finditer(text):
+        first_number, second_number, year = int(match[1]), int(match[3]), int(match[4])
+        if len(match[4]) == 2:
+            if match[2] == "-":
                 continue
             year += 2000 if year < 50 else 1900
-        is_month_first = second > 12 or (month_first and found[2] != "." and first <= 12)
-        day, month = (second, first) if is_month_first else (first, second)
-        yield from _build_day(found.start(), year, month, day)
-    for found in _DAY_FIRST.finditer(text):
-        month = _MONTHS_BY_NAME.get(found[2].lower(), 0)
-        year = int(found[3].lstrip("'"))
-        yield from _build_day(
-            found.start(), year if year > 99 else 2000 + year, month, int(found[1])
+        is_month_first = second_number > 12 or (
+            month_first and match[2] != "." and first_number <= 12
         )
-    for found in _MONTH_FIRST.finditer(text):
+        day, month = (
+            (second_number, first_number) if is_month_first else (first_number, second_number)
+        )
+        yield from _build_day(match.start(), year, month, day)
+    for match in _DAY_FIRST.finditer(text):
+        month = _MONTHS_BY_NAME.get(match[2].lower(), 0)
+        year = int(match[3].lstrip("'"))
         yield from _build_day(
-            found.start(), int(found[3]), _MONTHS_BY_NAME.get(found[1].lower(), 0), int(found[2])
+            match.start(), year if year > 99 else 2000 + year, month, int(match[1])
+        )
+    for match in _MONTH_FIRST.finditer(text):
+        yield from _build_day(
+            match.start(), int(match[3]), _MONTHS_BY_NAME.get(match[1].lower(), 0), int(match[2])
         )
 
 

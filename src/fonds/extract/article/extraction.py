@@ -1,9 +1,9 @@
-"""The article in a page: its text, its date, its title.
+"""Extract the article of a page: its text, its date, its title.
 
-A model judges the page's blocks; where it is in doubt trafilatura is asked, and where the page holds
-much more than what was kept, other readings are weighed against it. Nothing is ever fetched here.
-Bound: pages of up to 10 MB; those with over 20,000 elements, 5,000 links or 250 levels are read by
-`extract_paragraphs` alone.
+A model judges the page's blocks. If it is in doubt, trafilatura is run too. If the page has much
+more than was kept, other readings are compared. Nothing is ever fetched here. Pages of up to 10 MB
+are read. Those with over 20,000 elements, 5,000 links or 250 levels are read by
+`extract_paragraphs` only.
 """
 
 from __future__ import annotations
@@ -42,21 +42,25 @@ from fonds.model.rights import Statement
 ELEMENTS_MAX = 20_000
 LINKS_MAX = 5_000
 DEPTH_MAX = 250
-"""Larger trees are read paragraph by paragraph: the time of what walks them grows with the square of some
-shapes, 300,000 links held trafilatura for a minute. The largest of 526 news pages has 7,417 elements and
-2,492 links."""
+"""Limits of trees; larger ones are read paragraph by paragraph.
+
+The run time of tree walkers grows with the square of some shapes: 300,000 links kept trafilatura
+busy for a minute. The largest of 526 news pages has 7,417 elements and 2,492 links.
+"""
 
 SCRIPT_MAX_CHARS = 1_000_000
-"""Longer scripts are not searched for embedded articles: one of 9 MB took 18 seconds and 1.7 GB."""
+"""Maximum script length to search for embedded articles: one of 9 MB took 18 seconds and 1.7 GB."""
 
 DOUBT_MAX = 0.18
-"""With more doubt than this trafilatura is asked too: one page of five."""
+"""Uncertainty above which trafilatura is run too; one page in five."""
 
 OPINION_STRENGTH = 1.8
-"""What trafilatura's opinion adds to the logit of a block it has too, or takes from one it has not."""
+"""Amount by which trafilatura's result changes the logit of a block, up if it has the block, else
+down.
+"""
 
 STUB_SHARE = 0.4
-"""A text with less than this share of the prose another reading found is a stub of it."""
+"""Share of another reading's prose below which a text is a stub."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _CONTROLS_TO_SPACES = bytes(
@@ -74,10 +78,10 @@ logging.getLogger("trafilatura").addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """What a page holds. `text` has a paragraph a line, in NFC; "" when there is none.
+    """The article of a page. `text` has one paragraph per line, in NFC; '' if there is none.
 
-    `method` names what found the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura` or
-    `extract_paragraphs`; None without text. `head`, `linked` and `rights` are what the page says of itself.
+    `method` names the source of the text: `blocks`, `blocks+trafilatura`, `json-ld`, `trafilatura`
+    or `paragraphs`; None without text. `head`, `linked` and `rights` are the page's own statements.
     """
 
     text: str
@@ -93,7 +97,7 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class PageAnalysis:
-    """A page taken apart. `features` has a row a block; None for a tree too large to be walked.
+    """A parsed page. `features` has one row per block; None if the tree is too large.
 
     `markup` is what was parsed; `marked` are the elements with an `itemprop`.
     """
@@ -112,7 +116,7 @@ _NO_HEAD = PageHead(meta={}, title="", headings=(), canonical="", language=None)
 
 
 def extract_article(markup: str, url: str | None, newest: date) -> Article:
-    """Read a page. `url` is its address on the web, None when unknown; no date after `newest` is taken."""
+    """Extract a page. `url` is its web address, None if unknown. Dates after `newest` are ignored."""
     page = read_page(markup)
     if page is None:
         text = normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup)))
@@ -129,9 +133,9 @@ def extract_article(markup: str, url: str | None, newest: date) -> Article:
 
 
 def read_page(markup: str) -> PageAnalysis | None:
-    """Take a page apart; None when there is no tree in it."""
+    """Parse a page; None if it has no tree."""
     data = markup.encode("utf-8", "replace").translate(_CONTROLS_TO_SPACES)
-    # Python's classes for elements of HTML cost a call for each one that is looked at.
+    # Python's element classes for HTML cost a call for each element visited.
     tree = _parse(data, etree.HTMLParser)
     if tree is None:
         return None
@@ -142,19 +146,19 @@ def read_page(markup: str) -> PageAnalysis | None:
     linked = read_linked_data(tree)
     blocks, nodes = read_blocks(tree)
     meta = head.meta
-    said = PageClaims(
+    claims = PageClaims(
         title=meta.get("og:title") or linked.headline or head.title,
         description=meta.get("description") or meta.get("og:description") or "",
         body=linked.body,
     )
-    features = compute_features(blocks, nodes, said) if blocks else None
+    features = compute_features(blocks, nodes, claims) if blocks else None
     return PageAnalysis(data, tree, marked, head, linked, blocks, nodes, features)
 
 
 def _parse(data: bytes, kind: type[etree.HTMLParser]) -> Element | None:
-    """The tree of a page in UTF-8; None when there is none.
+    """Parse a UTF-8 page; None if it has no tree.
 
-    The parser stops 2,048 elements deep; such a tree is heavy, and its page is read without it.
+    The parser stops at a depth of 2,048; such a tree is too large, and its page is read without it.
     """
     parser = kind(
         encoding="utf-8",
@@ -183,7 +187,7 @@ def _find_head(tree: Element) -> Element | None:
 
 
 def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tuple[str, str | None]:
-    """The best text and what found it: the blocks judged, and weighed against what else the page holds."""
+    """Return the best text and its source: the kept blocks, unless another reading is better."""
     if scores is None or page.features is None:
         text = normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup)))
         return text, "paragraphs" if text else None
@@ -192,20 +196,24 @@ def _choose_text(page: PageAnalysis, scores: Floats | None, markup: str) -> tupl
         opinion = _run_trafilatura(page.markup)
         if len(opinion) >= ENOUGH_CHARS:
             squashed = _squash(opinion)
-            agrees = np.array([_squash(one.text[:400]) in squashed for one in page.blocks])
+            agrees = np.array([_squash(score.text[:400]) in squashed for score in page.blocks])
             scores = apply_opinion(scores, agrees, OPINION_STRENGTH)
             method = "blocks+trafilatura"
-    kept = (
-        block.text for block, one in zip(page.blocks, scores, strict=True) if one >= KEEP_THRESHOLD
+    kept_texts = (
+        block.text
+        for block, score in zip(page.blocks, scores, strict=True)
+        if score >= KEEP_THRESHOLD
     )
-    text = normalize_text("\n".join(kept))
+    text = normalize_text("\n".join(kept_texts))
     return _improve_text(text, method, opinion, page, markup)
 
 
 def _improve_text(
     text: str, method: str, opinion: str, page: PageAnalysis, markup: str
 ) -> tuple[str, str | None]:
-    """The text, unless it is a stub beside what the page states, another reader or its paragraphs hold."""
+    """Return the text, or a better reading if it is a stub: from JSON-LD, trafilatura or the
+    paragraphs.
+    """
     readings = [
         (normalize_text(page.linked.body), "json-ld"),
         (normalize_text(opinion), "trafilatura"),
@@ -217,16 +225,16 @@ def _improve_text(
             (normalize_text(extract_paragraphs(_CONTROLS.sub(" ", markup))), "paragraphs")
         )
     prose = count_prose_chars(text)
-    for other, name in readings:
-        if len(other) >= ENOUGH_CHARS or not text:
-            found = count_prose_chars(other)
-            if prose < STUB_SHARE * found or (not text and other):
-                text, method, prose = other, name, found
+    for reading, name in readings:
+        if len(reading) >= ENOUGH_CHARS or not text:
+            reading_prose = count_prose_chars(reading)
+            if prose < STUB_SHARE * reading_prose or (not text and reading):
+                text, method, prose = reading, name, reading_prose
     return text, method if text else None
 
 
 def _run_trafilatura(markup: bytes) -> str:
-    """What trafilatura finds; it wants elements of classes of their own, and changes them."""
+    """Return trafilatura's text. It needs its own element class, and modifies the tree."""
     tree = _parse(markup, HTMLParser)
     if tree is None:
         return ""
@@ -241,8 +249,8 @@ def _run_trafilatura(markup: bytes) -> str:
 
 
 def _defuse(tree: Element) -> None:
-    """Take out of a tree what multiplies: spans of cells (40,000 of 99 by 99 held trafilatura for over
-    eight minutes), and scripts of a size no article has.
+    """Remove what is expensive: cell spans (40,000 of 99 by 99 took trafilatura over eight
+    minutes), and scripts longer than any article.
     """
     etree.strip_attributes(tree, "colspan", "rowspan")
     for script in tree.iter("script"):
@@ -253,24 +261,26 @@ def _defuse(tree: Element) -> None:
 def _find_dates(
     page: PageAnalysis, scores: Floats | None, markup: str, url: str | None, newest: date
 ) -> PageDates:
-    """The page's dates; of a tree too large to be walked, those its head and address tell."""
+    """Return the page's dates; for a tree that is too large, only those in its head and URL."""
     if scores is None:
         head = _find_head(page.tree)
         if head is None:
             return PageDates()
-        stated = head.xpath(".//*[@itemprop]")
-        return find_dates(head, stated, page.head, page.linked, PageLayout(), "", url, newest)
-    kept = [
+        dated_elements = head.xpath(".//*[@itemprop]")
+        return find_dates(
+            head, dated_elements, page.head, page.linked, PageLayout(), "", url, newest
+        )
+    article_rows = [
         row
-        for row, one in enumerate(scores)
-        if one >= KEEP_THRESHOLD and len(page.blocks[row].text) > 80
+        for row, score in enumerate(scores)
+        if score >= KEEP_THRESHOLD and len(page.blocks[row].text) > 80
     ]
-    layout = PageLayout(page.blocks, page.nodes, kept)
+    layout = PageLayout(page.blocks, page.nodes, article_rows)
     return find_dates(page.tree, page.marked, page.head, page.linked, layout, markup, url, newest)
 
 
 def count_prose_chars(text: str) -> int:
-    """How much of a text is in lines that read like sentences, in characters."""
+    """Return the number of characters in lines that read like sentences."""
     lines = text.split("\n")
     return sum(
         len(line)
@@ -280,7 +290,9 @@ def count_prose_chars(text: str) -> int:
 
 
 def normalize_text(text: str) -> str:
-    """NFC, a paragraph a line, no blank lines, single spaces, no control characters."""
+    """Normalize to NFC, one paragraph per line, no blank lines, single spaces, no control
+    characters.
+    """
     text = unicodedata.normalize("NFC", _CONTROLS.sub("", text))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

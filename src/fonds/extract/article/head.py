@@ -1,4 +1,4 @@
-"""What a page says of itself: title, canonical address, language; read from its tree."""
+"""A page's own statements in its tree: title, canonical URL, language."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _SEPARATOR = re.compile(r"\s+[|·•»«:/–—-]+\s+|\s*[|»]\s*|(?<=\w)\s*::\
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """`meta` holds the first value of each name in lower case; `headings` the texts of the first `<h1>`."""
+    """`meta` has the first value of each name, in lower case; `headings` the texts of the first
+    `<h1>` elements.
+    """
 
     meta: Mapping[str, str]
     title: str
@@ -31,7 +33,7 @@ class PageHead:
 
 
 def read_head(tree: Element) -> PageHead:
-    """Read a page's own statements; empty strings and None for what it does not say."""
+    """Read a page's own statements; missing ones are '' or None."""
     meta: dict[str, str] = {}
     for element in tree.iter("meta"):
         content = element.get("content")
@@ -59,13 +61,15 @@ def read_head(tree: Element) -> PageHead:
 
 
 def find_canonical_url(head: PageHead, url: str) -> str | None:
-    """The address the page gives for itself, made absolute with `url` when that is of the web."""
-    stated = (resolve_url(one, url) for one in (head.canonical, head.meta.get("og:url", "")))
-    return next((address for address in stated if address), None)
+    """Return the URL the page states for itself, made absolute with `url` if that is a web address."""
+    addresses = (
+        resolve_url(stated_url, url) for stated_url in (head.canonical, head.meta.get("og:url", ""))
+    )
+    return next((address for address in addresses if address), None)
 
 
 def resolve_url(stated_url: str, url: str) -> str | None:
-    """An address of a page's head made absolute with the page's; None if it is none of the web."""
+    """Make a stated URL absolute with the page's; None if it is no web address."""
     base = url if url.lower().startswith(("http://", "https://")) else ""
     try:
         address = urljoin(base, stated_url.strip())
@@ -76,17 +80,17 @@ def resolve_url(stated_url: str, url: str) -> str | None:
 
 
 def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | None:
-    """The headline: without the site's name, as the page's `<h1>` writes it where both agree.
+    """Return the headline without the site's name, in the form of the page's `<h1>` if both agree.
 
-    `headline` is JSON-LD's. A statement that is only the name of the site or its domain is passed over, as
-    is one that neither `<title>` nor a heading bears out where JSON-LD's is borne out.
+    `headline` is from JSON-LD. A statement that is only the name of the site or its domain is
+    ignored. So is one that neither `<title>` nor a heading confirms, if they confirm JSON-LD's.
     """
     meta = head.meta
-    stated = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]
-    ranked = [*stated, headline, head.title, meta.get("title", ""), *head.headings[:1]]
+    meta_titles = [meta.get(name, "") for name in ("og:title", "twitter:title", "dc.title")]
+    ranked = [*meta_titles, headline, head.title, meta.get("title", ""), *head.headings[:1]]
     candidates = [title for title in ranked if title]
     names = _collect_site_names(head, url)
-    base = next((one for one in candidates if _squash(one) not in names), "")
+    base = next((candidate for candidate in candidates if _squash(candidate) not in names), "")
     base = base or next(iter(candidates), "")
     if not base:
         return None
@@ -97,41 +101,45 @@ def choose_title(head: PageHead, headline: str = "", url: str = "") -> str | Non
         and _is_borne_out(headline, head)
     ):
         base = headline
-    plain = _normalize(base)
+    normalized = _normalize(base)
     for heading in head.headings:
-        if _is_headline(_normalize(heading), plain):
+        if _is_headline(_normalize(heading), normalized):
             return heading
     return _strip_site(base, head, names) or base
 
 
 def normalize_title(title: str | None) -> str | None:
-    """Letters and digits in lower case with single spaces, to compare titles; None for no title."""
+    """Return letters and digits in lower case with single spaces, to compare titles; None for no
+    title.
+    """
     return (_normalize(title) or None) if title else None
 
 
 def _is_headline(heading: str, title: str) -> bool:
-    """Whether a heading is what a title is about: most of it, or a good beginning."""
+    """Return whether a heading is most of a title, or a long beginning of it."""
     if not heading or heading not in title:
         return False
     return 2 * len(heading) >= len(title) or (len(heading) >= 15 and title.startswith(heading))
 
 
 def _collect_site_names(head: PageHead, url: str) -> frozenset[str]:
-    """What the site calls itself, and its domain with and without the ending, letters and digits only."""
-    said = [
+    """Return the site's names and its domain with and without the top level, letters and digits
+    only.
+    """
+    names = [
         head.meta.get(name, "") for name in ("og:site_name", "application-name", "al:ios:app_name")
     ]
     host = (
         (split_address(url).host or split_address(head.canonical).host).lower().removeprefix("www.")
     )
-    said += [host, *([host.rpartition(".")[0]] if host else [])]
-    return frozenset(_squash(name) for name in said if name)
+    names += [host, *([host.rpartition(".")[0]] if host else [])]
+    return frozenset(_squash(name) for name in names if name)
 
 
 def _is_borne_out(title: str, head: PageHead) -> bool:
-    plain = _normalize(title)
-    return plain in _normalize(head.title) or any(
-        plain == _normalize(heading) for heading in head.headings
+    normalized = _normalize(title)
+    return normalized in _normalize(head.title) or any(
+        normalized == _normalize(heading) for heading in head.headings
     )
 
 
@@ -140,7 +148,7 @@ def _squash(text: str) -> str:
 
 
 def _strip_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
-    """Cut the site's name off either end, and a short tail behind the last separator."""
+    """Remove the site's name from either end, or a short tail after the last separator."""
     separators = list(_SEPARATOR.finditer(title))
     if not separators:
         return title
@@ -157,13 +165,13 @@ def _strip_site(title: str, head: PageHead, sites: frozenset[str]) -> str:
 
 
 def _find_headings(tree: Element) -> tuple[str, ...]:
-    found: list[str] = []
+    headings: list[str] = []
     for element in tree.iter("h1"):
-        if len(found) == _HEADINGS_MAX:
+        if len(headings) == _HEADINGS_MAX:
             break
         if text := _get_text(element):
-            found.append(text)
-    return tuple(found)
+            headings.append(text)
+    return tuple(headings)
 
 
 def _is_inside_svg(element: Element) -> bool:
@@ -175,12 +183,14 @@ def _get_text(element: Element) -> str:
 
 
 def _normalize_line(text: str) -> str:
-    """One line; entities that were written twice are undone once more."""
+    """Return one line; doubly escaped entities are unescaped once more."""
     text = text[:_VALUE_MAX_CHARS]
     return " ".join((html.unescape(text) if "&" in text else text).split())
 
 
 def _normalize(text: str) -> str:
-    """Letters, digits and their marks in lower case; anything else is a space."""
-    kept = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold())
-    return " ".join("".join(kept).split())
+    """Keep letters, digits and their marks in lower case; replace anything else by a space."""
+    chars = (
+        c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text.casefold()
+    )
+    return " ".join("".join(chars).split())

@@ -1,7 +1,8 @@
-"""What the names of elements and the words of short lines tell, as data.
+"""Lexicon: element names and words in short lines that hint at the role of a block.
 
-A site's own markup says what a block is: `class="related-posts"`, `id="newsletter"`. The words are those news
-sites of Europe and the Americas use; nothing is decided by them alone, they are evidence for the model.
+A site's own markup tells what a block is: `class="related-posts"`, `id="newsletter"`. The words are
+those of news sites in Europe and the Americas. They decide nothing alone; they are evidence for the
+classifier.
 """
 
 from __future__ import annotations
@@ -158,21 +159,21 @@ _WORD = re.compile(r"[^\W\d_][\w-]*|©")
 
 @lru_cache(maxsize=20_000)
 def find_name_groups(names: str) -> int:
-    """Which groups of names the class, id and role of an element belong to, a bit for each."""
-    found = 0
-    last = ""
+    """Return the name groups of an element's class, id and role, as a bit mask."""
+    groups = 0
+    previous = ""
     for name in _NAME.findall(names[:400]):
         word = name.lower()
-        found |= _GROUPS_BY_WORD.get(word, 0)
-        if f"{last} {word}" in _BODY_NAMES:
-            found |= _BODY
-        last = word
-    return found
+        groups |= _GROUPS_BY_WORD.get(word, 0)
+        if f"{previous} {word}" in _BODY_NAMES:
+            groups |= _BODY
+        previous = word
+    return groups
 
 
 def find_cue_groups(line: str) -> int:
-    """Which groups of telling words a short line holds, a bit for each."""
-    found = 0
+    """Return the cue word groups in a short line, as a bit mask."""
+    groups = 0
     for word in _WORD.findall(line.lower()):
-        found |= _CUES_BY_WORD.get(word, 0)
-    return found
+        groups |= _CUES_BY_WORD.get(word, 0)
+    return groups

@@ -1,7 +1,7 @@
-"""What a page says of itself in JSON-LD: the article's text, dates, authors, headline, picture.
+"""JSON-LD of a page: the article's text, dates, authors, headline, image and rights.
 
 Source: schema.org, Article and its subtypes; JSON-LD 1.1, section 6 (embedding in HTML).
-Bound: scripts of up to a million characters, and 20,000 values of them.
+Limits: scripts of up to a million characters, and 20,000 values in all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lxml.etree import _Element as Element
 
 SCRIPT_MAX_CHARS = 1_000_000
 VALUES_MAX = 20_000
-"""How much of JSON-LD is read, in characters of one script and values of all."""
+"""Limits of JSON-LD: characters of one script, and values of all scripts."""
 
 AUTHORS_MAX = 50
 RIGHTS_MAX = 50
@@ -35,11 +35,12 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 @dataclass(frozen=True, slots=True)
 class LinkedData:
-    """The statements about the article, the first of each; empty where there are none.
+    """Statements about the article, the first of each kind; empty if there are none.
 
-    `body` may hold markup's remains; `published` and `modified` are as written; `is_free` is
-    `isAccessibleForFree`, None when not said. `types` are the types of all things described. `licenses`,
-    `holders` and `notices` are those of the copyright, of works that are no pictures.
+    - `body` may contain remains of markup. `published` and `modified` are unparsed.
+    - `is_free` is `isAccessibleForFree`, None if not stated.
+    - `types` are the types of all described things.
+    - `licenses`, `holders` and `notices` are the copyright statements on works other than images.
     """
 
     types: frozenset[str] = frozenset()
@@ -56,7 +57,7 @@ class LinkedData:
 
 
 def read_linked_data(tree: Element) -> LinkedData:
-    """Read all JSON-LD of a page; what is not JSON is passed over. Never raises."""
+    """Read all JSON-LD of a page; invalid JSON is ignored. Never raises."""
     things = list(_iter_objects(tree))
     types = frozenset(name for thing in things for name in _list_types(thing))
     about = [thing for thing in things if any(map(_ARTICLE_TYPES.search, _list_types(thing)))]
@@ -67,8 +68,10 @@ def read_linked_data(tree: Element) -> LinkedData:
             (text for thing in about for name in names if (text := _get_text(thing.get(name)))), ""
         )
 
-    named = ((_get_text(thing.get("@id")), _get_text(thing.get("name"))) for thing in things)
-    by_id = {identifier: name for identifier, name in named if identifier and name}
+    ids_with_names = (
+        (_get_text(thing.get("@id")), _get_text(thing.get("name"))) for thing in things
+    )
+    by_id = {identifier: name for identifier, name in ids_with_names if identifier and name}
     works = [thing for thing in things if any(map(_WORK_TYPES.search, _list_types(thing)))]
 
     def all_of(name: str, *properties: str) -> tuple[str, ...]:
@@ -88,7 +91,9 @@ def read_linked_data(tree: Element) -> LinkedData:
             (names for thing in about if (names := _find_authors(thing.get("author"), things))), ()
         ),
         image=next((url for thing in about if (url := _find_image(thing.get("image")))), ""),
-        is_free=next((said for thing in about if (said := _is_free(thing)) is not None), None),
+        is_free=next(
+            (is_free for thing in about if (is_free := _is_free(thing)) is not None), None
+        ),
         licenses=all_of("license", "url", "name"),
         holders=all_of("copyrightHolder", "name", "url"),
         notices=all_of("copyrightNotice"),
@@ -96,30 +101,30 @@ def read_linked_data(tree: Element) -> LinkedData:
 
 
 def _iter_objects(tree: Element) -> Iterator[Mapping[str, Any]]:
-    left = VALUES_MAX
+    values_left = VALUES_MAX
     for script in tree.iter("script"):
         kind = (script.get("type") or "").strip().lower()
         text = script.text
         if not kind.startswith("application/ld+json") or not text or len(text) > SCRIPT_MAX_CHARS:
             continue
         try:
-            waiting: list[Any] = [json.loads(text.strip().strip(";"), strict=False)]
+            pending: list[Any] = [json.loads(text.strip().strip(";"), strict=False)]
         except (ValueError, RecursionError):
             continue
-        while waiting and left:
-            left -= 1
-            value = waiting.pop()
+        while pending and values_left:
+            values_left -= 1
+            value = pending.pop()
             if isinstance(value, list):
-                waiting.extend(reversed(value))
+                pending.extend(reversed(value))
             elif isinstance(value, dict):
                 yield value
-                inner = [one for one in value.values() if isinstance(one, dict | list)]
-                waiting.extend(reversed(inner))
+                inner = [child for child in value.values() if isinstance(child, dict | list)]
+                pending.extend(reversed(inner))
 
 
 def _list_types(obj: Mapping[str, Any]) -> list[str]:
-    said = obj.get("@type")
-    names = said if isinstance(said, list) else [said]
+    stated_type = obj.get("@type")
+    names = stated_type if isinstance(stated_type, list) else [stated_type]
     return [name for name in names if isinstance(name, str)]
 
 
@@ -132,32 +137,34 @@ def _get_text(value: object) -> str:
 
 
 def _find_authors(value: object, objects: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    found: list[str] = []
-    for one in value[:AUTHORS_MAX] if isinstance(value, list) else [value]:
-        if isinstance(one, dict) and "name" not in one and "@id" in one:
-            known = (
-                thing for thing in objects if thing.get("@id") == one["@id"] and "name" in thing
+    names: list[str] = []
+    for author in value[:AUTHORS_MAX] if isinstance(value, list) else [value]:
+        if isinstance(author, dict) and "name" not in author and "@id" in author:
+            described = (
+                thing for thing in objects if thing.get("@id") == author["@id"] and "name" in thing
             )
-            one = next(known, one)
-        name = _get_text(one.get("name")) if isinstance(one, dict) else _get_text(one)
-        is_person = not isinstance(one, dict) or "Organization" not in _list_types(one)
+            author = next(described, author)
+        name = _get_text(author.get("name")) if isinstance(author, dict) else _get_text(author)
+        is_person = not isinstance(author, dict) or "Organization" not in _list_types(author)
         if name and is_person:
-            found.append(html.unescape(name))
-    return tuple(dict.fromkeys(found))
+            names.append(html.unescape(name))
+    return tuple(dict.fromkeys(names))
 
 
 def _iter_names(
     value: object, by_id: Mapping[str, str], properties: Sequence[str]
 ) -> Iterator[str]:
-    """Texts, or what things are called: by the first of these properties, or by id and what that names."""
-    for one in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
-        if not isinstance(one, dict):
-            text = _get_text(one)
-        elif any(name in one for name in properties):
-            text = next(filter(None, (_get_text(one.get(name)) for name in properties)), "")
+    """Yield texts, or names of objects: by the first of these properties, else by id and the object
+    with it.
+    """
+    for item in value[:RIGHTS_MAX] if isinstance(value, list) else [value]:
+        if not isinstance(item, dict):
+            text = _get_text(item)
+        elif any(name in item for name in properties):
+            text = next(filter(None, (_get_text(item.get(name)) for name in properties)), "")
         else:
-            identifier = _get_text(one.get("@id"))
-            text = by_id.get(identifier) or identifier or _get_text(one)
+            identifier = _get_text(item.get("@id"))
+            text = by_id.get(identifier) or identifier or _get_text(item)
         if text:
             yield html.unescape(text)
 
@@ -171,9 +178,11 @@ def _find_image(value: object) -> str:
 
 
 def _is_free(obj: Mapping[str, Any]) -> bool | None:
-    said = obj.get("isAccessibleForFree")
-    if isinstance(said, bool):
-        return said
+    stated = obj.get("isAccessibleForFree")
+    if isinstance(stated, bool):
+        return stated
     return (
-        {"true": True, "false": False}.get(said.strip().lower()) if isinstance(said, str) else None
+        {"true": True, "false": False}.get(stated.strip().lower())
+        if isinstance(stated, str)
+        else None
     )

@@ -1,7 +1,7 @@
-"""The paragraphs of a page's markup, read tag by tag without a tree: any size and depth in linear time.
+"""Extract paragraphs from markup tag by tag, without a tree: linear time at any size and depth.
 
-Less choosy than the article extractor; for the pages it cannot take or finds next to nothing in.
-Bound: each expression passes over the markup once; a million tags are read.
+Less selective than the article extractor. Used for pages which that cannot read or finds almost
+nothing in. Each expression passes over the markup once; at most a million tags are read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 
 BLOCKS_MAX = 1_000_000
-"""Where reading ends; the text of larger pages is cut there."""
+"""Maximum tags to read; the text of larger pages is cut there."""
 
 PARAGRAPH_MIN_BYTES = 60
-"""What counts as a paragraph, in UTF-8: about ten words of English, or twenty characters of Chinese."""
+"""Minimum UTF-8 bytes of a paragraph: about ten English words, or twenty Chinese characters."""
 
 ENOUGH_CHARS = 200
 
@@ -36,27 +36,29 @@ _UNRELATED_TAGS = frozenset(
 
 
 def extract_paragraphs(markup: str) -> str:
-    """The page's paragraphs, one a line; all its text where hardly anything looks like a paragraph."""
+    """Return the page's paragraphs, one per line, or all its text if almost nothing looks like a
+    paragraph.
+    """
     prose: list[str] = []
-    everything: list[str] = []
+    all_texts: list[str] = []
     for block, is_around in _iter_blocks(_strip_hidden_elements(markup)):
         text = _strip_tags(_ANY_TAG.sub("", block) if "<" in block else block)
         if not text:
             continue
-        everything.append(text)
+        all_texts.append(text)
         long_enough = len(text) >= PARAGRAPH_MIN_BYTES or len(text.encode()) >= PARAGRAPH_MIN_BYTES
         if long_enough and not is_around and not _is_mostly_links(block, text):
             prose.append(text)
     joined = "\n".join(prose)
-    return joined if len(joined) >= ENOUGH_CHARS else "\n".join(everything)
+    return joined if len(joined) >= ENOUGH_CHARS else "\n".join(all_texts)
 
 
 def _strip_hidden_elements(markup: str) -> str:
-    """The markup without comments and without elements that hold no text of the page."""
-    kept: list[str] = []
+    """Remove comments, and elements without visible text."""
+    pieces: list[str] = []
     position = 0
     while opened := _UNREAD.search(markup, position):
-        kept.append(markup[position : opened.start()])
+        pieces.append(markup[position : opened.start()])
         if opened[1] is None:
             end = markup.find("-->", opened.end())
             position = end + 3 if end >= 0 else len(markup)
@@ -65,25 +67,27 @@ def _strip_hidden_elements(markup: str) -> str:
         else:
             closed = _ENDS[opened[1].lower()].search(markup, opened.end())
             position = closed.start() if closed else len(markup)
-    kept.append(markup[position:])
-    return " ".join(kept)
+    pieces.append(markup[position:])
+    return " ".join(pieces)
 
 
 def _iter_blocks(markup: str) -> Iterator[tuple[str, bool]]:
-    """What lies between two tags of blocks, inline tags still in it, and whether it is around the text."""
-    around = 0
+    """Yield the markup between two block tags, with inline tags, and whether it is outside the main
+    text.
+    """
+    unrelated_depth = 0
     position = 0
     for count, tag in enumerate(_BLOCK_TAG.finditer(markup)):
-        yield markup[position : tag.start()], around > 0
+        yield markup[position : tag.start()], unrelated_depth > 0
         position = tag.end()
         name = tag[1].lower()
         if name in _UNRELATED_TAGS:
-            around += 1
+            unrelated_depth += 1
         elif name[0] == "/" and name[1:] in _UNRELATED_TAGS:
-            around = max(0, around - 1)
+            unrelated_depth = max(0, unrelated_depth - 1)
         if count >= BLOCKS_MAX:
             return
-    yield markup[position:], around > 0
+    yield markup[position:], unrelated_depth > 0
 
 
 def _is_mostly_links(block: str, text: str) -> bool:

@@ -1,7 +1,7 @@
-"""What a page states about its use: robots and TDM meta elements, licences, holders.
+"""Rights statements of a page: robots and TDM meta elements, licences, holders.
 
 Source: HTML, 4.6.7 (`license`); the TDM Reservation Protocol; DC-HTML; ccREL (`cc:license`).
-Bound: elements are chosen by XPath, `STATEMENTS_MAX` of each sort are read.
+Elements are selected by XPath; at most `STATEMENTS_MAX` of each kind are read.
 """
 
 from __future__ import annotations
@@ -44,16 +44,18 @@ StatementReader = Callable[[str, str, str], Iterable[Statement]]
 def read_page_rights(
     markup: bytes, tree: Element, linked_data: LinkedData, url: str
 ) -> tuple[Statement, ...]:
-    """Return what a page states, what is meant for programs first. `url` is its address, "" where unknown.
+    """Return the page's statements, machine-readable ones first. `url` is its address, '' if
+    unknown.
 
-    Most pages have no such links: `markup` tells that in a fifth of the time the tree takes.
+    Most pages have no licence links; searching `markup` shows that in a fifth of the time the tree
+    takes.
     """
-    found = [
+    statements = [
         *_iter_meta_statements(tree, url),
         *_iter_link_statements(markup, tree, url),
         *_iter_linked_data_statements(linked_data, url),
     ]
-    return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
+    return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
 def _iter_meta_statements(tree: Element, url: str) -> Iterator[Statement]:
@@ -70,32 +72,32 @@ def _iter_meta_statements(tree: Element, url: str) -> Iterator[Statement]:
 
 
 def _iter_link_statements(markup: bytes, tree: Element, url: str) -> Iterator[Statement]:
-    """Links that say they lead to the licence, then links to Creative Commons that do not say so."""
-    stated: set[str] = set()
-    is_told = b"icense" in markup or b"ICENSE" in markup
-    for element in _LICENSE_LINKS(tree) if is_told else ():
+    """Yield marked licence links, then unmarked links to Creative Commons."""
+    targets: set[str] = set()
+    has_license_word = b"icense" in markup or b"ICENSE" in markup
+    for element in _LICENSE_LINKS(tree) if has_license_word else ():
         target = (element.get("href") or "").strip()
         relations = (element.get("rel") or "").lower().split()
-        is_license = any(one.rpartition(":")[2] == "license" for one in relations)
+        is_license = any(relation.rpartition(":")[2] == "license" for relation in relations)
         if target and (is_license or element.get("itemprop") == "license"):
-            stated.add(target)
-            where = StatementSource.LINK if is_license else StatementSource.STRUCTURED_DATA
-            yield from build_license_statements(target, where, str(element.tag), url)
+            targets.add(target)
+            source = StatementSource.LINK if is_license else StatementSource.STRUCTURED_DATA
+            yield from build_license_statements(target, source, str(element.tag), url)
     for element in _CREATIVE_COMMONS_LINKS(tree) if b"creativecommons.org/" in markup else ():
         target = (element.get("href") or "").strip()
-        if target not in stated and is_creative_commons(target):
-            stated.add(target)
+        if target not in targets and is_creative_commons(target):
+            targets.add(target)
             yield from build_license_statements(target, StatementSource.TEXT, str(element.tag), url)
 
 
 def _iter_linked_data_statements(linked_data: LinkedData, url: str) -> Iterator[Statement]:
-    where = StatementSource.STRUCTURED_DATA
-    for stated in linked_data.licenses:
-        yield from build_license_statements(stated, where, "license", url)
-    for stated in linked_data.holders:
-        yield from build_holder_statements(stated, where, "copyrightHolder")
-    for stated in linked_data.notices:
-        yield from build_rights_statements(stated, where, "copyrightNotice", url)
+    source = StatementSource.STRUCTURED_DATA
+    for text in linked_data.licenses:
+        yield from build_license_statements(text, source, "license", url)
+    for text in linked_data.holders:
+        yield from build_holder_statements(text, source, "copyrightHolder")
+    for text in linked_data.notices:
+        yield from build_rights_statements(text, source, "copyrightNotice", url)
 
 
 def _parse_robots(content: str, name: str, url: str) -> Iterable[Statement]:

@@ -1,1 +1,1 @@
-"""Everything Fonds learns from one PDF: text, metadata and thumbnail."""
+"""PDF extraction: text, metadata, thumbnails and page views."""

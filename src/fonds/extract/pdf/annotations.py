@@ -1,4 +1,4 @@
-"""What people wrote on a page afterwards: filled fields of forms, text set on it; and where its links lead.
+"""Annotations of a page: filled form fields, free text, and link targets.
 
 Source: ISO 32000-2:2020, 12.5.3 (annotation flags), 12.5.6.6 (free text annotations), 12.7 (forms).
 """
@@ -16,7 +16,7 @@ import pypdfium2.raw as pdfium
 from fonds.extract.pdf.strings import clean_text
 
 FIELD_MARK, NOTE_MARK = "[field{}] ", "[note] "
-"""What stands before the value of a field, its name within, and before a text set on the page."""
+"""Prefix of a field's value, with the field's name, and prefix of free text."""
 _ANNOTATIONS_MAX, _OPTIONS_MAX, _LINKS_MAX = 2_000, 500, 200
 _VALUE_MAX_BYTES, _NAME_MAX_CHARS = 20_000, 100
 _UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
@@ -27,7 +27,7 @@ _CHOICES = frozenset({pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LIST
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """`lines` are the texts, each with its mark; `links` the addresses links lead to, where asked for."""
+    """`lines` are the texts with their prefixes; `links` the URLs of links, if requested."""
 
     lines: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ NO_ANNOTATIONS = Annotations()
 
 
 def read_annotations(page: pypdfium2.PdfPage, *, with_links: bool = False) -> Annotations:
-    """What is drawn of a page's annotations and can be read; 2,000 of them are looked at."""
+    """Read the visible annotations of a page; at most 2,000 are examined."""
     count = pdfium.FPDFPage_GetAnnotCount(page)
     if count <= 0:
         return NO_ANNOTATIONS
@@ -81,9 +81,9 @@ def _iter_values(form: Any, annotation: Any) -> Iterator[str]:
         if pdfium.FPDFAnnot_IsChecked(form, annotation):
             yield _read_field_text(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
     elif kind in _CHOICES:
-        chosen = list(_iter_chosen(form, annotation))
-        if chosen:
-            yield from chosen
+        selected = list(_iter_chosen(form, annotation))
+        if selected:
+            yield from selected
         else:
             yield _read_field_text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
     elif kind == pdfium.FPDF_FORMFIELD_TEXTFIELD:
@@ -108,7 +108,7 @@ def _read_field_text(read_function: Callable[..., int], form: Any, annotation: A
 
 
 def _read_text(read_function: Callable[..., int]) -> str:
-    """What one of pdfium's functions writes as UTF-16 with a NUL behind it; '' for what is too long."""
+    """Read UTF-16 text with a trailing NUL from a pdfium function; '' if it is too long."""
     size_bytes = read_function(None, 0)
     if not 2 < size_bytes <= _VALUE_MAX_BYTES:
         return ""

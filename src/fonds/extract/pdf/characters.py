@@ -1,6 +1,6 @@
-"""The characters of one page as pdfium holds them, measured only where somebody asks.
+"""Characters of one page in pdfium, measured only on demand.
 
-Bound: linear in the page's characters, and for each that pdfium left out the logarithm of their number.
+Linear in the page's characters; for each character pdfium omits, the logarithm of their number.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 LINE_END_HYPHEN = "\ufffe"
-"""What pdfium puts in its text where a hyphen ended a line; it joins the next line to it."""
-_HYPHEN_CODE = 0x2  # the same, asked for by its place
+"""Character in pdfium's text for a hyphen at a line end; it joins the next line to this one."""
+_HYPHEN_CODE = 0x2  # the same character when read by its index
 _CODES_END = 0x110000
 _OBJECTS_MAX = 100_000
 
 
 class Box(NamedTuple):
-    """Points, y upwards."""
+    """A box in points, y upwards."""
 
     left: float
     bottom: float
@@ -28,19 +28,19 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Of left and right."""
+        """Horizontal centre."""
         return (self.left + self.right) / 2
 
 
 class PageCharacters:
-    """`text` has one unit for each character of pdfium's, so that an index in it is one of pdfium's.
+    """Characters of a page. `text` has one unit per pdfium character, so their indexes are equal.
 
-    A lone surrogate is half a character whose other half stands beside it. Line ends and blanks that
-    pdfium made up are among them.
+    A lone surrogate is half a character; its other half is next to it. Line ends and blanks that
+    pdfium generated are included.
     """
 
     def __init__(self, text_page: Any, page: pypdfium2.PdfPage) -> None:
-        """`text_page` is pdfium's own, of `page`; whoever loaded it closes it."""
+        """Read the text of pdfium's `text_page` of `page`. The caller closes it."""
         self._page, self._page_object = text_page, page
         self.text = _read_text(self._page)
         self._edges = [ctypes.c_double() for _ in range(4)]
@@ -49,28 +49,30 @@ class PageCharacters:
         self._rectangle_by = ctypes.byref(self._rectangle)
 
     def get_ink_box(self, number: int) -> Box:
-        """What the glyph covers; a box without area for what has none."""
+        """Return the area the glyph covers; a box without area if it has none."""
         pdfium.FPDFText_GetCharBox(self._page, number, *self._edges_by)
         left, right, bottom, top = (edge.value for edge in self._edges)
         return Box(left, bottom, right, top)
 
     def get_cell_box(self, number: int) -> Box:
-        """From the character's origin to that of the next, its font's depth and height."""
+        """Return the box from the character's origin to the next, with its font's depth and height."""
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return Box(cell.left, cell.bottom, cell.right, cell.top)
 
     def is_generated(self, number: int) -> bool:
-        """Whether it stands in no content stream: pdfium made up a blank or a line end."""
+        """Return whether pdfium generated the character, a blank or a line end; it is in no content
+        stream.
+        """
         return bool(pdfium.FPDFText_IsGenerated(self._page, number) == 1)
 
     def get_left(self, number: int) -> float:
-        """Where the character begins; of a line end, where the next would have begun."""
+        """Return the left edge; for a line end, where the next character would have begun."""
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         return float(self._rectangle.left)
 
     def is_beside(self, number: int, box: Box, margin: float) -> bool:
-        """Whether all of its cell is outside the box, by more than `margin` points."""
+        """Return whether the cell is completely outside the box, by more than `margin` points."""
         pdfium.FPDFText_GetLooseCharBox(self._page, number, self._rectangle_by)
         cell = self._rectangle
         return bool(
@@ -81,28 +83,35 @@ class PageCharacters:
         )
 
     def get_object(self, number: int) -> int:
-        """Which object of the page draws it; 0 for none."""
+        """Return the address of the page object that draws the character; 0 for none."""
         return _get_address(pdfium.FPDFText_GetTextObject(self._page, number))
 
     def list_placed_objects(self) -> frozenset[int]:
-        """The objects on the page and in forms on it; within forms of forms pdfium is wrong about places."""
+        """Return the objects on the page and in its forms. In nested forms pdfium reports wrong
+        positions.
+        """
         page = self._page_object
         count = min(_OBJECTS_MAX, pdfium.FPDFPage_CountObjects(page))
-        found = [pdfium.FPDFPage_GetObject(page, number) for number in range(count)]
-        for one in tuple(found):
-            if pdfium.FPDFPageObj_GetType(one) == pdfium.FPDF_PAGEOBJ_FORM:
-                within = min(_OBJECTS_MAX - len(found), pdfium.FPDFFormObj_CountObjects(one))
-                found += (pdfium.FPDFFormObj_GetObject(one, number) for number in range(within))
-        return frozenset(map(_get_address, found))
+        objects = [pdfium.FPDFPage_GetObject(page, number) for number in range(count)]
+        for parent_object in tuple(objects):
+            if pdfium.FPDFPageObj_GetType(parent_object) == pdfium.FPDF_PAGEOBJ_FORM:
+                child_count = min(
+                    _OBJECTS_MAX - len(objects), pdfium.FPDFFormObj_CountObjects(parent_object)
+                )
+                objects += (
+                    pdfium.FPDFFormObj_GetObject(parent_object, number)
+                    for number in range(child_count)
+                )
+        return frozenset(map(_get_address, objects))
 
     def is_invisible(self, number: int) -> bool:
-        """Whether it is drawn in the mode that shows nothing."""
-        drawn = pdfium.FPDFText_GetTextObject(self._page, number)
-        mode = pdfium.FPDFTextObj_GetTextRenderMode(drawn) if drawn else None
+        """Return whether the text render mode is invisible."""
+        text_object = pdfium.FPDFText_GetTextObject(self._page, number)
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object) if text_object else None
         return bool(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
 
     def find_at(self, x: float, y: float) -> int | None:
-        """The first character whose glyph covers a point."""
+        """Return the first character whose glyph covers a point."""
         number = int(pdfium.FPDFText_GetCharIndexAtPos(self._page, x, y, 0.0, 0.0))
         return number if number >= 0 else None
 
@@ -116,21 +125,22 @@ def _read_text(page: object) -> str:
     if not count:
         return ""
     buffer = (ctypes.c_ushort * (count + 1))()
-    written = max(0, pdfium.FPDFText_GetText(page, 0, count, buffer) - 1)
-    told = bytes(buffer)[: 2 * min(written, count)]
-    text = told.decode("utf-16-le", "surrogatepass")
-    if len(text) != written:
-        text = "".join(map(chr, buffer[: min(written, count)]))
-    if written != count:
+    written_count = max(0, pdfium.FPDFText_GetText(page, 0, count, buffer) - 1)
+    raw = bytes(buffer)[: 2 * min(written_count, count)]
+    text = raw.decode("utf-16-le", "surrogatepass")
+    if len(text) != written_count:
+        text = "".join(map(chr, buffer[: min(written_count, count)]))
+    if written_count != count:
         text = _restore_left_out(page, text, count)
     return text if len(text) == count else "".join(_read_unit(page, n) for n in range(count))
 
 
 def _restore_left_out(page: object, text: str, count: int) -> str:
-    """With what pdfium holds and leaves out: code points beyond U+FFFF, and what it takes for controls.
+    """Restore the characters that pdfium holds but omits: code points above U+FFFF, and supposed
+    controls.
 
-    The latter have no index in its text. How many were left out grows along it, so that few places
-    are asked. The former have one, and are written as nothing.
+    The latter have no index in its text. Their number grows along the text, so few positions need a
+    lookup. The former have an index, but are written as nothing.
     """
     if not text or _find_index(page, len(text)) >= 0:
         return ""

@@ -1,4 +1,4 @@
-"""Opens a PDF with pdfium, after a repair by qpdf when it is refused as it stands."""
+"""Open a PDF with pdfium, after a repair by qpdf if pdfium refuses it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _PAINTING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class OpenedPdf:
-    """A document with at least one page, or None with the status and the sentence of its refusal.
+    """A document with at least one page, or None with the status and message of its refusal.
 
-    pdfium reads from `data` until the document is closed, by whoever opened it. `is_repaired` says that
-    `data` is what qpdf made of the file.
+    pdfium reads from `data` until the caller closes the document. `is_repaired` means that `data`
+    was written by qpdf.
     """
 
     document: pypdfium2.PdfDocument | None
@@ -46,17 +46,17 @@ class OpenedPdf:
 
 
 def open_pdf(data: bytes) -> OpenedPdf:
-    """The PDF in `data`, repaired if need be; no error for any bytes."""
-    first = _open(data)
-    if first.document is not None:
-        return first
-    # qpdf also knows ciphers and empty owner passwords that pdfium does not.
-    second = open_repaired(data)
-    return first if second is None else second
+    """Open a PDF, repaired if necessary. Never raises."""
+    opened = _open(data)
+    if opened.document is not None:
+        return opened
+    # qpdf also supports ciphers and empty owner passwords that pdfium does not.
+    repaired = open_repaired(data)
+    return opened if repaired is None else repaired
 
 
 def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
-    """The PDF in `data` with what its fonts lack (`mapped`), where that opens too."""
+    """Open the PDF with added font maps (`mapped`), or `data` if that does not open."""
     if mapped is not None:
         opened = open_pdf(mapped)
         if opened.document is not None and not opened.is_repaired:
@@ -67,30 +67,34 @@ def open_mapped(data: bytes, mapped: bytes | None) -> OpenedPdf:
 
 
 def init_forms(document: pypdfium2.PdfDocument) -> None:
-    """Let a form's fields be drawn. Not for one that nobody could count: pdfium would never finish it."""
+    """Enable drawing of form fields. Not for forms with too many fields to count: pdfium would
+    never finish.
+    """
     try:
         document.init_forms()
     except pypdfium2.PdfiumError as error:
-        # Pages are then drawn without what people filled in.
+        # Pages are then drawn without the filled-in values.
         logger.debug("the form cannot be drawn: %s", error)
 
 
 def open_repaired(data: bytes) -> OpenedPdf | None:
-    """The PDF in `data` as qpdf writes it anew; None when that cannot be done, or opened."""
+    """Rewrite the PDF with qpdf and open it; None if either fails."""
     repaired = _repair(data)
-    second = None if repaired is None else _open(repaired)
-    if second is None or second.document is None:
+    opened = None if repaired is None else _open(repaired)
+    if opened is None or opened.document is None:
         return None
-    return replace(second, is_repaired=True)
+    return replace(opened, is_repaired=True)
 
 
 def find_drawing_pages(data: bytes, numbers: Sequence[int]) -> tuple[int, ...]:
-    """Of these pages (from 0) those whose content draws something, whatever pdfium made of it."""
+    """Return those of these pages (from 0) whose content draws something, even if pdfium finds
+    nothing.
+    """
     limit_unpacking(len(data))
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
-            looked_at = numbers[:_PAGES_MAX]
-            return tuple(n for n in looked_at if read_or_none(_has_drawing, pdf.pages[n]))
+            examined = numbers[:_PAGES_MAX]
+            return tuple(n for n in examined if read_or_none(_has_drawing, pdf.pages[n]))
     except UNREADABLE:
         return ()
 
@@ -112,8 +116,8 @@ def _has_drawing(page: pikepdf.Page) -> bool:
 
 
 def _open(data: bytes) -> OpenedPdf:
-    # The wrapper's own loader asks for the last error when a PDF without pages opens well, and is
-    # told the error of some file before it.
+    # pypdfium2's own loader asks for the last error when a PDF without pages opens, and gets the
+    # error of an earlier file.
     handle = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
     if not handle:
         return _build_refusal(pdfium.FPDF_GetLastError())
@@ -131,7 +135,7 @@ def _build_refusal(error_code: int) -> OpenedPdf:
 
 
 def _repair(data: bytes) -> bytes | None:
-    """The PDF as qpdf writes it anew, its cross references found again; None when it cannot."""
+    """Rewrite the PDF with qpdf, which rebuilds its cross references; None if that fails."""
     limit_unpacking(len(data))
     out = BytesIO()
     try:

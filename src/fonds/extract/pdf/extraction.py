@@ -1,7 +1,7 @@
-"""One PDF from bytes to `PdfExtraction`; to be run in a child process.
+"""Extract one PDF from bytes to `PdfExtraction`. Runs in a child process.
 
-pdfium and qpdf are native code and PDFs are hostile: whoever calls this in a process that must live
-on calls it through an Isolate.
+pdfium and qpdf are native code, and PDFs may be hostile. A process that must survive calls this
+through an Isolate.
 """
 
 from __future__ import annotations
@@ -40,15 +40,12 @@ from fonds.papers.bibliography.paper_text import read_own
 from fonds.rights.licenses import build_rights_statements
 from fonds.text.language import choose_language, load_model
 
-# How many words a text has, also in scripts without blanks.
-
-
-# Scripts written without spaces in which people count characters: Han, kana, bopomofo.
+# Scripts without spaces in which people count characters: Han, kana, bopomofo.
 _UNSPACED = re.compile(
     "[\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3105-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-# Thai, Lao, Burmese and Khmer: whole words without blanks, of about five characters with their marks.
+# Thai, Lao, Burmese and Khmer: words without spaces, about five characters each with their marks.
 _RUN_TOGETHER = re.compile("[\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3]+")
 _RUN_TOGETHER_WORD_CHARS = 5
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED.pattern[1:-1]}{_RUN_TOGETHER.pattern[1:-2]}]")
@@ -59,9 +56,10 @@ _WIDE_PUNCTUATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WordCount:
-    """`words` counts as people do in scripts without blanks; `whitespace` counts runs between blanks.
+    """Word counts. `words` counts as people do in scripts without spaces; `whitespace` counts runs
+    between spaces.
 
-    A character of Chinese or Japanese is a word, as is every five of Thai, Lao, Burmese or Khmer.
+    Each character of Chinese or Japanese is a word, and every five of Thai, Lao, Burmese or Khmer.
     """
 
     words: int
@@ -69,7 +67,7 @@ class WordCount:
 
 
 def count_words(text: str) -> WordCount:
-    """How many words there are, for people who put blanks between them and for those who do not."""
+    """Count the words of a text, in scripts with and without spaces."""
     whitespace = len(text.split())
     if text.isascii():
         return WordCount(whitespace, whitespace)
@@ -90,10 +88,9 @@ EXTRACTOR = (
     f"fonds-pdf/6 (pdfium {pypdfium2.PDFIUM_INFO.build}, pikepdf {pikepdf.__version__}, "
     f"qpdf {pikepdf.__libqpdf_version__})"
 )
-"""Program and versions that decide what an extraction holds; see `name_extractor` for the limits' share
-in it."""
+"""Program and versions that determine the result; `name_extractor` adds the limits."""
 
-# Always there, so that nobody has to ask whether a key is missing or None.
+# All keys are always present, so no caller has to distinguish missing from None.
 _PAGES_EXTRA: dict[str, Any] = {
     "page_count": None,
     "page0_width": None,
@@ -132,10 +129,10 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfLimits:
-    """How much of one PDF is read. `pages_max` 0 leaves the text out, no `thumbnails` the pictures.
+    """Limits of an extraction. `pages_max` 0 omits the text; empty `thumbnails` omit the pictures.
 
-    `text_max_s` is how many seconds after the first page the last one may be begun: what was read
-    until then is kept, while the limits of the process would lose it. `thumbnails` are forms as
+    `text_max_s` is the number of seconds after the first page in which the last one may begin. Text
+    read until then is kept, while a process limit would lose it. `thumbnails` are formats such as
     `180px-jpg`.
     """
 
@@ -149,27 +146,29 @@ class PdfLimits:
 
 
 def name_extractor(limits: PdfLimits) -> str:
-    """Program, versions and a hash of the limits: two extractions with one name hold the same."""
-    said = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
-    return f"{EXTRACTOR} limits/{sha256(said.encode()).hexdigest()[:12]}"
+    """Return program, versions and a hash of the limits. Extractions with one name have equal
+    results.
+    """
+    limits_text = ", ".join(f"{name}={value}" for name, value in sorted(asdict(limits).items()))
+    return f"{EXTRACTOR} limits/{sha256(limits_text.encode()).hexdigest()[:12]}"
 
 
 def warm_up() -> None:
-    """Load ahead what every child would else load for itself."""
+    """Load what every child process would otherwise load itself."""
     load_model()
 
 
 def extract_pdf(body: OpenBody, limits: PdfLimits) -> PdfExtraction:
-    """`extract_pdf_bytes` of a body in an open file. Raises TransientError when that cannot be read."""
+    """Run `extract_pdf_bytes` on an open file. Raises TransientError if it cannot be read."""
     if body.size_bytes > limits.size_max_bytes:
         return _build_too_large(body.size_bytes, limits)
     return extract_pdf_bytes(body.read_all("the PDF"), limits)
 
 
 def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
-    """All that can be had of the PDF in `data`; broken, locked or huge files keep what was readable.
+    """Extract a PDF; from broken, locked or huge files, whatever is readable.
 
-    Raises MemoryError when even that took more memory than the process has.
+    Raises MemoryError if even that needs more memory than the process has.
     """
     if len(data) > limits.size_max_bytes:
         return _build_too_large(len(data), limits)
@@ -183,11 +182,11 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
             return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
         return _build_result(opened.status, structure, {}, error_msg=opened.error_msg)
     try:
-        found, blank = _read(opened.document, opened, structure, limits)
+        result, blank = _read(opened.document, opened, structure, limits)
     finally:
         opened.document.close()
-    # pdfium says nothing of objects it does not find.
-    return _repair_and_read(data, found, blank, structure, limits) if 0 in blank else found
+    # pdfium does not report objects it cannot find.
+    return _repair_and_read(data, result, blank, structure, limits) if 0 in blank else result
 
 
 def _repair_and_read(
@@ -197,28 +196,31 @@ def _repair_and_read(
     structure: PdfStructure,
     limits: PdfLimits,
 ) -> PdfExtraction:
-    """What a repair by qpdf brings to light of pages pdfium found empty that are not; said, if nothing."""
-    lost = find_drawing_pages(data, blank)
-    if not lost:
+    """Repair the PDF with qpdf and extract it again, if pages that draw something were found blank.
+
+    Pages that stay unreadable are reported in the status.
+    """
+    unread_pages = find_drawing_pages(data, blank)
+    if not unread_pages:
         return first
     opened = open_repaired(data)
     if opened is not None and opened.document is not None:
         try:
-            again, blank_again = _read(opened.document, opened, structure, limits)
+            repaired, blank_again = _read(opened.document, opened, structure, limits)
         finally:
             opened.document.close()
         if len(blank_again) < len(blank):
-            first, lost = again, tuple(n for n in lost if n in blank_again)
-    if not lost or first.status is not PdfStatus.SUCCESS:
+            first, unread_pages = repaired, tuple(n for n in unread_pages if n in blank_again)
+    if not unread_pages or first.status is not PdfStatus.SUCCESS:
         return first
-    message = f"nothing could be read of pages that are not empty: {_format_numbers(lost)}"
+    message = f"nothing could be read of pages that are not empty: {_format_numbers(unread_pages)}"
     return replace(first, status=PdfStatus.PARTIAL, error_msg=message)
 
 
 def _read(
     document: pypdfium2.PdfDocument, opened: OpenedPdf, structure: PdfStructure, limits: PdfLimits
 ) -> tuple[PdfExtraction, Sequence[int]]:
-    """The extraction, and the pages (from 0) on which there was no object."""
+    """Return the extraction, and the pages (from 0) without objects."""
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     extra: dict[str, Any] = {"page_count": len(document), "repaired": opened.is_repaired}
@@ -247,12 +249,12 @@ def _read(
     declared = structure.extra.get("language_declared")
     extra["language"], _ = choose_language(pages.text or "", declared)
     status, message = _decide_status(pages)
-    found = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
-    return _build_result(status, structure, extra, pages, **found), pages.blank
+    fields = {"text": pages.text, "thumbnails": thumbnails, "error_msg": message}
+    return _build_result(status, structure, extra, pages, **fields), pages.blank
 
 
 def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
-    """OpenedPdf once for picture and text: opening is a fifth of all work."""
+    """Open page 0 once for picture and text: opening is a fifth of all work."""
     try:
         return document[0]
     except pypdfium2.PdfiumError:
@@ -260,7 +262,7 @@ def _open_page0(document: pypdfium2.PdfDocument) -> pypdfium2.PdfPage | None:
 
 
 def _measure_page0(document: pypdfium2.PdfDocument) -> dict[str, float]:
-    """In points, crop box, rotation applied; {} for a page without any."""
+    """Return the size of page 0 in points: crop box, rotation applied; {} for none."""
     size = pdfium.FS_SIZEF()
     if not pdfium.FPDF_GetPageSizeByIndexF(document, 0, size):
         return {}
@@ -282,19 +284,19 @@ def _build_text_extra(pages: PagesText) -> dict[str, Any]:
         "origin": pages.origin,
         "written_on": pages.written_on,
         "pages_garbled": list(pages.garbled) or None,
-        "unseen": [asdict(one) for one in pages.unseen] or None,
+        "unseen": [asdict(hidden_text) for hidden_text in pages.unseen] or None,
     }
     if pages.read_count:
-        counted = count_words(pages.text or "")
-        extra["word_count"] = counted.words
-        extra["word_count_whitespace"] = counted.whitespace
+        word_count = count_words(pages.text or "")
+        extra["word_count"] = word_count.words
+        extra["word_count_whitespace"] = word_count.whitespace
     return extra
 
 
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
     if pages.unreadable:
-        shown = _format_numbers(pages.unreadable)
-        message = f"unreadable pages: {len(pages.unreadable)}, the first of them {shown}"
+        page_numbers = _format_numbers(pages.unreadable)
+        message = f"unreadable pages: {len(pages.unreadable)}, the first of them {page_numbers}"
         return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
     if pages.cut:
         return PdfStatus.TEXT_TRUNCATED, pages.cut
@@ -306,14 +308,16 @@ def _format_numbers(pages: Sequence[int]) -> str:
 
 
 def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument) -> PdfStructure:
-    """What pdfium knows of a file that only qpdf refuses: the standard Info keys, the ids, some traits."""
+    """Add what pdfium reads from files that only qpdf refuses: standard Info keys, ids, some
+    traits.
+    """
     values = {key: _read_info_value(document, key) for key in document.METADATA_KEYS}
     info = {
         key: convert_pdf_date(value) if key.endswith("Date") else value
         for key, value in values.items()
         if value
     }
-    known = {
+    traits = {
         "permanent_id": document.get_identifier(pdfium.FILEIDTYPE_PERMANENT).hex(),
         "update_id": document.get_identifier(pdfium.FILEIDTYPE_CHANGING).hex(),
         "tagged": document.is_tagged(),
@@ -321,12 +325,12 @@ def _complete_structure(structure: PdfStructure, document: pypdfium2.PdfDocument
         "javascript": pdfium.FPDFDoc_GetJavaScriptActionCount(document) > 0,
         "attachment_count": document.count_attachments(),
     }
-    extra = {**structure.extra, **{key: value for key, value in known.items() if value != ""}}
+    extra = {**structure.extra, **{key: value for key, value in traits.items() if value != ""}}
     return replace(structure, info=info or None, extra=extra)
 
 
 def _read_info_value(document: pypdfium2.PdfDocument, key: str) -> str:
-    """Decoded here: the wrapper's own way raises on a lone surrogate."""
+    """Read an Info value. Decoded here because pypdfium2 raises on a lone surrogate."""
     name = key.encode() + b"\x00"
     size_bytes = pdfium.FPDF_GetMetaText(document, name, None, 0)
     buffer = ctypes.create_string_buffer(size_bytes)
@@ -341,12 +345,17 @@ def _build_result(
     pages: PagesText = NO_PAGES,
     **fields: Any,
 ) -> PdfExtraction:
-    said = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
-    xmp = {name: value for name, value in asdict(said).items() if value and name != "rights"}
-    rights = [one.to_json() for one in (*said.rights, *_read_info_rights(structure.info or {}))]
+    xmp_fields = read_xmp(structure.meta_xml) if structure.meta_xml else XmpFields()
+    xmp = {name: value for name, value in asdict(xmp_fields).items() if value and name != "rights"}
+    rights = [
+        statement.to_json()
+        for statement in (*xmp_fields.rights, *_read_info_rights(structure.info or {}))
+    ]
     page0 = (pages.text or "").partition(PAGE_SEPARATOR)[0]
-    known = extract_bibliographic(structure.info, said, pages.front, page0, pages.links)
-    paper = read_own(pages.text, known, extra.get("language"))
+    bibliographic = extract_bibliographic(
+        structure.info, xmp_fields, pages.front, page0, pages.links
+    )
+    paper = read_own(pages.text, bibliographic, extra.get("language"))
     return PdfExtraction(
         status,
         pdf_info=structure.info,
@@ -354,7 +363,7 @@ def _build_result(
             **_PAGES_EXTRA,
             **structure.extra,
             **extra,
-            **known,
+            **bibliographic,
             "xmp": xmp or None,
             "bibliography": paper,
             "rights": rights[:STATEMENTS_MAX] or None,
@@ -365,12 +374,12 @@ def _build_result(
 
 
 def _read_info_rights(info: Mapping[str, str]) -> list[Statement]:
-    """What the Info dictionary states about the use of the document."""
+    """Return the rights statements in the Info dictionary."""
     texts = [(name, text) for name, text in info.items() if name.lower() in _INFO_RIGHTS]
     return [
-        one
+        statement
         for name, text in texts
-        for one in build_rights_statements(text, StatementSource.INFO, name)
+        for statement in build_rights_statements(text, StatementSource.INFO, name)
     ]
 
 

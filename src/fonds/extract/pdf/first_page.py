@@ -1,6 +1,6 @@
-"""What the first page shows of itself: its title by the size of its type, the names below it.
+"""Find title and authors on the first page: the title by type size, the names below it.
 
-Bound: linear in the first page's characters; the lines of a title and the names below it are limited.
+Linear in the first page's characters; the lines of a title and of names are limited.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ italy spain canada india switzerland netherlands australia brazil fellow editor 
 technology statistics mathematics proceedings conference society association press journal systems creative
 license licence attribution consulting abstract
 """
-_PLACE_STEMS = tuple(_PLACES.split())  # found in any word; the next are words of their own
+_PLACE_STEMS = tuple(_PLACES.split())  # matched within words; the next are whole words
 _PLACE_WORDS = frozenset(
     {
         "lab",
@@ -95,7 +95,7 @@ _DEGREE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """None and () where the page does not show them."""
+    """Title and authors of the first page; None and () if not found."""
 
     title: str | None = None
     authors: tuple[str, ...] = ()
@@ -106,7 +106,9 @@ EMPTY_FRONT_MATTER = FrontMatter()
 
 @dataclass(slots=True)
 class _TextLine:
-    """A line by its place in the page's characters; its text and exact size are had when asked for."""
+    """A line by its indexes in the page's characters; its text and exact size are computed on
+    demand.
+    """
 
     begin: int
     end: int
@@ -130,23 +132,25 @@ class _FrontPage:
 def read_front(
     page: PageCharacters, units: Sequence[str], plain: Callable[[int, int], str]
 ) -> FrontMatter:
-    """Title and authors of a page whose characters are now `units`.
+    """Find title and authors on a page whose characters are now `units`.
 
-    `plain` gives the text from one index to another, made plain.
+    `plain` returns the cleaned text between two indexes.
     """
-    sheet = _FrontPage(page, plain)
+    front_page = _FrontPage(page, plain)
     lines = _split_lines(page, units)
-    at = _find_title(sheet, lines)
-    if at is None:
+    title_rows = _find_title(front_page, lines)
+    if title_rows is None:
         return EMPTY_FRONT_MATTER
-    begin, end = at
+    begin, end = title_rows
     title = " ".join(plain(lines[begin].begin, lines[end - 1].end).split())
     title = title.rstrip(_FOOTNOTE_MARKS)[:TITLE_MAX_CHARS]
-    return FrontMatter(title, _find_authors(sheet, lines[end : end + _AUTHOR_LINES_MAX]))
+    return FrontMatter(title, _find_authors(front_page, lines[end : end + _AUTHOR_LINES_MAX]))
 
 
 def is_title(text: str) -> bool:
-    """Whether it may be a document's title: not a running head, a file's name, a stamp or a label."""
+    """Return whether a text may be a document's title: not a running head, file name, stamp or
+    label.
+    """
     stripped = " ".join(text.split())
     words = _WORD.findall(stripped)
     letters = sum(map(str.isalpha, stripped))
@@ -167,16 +171,18 @@ def _split_lines(page: PageCharacters, units: Sequence[str]) -> list[_TextLine]:
     begin = 0
     ends = [n.start() for n in re.finditer("\r\n", page.text) if units[n.start()] == "\r"]
     for end in [*ends[: _LINES_MAX - 1], len(page.text)]:
-        found = _BEGIN.search(page.text, begin, end)
-        if found is not None:
-            box = page.get_cell_box(found.start())
-            lines.append(_TextLine(begin, end, found.start(), box, box.top - box.bottom))
+        match = _BEGIN.search(page.text, begin, end)
+        if match is not None:
+            box = page.get_cell_box(match.start())
+            lines.append(_TextLine(begin, end, match.start(), box, box.top - box.bottom))
         begin = end + 2
     return lines
 
 
 def _measure_type_size(page: PageCharacters, first: int, end: int) -> float:
-    """How high the type of a line is: by what begins its first words, for signs have odd heights."""
+    """Return the type size of a line, measured at the beginnings of its first words; signs have odd
+    heights.
+    """
     places = [first]
     while len(places) < _MEASURED_WORDS_MAX:
         later = page.text.find(" ", places[-1], end) + 1
@@ -192,31 +198,34 @@ def _measure_height(page: PageCharacters, place: int) -> float:
     height = cell.top - cell.bottom
     if page.text[place].isupper():
         ink = page.get_ink_box(place)
-        # The fonts of signs claim far more than they cover.
+        # Fonts of signs claim much more height than they cover.
         if ink.top - ink.bottom < _CAPITAL_MIN * height:
             return (ink.top - ink.bottom) / _CAPITAL
     return height
 
 
 def _find_title(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[int, int] | None:
-    """The lines of the largest type that make a title; of a page in one size, its first that may be one."""
+    """Return the lines of the largest type that form a title.
+
+    On a page with one type size it is the first line that may be a title.
+    """
     heights = sorted(line.size for line in lines if line.size > 0)
     if not heights:
         return None
-    least = _LARGER_MIN * heights[len(heights) // 2]
+    size_min = _LARGER_MIN * heights[len(heights) // 2]
     for line in lines:
-        if line.size >= least:
+        if line.size >= size_min:
             line.size = _measure_type_size(sheet.page, line.first, line.end)
-    tried: list[float] = []
-    for size in sorted({line.size for line in lines if line.size >= least}, reverse=True):
-        if any(abs(size - other) <= _SIZE_TOLERANCE * other for other in tried):
+    tried_sizes: list[float] = []
+    for size in sorted({line.size for line in lines if line.size >= size_min}, reverse=True):
+        if any(abs(size - other) <= _SIZE_TOLERANCE * other for other in tried_sizes):
             continue
-        if len(tried) >= _SIZES_MAX:
+        if len(tried_sizes) >= _SIZES_MAX:
             break
-        tried.append(size)
-        found = _find_title_of_size(sheet, lines, size)
-        if found is not None:
-            return found
+        tried_sizes.append(size)
+        title_rows = _find_title_of_size(sheet, lines, size)
+        if title_rows is not None:
+            return title_rows
     for number, line in enumerate(lines[:_FIRST_LINES]):
         if is_title(sheet.get_text(line)) and not _parse_names(sheet.get_text(line)):
             return number, number + 1
@@ -253,12 +262,12 @@ def _is_title_continued(
         return False
     if end == begin:
         return True
-    apart = lines[end - 1].box.bottom - line.box.bottom
-    return 0 <= apart <= _GAP_MAX * size
+    distance = lines[end - 1].box.bottom - line.box.bottom
+    return 0 <= distance <= _GAP_MAX * size
 
 
 def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, ...]:
-    """The names in the lines below the title, up to the abstract."""
+    """Return the names in the lines below the title, up to the abstract."""
     names: list[str] = []
     number = 0
     while number < len(lines):
@@ -275,15 +284,15 @@ def _find_authors(sheet: _FrontPage, lines: Sequence[_TextLine]) -> tuple[str, .
                 break
             pieces = [f"{pieces[0]} {following}"]
             number += 1
-        found = [name for piece in pieces for name in _parse_names(piece)]
-        if not found and names and len(text) > _PROSE_MIN_CHARS and "@" not in text:
+        line_names = [name for piece in pieces for name in _parse_names(piece)]
+        if not line_names and names and len(text) > _PROSE_MIN_CHARS and "@" not in text:
             break
-        names += found
+        names += line_names
     return tuple(dict.fromkeys(names))[:_AUTHORS_MAX]
 
 
 def _is_list_continued(text: str, following: str) -> bool:
-    """Whether a list of names goes on in the next line."""
+    """Return whether a list of names continues in the next line."""
     if has_place_word(following) or _END.match(following) or len(text) > _LINE_MAX_CHARS:
         return False
     if text.rstrip().endswith((",", "&", " and")):
@@ -294,10 +303,10 @@ def _is_list_continued(text: str, following: str) -> bool:
 
 
 def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
-    """The line's text where it is set in columns: parts with wide gaps between them."""
+    """Yield the column texts of a line: parts separated by wide gaps."""
     page, begin = sheet.page, line.begin
-    for found in re.finditer(" +", page.text[line.begin : line.end]):
-        place, after = line.begin + found.start(), line.begin + found.end()
+    for blanks in re.finditer(" +", page.text[line.begin : line.end]):
+        place, after = line.begin + blanks.start(), line.begin + blanks.end()
         if begin < place and after < line.end:
             left, right = page.get_cell_box(place - 1), page.get_cell_box(after)
             if right.left - left.right > _NAME_GAP * line.size:
@@ -307,7 +316,7 @@ def _iter_columns(sheet: _FrontPage, line: _TextLine) -> Iterator[str]:
 
 
 def _parse_names(text: str) -> list[str]:
-    """The names in a piece of text that is nearly nothing but names; [] for any other."""
+    """Return the names in a text that consists almost only of names, otherwise []."""
     bare = _AUTHOR_PREFIX.sub("", _MARKS.sub(",", " ".join(text.split())), count=1)
     parts = [part.strip(" .,;:") for part in _BETWEEN.split(bare)]
     parts = [part for part in parts if part and not _DEGREE.fullmatch(part)]
@@ -316,7 +325,7 @@ def _parse_names(text: str) -> list[str]:
 
 
 def has_place_word(text: str) -> bool:
-    """Whether it has a word of those that stand in addresses, headings and lists of editors."""
+    """Return whether a text has a word typical of addresses, headings and lists of editors."""
     lower = text.lower()
     if any(stem in lower for stem in _PLACE_STEMS):
         return True
@@ -324,18 +333,20 @@ def has_place_word(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Whether it has the form of a person's name: two to five parts, those of weight with capitals."""
+    """Return whether a text has the form of a person's name: two to five parts, capitalised except
+    particles.
+    """
     parts = text.replace("\N{NO-BREAK SPACE}", " ").split()
     if not 2 <= len(parts) <= 5 or len(text) > 60:
         return False
-    weighty = [part for part in parts if part.lower() not in _PARTICLES]
+    main_parts = [part for part in parts if part.lower() not in _PARTICLES]
     return (
-        len(weighty) >= 2
+        len(main_parts) >= 2
         and all(
             part[0].isupper() and not any(c.isdigit() or c in "@/()[]" for c in part)
-            for part in weighty
+            for part in main_parts
         )
-        and any(len(part.rstrip(".")) > 1 for part in weighty)
-        and not (len(weighty[-1]) == 2 and weighty[-1].isupper())
+        and any(len(part.rstrip(".")) > 1 for part in main_parts)
+        and not (len(main_parts[-1]) == 2 and main_parts[-1].isupper())
         and not has_place_word(text)
     )

@@ -1,7 +1,10 @@
-"""A PDF with maps for the fonts that lack them, as an update behind its end; nothing before it changes.
+"""Add missing ToUnicode maps to the fonts of a PDF, as an incremental update after its end.
+
+Only a font without a map, or with an evidently wrong one, gets a map. It covers only codes whose
+meaning is certain from glyph names, the font's name, or the set of codes.
 
 Source: ISO 32000-2:2020, 7.5.6 (incremental updates), 7.5.4 (cross-reference table), 7.5.8
-(cross-reference streams).
+(cross-reference streams), 9.6.5 (character encoding), 9.10.3 (ToUnicode CMaps).
 """
 
 from __future__ import annotations
@@ -18,13 +21,6 @@ import pikepdf
 
 from fonds.extract.pdf import glyph_names
 from fonds.extract.pdf.glyph_names import TEX_NAMES, find_glyph_text, is_tex_name
-
-# Which fonts of a PDF need a map from codes to characters, and what stands in it.
-#
-# Only a font that has none, or an evidently wrong one, is given a map; of its codes only those whose
-# meaning its glyph names, its name or the codes it uses tell beyond doubt.
-# Source: ISO 32000-2:2020, 9.6.5 (character encoding), 9.10.3 (ToUnicode CMaps).
-
 
 _SIMPLE = frozenset({"/Type1", "/MMType1", "/Type3"})
 _FAMILIES: tuple[tuple[re.Pattern[str], Mapping[int, str]], ...] = tuple(
@@ -63,41 +59,41 @@ _T1_SIGNS = frozenset((*range(0x20), *range(0x7F, 0x100)))
 def build_font_map(
     font: Any, cache: dict[tuple[int, int], dict[int, str]]
 ) -> dict[int, str] | None:
-    """The characters by code that a font lacks; None for a font that needs nothing.
+    """Return the characters by code that a font's map lacks; None for a font that needs no map.
 
-    `cache` remembers the names of encodings, which many fonts may share.
+    `cache` holds the glyph names of encodings, which many fonts may share.
     """
     base_font = _SUBSET.sub("", str(font.get("/BaseFont", ""))[1:], count=1)
-    # Only TeX's own names are known to have been mapped to nothing.
+    # Only TeX's own fonts are known to have maps to nothing.
     if "/ToUnicode" in font and not _TEX_FONT_NAME.match(base_font):
         return None
     kind = str(font.get("/Subtype"))
     if kind not in _SIMPLE:
         return None
-    stated, encoding = font.get("/ToUnicode"), font.get("/Encoding")
-    if isinstance(stated, pikepdf.Stream) and not _is_wrong(stated):
+    stated_map, encoding = font.get("/ToUnicode"), font.get("/Encoding")
+    if isinstance(stated_map, pikepdf.Stream) and not _is_wrong(stated_map):
         return None
     table = next((table for pattern, table in _FAMILIES if pattern.fullmatch(base_font)), None)
     if encoding is None:
-        return dict(table) if table is not None and stated is None else None
-    if stated is None and table is None and kind != "/Type3" and not _has_tex_names(encoding):
+        return dict(table) if table is not None and stated_map is None else None
+    if stated_map is None and table is None and kind != "/Type3" and not _has_tex_names(encoding):
         return None
     names = _read_names(encoding, cache)
-    if stated is not None:
-        found = {code: find_glyph_text(name) for code, name in names.items()}
+    if stated_map is not None:
+        signs = {code: find_glyph_text(name) for code, name in names.items()}
     elif kind == "/Type3":
         return _build_type3_map(names)
     else:
-        found = {code: _sign(code, name, table) for code, name in names.items()}
-    return {code: sign for code, sign in found.items() if sign} or None
+        signs = {code: _sign(code, name, table) for code, name in names.items()}
+    return {code: sign for code, sign in signs.items() if sign} or None
 
 
 def _has_tex_names(encoding: Any) -> bool:
-    """Whether a name in it is TeX's alone, seen without taking it apart."""
+    """Return whether an encoding has a name used by TeX only, without parsing it."""
     if not isinstance(encoding, pikepdf.Dictionary) or "/Differences" not in encoding:
         return False
-    written = encoding.Differences.unparse(resolved=True)[:_ENCODING_MAX_BYTES]
-    return not _TEX_NAMES.isdisjoint(_NAME.findall(written))
+    differences = encoding.Differences.unparse(resolved=True)[:_ENCODING_MAX_BYTES]
+    return not _TEX_NAMES.isdisjoint(_NAME.findall(differences))
 
 
 def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
@@ -109,34 +105,34 @@ def _sign(code: int, name: str, table: Mapping[int, str] | None) -> str | None:
 
 
 def _is_wrong(stream: pikepdf.Stream) -> bool:
-    """Whether the map makes nothing of some codes."""
-    said = stream.read_bytes()
-    return len(said) <= _MAP_MAX_BYTES and _NUL_MAPPING.search(said) is not None
+    """Return whether the map maps some codes to NUL."""
+    content = stream.read_bytes()
+    return len(content) <= _MAP_MAX_BYTES and _NUL_MAPPING.search(content) is not None
 
 
 def _build_type3_map(names: Mapping[int, str]) -> dict[int, str] | None:
-    """Of a font drawn by the file itself, whose glyphs are called by their codes: text of TeX, if it is.
+    """Build the map of a Type 3 font whose glyphs are named by code, if it is a TeX text font.
 
-    A font of text has small letters, and digits or brackets where a font of formulas has other signs.
+    A text font has small letters, and digits or brackets where a font of formulas has other signs.
     """
     codes = {code for code, name in names.items() if _BY_CODE.fullmatch(name)}
     if len(codes & _SMALL) < _SMALL_MIN or not codes & _TEXT_ONLY:
         return None
     if codes & _OT1_LIGATURES or not codes & _T1_LIGATURES:
-        wanted, table = codes & _OT1_SIGNS, glyph_names.OT1
+        sign_codes, table = codes & _OT1_SIGNS, glyph_names.OT1
     else:
-        wanted, table = codes & _T1_SIGNS, glyph_names.T1
-    return {code: table[code] for code in wanted if code in table} or None
+        sign_codes, table = codes & _T1_SIGNS, glyph_names.T1
+    return {code: table[code] for code in sign_codes if code in table} or None
 
 
 def _read_names(encoding: Any, cache: dict[tuple[int, int], dict[int, str]]) -> dict[int, str]:
-    """Glyph names by code; {} for an encoding without names of its own."""
+    """Return glyph names by code; {} for an encoding without its own names."""
     differences = encoding.get("/Differences") if isinstance(encoding, pikepdf.Dictionary) else None
     if not isinstance(differences, pikepdf.Array):
         return {}
     place = encoding.objgen
     if place == (0, 0) or place not in cache:
-        # Written out and taken apart here: to fetch a hundred names one by one takes ten times as long.
+        # Unparsing and splitting here is ten times faster than fetching a hundred names one by one.
         cache[place] = dict(
             _iter_differences(differences.unparse(resolved=True)[:_ENCODING_MAX_BYTES])
         )
@@ -157,7 +153,7 @@ def _iter_differences(written: bytes) -> Iterator[tuple[int, str]]:
 
 @lru_cache(maxsize=64)
 def write_map(signs: tuple[tuple[int, str], ...]) -> bytes:
-    """A ToUnicode CMap of one-byte codes, which come in order."""
+    """Write a ToUnicode CMap of one-byte codes, which must be sorted."""
     lines = [
         b"<%02X> <%s>" % (code, sign.encode("utf-16-be").hex().upper().encode("ascii"))
         for code, sign in signs
@@ -189,29 +185,31 @@ class _UpdateTrailer:
     root: bytes
     previous: int
     is_table: bool
-    offset: int  # of the header, from which all others count
+    offset: int  # of the header; all other offsets are relative to it
 
 
 def add_font_maps(pdf: pikepdf.Pdf, fonts: Iterable[Any], data: bytes) -> bytes | None:
-    """`data`, which `pdf` was opened from, with the maps `fonts` of it lack; None when they need none.
+    """Return `data` with the maps its `fonts` lack; None if they need none or it is larger than 64
+    MiB.
 
-    What is encrypted is written anew without its encryption. `pdf` is changed.
+    `pdf` must be opened from `data`, and is modified. An encrypted PDF is rewritten without
+    encryption.
     """
     if len(data) > _SIZE_MAX_BYTES:
         return None
-    wanted = list(_iter_missing_maps(fonts))
-    if not wanted:
+    missing_maps = list(_iter_missing_maps(fonts))
+    if not missing_maps:
         return None
     if pdf.is_encrypted:
-        return _rewrite_pdf(pdf, wanted)
-    trailer = _read_trailer(pdf, wanted, data)
-    return None if trailer is None else data + _update(wanted, trailer, len(data))
+        return _rewrite_pdf(pdf, missing_maps)
+    trailer = _read_trailer(pdf, missing_maps, data)
+    return None if trailer is None else data + _update(missing_maps, trailer, len(data))
 
 
 def _iter_missing_maps(fonts: Iterable[Any]) -> Iterator[tuple[Any, Mapping[int, str]]]:
-    read: dict[tuple[int, int], dict[int, str]] = {}
+    cache: dict[tuple[int, int], dict[int, str]] = {}
     for font in fonts:
-        if font.is_indirect and (signs := build_font_map(font, read)):
+        if font.is_indirect and (signs := build_font_map(font, cache)):
             yield font, signs
 
 
@@ -233,12 +231,12 @@ def _rewrite_pdf(pdf: pikepdf.Pdf, missing_maps: _MissingMaps) -> bytes:
 def _read_trailer(
     pdf: pikepdf.Pdf, missing_maps: _MissingMaps, data: bytes
 ) -> _UpdateTrailer | None:
-    found = list(_STARTXREF.finditer(data, max(0, len(data) - _TAIL_BYTES)))
+    matches = list(_STARTXREF.finditer(data, max(0, len(data) - _TAIL_BYTES)))
     root = pdf.trailer.get("/Root")
-    if not found or root is None or not root.is_indirect:
+    if not matches or root is None or not root.is_indirect:
         return None
     header = max(0, data.find(b"%PDF-", 0, _HEADER_SEARCH_BYTES))
-    previous = int(found[-1][1])
+    previous = int(matches[-1][1])
     size = int(pdf.trailer.get("/Size", 0))
     if size <= max(font.objgen[0] for font, _ in missing_maps):
         size = len(pdf.objects) + 1
@@ -257,14 +255,16 @@ def _update(missing_maps: _MissingMaps, trailer: _UpdateTrailer, size_bytes: int
 
     streams: dict[bytes, int] = {}
     for font, signs in missing_maps:
-        said = write_map(tuple(sorted(signs.items())))
-        number = streams.setdefault(said, trailer.size + len(streams))
+        cmap = write_map(tuple(sorted(signs.items())))
+        number = streams.setdefault(cmap, trailer.size + len(streams))
         if number not in places:
-            put(number, 0, b"<</Length %d>>\nstream\n%s\nendstream" % (len(said), said))
+            put(number, 0, b"<</Length %d>>\nstream\n%s\nendstream" % (len(cmap), cmap))
         if "/ToUnicode" in font:
             del font["/ToUnicode"]
-        written = font.unparse(resolved=True).rstrip()
-        put(font.objgen[0], font.objgen[1], written[:-2] + b" /ToUnicode %d 0 R >>" % number)
+        font_dictionary = font.unparse(resolved=True).rstrip()
+        put(
+            font.objgen[0], font.objgen[1], font_dictionary[:-2] + b" /ToUnicode %d 0 R >>" % number
+        )
     number = trailer.size + len(streams)
     if trailer.is_table:
         start = begin + len(out)
@@ -290,13 +290,13 @@ def _build_xref_stream(
     places: Mapping[int, tuple[int, int]], trailer: _UpdateTrailer, number: int
 ) -> bytes:
     entries = sorted(places.items())
-    index = b" ".join(b"%d 1" % one for one, _ in entries)
+    index = b" ".join(b"%d 1" % object_number for object_number, _ in entries)
     body = b"".join(struct.pack(">BIH", 1, place, generation) for _, (place, generation) in entries)
-    said = b"/Type /XRef /Size %d /W [1 4 2] /Index [%s] /Root %s /Prev %d /Length %d" % (
+    dictionary = b"/Type /XRef /Size %d /W [1 4 2] /Index [%s] /Root %s /Prev %d /Length %d" % (
         number + 1,
         index,
         trailer.root,
         trailer.previous,
         len(body),
     )
-    return b"%d 0 obj\n<<%s>>\nstream\n%s\nendstream\nendobj\n" % (number, said, body)
+    return b"%d 0 obj\n<<%s>>\nstream\n%s\nendstream\nendobj\n" % (number, dictionary, body)

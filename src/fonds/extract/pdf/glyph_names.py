@@ -1,6 +1,7 @@
-"""What glyph names mean that TeX's fonts use, those that pdfium does not know and those it does.
+"""Glyph names of TeX's fonts with their characters, and code tables of TeX's older fonts.
 
-Source: the encoding vectors of Computer Modern, Latin Modern and AMSFonts in Type 1; Adobe Glyph List.
+Source: the encoding vectors of Computer Modern, Latin Modern and AMSFonts in Type 1; Adobe Glyph
+List.
 """
 
 from __future__ import annotations
@@ -61,28 +62,30 @@ _TEX: Mapping[str, str] = _read(_UNKNOWN)
 _ALL: Mapping[str, str] = {**_read(_KNOWN_GLYPHS), **_TEX}
 _SIZES = ("big", "Big", "bigg", "Bigg", "display", "text", "wide", "wider", "widest")
 TEX_NAMES = frozenset(_TEX) | {name + size for name in _ALL for size in _SIZES}
-"""The names of TeX's fonts that are not in the Adobe Glyph List."""
+"""Names of TeX's fonts that are not in the Adobe Glyph List."""
 
 
 def find_glyph_text(name: str) -> str | None:
-    """What a glyph of this name shows, large or small; None when nobody here knows."""
+    """Return the character of a glyph with this name, in any size; None if unknown."""
     if _LETTER.fullmatch(name):
         return name
-    found = _ALL.get(name)
-    if found is None and (sized := _SIZED.fullmatch(name)):
-        found = _ALL.get(sized[1])
-    return found
+    text = _ALL.get(name)
+    if text is None and (sized := _SIZED.fullmatch(name)):
+        text = _ALL.get(sized[1])
+    return text
 
 
 def is_tex_name(name: str) -> bool:
-    """Whether it is a name of TeX's fonts that is not in the Adobe Glyph List, which readers know."""
+    """Return whether a name is used by TeX's fonts and not in the Adobe Glyph List, which readers
+    know.
+    """
     return name in TEX_NAMES
 
 
-# What the codes of TeX's older fonts mean, for fonts that come without names or maps.
+# Codes of TeX's older fonts, for fonts without names or maps.
 #
-# Source: The TeXbook, appendix F (OT1, OML, OMS, OMX); the Cork encoding (T1), TUGboat 11 (1990); the
-# User's Guide to AMSFonts (MSAM, MSBM). A blank stands for a code without a meaning of its own.
+# Source: The TeXbook, appendix F (OT1, OML, OMS, OMX); the Cork encoding (T1), TUGboat 11 (1990);
+# the User's Guide to AMSFonts (MSAM, MSBM). A blank marks a code without a meaning of its own.
 
 
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
@@ -104,7 +107,7 @@ OT1: Mapping[int, str] = {
     ),
     **_LIGATURES,
 }
-"""Text in Computer Modern; the five ligatures are letters here."""
+"""Computer Modern text; the five ligatures are split into letters."""
 
 _CORK_HIGH = "ĂĄĆČĎĚĘĞĹĽŁŃŇŊŐŔŘŚŠŞŤŢŰŮŸŹŽŻĲİđ§ăąćčďěęğĺľłńňŋőŕřśšşťţűůÿźžżĳ¡¿£"
 _CORK_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖŒØÙÚÛÜÝÞẞàáâãäåæçèéêëìíîïðñòóôõöœøùúûüýþß"
@@ -123,14 +126,14 @@ T1: Mapping[int, str] = {
 OML: Mapping[int, str] = _build_table(
     f"{_GREEK}αβγδϵζηθικλµνξπρστυφχψωεϑϖϱςϕ↼↽⇀⇁  ▷◁0123456789.,</>⋆∂{_CAPITALS}♭♮♯⌣⌢ℓ{_SMALL}ıȷ℘⃗⁀"
 )
-"""Letters of formulas; mu and the two phis as the Adobe Glyph List has their names."""
+"""Letters in formulas; mu and the two phis as named in the Adobe Glyph List."""
 
 OMS: Mapping[int, str] = _build_table(
     "−·×∗÷⋄±∓⊕⊖⊗⊘⊙◯∘∙≍≡⊆⊇≤≥⪯⪰∼≈⊂⊃≪≫≺≻"
     "←→↑↓↔↗↘≃⇐⇒⇑⇓⇔↖↙∝′∞∈∋△▽\u0338↦∀∃¬∅ℜℑ⊤⊥"
     f"ℵ{_CAPITALS}∪∩⊎∧∨⊢⊣⌊⌋⌈⌉{{}}⟨⟩|‖↕⇕\\≀√⨿∇∫⊔⊓⊑⊒§†‡¶♣♢♡♠"
 )
-"""Signs of formulas."""
+"""Signs in formulas."""
 
 OMX: Mapping[int, str] = _build_table(
     "()[]⌊⌋⌈⌉{}⟨⟩|‖/\\()()[]⌊⌋⌈⌉{}⟨⟩/\\"
@@ -138,7 +141,7 @@ OMX: Mapping[int, str] = _build_table(
     "⎝⎠⎜⎟⟨⟩⊔⊔∮∮⊙⊙⊕⊕⊗⊗∑∏∫⋃⋂⊎⋀⋁∑∏∫⋃⋂⊎⋀⋁"
     "∐∐ˆˆˆ˜˜˜[]⌊⌋⌈⌉{}√√√√√√√‖↑↓    ⇑⇓"
 )
-"""Large signs of formulas, brackets of several sizes and pieces of still larger ones."""
+"""Large signs in formulas, brackets of several sizes and pieces of larger ones."""
 
 MSAM: Mapping[int, str] = _build_table(
     "⊡⊞⊠□■·◇◆↻↺⇌⇋⊟⊩⊪⊨↠↞⇇⇉⇈⇊↾⇂↿⇃↣↢⇆⇄↰↱"
@@ -153,7 +156,7 @@ MSBM: Mapping[int, str] = {
     **dict(zip(range(0x66, 0x6D), "℧ð≂ℶℷℸ⋖", strict=True)),
     **dict(zip(range(0x6D, 0x80), "⋗⋉⋊∣∥∖∼≈≊⪸⪷↶↷ϝϰ𝕜ℏℏ϶", strict=True)),
 }
-"""The second half of them but for its letters, which are capitals under their own codes."""
+"""Second set of these signs, without its letters, which are capitals under their own codes."""
 
 STMARY: Mapping[int, str] = {0x4A: "⟦", 0x4B: "⟧"}
-"""The brackets of the St Mary's Road symbols."""
+"""Brackets of the St Mary's Road symbols."""

@@ -1,6 +1,7 @@
-"""Text that a page holds and does not show: beside the page, or drawn in no colour.
+"""Text in a page that is not visible: outside the page, or drawn invisibly.
 
-The recognised text of a scan is drawn so too; where most of a page's text is, it is the page's text.
+The recognised text of a scan is invisible too. If most of a page's text is invisible, it is the
+page's text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _WORD = re.compile(r"[^\x00-\x20]+")
 
 
 class HiddenReason(StrEnum):
-    """Why a reader of the page does not see a piece of its text."""
+    """Why a piece of a page's text is not visible."""
 
     OFF_PAGE = "off-page"
     INVISIBLE = "invisible"
@@ -32,7 +33,7 @@ class HiddenReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
-    """A piece of text, page from 0."""
+    """A hidden piece of text; pages count from 0."""
 
     page: int
     why: HiddenReason
@@ -42,64 +43,75 @@ class HiddenText:
 def find_hidden_characters(
     page: PageCharacters, box: Box, is_scan: Callable[[], bool]
 ) -> dict[int, HiddenReason]:
-    """The characters that are not seen, by index; {} for nearly every page.
+    """Return the hidden characters by index; {} for almost every page.
 
-    Some characters spread over the page are looked at; all of them, where one of those is not seen.
+    A sample spread over the page is examined, and all characters if one of the sample is hidden.
     """
     count = len(page.text)
     sample = range(0, count, max(1, -(-count // _SAMPLES)))
     hits = {
-        number: why
+        number: reason
         for place, number in enumerate(sample)
         if page.text[number] > " "
-        and (why := _find_hidden_reason(page, number, box, None, drawn=_is_sampled(place, count)))
+        and (
+            reason := _find_hidden_reason(page, number, box, None, drawn=_is_sampled(place, count))
+        )
     }
     if not hits:
         return {}
-    placed = page.list_placed_objects()
-    beside = any(
-        page.get_object(number) in placed
-        for number, why in hits.items()
-        if why is HiddenReason.OFF_PAGE
+    placed_objects = page.list_placed_objects()
+    has_off_page = any(
+        page.get_object(number) in placed_objects
+        for number, reason in hits.items()
+        if reason is HiddenReason.OFF_PAGE
     )
-    if not beside and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
+    if not has_off_page and (HiddenReason.INVISIBLE not in hits.values() or is_scan()):
         return {}
-    found: dict[int, HiddenReason] = {}
+    hidden: dict[int, HiddenReason] = {}
     for word in _WORD.finditer(page.text, 0, _MAX_CHARS):
         begin, end = word.span()
-        # A word that begins on the page, or is cut by its edge, is seen.
-        if _find_hidden_reason(page, begin, box, placed):
-            whys = [_find_hidden_reason(page, number, box, placed) for number in range(begin, end)]
-            if all(whys):
-                found |= {n: why for n, why in zip(range(begin, end), whys, strict=True) if why}
-    invisible = sum(why is HiddenReason.INVISIBLE for why in found.values())
-    shown = sum(letter > " " for letter in page.text) - len(found)
-    if invisible >= shown or is_scan():
-        found = {number: why for number, why in found.items() if why is HiddenReason.OFF_PAGE}
-    return found
+        # A word that begins on the page, or is cut by its edge, is visible.
+        if _find_hidden_reason(page, begin, box, placed_objects):
+            reasons = [
+                _find_hidden_reason(page, number, box, placed_objects)
+                for number in range(begin, end)
+            ]
+            if all(reasons):
+                hidden |= {
+                    n: reason
+                    for n, reason in zip(range(begin, end), reasons, strict=True)
+                    if reason
+                }
+    invisible = sum(reason is HiddenReason.INVISIBLE for reason in hidden.values())
+    visible_count = sum(letter > " " for letter in page.text) - len(hidden)
+    if invisible >= visible_count or is_scan():
+        hidden = {
+            number: reason for number, reason in hidden.items() if reason is HiddenReason.OFF_PAGE
+        }
+    return hidden
 
 
 def _is_sampled(place: int, count: int) -> bool:
-    """Whether of this one of the characters looked at it is asked how it is drawn."""
+    """Return whether the render mode of this sampled character is checked."""
     return count < _SHORT_CHARS or place % _DRAWN_EVERY == 0
 
 
 def iter_hidden_runs(
     units: Sequence[str], places: dict[int, HiddenReason]
 ) -> Iterator[tuple[HiddenReason, str]]:
-    """What is not seen as runs of text, blanks within them included; for each reason in turn."""
-    for why in HiddenReason:
+    """Yield the hidden characters as text, with blanks between runs, for each reason in turn."""
+    for hidden_reason in HiddenReason:
         run: list[str] = []
         last = None
         for number, reason in places.items():
-            if reason is not why:
+            if reason is not hidden_reason:
                 continue
             if last is not None and number > last + 1:
                 run.append(" ")
             run.append(units[number])
             last = number
         if run:
-            yield why, "".join(run)
+            yield hidden_reason, "".join(run)
 
 
 def _find_hidden_reason(
@@ -110,9 +122,13 @@ def _find_hidden_reason(
     *,
     drawn: bool = True,
 ) -> HiddenReason | None:
-    """`object_numbers` None: the character may not stand where pdfium says; `drawn`: ask how it is drawn."""
+    """Return why a character is hidden, or None.
+
+    `object_numbers` None: accept the position pdfium reports, even in nested forms. `drawn`: check
+    the render mode.
+    """
     if page.is_beside(number, box, _MARGIN):
-        # Within forms that hold forms pdfium is wrong about places.
+        # Within nested forms pdfium reports wrong positions.
         return (
             HiddenReason.OFF_PAGE
             if object_numbers is None or page.get_object(number) in object_numbers
@@ -121,7 +137,7 @@ def _find_hidden_reason(
     return HiddenReason.INVISIBLE if drawn and page.is_invisible(number) else None
 
 
-# Whether a page is the picture of a page.
+# Whether a page is a picture of a page.
 
 
 PAGES_JUDGED_MAX = 5
@@ -131,7 +147,7 @@ _TEXT_MIN_CHARS = 50
 
 
 def is_picture(page: pypdfium2.PdfPage) -> bool:
-    """Whether one image covers most of the page; it stands among the first objects of a scan."""
+    """Return whether one image covers most of the page; in a scan it is among the first objects."""
     width, height = page.get_size()
     area = abs(width * height)
     count = min(pdfium.FPDFPage_CountObjects(page), _OBJECTS_MAX)
@@ -142,19 +158,22 @@ def is_picture(page: pypdfium2.PdfPage) -> bool:
 
 
 def judge(pages: Sequence[tuple[bool, int]]) -> PageOrigin | None:
-    """By whether each page is a picture and how many characters it has; None when all are blank."""
-    told = [(picture, chars) for picture, chars in pages if picture or chars]
-    if not told:
+    """Determine the origin from whether each page is a picture, and its number of characters.
+
+    None if all pages are blank.
+    """
+    nonblank = [(picture, chars) for picture, chars in pages if picture or chars]
+    if not nonblank:
         return None
-    pictures = [chars for picture, chars in told if picture]
-    if 2 * len(pictures) <= len(told):
+    pictures = [chars for picture, chars in nonblank if picture]
+    if 2 * len(pictures) <= len(nonblank):
         return PageOrigin.BORN_DIGITAL
     with_text = sum(chars >= _TEXT_MIN_CHARS for chars in pictures)
     return PageOrigin.SCANNED_WITH_TEXT if 2 * with_text > len(pictures) else PageOrigin.SCANNED
 
 
 def _measure_image_area(obj: object) -> float:
-    """In square points; 0 for whatever is no image."""
+    """Return the area in square points; 0 if the object is no image."""
     if not obj or pdfium.FPDFPageObj_GetType(obj) != pdfium.FPDF_PAGEOBJ_IMAGE:
         return 0.0
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))

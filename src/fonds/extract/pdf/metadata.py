@@ -1,4 +1,4 @@
-"""Title, authors, DOI and arXiv id of a PDF out of all that tells them, each with where it was found.
+"""Title, authors, DOI and arXiv id of a PDF from all sources, each with its source.
 
 Source: DOI Handbook, 2.2 (syntax); arXiv, "Understanding the arXiv identifier".
 """
@@ -33,11 +33,11 @@ from fonds.rights.licenses import (
 )
 from fonds.rights.preferences import parse_policy, parse_reservation
 
-# What a PDF's XMP packet says of title, authors, DOI, arXiv id and rights.
+# Fields of a PDF's XMP packet.
 #
 # Source: ISO 16684-1:2019, 8.3 (Dublin Core), 8.5 (rights management); ccREL; TDM Reservation
 # Protocol; the PRISM, pdfx and CrossMark namespaces of publishers.
-# Bound: packets as large as `read_structure` lets through (1 MB), 200 authors.
+# Packets are limited by `read_structure` (1 MB); at most 200 authors.
 
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
@@ -74,7 +74,9 @@ _XMP_AUTHORS_MAX, _VALUE_MAX_CHARS = 200, 2_000
 
 @dataclass(frozen=True, slots=True)
 class XmpFields:
-    """None and () where the packet does not tell. `doi` is in lower case and begins with `10.`."""
+    """Fields of an XMP packet; None and () if missing. `doi` is in lower case and begins with
+    `10.`.
+    """
 
     title: str | None = None
     authors: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ class XmpFields:
 
 
 def read_xmp(packet: str) -> XmpFields:
-    """The fields of a packet; never an error, and nothing of a packet that declares entities."""
+    """Read the fields of a packet. Never raises; a packet that declares entities yields nothing."""
     if "<!DOCTYPE" in packet or "<!ENTITY" in packet:
         return XmpFields()
     parser = etree.XMLParser(
@@ -108,16 +110,16 @@ def read_xmp(packet: str) -> XmpFields:
 
 
 def _read_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """What the packet states about the use of the document, be it in elements or attributes."""
-    found: list[Statement] = []
-    for name, state in _RIGHTS.items():
+    """Return the rights statements of the packet, in elements and attributes."""
+    statements: list[Statement] = []
+    for name, build_statements in _RIGHTS.items():
         for text in islice(_iter_property_values(root, name), STATEMENTS_MAX):
-            found += state(text)
-    return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
+            statements += build_statements(text)
+    return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
 def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
-    """The values of a property: texts, resources and attributes."""
+    """Yield the values of a property: texts, resources and attributes."""
     for element in root.iter(name):
         resource = element.get(f"{_RDF}resource")
         yield from [resource] if resource else _list_texts(element)
@@ -127,10 +129,10 @@ def _iter_property_values(root: etree._Element, name: str) -> Iterator[str]:
 
 
 def find_doi(root: etree._Element) -> str | None:
-    """A property called DOI, else one of the identifiers and addresses that holds one."""
-    said = list(_iter_properties(root))
+    """Return a property called DOI, else an identifier or URL that contains one."""
+    properties = list(_iter_properties(root))
     for names in (_DOI_NAMES, _IDENTIFIER_NAMES):
-        for name, text in said:
+        for name, text in properties:
             doi = find_doi_in_text(text) if name in names else None
             if doi:
                 return doi
@@ -138,7 +140,7 @@ def find_doi(root: etree._Element) -> str | None:
 
 
 def _iter_properties(root: etree._Element) -> Iterator[tuple[str, str]]:
-    """Local name and text of each property, be it an element or an attribute."""
+    """Yield local name and text of each property, whether an element or an attribute."""
     for element in root.iter(etree.Element):
         yield _local_name(element.tag), element.text or ""
         for name, value in element.attrib.items():
@@ -150,7 +152,7 @@ def _local_name(name: str) -> str:
 
 
 def _list_texts(element: etree._Element) -> list[str]:
-    """The items of a list, that of the default language first, or the element's own text."""
+    """Return the items of a list, that of the default language first, or the element's own text."""
     items = list(element.iter(f"{_RDF}li")) or [element]
     items.sort(key=lambda item: item.get(_LANGUAGE) != "x-default")
     cleaned = (clean_text(item.text or "").strip()[:_VALUE_MAX_CHARS] for item in items)
@@ -180,7 +182,7 @@ _ARXIV_STAMP = re.compile(
 
 
 class MetadataSource(StrEnum):
-    """Where something about a document was found; the first is believed before the next."""
+    """Where a value was found. The first source is preferred."""
 
     INFO = "info"
     XMP = "xmp"
@@ -189,10 +191,12 @@ class MetadataSource(StrEnum):
 
 
 def tells_itself(info: Mapping[str, str] | None) -> bool:
-    """Whether title and authors need not be looked for on the page."""
+    """Return whether the Info dictionary has title and authors, so that the page need not be
+    searched.
+    """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
-    stated = " ".join(by_name.get("title", "").split())
-    return _validate_title(stated) is not None and bool(split_authors(by_name.get("author", "")))
+    title = " ".join(by_name.get("title", "").split())
+    return _validate_title(title) is not None and bool(split_authors(by_name.get("author", "")))
 
 
 def extract_bibliographic(
@@ -202,35 +206,35 @@ def extract_bibliographic(
     page: str,
     links: Sequence[str],
 ) -> dict[str, Any]:
-    """`title`, `authors`, `doi`, `arxiv_id`, each with its `…_from`; only what was found.
+    """Return `title`, `authors`, `doi` and `arxiv_id`, each with its `…_from`; only those found.
 
-    `page` is the text of the first page, `links` are the addresses it leads to.
+    `page` is the text of the first page, `links` are the URLs of its links.
     """
     by_name = {name.lower(): value for name, value in (info or {}).items()}
-    shown = page[:_PAGE_SEARCHED_CHARS]
-    found: dict[str, Any] = {}
+    page_start = page[:_PAGE_SEARCHED_CHARS]
+    result: dict[str, Any] = {}
     for name, candidates in (
         ("title", _iter_titles(by_name, xmp, front)),
         ("authors", _iter_authors(by_name, xmp, front)),
-        ("doi", _iter_dois(by_name, xmp, shown, links)),
-        ("arxiv_id", _iter_arxiv_ids(by_name, xmp, shown, links)),
+        ("doi", _iter_dois(by_name, xmp, page_start, links)),
+        ("arxiv_id", _iter_arxiv_ids(by_name, xmp, page_start, links)),
     ):
-        for value, where in candidates:
+        for value, source in candidates:
             if value:
-                found |= {name: value, f"{name}_from": str(where)}
+                result |= {name: value, f"{name}_from": str(source)}
                 break
-    return found
+    return result
 
 
 def _iter_titles(
     info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
 ) -> Iterable[tuple[str | None, MetadataSource]]:
-    stated = _TRAILING_JOURNAL.sub("", " ".join(info.get("title", "").split()))
-    yield _validate_title(stated), MetadataSource.INFO
+    title = _TRAILING_JOURNAL.sub("", " ".join(info.get("title", "").split()))
+    yield _validate_title(title), MetadataSource.INFO
     yield _validate_title(xmp.title), MetadataSource.XMP
     yield front.title, MetadataSource.PAGE
-    bare = _WORD_PREFIX.sub("", stated)
-    yield bare if bare != stated and is_title(bare) else None, MetadataSource.INFO
+    bare = _WORD_PREFIX.sub("", title)
+    yield bare if bare != title and is_title(bare) else None, MetadataSource.INFO
 
 
 def _validate_title(title: str | None) -> str | None:
@@ -241,14 +245,14 @@ def _iter_authors(
     info: Mapping[str, str], xmp: XmpFields, front: FrontMatter
 ) -> Iterable[tuple[list[str], MetadataSource]]:
     yield split_authors(info.get("author", "")), MetadataSource.INFO
-    yield [one for said in xmp.authors for one in split_authors(said)], MetadataSource.XMP
+    yield [name for author in xmp.authors for name in split_authors(author)], MetadataSource.XMP
     yield list(front.authors), MetadataSource.PAGE
 
 
 def split_authors(text: str) -> list[str]:
-    """The names in an entry that holds one or many; [] when it names a program or an account.
+    """Return the names in an entry with one or more; [] if it names a program or an account.
 
-    A comma parts names, or a family name from a given one: `Doe, Jane` stays as it is.
+    A comma separates names, or a family name from a given one: `Doe, Jane` stays unchanged.
     """
     names = []
     for part in _SEPARATOR.split(text):
@@ -269,10 +273,10 @@ def _iter_dois(
     for name in ("doi", "wps-articledoi", "subject", "keywords", "title"):
         yield find_doi_in_text(info.get(name, "")), MetadataSource.INFO
     yield xmp.doi, MetadataSource.XMP
-    said = find_labelled_doi(page)
-    if said is not None and _REFERENCES.search(page, 0, said[1]):
-        said = None
-    yield said[0] if said else None, MetadataSource.PAGE
+    labelled = find_labelled_doi(page)
+    if labelled is not None and _REFERENCES.search(page, 0, labelled[1]):
+        labelled = None
+    yield labelled[0] if labelled else None, MetadataSource.PAGE
     linked = {parse_doi_link(link) for link in links} - {None}
     yield linked.pop() if len(linked) == 1 else None, MetadataSource.LINK
 
@@ -283,7 +287,7 @@ def _iter_arxiv_ids(
     for name in ("title", "subject", "keywords", "doi", "arxivid"):
         yield find_arxiv_id(info.get(name, "")), MetadataSource.INFO
     yield xmp.arxiv_id, MetadataSource.XMP
-    # Others are named as `arXiv:…` too; the stamp of its own says subject and day.
+    # Other papers are cited as `arXiv:…` too; a paper's own stamp has subject or date.
     stamp = _ARXIV_STAMP.search(page)
     yield stamp[1] if stamp else None, MetadataSource.PAGE
     linked = {find_arxiv_id(link) for link in links} - {None}

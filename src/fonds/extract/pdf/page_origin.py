@@ -1,4 +1,4 @@
-"""Where the text of a PDF page comes from: written, scanned, or recognized behind a scan."""
+"""Origin of a PDF's text: born digital, scanned, or recognised behind a scan."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fonds.model.pdf import SCANNED_ORIGIN
 
 
 class PageOrigin(StrEnum):
-    """How the pages of a PDF came to be."""
+    """How the pages of a PDF were made."""
 
     BORN_DIGITAL = "born-digital"
-    SCANNED = SCANNED_ORIGIN  # pictures of pages, and no text
+    SCANNED = SCANNED_ORIGIN  # pictures of pages, no text
     SCANNED_WITH_TEXT = "scanned-with-text"  # pictures of pages, with recognised text

@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page in reading order."""
+"""Read the text of a PDF, page by page in reading order."""
 
 from __future__ import annotations
 
@@ -24,18 +24,15 @@ from fonds.extract.pdf.hidden_text import (
 from fonds.extract.pdf.page_origin import PageOrigin
 from fonds.extract.pdf.text_cleanup import clean_page_text, compose_accents, is_garbled, join_lines
 
-# One page: what stands on it, what is set on it, what it holds and does not show.
-
-
 _EMPTY_LINES = re.compile("\n(?:[ \t]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """`text` ends with the marked lines of what was filled in or set on the page.
+    """Text of a page. `text` ends with the prefixed lines of form fields and notes.
 
-    `is_picture` is told of the first pages, `front` and links of the first. `is_blank` says that the
-    page has no objects at all, `is_garbled` that what it holds is text in no language.
+    `is_picture` is set for the first pages only; `front` and links for the first only. `is_blank`
+    means that the page has no objects, `is_garbled` that its text is in no language.
     """
 
     text: str
@@ -50,12 +47,13 @@ class PageText:
 def read_page(
     page: pypdfium2.PdfPage, number: int, *, with_front: bool = False, has_writing: bool = True
 ) -> PageText | None:
-    """An opened page; None when its text cannot be read. `with_front` looks for title and authors.
+    """Read an opened page; None if its text cannot be read.
 
-    Without `has_writing` nobody wrote on the page.
+    `with_front` looks for title and authors. `has_writing` False means that the pages have no
+    fields or notes.
     """
     is_scan = number < PAGES_JUDGED_MAX and is_picture(page)
-    # Without the wrapper's object, which costs more than the call.
+    # Bypasses pypdfium2's object, which costs more than the call.
     text_page = pdfium.FPDFText_LoadPage(page)
     if not text_page:
         return None
@@ -78,7 +76,7 @@ def read_page(
 
 
 def _tells_id(text: str) -> bool:
-    """Whether links need not be asked for what the document is called."""
+    """Return whether links need not be searched for identifiers."""
     return "doi" in text or "arxiv" in text
 
 
@@ -94,18 +92,20 @@ def _read_visible(
     if places:
         units = list(characters.text) if units is None else units
         unseen = tuple(
-            HiddenText(number, why, clean_page_text(text))
-            for why, text in iter_hidden_runs(units, places)
+            HiddenText(number, reason, clean_page_text(text))
+            for reason, text in iter_hidden_runs(units, places)
         )
         for place in places:
             units[place] = ""
-    shown = characters.text if units is None else units
-    text = clean_page_text(shown)
+    visible_units = characters.text if units is None else units
+    text = clean_page_text(visible_units)
     if places:
         text = _EMPTY_LINES.sub("\n", text)
     front = EMPTY_FRONT_MATTER
     if with_front and text:
-        front = read_front(characters, shown, lambda begin, end: clean_page_text(shown[begin:end]))
+        front = read_front(
+            characters, visible_units, lambda begin, end: clean_page_text(visible_units[begin:end])
+        )
     return text, front, unseen
 
 
@@ -115,14 +115,17 @@ _UNSEEN_MAX_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PagesText:
-    """The pages joined with form feeds, an unreadable page being empty; None when no page has a word.
+    """Text of the pages, joined with form feeds; None if no page has a word. Unreadable pages are
+    empty.
 
-    `unreadable` lists pages (from 0) that could not be read, `cut` says in words which limit ended
-    the text early, None when it is whole. `origin` judges by the first pages how they came to be;
-    `front` is what the first shows of itself, `links` where it leads. `written_on` counts fields and
-    notes in the text, `blank` are pages without any object, `garbled` those in no language. `unseen`
-    is what is not in the text because the pages do not show it, 20,000 characters of it at most.
-    `read_count` is the number of pages that could be read.
+    - `unreadable` are pages (from 0) that could not be read.
+    - `cut` says which limit ended the text early, or None.
+    - `origin` is judged by the first pages.
+    - `front` and `links` are those of the first page.
+    - `written_on` counts fields and notes in the text.
+    - `blank` are pages without objects, `garbled` those in no language.
+    - `unseen` is hidden text that is not in `text`, at most 20,000 characters.
+    - `read_count` is the number of readable pages.
     """
 
     text: str | None
@@ -151,38 +154,38 @@ def read_pages(
     with_front: bool = True,
     has_writing: bool = True,
 ) -> PagesText:
-    """The text of at most `pages_max` pages and `max_chars` characters.
+    """Read the text of at most `pages_max` pages and `max_chars` characters.
 
-    `page0` is the first page, which stays open, None when it cannot be opened. No page is begun later
-    than `time_max_s` seconds after the first. A page that cannot be read costs itself only.
-    `with_front` looks for title and authors, without `has_writing` nobody wrote on the pages. Raises
-    MemoryError when a page takes more memory than there is.
+    `page0` is the opened first page, which stays open, or None if it cannot be opened. No page
+    begins later than `time_max_s` seconds after the first. An unreadable page affects only itself.
+    `with_front` looks for title and authors. `has_writing` False means that the pages have no
+    fields or notes. Raises MemoryError if a page needs more memory than available.
     """
     page_count = len(document)
     ends_at = time.monotonic() + time_max_s
     pages: list[str] = []
-    gathered = _PageTotals()
+    totals = _PageTotals()
     read_other = partial(_read_page, document, has_writing)
-    room = max_chars + 1
+    chars_left = max_chars + 1
     cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
     for number in range(min(page_count, pages_max)):
         if time.monotonic() > ends_at:
             cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
             break
         page = _read_first(page0, with_front) if number == 0 else read_other(number)
-        gathered.add_page(number, page)
+        totals.add_page(number, page)
         pages.append(page.text if page else "")
-        room -= len(pages[-1]) + 1
-        if room < 0:
+        chars_left -= len(pages[-1]) + 1
+        if chars_left < 0:
             cut = f"the text was cut at {max_chars} characters, on page {number + 1}"
             break
     text = PAGE_SEPARATOR.join(pages)[:max_chars]
-    return gathered.build_pages_text(text if text.strip() else None, cut)
+    return totals.build_pages_text(text if text.strip() else None, cut)
 
 
 @dataclass(slots=True)
 class _PageTotals:
-    """What pages tell beside their text."""
+    """Collects what pages yield besides their text."""
 
     unreadable: list[int] = field(default_factory=list)
     blank: list[int] = field(default_factory=list)
@@ -208,10 +211,10 @@ class _PageTotals:
         if page.is_garbled:
             self.garbled.append(number)
         self.written_on += len(page.annotations.lines)
-        for one in page.unseen:
+        for hidden_text in page.unseen:
             if self.unseen_room > 0:
-                self.unseen.append(replace(one, text=one.text[: self.unseen_room]))
-                self.unseen_room -= len(one.text)
+                self.unseen.append(replace(hidden_text, text=hidden_text.text[: self.unseen_room]))
+                self.unseen_room -= len(hidden_text.text)
 
     def build_pages_text(self, text: str | None, cut_reason: str | None) -> PagesText:
         return PagesText(

@@ -1,4 +1,4 @@
-"""One page of a PDF as it is read on a screen; to be made in a child process, as everything of PDFs is."""
+"""Render one page of a PDF for reading on a screen, with word positions. Runs in a child process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fonds.model.errors import cause_of
 from fonds.model.pdf import PageView, PlacedWord, ViewLimits
 from fonds.text.words import is_spaceless
 
-# Where on the picture of a page its words stand, as far as the text layer says.
+# Positions of the words on the picture, from the text layer.
 #
-# Bound: linear in the page's characters, of which 300,000 are looked at; words beyond those asked for are
-# left out.
+# Linear in the page's characters, of which at most 300,000 are examined; words above the limit are
+# omitted.
 
 
 MAX_CHARS = 300_000
@@ -34,30 +34,30 @@ MAX_CHARS = 300_000
 def extract_word_boxes(
     page: pypdfium2.PdfPage, width: int, height: int, *, count_max: int
 ) -> tuple[PlacedWord, ...]:
-    """The words of a page drawn as `width` x `height` pixels; none where its text cannot be read."""
+    """Return the words of a page drawn as `width` x `height` pixels; () if its text cannot be read."""
     text_page = pdfium.FPDFText_LoadPage(page)
     if not text_page:
         return ()
     try:
         characters = PageCharacters(text_page, page)
-        picture = _PagePixels(page, width, height)
-        placed: list[PlacedWord] = []
+        page_pixels = _PagePixels(page, width, height)
+        words: list[PlacedWord] = []
         for numbers, is_joined in _iter_word_runs(characters.text[:MAX_CHARS]):
-            if len(placed) == count_max:
+            if len(words) == count_max:
                 break
-            box = picture.convert_box(
+            box = page_pixels.convert_box(
                 _bounding_box([characters.get_cell_box(number) for number in numbers])
             )
             text = _join_surrogates("".join(characters.text[number] for number in numbers))
             if box is not None:
-                placed.append(PlacedWord(text, is_joined and bool(placed), *box))
-        return tuple(placed)
+                words.append(PlacedWord(text, is_joined and bool(words), *box))
+        return tuple(words)
     finally:
         pdfium.FPDFText_ClosePage(text_page)
 
 
 def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
-    """The numbers of the characters of each word, and whether it goes on from the one before."""
+    """Yield the character indexes of each word, and whether it continues the previous one."""
     begin, is_joined, goes_on, is_hyphenated = 0, False, False, False
     for number, unit in enumerate(f"{text} "):
         stands_alone = is_spaceless(unit)
@@ -74,12 +74,14 @@ def _iter_word_runs(text: str) -> Iterator[tuple[range, bool]]:
 
 
 def _is_word_end(unit: str) -> bool:
-    """Blanks, line ends and controls do; half a character does not."""
+    """Return whether a character ends a word: blanks, line ends and controls do, half a character
+    does not.
+    """
     return unit.isspace() or not (unit.isprintable() or "\ud800" <= unit <= "\udfff")
 
 
 def _join_surrogates(units: str) -> str:
-    """Halves of a character put together; a lone one is shown as unreadable."""
+    """Join surrogate pairs; a lone surrogate becomes a replacement character."""
     if units.isascii():
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -95,14 +97,16 @@ def _bounding_box(boxes: list[Box]) -> Box:
 
 
 class _PagePixels:
-    """The pixels a page is drawn on, its rotation and crop box taken into account."""
+    """Pixel coordinates of a page, with its rotation and crop box."""
 
     def __init__(self, page: pypdfium2.PdfPage, width: int, height: int) -> None:
         self._page, self._width, self._height = page, width, height
         self._x, self._y = ctypes.c_int(), ctypes.c_int()
 
     def convert_box(self, box: Box) -> tuple[int, int, int, int] | None:
-        """Left, top, right and bottom of what of a box is on the picture; None for what is not."""
+        """Return left, top, right and bottom of the visible part of a box; None if nothing is
+        visible.
+        """
         corners = [
             self._convert_point(box.left, box.bottom),
             self._convert_point(box.right, box.top),
@@ -125,21 +129,24 @@ _XMP_NONE = 0
 
 
 def name_renderer(limits: ViewLimits) -> str:
-    """Program, versions and size: two pictures of a page with one name are the same."""
+    """Return program, versions and size: pictures of a page with one name are equal."""
     return f"{PROGRAM} {limits.width_max}x{limits.height_max}-webp"
 
 
 def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
-    """Page `number` (from 1) of a PDF. Raises TransientError when the body cannot be read, MemoryError when
-    the page takes more memory than there is."""
+    """Draw page `number` (from 1) of a PDF.
+
+    Raises TransientError if the body cannot be read, MemoryError if the page needs more memory than
+    available.
+    """
     if body.size_bytes > limits.size_max_bytes:
-        told = f"the PDF has {body.size_bytes:,} bytes, the limit is {limits.size_max_bytes:,}"
-        return PageView(None, why=told)
+        problem = f"the PDF has {body.size_bytes:,} bytes, the limit is {limits.size_max_bytes:,}"
+        return PageView(None, why=problem)
     return draw_page_view_from_bytes(body.read_all("the PDF"), number, limits)
 
 
 def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> PageView:
-    """As `draw_page_view`, of bytes in hand."""
+    """Like `draw_page_view`, for bytes in memory."""
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
     opened = open_mapped(data, structure.mapped)
@@ -149,14 +156,16 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
         view, is_blank = _draw_checked(opened.document, number, structure, limits)
     finally:
         opened.document.close()
-    # pdfium draws nothing of objects it does not find, and says nothing of them.
+    # pdfium neither draws nor reports objects it cannot find.
     return _draw_repaired(data, number, structure, limits) or view if is_blank else view
 
 
 def _draw_repaired(
     data: bytes, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> PageView | None:
-    """A page that pdfium finds blank, of the file as qpdf writes it anew; None where it is blank indeed."""
+    """Draw a page that pdfium finds blank from the file rewritten by qpdf; None if it is really
+    blank.
+    """
     opened = open_repaired(data) if find_drawing_pages(data, [number - 1]) else None
     if opened is None or opened.document is None:
         return None
@@ -169,11 +178,11 @@ def _draw_repaired(
 def _draw_checked(
     document: pypdfium2.PdfDocument, number: int, structure: PdfStructure, limits: ViewLimits
 ) -> tuple[PageView, bool]:
-    """The page, and whether it has no objects at all."""
+    """Return the page, and whether it has no objects."""
     count = len(document)
     if not 1 <= number <= count:
-        told = f"the PDF has {count:,} pages, and none with the number {number:,}"
-        return PageView(None, page_count=count, why=told), False
+        problem = f"the PDF has {count:,} pages, and none with the number {number:,}"
+        return PageView(None, page_count=count, why=problem), False
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     try:
@@ -183,8 +192,8 @@ def _draw_checked(
     try:
         return _draw_page(page, count, limits), pdfium.FPDFPage_CountObjects(page) <= 0
     except (pypdfium2.PdfiumError, OSError) as error:
-        told = f"the page cannot be drawn: {cause_of(error)}"
-        return PageView(None, page_count=count, why=told), False
+        problem = f"the page cannot be drawn: {cause_of(error)}"
+        return PageView(None, page_count=count, why=problem), False
     finally:
         page.close()
 
@@ -195,15 +204,16 @@ def _draw_page(page: pypdfium2.PdfPage, count: int, limits: ViewLimits) -> PageV
     if size is None:
         return PageView(None, page_count=count, why="the page has no area")
     if size[0] * size[1] > limits.pixels_max:
-        told = f"the page takes more than {limits.pixels_max:,} pixels"
-        return PageView(None, page_count=count, why=told)
+        problem = f"the page takes more than {limits.pixels_max:,} pixels"
+        return PageView(None, page_count=count, why=problem)
     words = extract_word_boxes(page, *size, count_max=limits.words_max)
     image = _encode_webp(render(page, *size))
     return PageView(image, *size, words=words, page_count=count)
 
 
 def fit_view_size(width: float, height: float, limits: ViewLimits) -> tuple[int, int] | None:
-    """Pixels of a page of `width` x `height` points: as large as the box and the scale allow, at least 1x1.
+    """Return the pixels of a page of `width` x `height` points: as large as box and scale allow, at
+    least 1x1.
 
     None for a page without area.
     """

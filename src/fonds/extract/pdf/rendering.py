@@ -1,4 +1,4 @@
-"""Page 0 of a PDF as small pictures."""
+"""Render page 0 of a PDF as thumbnails."""
 
 from __future__ import annotations
 
@@ -13,33 +13,32 @@ from PIL import Image
 
 from fonds.model.pdf import parse_thumbnail_form
 
-# A page of a PDF as pixels.
-
-
 _WHITE = (255, 255, 255, 255)
 
 
 def render(page: pypdfium2.PdfPage, width: int, height: int) -> Image.Image:
-    """The page on white in RGB, with what was filled in and set on it, `width` x `height` pixels."""
+    """Render the page on white in RGB, with form values and annotations, as `width` x `height`
+    pixels.
+    """
     bitmap = pypdfium2.PdfBitmap.new_native(
         width, height, format=pdfium.FPDFBitmap_BGR, rev_byteorder=True
     )
     try:
         bitmap.fill_rect(_WHITE, 0, 0, width, height)
         flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
-        place = (0, 0, width, height, 0, flags)
-        pdfium.FPDF_RenderPageBitmap(bitmap, page, *place)
+        render_args = (0, 0, width, height, 0, flags)
+        pdfium.FPDF_RenderPageBitmap(bitmap, page, *render_args)
         if page.formenv:
-            pdfium.FPDF_FFLDraw(page.formenv, bitmap, page, *place)
+            pdfium.FPDF_FFLDraw(page.formenv, bitmap, page, *render_args)
         image: Image.Image = bitmap.to_pil()  # RGB is copied out of the bitmap
         return image
     finally:
         bitmap.close()
 
 
-# Rendered four times too large and reduced by LANCZOS after a first halving, it comes within 0.02 SSIM
-# of an eightfold rendering in the time of plain averaging; docs/decisions/0013 has the figures, also
-# of the sharpening that made it worse.
+# Rendered four times too large and reduced by LANCZOS after a first halving, it comes within 0.02
+# SSIM of an eightfold rendering, in the time of plain averaging. docs/decisions/0013 has the
+# figures, also of the sharpening that made it worse.
 _OVERSAMPLING = 4
 _REDUCING_GAP = 2.0
 _SAVING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -52,29 +51,33 @@ _SAVING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def draw_thumbnails(
     page: pypdfium2.PdfPage, forms: Sequence[str], *, pixels_max: int
 ) -> dict[str, bytes]:
-    """`page` on white within the box of each form (`180px-jpg`), never above 72 dpi; rendered once.
+    """Draw the page on white within the box of each format (`180px-jpg`), never above 72 dpi;
+    rendered once.
 
-    {} when the page has no area; a form is left out when the page would need more than `pixels_max`
-    pixels to be rendered for it.
+    {} if the page has no area. A format is omitted if rendering for it would need more than
+    `pixels_max` pixels.
     """
-    wanted = {form: parse_thumbnail_form(form) for form in forms}
+    boxes = {form: parse_thumbnail_form(form) for form in forms}
     width, height = page.get_size()
-    sizes = {form: fit_box(width, height, box[0], box[1]) for form, box in wanted.items()}
-    drawn: dict[str, bytes] = {}
+    sizes = {form: fit_box(width, height, box[0], box[1]) for form, box in boxes.items()}
+    images: dict[str, bytes] = {}
     rendered: Image.Image | None = None
-    for form, size in sorted(sizes.items(), key=lambda one: one[1] or (0, 0), reverse=True):
+    for form, size in sorted(
+        sizes.items(), key=lambda form_size: form_size[1] or (0, 0), reverse=True
+    ):
         factor = _choose_oversampling(size, pixels_max) if size else 0
         if size is None or factor == 0:
             continue
         if rendered is None:
             rendered = render(page, size[0] * factor, size[1] * factor)
-        small = rendered.resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
-        drawn[form] = _encode_image(small, wanted[form][2])
-    return drawn
+        thumbnail = rendered.resize(size, Image.Resampling.LANCZOS, reducing_gap=_REDUCING_GAP)
+        images[form] = _encode_image(thumbnail, boxes[form][2])
+    return images
 
 
 def fit_box(width: float, height: float, width_max: int, height_max: int) -> tuple[int, int] | None:
-    """Pixels of a page of `width` x `height` points that fit the box; at least 1x1, never enlarged.
+    """Return the pixels of a page of `width` x `height` points within the box; at least 1x1, never
+    enlarged.
 
     None for a page or a box without area.
     """

@@ -1,7 +1,7 @@
-"""Text strings and dates as PDF dictionaries hold them, and the cleaning every text out of a PDF gets.
+"""Decode text strings and dates in PDF dictionaries, and clean all text of a PDF.
 
 Source: ISO 32000-2:2020, 7.9.2 (string types), 7.9.4 (dates), annex D.2 (PDFDocEncoding).
-Bound: linear in the string.
+Linear in the string.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xef\xbb\xbf", "utf-8"),
 )
-# The code points PDFDocEncoding puts where Latin-1 has control characters; None is undefined.
+# Code points of PDFDocEncoding where Latin-1 has control characters; None is undefined.
 _PDFDOC_18 = "\u02d8\u02c7\u02c6\u02d9\u02dd\u02db\u02da\u02dc"
 _PDFDOC_80 = (
     "\u2022\u2020\u2021\u2026\u2014\u2013\u0192\u2044\u2039\u203a\u2212\u2030\u201e\u201c\u201d\u2018"
@@ -40,17 +40,18 @@ _LIGATURES = {
     ),
     **dict(zip(map(chr, range(0xFB13, 0xFB18)), ["մն", "մե", "մի", "վն", "մխ"], strict=True)),
 }
-# An offset may be followed by one apostrophe too many, begin with two signs, or follow a Z.
+# An offset may have an extra apostrophe, begin with two signs, or follow a Z.
 _TIME = r"(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d))?)?)?)?"
 _OFFSET = r"\s*(?:Z(?:\d\d'?(?:\d\d)?)?|([+-])-?(\d\d?)(?:'?(\d\d))?)?'{0,2}\s*"
 _DATE = re.compile(r"(?:D:)?\s*(\d{4})(?:" + _TIME + ")?" + _OFFSET, re.ASCII)
-# Distiller wrote the years from 2000 on as 19 and how many years after 1900: 19104 is 2004.
+# Distiller wrote the years from 2000 on as 19 plus the years since 1900: 19104 is 2004.
 _DATE_19100 = re.compile(r"(?:D:)?\s*19(1\d\d)" + _TIME + _OFFSET, re.ASCII)
 _YEAR_19100 = 1900
 
 
 def clean_stored_text(text: str) -> str:
-    """`text` that any store takes: line ends as LF, and no control characters but tab and line feed.
+    """Return text that any store accepts: LF line ends, and no control characters except tab and
+    line feed.
 
     Lone surrogates and noncharacters are removed too.
     """
@@ -58,12 +59,13 @@ def clean_stored_text(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """`clean_stored_text` for readers and search: ligatures as letters, no soft hyphens or byte order
-    marks."""
+    """Clean text for readers and search: as `clean_stored_text`, with ligatures as letters, and
+    without soft hyphens and byte order marks.
+    """
     text = clean_stored_text(text)
     if text.isascii():
         return text
-    # To ask for each of a few characters is quicker than one search for all of them.
+    # Testing for each of a few characters is faster than one search for all.
     for sign in _INVISIBLE:
         if sign in text:
             text = text.replace(sign, "")
@@ -74,10 +76,10 @@ def clean_text(text: str) -> str:
 
 
 def decode_text_string(raw: bytes) -> str:
-    """The text of a string object; whatever its bytes, it is never an error.
+    """Decode a string object. Never raises.
 
-    A byte order mark decides; without one, bytes above ASCII that are valid UTF-8 are read as such
-    (many writers forget the mark), and everything else is PDFDocEncoding.
+    A byte order mark decides. Without one, non-ASCII bytes that are valid UTF-8 are decoded as
+    UTF-8 (many writers omit the mark), and all others as PDFDocEncoding.
     """
     for mark, encoding in _BOMS:
         if raw.startswith(mark):
@@ -92,10 +94,11 @@ def decode_text_string(raw: bytes) -> str:
 
 
 def convert_pdf_date(text: str) -> str:
-    """`D:20200326012657-07'00'` as `2020-03-26T08:26:57Z`; a text that is no date stays as it stands.
+    """Convert `D:20200326012657-07'00'` to `2020-03-26T08:26:57Z`; text that is no date is returned
+    unchanged.
 
-    The date's own offset is applied; one without an offset is taken as UTC. ISO 8601 dates, which
-    some writers use, are read too, and the faulty forms that are known.
+    The date's own offset is applied; a date without one is taken as UTC. ISO 8601 dates, which some
+    writers use, and known faulty forms are accepted.
     """
     try:
         moment = _parse_pdf_date(text) or _parse_iso_date(text)
@@ -106,14 +109,14 @@ def convert_pdf_date(text: str) -> str:
 
 def _parse_pdf_date(text: str) -> datetime | None:
     match = _DATE.fullmatch(text)
-    late = None if match else _DATE_19100.fullmatch(text)
-    found = match or late
-    if found is None:
+    match_19100 = None if match else _DATE_19100.fullmatch(text)
+    date_match = match or match_19100
+    if date_match is None:
         return None
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    offset = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
-    zone = timezone(-offset if found[7] == "-" else offset)
-    year += _YEAR_19100 if late else 0
+    year, month, day, hour, minute, second = (int(part or 0) for part in date_match.groups()[:6])
+    offset = timedelta(hours=int(date_match[8] or 0), minutes=int(date_match[9] or 0))
+    zone = timezone(-offset if date_match[7] == "-" else offset)
+    year += _YEAR_19100 if match_19100 else 0
     return datetime(year, month or 1, day or 1, hour, minute, second, tzinfo=zone)
 
 

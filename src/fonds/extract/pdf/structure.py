@@ -1,4 +1,4 @@
-"""The Info dictionary, the XMP and the ids of a PDF, read with qpdf.
+"""Read the Info dictionary, XMP, ids, traits and fonts of a PDF with qpdf.
 
 Source: ISO 32000-2:2020, 14.3.3 (document information dictionary), 14.3.2 (metadata streams), 14.4
 (file identifiers).
@@ -25,10 +25,10 @@ from fonds.extract.pdf.strings import (
 from fonds.extract.pdf.trailer import scan_trailer
 from fonds.extract.pdf.traits import TRAIT_NAMES, UNREADABLE, describe, has_writing, read_or_none
 
-# The fonts of a PDF, and whether it carries them with it.
+# Fonts of a PDF, and whether they are embedded.
 #
 # Source: ISO 32000-2:2020, 7.8.3 (resource dictionaries), 9.6 to 9.9 (fonts, font descriptors).
-# Bound: 300 pages, 1,000 fonts, 50 forms, 20 parents of a page.
+# Limits: 300 pages, 1,000 fonts, 50 forms, 20 ancestors of a page.
 
 
 _PAGES_MAX, _FONTS_MAX, _PARENTS_MAX = 300, 1_000, 20
@@ -46,9 +46,11 @@ class PageFont:
 
 
 def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
-    """`all`, `some` or `none` of the fonts of the first 10 pages; None for pages without fonts."""
-    first = (one.font for one in fonts if one.page < _PAGES_JUDGED)
-    embedded = [_is_embedded(font) for font in islice(first, _FONTS_JUDGED_MAX)]
+    """Return whether `all`, `some` or `none` of the fonts of the first 10 pages are embedded; None
+    without fonts.
+    """
+    page_fonts = (page_font.font for page_font in fonts if page_font.page < _PAGES_JUDGED)
+    embedded = [_is_embedded(font) for font in islice(page_fonts, _FONTS_JUDGED_MAX)]
     if not embedded:
         return None
     if all(embedded):
@@ -57,18 +59,18 @@ def summarize_embedding(fonts: Iterable[PageFont]) -> str | None:
 
 
 def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
-    """The fonts of the first 300 pages and of the forms drawn on them, each once; 1,000 at most."""
-    seen: set[tuple[int, int]] = set()
+    """Yield the fonts of the first 300 pages and their forms, each once; at most 1,000."""
+    visited: set[tuple[int, int]] = set()
     count = 0
     for number in range(min(len(pdf.pages), _PAGES_MAX)):
         for resources in _iter_resources(
-            _find_inherited(pdf.pages[number].obj, "/Resources"), seen
+            _find_inherited(pdf.pages[number].obj, "/Resources"), visited
         ):
             fonts = resources.get("/Font")
-            if not isinstance(fonts, pikepdf.Dictionary) or _was_seen(fonts, seen):
+            if not isinstance(fonts, pikepdf.Dictionary) or _was_seen(fonts, visited):
                 continue
             for _, font in fonts.items():
-                if not isinstance(font, pikepdf.Dictionary) or _was_seen(font, seen):
+                if not isinstance(font, pikepdf.Dictionary) or _was_seen(font, visited):
                     continue
                 count += 1
                 if count > _FONTS_MAX:
@@ -77,39 +79,39 @@ def iter_page_fonts(pdf: pikepdf.Pdf) -> Iterator[PageFont]:
 
 
 def _iter_resources(first: Any, visited: set[tuple[int, int]]) -> Iterator[Any]:
-    """A page's resource dictionary and those of the forms in it, which may be whole pages."""
-    waiting = [(first, 0)]
+    """Yield a page's resource dictionary and those of its forms, which may be whole pages."""
+    pending = [(first, 0)]
     for _ in range(_FORMS_MAX):
-        if not waiting:
+        if not pending:
             return
-        resources, depth = waiting.pop()
+        resources, depth = pending.pop()
         if not isinstance(resources, pikepdf.Dictionary):
             continue
         yield resources
-        drawn = resources.get("/XObject")
-        if depth >= _FORMS_DEPTH_MAX or not isinstance(drawn, pikepdf.Dictionary):
+        objects = resources.get("/XObject")
+        if depth >= _FORMS_DEPTH_MAX or not isinstance(objects, pikepdf.Dictionary):
             continue
-        if _was_seen(drawn, visited):
+        if _was_seen(objects, visited):
             continue
-        for _, one in islice(drawn.items(), _FORMS_MAX):
-            is_form = isinstance(one, pikepdf.Stream) and one.get("/Subtype") == "/Form"
-            if is_form and not _was_seen(one, visited):
-                waiting.append((one.get("/Resources"), depth + 1))
+        for _, child in islice(objects.items(), _FORMS_MAX):
+            is_form = isinstance(child, pikepdf.Stream) and child.get("/Subtype") == "/Form"
+            if is_form and not _was_seen(child, visited):
+                pending.append((child.get("/Resources"), depth + 1))
 
 
 def _was_seen(obj: Any, visited: set[tuple[int, int]]) -> bool:
-    """Whether an indirect object was met before; one that stands directly has no number."""
-    place = obj.objgen
-    if place == (0, 0):
+    """Return whether an indirect object was visited before; direct objects have no number."""
+    object_number = obj.objgen
+    if object_number == (0, 0):
         return False
-    if place in visited:
+    if object_number in visited:
         return True
-    visited.add(place)
+    visited.add(object_number)
     return False
 
 
 def _find_inherited(page: Any, key: str) -> Any:
-    """A page's attribute, or that of the nearest node of the page tree above it."""
+    """Return a page's attribute, or that of its nearest ancestor in the page tree."""
     node = page
     for _ in range(_PARENTS_MAX):
         if not isinstance(node, pikepdf.Dictionary):
@@ -121,7 +123,9 @@ def _find_inherited(page: Any, key: str) -> Any:
 
 
 def _is_embedded(font: Any) -> bool:
-    """A Type 3 font is drawn by the file itself; a composite one by its descendant."""
+    """Return whether a font is embedded. Type 3 fonts always are; a composite font is if its
+    descendant is.
+    """
     if font.get("/Subtype") == "/Type3":
         return True
     descendants = font.get("/DescendantFonts")
@@ -141,11 +145,14 @@ _XMP_MARKS = ((b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"), (b"\xef\xb
 
 @dataclass(frozen=True, slots=True)
 class PdfStructure:
-    """What a PDF says of itself. `info` and `meta_xml` are None when it has none.
+    """What a PDF states about itself. `info` and `meta_xml` are None if missing.
 
-    `extra` holds `permanent_id`, `update_id` (lower-case hex), `pdf_version` and the traits. `is_locked`
-    means a password is needed. `error` says why qpdf could not open the file: `extra` then holds
-    what the bare bytes tell.
+    - `extra` has `permanent_id`, `update_id` (lower-case hex), `pdf_version` and the traits.
+    - `is_locked` means that a password is needed.
+    - `error` says why qpdf could not open the file; `extra` then has what a scan of the bytes
+      yields.
+    - `mapped` is the PDF with added font maps, None if it needs none.
+    - `has_writing` is False if the pages have no form fields or notes.
     """
 
     info: Mapping[str, str] | None
@@ -158,7 +165,7 @@ class PdfStructure:
 
 
 def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
-    """All that stands outside the pages of the PDF in `data`; never an error."""
+    """Read all of a PDF that is outside its pages. Never raises."""
     limit_unpacking(len(data))
     try:
         with pikepdf.open(BytesIO(data)) as pdf:
@@ -168,7 +175,9 @@ def read_structure(data: bytes, *, xmp_max_bytes: int) -> PdfStructure:
                 info=read_or_none(_read_info, pdf),
                 extra={**_read_ids(pdf), **describe(pdf), "fonts_embedded": embedded},
                 meta_xml=read_or_none(_read_xmp, pdf, xmp_max_bytes),
-                mapped=read_or_none(add_font_maps, pdf, [one.font for one in fonts], data),
+                mapped=read_or_none(
+                    add_font_maps, pdf, [page_font.font for page_font in fonts], data
+                ),
                 has_writing=read_or_none(has_writing, pdf) is not False,
             )
     except pikepdf.PasswordError:
@@ -182,9 +191,10 @@ def _list_fonts(pdf: pikepdf.Pdf) -> list[PageFont]:
 
 
 def limit_unpacking(size_bytes: int) -> None:
-    """Let qpdf unpack no stream of a file of `size_bytes` to more than 200 times that (16 MiB at least).
+    """Limit the unpacked size of any stream to 200 times `size_bytes`, the file's size (at least 16
+    MiB).
 
-    The limit belongs to the process, which reads one file at a time.
+    The limit applies to the process, which reads one file at a time.
     """
     unpacked_max = max(_UNPACKED_MIN_BYTES, size_bytes * _UNPACKED_RATIO_MAX)
     pikepdf.settings.set_qpdf_limits(
@@ -196,7 +206,9 @@ def limit_unpacking(size_bytes: int) -> None:
 
 
 def decode_info_value(value: object) -> str | None:
-    """An Info value as text: strings decoded, names without slash, lists joined; None for the rest."""
+    """Convert an Info value to text: decode strings, strip slashes of names, join lists; None for
+    others.
+    """
     match value:
         case pikepdf.String():
             return decode_text_string(bytes(value))[:_VALUE_MAX_CHARS]
@@ -263,5 +275,5 @@ def _read_xmp(pdf: pikepdf.Pdf, max_bytes: int) -> str | None:
 
 
 def _strip(text: str) -> str | None:
-    # Packets are padded with kilobytes of blanks to be edited in place.
+    # Packets are padded with kilobytes of blanks for editing in place.
     return clean_stored_text(text).strip("\ufeff \t\n") or None

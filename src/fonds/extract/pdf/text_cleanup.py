@@ -1,6 +1,6 @@
-"""The text of a page as pdfium gives it, made plain.
+"""Clean up the text of a page from pdfium: hyphens, accents, brackets, line ends.
 
-Bound: one pass over the page; an accent looks at no more than `_BLANKS_MAX` blanks on each side.
+One pass over the page; at an accent at most `_BLANKS_MAX` blanks on each side are examined.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NEGATED = re.compile("\u0338 ?([=\u2190-\u22ff])")
 
 
 def clean_page_text(units: Sequence[str]) -> str:
-    """The text of a page's characters, or of some of them, with surrogates that stand apart as one."""
+    """Return the clean text of a page's characters, or some of them; surrogate pairs are joined."""
     text = "".join(units)
     if text.isascii() and text.isprintable():
         return text.strip()
@@ -41,12 +41,14 @@ def clean_page_text(units: Sequence[str]) -> str:
 
 
 def normalise_page(raw: str) -> str:
-    """One page as pdfium gives it, made plain: words cut at a line's end whole again, blanks trimmed."""
-    # What is not to be seen may stand between a word, its hyphen and the end of the line.
-    first, *others = map(clean_stored_text, raw.replace("\ufeff", "").split(LINE_END_HYPHEN))
-    last = others[-1:]
-    # Of several marks in a row one counts.
-    marked = LINE_END_HYPHEN.join([first, *filter(None, others[:-1]), *last])
+    """Clean up the text of one page: rejoin words hyphenated at line ends, trim blanks."""
+    # Invisible characters may occur between a word, its hyphen and the end of the line.
+    first_piece, *other_pieces = map(
+        clean_stored_text, raw.replace("\ufeff", "").split(LINE_END_HYPHEN)
+    )
+    last_piece = other_pieces[-1:]
+    # Several marks in a row count as one.
+    marked = LINE_END_HYPHEN.join([first_piece, *filter(None, other_pieces[:-1]), *last_piece])
     if any(end in marked for end in _HYPHEN_ENDS) or any(sign in marked for sign in _OTHER_HYPHENS):
         marked = _LINE_END_HYPHEN.sub(_restore_hyphen, marked)
     text = _join_tex_signs(clean_text(_rejoin(marked))).strip()
@@ -56,9 +58,9 @@ def normalise_page(raw: str) -> str:
 
 
 def _fix_brackets(text: str) -> str:
-    """Brackets of lines written from right to left: pdfium gives some as they look, the wrong way round.
+    """Fix brackets in right-to-left lines, which pdfium sometimes returns in visual form, mirrored.
 
-    Turned are those of a line in which they close before they open, and would not if turned.
+    A line's brackets are mirrored if they are unbalanced, and balanced after mirroring.
     """
     return "\n".join(map(_fix_line_brackets, text.split("\n")))
 
@@ -66,32 +68,33 @@ def _fix_brackets(text: str) -> str:
 def _fix_line_brackets(line: str) -> str:
     if _is_balanced(line) or not _RIGHT_TO_LEFT.search(line):
         return line
-    turned = line.translate(_MIRRORED_BRACKETS)
-    return turned if _is_balanced(turned) else line
+    mirrored = line.translate(_MIRRORED_BRACKETS)
+    return mirrored if _is_balanced(mirrored) else line
 
 
 def _is_balanced(line: str) -> bool:
-    waiting: list[str] = []
+    expected: list[str] = []
     for bracket in _BRACKET.findall(line):
         if bracket in _CLOSING:
-            waiting.append(_CLOSING[bracket])
-        elif not waiting or waiting.pop() != bracket:
+            expected.append(_CLOSING[bracket])
+        elif not expected or expected.pop() != bracket:
             return False
-    return not waiting
+    return not expected
 
 
 def _restore_hyphen(match: re.Match[str]) -> str:
-    """The mark pdfium puts for the hyphens it knows, where this is one."""
+    """Return pdfium's hyphen mark if this is a hyphen at a line end."""
     before = match.string[max(0, match.start() - 1) : match.start()]
     if match[1] != "-":
         return LINE_END_HYPHEN if before.isalnum() else match[0]
-    # That pdfium left it means that it saw another line begin; only a word cut in two goes on small.
+    # pdfium left the hyphen because it saw a new line begin; only a divided word continues in lower
+    # case.
     follows = match.string[match.end() : match.end() + 1]
     return LINE_END_HYPHEN if follows.islower() and before.isalpha() else match[0]
 
 
 def _join_tex_signs(text: str) -> str:
-    """Signs that TeX sets as two: a stroke before what it negates, a bar before its arrow."""
+    """Join signs that TeX sets as two: a stroke before the negated sign, a bar before its arrow."""
     if "\u21a6" in text:
         text = text.replace("\u21a6\u2192", "\u21a6")
     if "\u0338" in text:
@@ -108,18 +111,18 @@ def _rejoin(raw: str) -> str:
 
 
 def _keeps_hyphen(left_text: str, right: str) -> bool:
-    # Only a small letter goes on with the word; `2010-2015`, `Jean-Paul` and `state-of-the-art`
-    # own their hyphen.
+    # Only a lower-case letter continues the word; `2010-2015`, `Jean-Paul` and `state-of-the-art`
+    # keep their hyphens.
     if not left_text[-1:].isalnum():
         return False
     word = left_text[-_WORD_MAX_CHARS:].split()[-1]
     return not right[:1].islower() or "-" in word
 
 
-# Text that is none: what comes out of a font whose codes were taken for the wrong letters.
+# Garbled text: the output of a font whose codes were taken for the wrong letters.
 #
-# In every language a few letters make up much of the text. A page on which they do not is suspect; where a
-# script has many languages, the page is garbled when it is in none that can be recognised either.
+# In every language a few letters make up much of the text. A page where they do not is suspect. For
+# scripts with many languages, a page is garbled only if no language is recognised either.
 
 
 _LETTERS_MIN, _SAMPLE_CHARS, _MAX_CHARS = 150, 1_000, 2_000
@@ -161,27 +164,27 @@ _SCRIPTS = (
 
 
 def is_garbled(text: str) -> bool:
-    """Whether a page's text is no text of any language; False for what is too short to tell."""
+    """Return whether a page's text is in no language; False if it is too short to tell."""
     text = text[:_MAX_CHARS]
     lower = text.encode("ascii", "ignore").lower()
     latin = len(lower) - len(lower.translate(None, _LATIN))
     if latin < _LETTERS_MIN or 2 * len(lower) < len(text):
         return not text.isascii() and _is_non_ascii_garbled(text)
-    often = len(lower) - len(lower.translate(None, _LATIN_FREQUENT))
-    return often < _LATIN_FREQUENT_MIN * latin and _has_no_language(text)
+    frequent = len(lower) - len(lower.translate(None, _LATIN_FREQUENT))
+    return frequent < _LATIN_FREQUENT_MIN * latin and _has_no_language(text)
 
 
 def _is_non_ascii_garbled(text: str) -> bool:
-    shown = sum(not one.isspace() for one in text)
-    if shown < _LETTERS_MIN:
+    visible_count = sum(not char.isspace() for char in text)
+    if visible_count < _LETTERS_MIN:
         return False
-    if len(_NO_TEXT.findall(text)) > _NO_TEXT_MAX * shown:
+    if len(_NO_TEXT.findall(text)) > _NO_TEXT_MAX * visible_count:
         return True
-    if len(_ACCENTED.findall(text)) > _ACCENTED_MAX * shown:
+    if len(_ACCENTED.findall(text)) > _ACCENTED_MAX * visible_count:
         return True
     for script in _SCRIPTS:
         letters = len(script.letters.findall(text))
-        if letters >= _LETTERS_MIN and 2 * letters > shown:
+        if letters >= _LETTERS_MIN and 2 * letters > visible_count:
             if len(script.frequent.findall(text)) >= script.frequent_min * letters:
                 return False
             return not script.is_multilingual or _has_no_language(text)
@@ -193,11 +196,11 @@ def _has_no_language(text: str) -> bool:
     return guess is None or guess[1] < _SURE
 
 
-# Accents that a page draws apart from their letters, put onto them.
+# Accents drawn separately from their letters, combined with them.
 #
-# TeX's older fonts hold no accented letters: `\'e` is drawn as an acute with an e below it, and a reader
-# finds two characters. Which letter an accent belongs to is told by where both stand.
-# Bound: linear in the page's characters; around an accent 100 blanks are looked at.
+# TeX's older fonts have no accented letters: `\'e` is drawn as an acute with an e below it, and a
+# reader finds two characters. Their positions tell which letter an accent belongs to. Linear in the
+# page's characters; around an accent 100 blanks are examined.
 
 
 _COMBINING = {
@@ -217,7 +220,7 @@ _COMBINING = {
     "\u02db": "\u0328",
     "\u20d7": "\u20d7",
 }
-"""Spacing accents and what they are on a letter."""
+"""Combining form of each spacing accent."""
 _BELOW = frozenset("\u0323\u0327\u0328\u0331")
 _ACCENT = re.compile("[" + "".join(_COMBINING) + "\u0300-\u030c\u0323\u0327\u0328\u0331]")
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
@@ -231,23 +234,24 @@ _INSIDE = 0.2
 
 
 def compose_accents(page: PageCharacters) -> list[str] | None:
-    """The page's characters, each accent that stands over, under or through a letter being one with it.
+    """Combine each accent over, under or through a letter with it, and return the page's
+    characters.
 
-    None when there is nothing to compose, as on nearly every page. An accent over no letter stays.
+    None if there is nothing to combine, as on almost every page. An accent without a letter stays.
     """
     if page.text.isascii() and "`" not in page.text:
         return None
     units: list[str] | None = None
-    for count, found in enumerate(_ACCENT.finditer(page.text)):
+    for count, match in enumerate(_ACCENT.finditer(page.text)):
         if count >= _ACCENTS_MAX:
             break
-        place = found.start()
+        place = match.start()
         letter = _find_letter(page, place)
         if letter is None:
             continue
         if units is None:
             units = list(page.text)
-        accent = found[0]
+        accent = match[0]
         units[letter] = _compose(units[letter], _COMBINING.get(accent, accent))
         units[place] = ""
         _close_up(page, units, place)
@@ -260,34 +264,40 @@ def _compose(letter: str, accent: str) -> str:
 
 
 def _find_letter(page: PageCharacters, place: int) -> int | None:
-    """The letter an accent belongs to: that behind it or before it, else whichever is drawn there."""
+    """Return the letter of an accent: the next or the previous one, else the one drawn at its
+    position.
+    """
     accent = page.get_ink_box(place)
-    low = _COMBINING.get(page.text[place], page.text[place]) in _BELOW
+    is_below = _COMBINING.get(page.text[place], page.text[place]) in _BELOW
     for step in (1, -1):
-        beside = _find_neighbour(page.text, place, step)
-        if beside is not None and _is_accented(page, beside, place, accent, low):
-            return beside
+        neighbour = _find_neighbour(page.text, place, step)
+        if neighbour is not None and _is_accented(page, neighbour, place, accent, is_below):
+            return neighbour
     height = page.get_cell_box(place).top - page.get_cell_box(place).bottom
     inside = _INSIDE * height
-    probe = accent.top + inside if low else accent.bottom - inside
-    there = page.find_at(accent.middle, probe)
-    if there is not None and there != place and _is_accented(page, there, place, accent, low):
-        return there
+    probe = accent.top + inside if is_below else accent.bottom - inside
+    covered = page.find_at(accent.middle, probe)
+    if (
+        covered is not None
+        and covered != place
+        and _is_accented(page, covered, place, accent, is_below)
+    ):
+        return covered
     return None
 
 
 def _find_neighbour(text: str, place: int, step: int) -> int | None:
     for number in range(1, _BLANKS_SKIPPED_MAX + 2):
-        beside = place + step * number
-        if not 0 <= beside < len(text):
+        neighbour = place + step * number
+        if not 0 <= neighbour < len(text):
             return None
-        if text[beside] not in _BLANK:
-            return beside if text[beside].isalpha() else None
+        if text[neighbour] not in _BLANK:
+            return neighbour if text[neighbour].isalpha() else None
     return None
 
 
 def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low: bool) -> bool:
-    """Whether the accent stands over the letter, or under it, and no further away than accents do."""
+    """Return whether the accent is over or under the letter, at a usual distance."""
     if not page.text[letter].isalpha():
         return False
     box = page.get_ink_box(letter)
@@ -302,7 +312,7 @@ def _is_accented(page: PageCharacters, letter: int, place: int, accent: Box, low
 
 
 def _close_up(page: PageCharacters, units: list[str], place: int) -> None:
-    """Take away the blanks pdfium made up around an accent, where the letters on both sides touch."""
+    """Remove generated blanks around an accent if the letters on both sides touch."""
     first = last = place
     begin, end = max(0, place - _BLANKS_MAX), min(len(units), place + _BLANKS_MAX)
     while first > begin and (units[first - 1] in _BLANK or not units[first - 1]):
@@ -322,8 +332,8 @@ def _close_up(page: PageCharacters, units: list[str], place: int) -> None:
             units[number] = ""
 
 
-# Line ends that are none: pdfium ends a line wherever the next piece of text stands higher or lower,
-# as superscripts, subscripts and the comma behind them do.
+# False line ends: pdfium ends a line wherever the next text is higher or lower, as superscripts,
+# subscripts and the comma after them are.
 
 
 _SHORT_MAX_CHARS = 6
@@ -336,18 +346,18 @@ _OVERLAP, _NOWHERE = 1.0, (-1, 0.0)
 
 
 def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | None:
-    """`units` (or the page's characters) without the line ends between pieces of one line.
+    """Remove line ends between pieces of one line from `units`, or from the page's characters.
 
-    `units` when there is no such line end.
+    Return `units` if there are no such line ends.
     """
     text = page.text
     begins = _NOWHERE
     for line, place in _find_suspect_lines(text):
         following = page.get_left(place + 2)
-        known = begins[1] if begins[0] == line else None
+        previous_left = begins[1] if begins[0] == line else None
         begins = place + 2, following
-        # A line that begins where the one before began is a line.
-        if known is not None and abs(following - known) < _OVERLAP:
+        # A line that begins where the previous one began is a real line.
+        if previous_left is not None and abs(following - previous_left) < _OVERLAP:
             continue
         gap = following - page.get_left(place)
         if not _BACK_MAX_POINTS <= gap <= _GAP_MAX_POINTS:
@@ -365,9 +375,10 @@ def join_lines(page: PageCharacters, units: list[str] | None) -> list[str] | Non
 
 
 def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
-    """Where lines begin and end that are short, or whose end or following begin is a single sign.
+    """Return start and end of lines that are short, or whose end or following start is a single
+    sign.
 
-    A line of prose is not looked at: that would cost more than to read the page.
+    Lines of prose are skipped: examining them would cost more than reading the page.
     """
     lines = text.split("\r\n")
     if len(lines) > _BREAKS_MAX:
@@ -377,7 +388,7 @@ def _find_suspect_lines(text: str) -> list[tuple[int, int]]:
     for line, following in pairwise(lines):
         place += len(line) + 2
         if len(line) > _SHORT_MAX_CHARS and len(following) > _SHORT_MAX_CHARS:
-            # What begins or ends with a word goes on with a word.
+            # A line that ends with a word, followed by a word, continues normally.
             last, before = line[-1], line[-2]
             if last == " ":
                 last, before = before, line[-3]

@@ -1,8 +1,8 @@
-"""What can be read off a PDF's bytes alone, for files no reader opens: version, ids, encryption.
+"""Scan a PDF's bytes for version, ids and encryption, for files no reader opens.
 
 Source: ISO 32000-2:2020, 7.5.2 (header), 7.5.5 (trailer), 14.4 (file identifiers), annex F.3.3
 (linearization dictionary). Strings of a trailer are never encrypted.
-Bound: linear in the file; 100 places of `/ID` are looked at.
+Linear in the file; 100 positions of `/ID` are examined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _HEADER_SEARCH_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """None where the bytes do not tell. Ids are lower-case hex; `page_count` is that of a linearized file."""
+    """Fields are None if unknown. Ids are lower-case hex; `page_count` is that of a linearized
+    file.
+    """
 
     pdf_version: str | None
     permanent_id: str | None
@@ -39,18 +41,18 @@ class Trailer:
 
 
 def strip_leading_junk(data: bytes) -> bytes:
-    """`data` from its `%PDF-` on, when more stands before it than readers skip by themselves."""
+    """Return `data` from its `%PDF-` on, if more precedes it than readers skip themselves."""
     start = data.find(b"%PDF-", 0, _HEADER_SEARCH_MAX)
     return data[start:] if start > _HEADER_SEARCH_BYTES else data
 
 
 def looks_like_pdf(data: bytes) -> bool:
-    """Whether anything in the bytes is a PDF's own: its header, the type of a page, its end."""
+    """Return whether the bytes have any mark of a PDF: header, page type or end."""
     return any(mark in data for mark in _PDF_MARKS)
 
 
 def scan_trailer(data: bytes) -> Trailer:
-    """What the header, the last `/ID` and the linearization dictionary say; never an error."""
+    """Scan the header, the last `/ID` and the linearization dictionary. Never raises."""
     header = _HEADER.search(data, 0, _HEADER_SEARCH_MAX)
     ids = _find_last_ids(data)
     linearized = _LINEARIZED.search(data, 0, 2 * _HEADER_SEARCH_BYTES)

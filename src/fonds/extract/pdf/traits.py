@@ -1,8 +1,9 @@
-"""What kind of PDF it is: tagged, with forms, scripts, attachments, encrypted, linearized.
+"""Traits of a PDF: tagged, forms, scripts, attachments, encryption, linearized, outline, page
+labels.
 
-Source: ISO 32000-2:2020, 7.6 (encryption), 7.7.2 (catalog), 12.6 (actions), 12.7 (forms), 14.7.1
-(mark information).
-Bound: 100 pages and 2,000 objects are searched, 10,000 fields counted, 8 actions followed.
+Source: ISO 32000-2:2020, 7.6 (encryption), 7.7.2 (catalog), 12.3.3 (document outline), 12.4.2 (page
+labels), 12.6 (actions), 12.7 (forms), 14.7.1 (mark information). Limits: 100 pages and 2,000
+objects are searched, 10,000 fields counted, 8 actions followed.
 """
 
 from __future__ import annotations
@@ -19,18 +20,14 @@ import pypdfium2.raw as pdfium
 
 from fonds.extract.pdf.strings import clean_text
 
-# Outline and page labels of a PDF, which people and catalogues cite.
-#
-# Source: ISO 32000-2:2020, 12.3.3 (document outline), 12.4.2 (page labels).
-
-
 _ENTRIES_MAX, _DEPTH_MAX, _TITLE_MAX_CHARS = 1_000, 8, 300
 _TITLE_MAX_BYTES = 8_192
 _LABELS_MAX = 2_000
 
 
 def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None:
-    """`level` (from 0), `title` and `page` (from 0, or None) of each entry, 1,000 at most.
+    """Return `level` (from 0), `title` and `page` (from 0, or None) of each outline entry, at most
+    1,000.
 
     None without an outline.
     """
@@ -43,7 +40,7 @@ def read_outline(document: pypdfium2.PdfDocument) -> list[dict[str, Any]] | None
 
 
 def _read_title(entry: pypdfium2.PdfBookmark) -> str:
-    """Decoded here: the wrapper's own way raises on a lone surrogate."""
+    """Read a title. Decoded here because pypdfium2 raises on a lone surrogate."""
     size_bytes = min(pdfium.FPDFBookmark_GetTitle(entry, None, 0), _TITLE_MAX_BYTES)
     buffer = ctypes.create_string_buffer(_TITLE_MAX_BYTES)
     if pdfium.FPDFBookmark_GetTitle(entry, buffer, _TITLE_MAX_BYTES) > _TITLE_MAX_BYTES:
@@ -53,9 +50,9 @@ def _read_title(entry: pypdfium2.PdfBookmark) -> str:
 
 
 def read_labels(pdf: pikepdf.Pdf) -> list[str] | None:
-    """What each page is called, for 2,000 pages at most; None when they are counted from 1 anyway.
+    """Return the labels of at most 2,000 pages; None if they simply count from 1.
 
-    qpdf reads them: pdfium does not survive a tree of labels that is its own kid.
+    Read with qpdf: pdfium crashes on a label tree that is its own kid.
     """
     if "/PageLabels" not in pdf.Root:
         return None
@@ -78,7 +75,7 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""What pikepdf raises on broken parts of a file; each part costs only itself."""
+"""Errors pikepdf raises on broken parts of a file; each part affects only itself."""
 
 T = TypeVar("T")
 
@@ -87,16 +84,16 @@ _PAGES_SEARCHED_MAX = 100
 _OBJECTS_SEARCHED_MAX = 2_000
 _FIELDS_MAX = 10_000
 _ACTIONS_CHAINED_MAX = 8
-_EXHAUSTED = object()  # None stands in an array for a null
+_EXHAUSTED = object()  # because None represents null in an array
 
 
 def describe(pdf: pikepdf.Pdf) -> dict[str, Any]:
-    """The traits by name but for that of the fonts; None where the part that would tell is broken."""
+    """Return the traits by name, except that of the fonts; None if the relevant part is broken."""
     return {name: read_or_none(trait, pdf) for name, trait in _TRAITS.items()}
 
 
 def read_or_none(load: Callable[..., T], *args: object) -> T | None:
-    """What `load` makes of `args`, or None when that part of the file is broken."""
+    """Return the result of `load`, or None if that part of the file is broken."""
     try:
         return load(*args)
     except UNREADABLE:
@@ -104,12 +101,12 @@ def read_or_none(load: Callable[..., T], *args: object) -> T | None:
 
 
 def _read_version(pdf: pikepdf.Pdf) -> str | None:
-    """The higher of the header's and the catalog's: an update cannot rewrite the header."""
-    written = [pdf.pdf_version]
-    later = pdf.Root.get("/Version")
-    if isinstance(later, pikepdf.Name):
-        written.append(str(later)[1:])
-    versions = [text for text in written if _VERSION.fullmatch(text)]
+    """Return the higher version of header and catalog: an update cannot rewrite the header."""
+    stated_versions = [pdf.pdf_version]
+    catalog_version = pdf.Root.get("/Version")
+    if isinstance(catalog_version, pikepdf.Name):
+        stated_versions.append(str(catalog_version)[1:])
+    versions = [text for text in stated_versions if _VERSION.fullmatch(text)]
     return max(versions, key=lambda text: tuple(map(int, text.split("."))), default=None)
 
 
@@ -127,7 +124,10 @@ def _detect_form(pdf: pikepdf.Pdf) -> str:
 
 
 def _count_fields(pdf: pikepdf.Pdf) -> int | None:
-    """None above 10,000, kids counted under each of their parents: no form of people's is so large."""
+    """Return the number of fields; None above 10,000. Kids are counted under each of their parents.
+
+    No real form is so large.
+    """
     count = sum(1 for _ in _iter_fields(pdf.Root.get("/AcroForm"), _FIELDS_MAX + 1))
     return count if count <= _FIELDS_MAX else None
 
@@ -139,11 +139,11 @@ def _read_rotation(pdf: pikepdf.Pdf) -> int:
 def _read_encryption(pdf: pikepdf.Pdf) -> dict[str, Any] | None:
     if not pdf.is_encrypted:
         return None
-    found = pdf.encryption
+    encryption = pdf.encryption
     return {
-        "revision": found.R,
-        "version": found.V,
-        "key_bits": found.bits,
+        "revision": encryption.R,
+        "version": encryption.V,
+        "key_bits": encryption.bits,
         "print": pdf.allow.print_lowres or pdf.allow.print_highres,
         "print_highres": pdf.allow.print_highres,
         "copy": pdf.allow.extract,
@@ -172,7 +172,11 @@ def _iter_actions(pdf: pikepdf.Pdf) -> Iterator[Any]:
     yield root.get("/OpenAction")
     yield from _iter_additional_actions(root)
     fields = list(_iter_fields(root.get("/AcroForm"), _OBJECTS_SEARCHED_MAX))
-    annotations = (one for page in _iter_pages(pdf) for one in _iter_elements(page.get("/Annots")))
+    annotations = (
+        annotation_object
+        for page in _iter_pages(pdf)
+        for annotation_object in _iter_elements(page.get("/Annots"))
+    )
     for holder in (*fields, *_iter_pages(pdf)):
         yield from _iter_additional_actions(holder)
     for number, annotation in enumerate(annotations):
@@ -184,9 +188,9 @@ def _iter_actions(pdf: pikepdf.Pdf) -> Iterator[Any]:
 
 
 def _iter_additional_actions(holder: Any) -> Iterator[Any]:
-    more = holder.get("/AA")
-    if isinstance(more, pikepdf.Dictionary):
-        for _, action in more.items():
+    actions = holder.get("/AA")
+    if isinstance(actions, pikepdf.Dictionary):
+        for _, action in actions.items():
             yield action
 
 
@@ -196,20 +200,21 @@ def _iter_pages(pdf: pikepdf.Pdf) -> Iterator[Any]:
 
 
 def _iter_fields(form: Any, count_max: int) -> Iterator[Any]:
-    """The form's fields, at most `count_max`, because a field may be its own kid.
+    """Yield the form's fields, at most `count_max`, since a field may be its own kid.
 
-    Kids are fetched one by one: ten thousand fields with two thousand kids each would fill the memory.
+    Kids are fetched one by one: ten thousand fields with two thousand kids each would exhaust the
+    memory.
     """
     if not isinstance(form, pikepdf.Dictionary):
         return
     branches = [_iter_elements(form.get("/Fields"))]
-    left = count_max
-    while branches and left:
+    fields_left = count_max
+    while branches and fields_left:
         field = next(branches[-1], _EXHAUSTED)
         if field is _EXHAUSTED:
             branches.pop()
             continue
-        left -= 1
+        fields_left -= 1
         if isinstance(field, pikepdf.Dictionary):
             yield field
             branches.append(_iter_elements(field.get("/Kids")))
@@ -253,14 +258,21 @@ _TRAITS: dict[str, Callable[[pikepdf.Pdf], Any]] = {
 
 
 def has_writing(pdf: pikepdf.Pdf) -> bool:
-    """Whether people wrote on the first 100 pages: fields of a form, or text set on them."""
+    """Return whether the first 100 pages have form fields or free text. Longer documents are
+    assumed to.
+    """
     if next(_iter_fields(pdf.Root.get("/AcroForm"), 1), None) is not None:
         return True
-    annotations = (one for page in _iter_pages(pdf) for one in _iter_elements(page.get("/Annots")))
+    annotations = (
+        annotation
+        for page in _iter_pages(pdf)
+        for annotation in _iter_elements(page.get("/Annots"))
+    )
     return (
         any(
-            isinstance(one, pikepdf.Dictionary) and one.get("/Subtype") in ("/FreeText", "/Widget")
-            for one in islice(annotations, _OBJECTS_SEARCHED_MAX)
+            isinstance(annotation, pikepdf.Dictionary)
+            and annotation.get("/Subtype") in ("/FreeText", "/Widget")
+            for annotation in islice(annotations, _OBJECTS_SEARCHED_MAX)
         )
         or len(pdf.pages) > _PAGES_SEARCHED_MAX
     )

@@ -1,1 +1,1 @@
-"""What is known of the files, and what keeps it whole: describe, export, audit, reindex, catch up."""
+"""Counts of entries, failures, steps and table rows, for reports, commands and pages."""

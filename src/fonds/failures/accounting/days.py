@@ -1,4 +1,7 @@
-"""What came in day by day, out of the counts the ledger keeps, and the entries of some days."""
+"""Entries by day: tallies from the ledger's counts, and lists of the entries of some days.
+
+Also counts the records that sources tallied without an entry for each.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,32 @@ from fonds.model.tallies import ENTRIES_BY_DAY, INPUTS_BY_DAY
 from fonds.ports import Records
 
 LATEST = ("-entered_at", "-entry_id", "-pipeline")
-"""The order the entries of some days are listed in."""
+"""Order of the entries of some days: latest first."""
 DAYS_MAX = 400
-"""Of more days than these all counts are read; of fewer theirs alone."""
+"""Ranges of more days read the counts of all days; shorter ranges read only their own days."""
 _KINDS = (ENTRIES_BY_DAY, INPUTS_BY_DAY)
 _TALLIED = {"outcome": "second", "reason": "third", "pipeline": "pipeline"}
 
 
 @dataclass(frozen=True, slots=True)
 class DayRange:
-    """Days from `first` to `last`, both included, in UTC; None where there is no limit."""
+    """Range of days from `first` to `last`, both included, in UTC. None means no limit."""
 
     first: date | None = None
     last: date | None = None
 
     def __contains__(self, day: str) -> bool:
-        """Whether a day, YYYY-MM-DD, is one of them."""
+        """Return whether a day, YYYY-MM-DD, is in the range."""
         begins = self.first is None or day >= self.first.isoformat()
         return begins and (self.last is None or day <= self.last.isoformat())
 
     def build_time_range(self) -> TimeRange:
-        """Their moments."""
+        """Return the range of times from the start of the first day to the end of the last."""
         first = datetime.combine(self.first or date.min, time.min, UTC)
         return TimeRange(first, datetime.combine(self.last or date.max, time.max, UTC))
 
     def list_days(self) -> list[str] | None:
-        """Each of them; None where they are without a limit, or more than 400."""
+        """Return each day as YYYY-MM-DD; None if the range is unlimited or longer than `DAYS_MAX`."""
         if self.first is None or self.last is None or (self.last - self.first).days >= DAYS_MAX:
             return None
         count = max(0, (self.last - self.first).days + 1)
@@ -54,16 +57,18 @@ def iter_daily_tallies(
     pipelines: Sequence[str],
     **where: object,
 ) -> Iterator[TallyRow]:
-    """The counts of some days (`ENTRIES_BY_DAY`, `INPUTS_BY_DAY`) in these pipelines."""
-    named = days.list_days()
-    asked = {"counted": list(counters), "pipeline": list(pipelines), **where}
-    for row in records.find(TallyRow, asked if named is None else {**asked, "first": named}):
+    """Iterate over the counts of some days (`ENTRIES_BY_DAY`, `INPUTS_BY_DAY`) in these pipelines."""
+    day_names = days.list_days()
+    where_tally = {"counted": list(counters), "pipeline": list(pipelines), **where}
+    for row in records.find(
+        TallyRow, where_tally if day_names is None else {**where_tally, "first": day_names}
+    ):
         if row.first in days:
             yield row
 
 
 def list_pipelines(records: Records) -> list[str]:
-    """Those anything entered, or was counted in."""
+    """Return the names of the pipelines that have entries or counts."""
     where = {"counted": [EntryRow.TABLE, InputRow.TABLE]}
     return sorted(name for (name,) in records.count(TallyRow, ("pipeline",), where))
 
@@ -71,10 +76,10 @@ def list_pipelines(records: Records) -> list[str]:
 def build_daily_tallies(
     records: Records, days: DayRange, pipelines: Sequence[str]
 ) -> dict[date, OutcomeTally]:
-    """The tally of each of these days on which something came into these pipelines.
+    """Return the tally of each day on which something entered these pipelines.
 
-    Entries are of the day they entered; what inputs counted and did not emit is `dropped` on the day the
-    input was last read.
+    Entries count for the day they entered. Records that inputs tallied without an entry count as
+    `dropped` on the day the input was last read.
     """
     ended: dict[str, Counter[tuple[str, str]]] = {}
     aside: dict[str, Counter[str]] = {}
@@ -91,18 +96,23 @@ def build_daily_tallies(
 
 
 def count_after(records: Records, last: date, pipelines: Sequence[str]) -> int:
-    """How many came into these pipelines after a day, as a clock that was wrong may have said."""
-    wheres = [{"counted": what, "pipeline": one} for one in pipelines for what in _KINDS]
+    """Return the number of entries and tallied records after a day.
+
+    There are some if a clock was wrong.
+    """
+    wheres = [{"counted": what, "pipeline": pipeline} for pipeline in pipelines for what in _KINDS]
     newest = records.first_of_each(TallyRow, wheres, ("-first",))
     if all(row is None or row.first <= last.isoformat() for row in newest):
         return 0
-    behind = DayRange(last + timedelta(days=1), None)
-    return sum(row.count for row in iter_daily_tallies(records, _KINDS, behind, pipelines))
+    later_days = DayRange(last + timedelta(days=1), None)
+    return sum(row.count for row in iter_daily_tallies(records, _KINDS, later_days, pipelines))
 
 
 def count_entered(records: Records, days: DayRange, where: Mapping[str, object]) -> int:
-    """How many entries of these days have these values of `outcome`, `reason` and `pipeline`, by the counts;
-    what is pending has no reason yet. With other columns they are counted row by row.
+    """Count the entries of these days that match `where`.
+
+    Filters on `outcome`, `reason` and `pipeline` use the ledger's counts, where pending entries
+    have no reason yet. Filters on other columns count row by row.
     """
     if not where.keys() <= _TALLIED.keys():
         return records.count(EntryRow, (), {**where, "entered_at": days.build_time_range()})[()]
@@ -112,10 +122,10 @@ def count_entered(records: Records, days: DayRange, where: Mapping[str, object])
 def _iter_counts(
     records: Records, days: DayRange, where: Mapping[str, object]
 ) -> Iterator[TallyRow]:
-    asked = {_TALLIED[name]: value for name, value in where.items() if name != "pipeline"}
-    one = where.get("pipeline")
-    pipelines = [str(one)] if one else list_pipelines(records)
-    return iter_daily_tallies(records, [ENTRIES_BY_DAY], days, pipelines, **asked)
+    tally_filter = {_TALLIED[name]: value for name, value in where.items() if name != "pipeline"}
+    pipeline = where.get("pipeline")
+    pipelines = [str(pipeline)] if pipeline else list_pipelines(records)
+    return iter_daily_tallies(records, [ENTRIES_BY_DAY], days, pipelines, **tally_filter)
 
 
 def list_entered(
@@ -126,29 +136,32 @@ def list_entered(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """One page of the entries of these days that have these values, the latest first; `after` has the columns
-    of `LATEST`, and the key, of the row behind which the page begins.
+    """Return one page of the entries of these days that match `where`, latest first.
+
+    `after` is the last row of the previous page: the columns of `LATEST` and the key.
     """
     if "failure_group" in where or "step" in where:
         groups: Sequence[Mapping[str, object]] = [where]
     else:
         groups = _list_groups(records, days, where)
-    asked = {"entered_at": days.build_time_range()}
-    # In one group the index gives the rows in their order.
-    some = [
-        records.find(EntryRow, {**one, **asked}, order=LATEST, after=after, count_max=count_max)
-        for one in groups
+    time_filter = {"entered_at": days.build_time_range()}
+    # Within one group the index returns the rows in this order.
+    pages = [
+        records.find(
+            EntryRow, {**group, **time_filter}, order=LATEST, after=after, count_max=count_max
+        )
+        for group in groups
     ]
-    return sorted(chain.from_iterable(some), key=_latest_key, reverse=True)[:count_max]
+    return sorted(chain.from_iterable(pages), key=_latest_key, reverse=True)[:count_max]
 
 
 def _list_groups(
     records: Records, days: DayRange, where: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    """The pipelines and outcomes that have any, each in the order of an index."""
-    found = {(row.pipeline, row.second) for row in _iter_counts(records, days, where) if row.count}
+    """Return the pipelines and outcomes that have entries; an index covers the order of each."""
+    pairs = {(row.pipeline, row.second) for row in _iter_counts(records, days, where) if row.count}
     return [
-        {**where, "pipeline": pipeline, "outcome": outcome} for pipeline, outcome in sorted(found)
+        {**where, "pipeline": pipeline, "outcome": outcome} for pipeline, outcome in sorted(pairs)
     ]
 
 
@@ -156,7 +169,7 @@ def _latest_key(row: EntryRow) -> tuple[datetime, str, str]:
     return row.entered_at, row.entry_id, row.pipeline
 
 
-# What sources counted and did not keep one by one.
+# Records that sources tallied without an entry for each
 
 
 INPUTS_SEARCHED_MAX = 1_000
@@ -164,10 +177,12 @@ INPUTS_SEARCHED_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class UncapturedCounts:
-    """What sources counted and did not keep one by one.
+    """Records that sources tallied without an entry for each.
 
-    `inputs` are those with the most, at most 50, out of `inputs_count`. Only the thousand inputs with the
-    largest tallies are looked at; `complete` is False when there are more, which may have some too.
+    `inputs` are the inputs with the most, at most 50.
+    `inputs_count` is the number of inputs that have any.
+    `complete` is False if more inputs may have some: only the 1,000 inputs with the largest tallies
+    are examined.
     """
 
     total: int = 0
@@ -182,37 +197,44 @@ def count_uncaptured(
     pipeline: str | None = None,
     days: DayRange | None = None,
 ) -> UncapturedCounts:
-    """The tallies of all inputs, or of those last read on some days, for some reasons or (None) for all."""
+    """Count the tallied records of all inputs, or of inputs last read on some days.
+
+    `reasons` selects some reasons; None means all.
+    """
     if reasons is not None and not reasons:
         return UncapturedCounts()
     total = _sum_uncaptured(records, reasons, pipeline, days)
     if not total:
         return UncapturedCounts()
-    found = []
+    input_counts = []
     order = ("-tally_count", "input_id")
-    of = {} if pipeline is None else {"pipeline": pipeline}
-    where = of if days is None else {**of, "updated": days.build_time_range()}
+    pipeline_filter = {} if pipeline is None else {"pipeline": pipeline}
+    where = (
+        pipeline_filter if days is None else {**pipeline_filter, "updated": days.build_time_range()}
+    )
     rows = list(records.find(InputRow, where, order=order, count_max=INPUTS_SEARCHED_MAX + 1))
     for row in rows[:INPUTS_SEARCHED_MAX]:
         if row.tally_count == 0:
             break
         count = sum(n for name, n in row.tally.items() if reasons is None or name in reasons)
         if count:
-            found.append((row, count))
-    largest = sorted(found, key=lambda one: -one[1])[:INPUTS_MAX]
+            input_counts.append((row, count))
+    largest = sorted(input_counts, key=lambda one: -one[1])[:INPUTS_MAX]
     complete = len(rows) <= INPUTS_SEARCHED_MAX or rows[-1].tally_count == 0
-    return UncapturedCounts(total, len(found), largest, complete)
+    return UncapturedCounts(total, len(input_counts), largest, complete)
 
 
 def _sum_uncaptured(
     records: Records, reasons: Collection[str] | None, pipeline: str | None, days: DayRange | None
 ) -> int:
-    of = {} if pipeline is None else {"pipeline": pipeline}
+    pipeline_filter = {} if pipeline is None else {"pipeline": pipeline}
     if days is None:
-        chosen = {} if reasons is None else {"first": list(reasons)}
-        rows = records.find(TallyRow, {"counted": InputRow.TABLE, **chosen, **of})
+        reason_filter = {} if reasons is None else {"first": list(reasons)}
+        rows = records.find(
+            TallyRow, {"counted": InputRow.TABLE, **reason_filter, **pipeline_filter}
+        )
     else:
-        chosen = {} if reasons is None else {"second": list(reasons)}
+        reason_filter = {} if reasons is None else {"second": list(reasons)}
         pipelines = [pipeline] if pipeline else list_pipelines(records)
-        rows = iter_daily_tallies(records, [INPUTS_BY_DAY], days, pipelines, **chosen)
+        rows = iter_daily_tallies(records, [INPUTS_BY_DAY], days, pipelines, **reason_filter)
     return sum(row.count for row in rows)

@@ -1,4 +1,4 @@
-"""What a table holds, counted: files, captures, types, statuses, and the columns that are missing."""
+"""Counts of a wide table: files, captures, media types, statuses and missing columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUES_MAX = 1000
 OTHER_LABEL = "(others)"
 UNREADABLE = "(unreadable)"
 CAPTURE_STEPS = (1, 2, 5, 10, 100, 1000)
-"""Files are counted by their captures: up to each of these, and above the last."""
+"""Buckets of captures per file: up to each of these, and above the last."""
 
 ROWS, FILES, CAPTURES = "rows", "files", "captures"
 MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captures per file"
@@ -32,15 +32,17 @@ MIME, STATUS_CODE, MISSING, PER_FILE = "mime", "status_code", "missing", "captur
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """The `read` of the job: a part is the byte its keys begin with. `columns` are those that are looked
-    at."""
+    """Reader of the counting job. A part is the first byte of the row keys.
+
+    `columns` are the columns to read.
+    """
 
     open_table: Callable[[], Table]
     table: str
     columns: tuple[str, ...]
 
     def __call__(self, part: int) -> Iterator[bytes]:
-        """A record for each count of this part."""
+        """Yield one record for each count of this part."""
         table = self.open_table()
         counts: Counter[tuple[str, str]] = Counter()
         try:
@@ -48,8 +50,8 @@ class RowCounter:
                 _count(counts, [(other, cells) for _, other, cells in rows], self.columns)
         finally:
             close(table)
-        for named, count in sorted(counts.items()):
-            yield msgspec.json.encode(named) + b" %d" % count
+        for key, count in sorted(counts.items()):
+            yield msgspec.json.encode(key) + b" %d" % count
 
     def _iter_rows(
         self, table: Table, prefix: bytes
@@ -65,9 +67,12 @@ class RowCounter:
 def build_counting_job(
     open_table: Callable[[], Table], table: str, schema: Schema, *, large: bool, fingerprint: str
 ) -> Job:
-    """Counts a table. Of columns that may be large it is counted who lacks them only with `large`: their
-    cells are read for it."""
-    columns = tuple(name for name, one in schema.columns.items() if large or not one.is_large)
+    """Return the job that counts a table.
+
+    With `large`, it also counts the rows that lack a large column, which requires reading those
+    cells.
+    """
+    columns = tuple(name for name, column in schema.columns.items() if large or not column.is_large)
     return Job(
         name=f"stats-{fingerprint}",
         parts=tuple(range(256)),
@@ -78,10 +83,10 @@ def build_counting_job(
 
 
 def add_up(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """One result for each thing counted: `[what, value, count]`."""
-    for named, some in groupby(records, key=lambda one: one.rpartition(b" ")[0]):
-        total = sum(int(one.rpartition(b" ")[2]) for one in some)
-        what, value = msgspec.json.decode(named)
+    """Sum the counts and yield one result for each counted value: `[what, value, count]`."""
+    for key, group in groupby(records, key=lambda one: one.rpartition(b" ")[0]):
+        total = sum(int(one.rpartition(b" ")[2]) for one in group)
+        what, value = msgspec.json.decode(key)
         yield msgspec.json.encode([what, value, total])
 
 
@@ -90,27 +95,27 @@ def _count(
     rows: Sequence[tuple[str | None, dict[str, bytes]]],
     columns: Sequence[str],
 ) -> None:
-    """Count the rows of one file: its own, and those of captures beside the best."""
-    own = next((cells for other, cells in rows if other is None), None)
+    """Count the rows of one file: its own row, and those of its other captures."""
+    file_cells = next((cells for other, cells in rows if other is None), None)
     counts[ROWS, ""] += len(rows)
     counts[CAPTURES, ""] += len(rows)
     counts[PER_FILE, _bucket_count(len(rows))] += 1
-    if own is None:
+    if file_cells is None:
         return
     counts[FILES, ""] += 1
-    if FILE_MIME in own:
-        _count_value(counts, MIME, own[FILE_MIME].decode("utf-8", "replace"))
-    if GROBID_STATUS_CODE in own:
-        _count_value(counts, STATUS_CODE, _decode_number(own[GROBID_STATUS_CODE]))
+    if FILE_MIME in file_cells:
+        _count_value(counts, MIME, file_cells[FILE_MIME].decode("utf-8", "replace"))
+    if GROBID_STATUS_CODE in file_cells:
+        _count_value(counts, STATUS_CODE, _decode_number(file_cells[GROBID_STATUS_CODE]))
     for name in columns:
-        if name not in own:
+        if name not in file_cells:
             counts[MISSING, name] += 1
 
 
 def _count_value(counts: Counter[tuple[str, str]], counter_name: str, value: str) -> None:
-    """Values of others are not of bounded number."""
-    known = (counter_name, value) in counts or len(counts) < VALUES_MAX
-    counts[counter_name, value if known else OTHER_LABEL] += 1
+    """Count a value. At most `VALUES_MAX` values are kept; further ones count as `OTHER_LABEL`."""
+    is_listed = (counter_name, value) in counts or len(counts) < VALUES_MAX
+    counts[counter_name, value if is_listed else OTHER_LABEL] += 1
 
 
 def _decode_number(cell: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What became of everything that entered: read from the ledger's counts, never counted anew."""
+"""Outcomes of all entries, read from the ledger's counts instead of counting rows."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _COLUMNS = {"failure_group": "first", "step": "second", "reason": "third", "pipe
 
 @dataclass(frozen=True, slots=True)
 class OutcomeTally:
-    """Everything that entered, by what became of it; `received` is always the sum of the rest.
+    """Counts of everything that entered, by outcome. `received` is always the sum of the rest.
 
-    `dropped` and `quarantined` map a reason's value to a count. `without_text` counts those of `done` that
-    have no text, by reason.
+    `dropped` and `quarantined` map a reason's value to a count.
+    `without_text` counts the entries among `done` that have no text, by reason.
     """
 
     received: int = 0
@@ -47,7 +47,7 @@ class OutcomeTally:
 
     @property
     def searchable_count(self) -> int:
-        """How many were kept with text."""
+        """Number of entries that were kept with text."""
         return self.done - sum(self.without_text.values())
 
     @property
@@ -57,14 +57,14 @@ class OutcomeTally:
         return self.received == ended + self.pending
 
     def filter_reasons(self, weight: Weight) -> dict[str, int]:
-        """The reasons of one weight with their counts, the largest first."""
+        """Return the reasons of one weight with their counts, largest first."""
         both = Counter(self.dropped) + Counter(self.quarantined) + Counter(self.without_text)
         return {name: n for name, n in both.most_common() if Reason(name).weight is weight}
 
 
 @dataclass(frozen=True, slots=True)
 class StepFailures:
-    """Entries of a pipeline quarantined at one step for one reason; `sample` is one of them."""
+    """Entries of a pipeline quarantined at one step for one reason. `sample` is the newest."""
 
     pipeline: str
     step: str
@@ -76,18 +76,22 @@ class StepFailures:
 def count_entries(
     records: Records, input_ids: Sequence[str] | None = None, pipeline: str | None = None
 ) -> OutcomeTally:
-    """The tally of everything, or of some inputs, in one pipeline or (None) in all.
+    """Return the tally of all entries, or of some inputs, in one pipeline (None: all).
 
-    What sources counted and did not emit is `dropped`.
+    Records that sources counted without an entry for each are `dropped`.
     """
-    of = _build_pipeline_filter(pipeline)
+    pipeline_filter = _build_pipeline_filter(pipeline)
     return build_tally(
-        *(_count_all(records, of) if input_ids is None else _count_inputs(records, input_ids, of))
+        *(
+            _count_all(records, pipeline_filter)
+            if input_ids is None
+            else _count_inputs(records, input_ids, pipeline_filter)
+        )
     )
 
 
 def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> OutcomeTally:
-    """The tally of these entries, by id and pipeline, and of nothing else."""
+    """Return the tally of these entries only, given by id and pipeline."""
     ended: Counter[tuple[str, str]] = Counter()
     for start in range(0, len(keys), INPUTS_A_QUERY):
         for row in records.get(EntryRow, keys[start : start + INPUTS_A_QUERY]):
@@ -96,7 +100,7 @@ def count_given_entries(records: Records, keys: Sequence[tuple[str, str]]) -> Ou
 
 
 def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
-    """Return the tally of two sets of entries that share none."""
+    """Return the tally of two disjoint sets of entries."""
     return OutcomeTally(
         tally.received + other.received,
         tally.done + other.done,
@@ -108,7 +112,7 @@ def add_tallies(tally: OutcomeTally, other: OutcomeTally) -> OutcomeTally:
 
 
 def build_tally(outcome_counts: Counter[tuple[str, str]], counts: Counter[str]) -> OutcomeTally:
-    """The tally of entries by outcome and reason, and of what sources counted by reason."""
+    """Build a tally from entries by outcome and reason, and from counts of sources by reason."""
     dropped = counts + Counter(
         {
             reason: n
@@ -173,27 +177,30 @@ def _count_inputs(
 
 
 def count_files_by_type(records: Records) -> list[tuple[str, int]]:
-    """How many distinct files were kept of each type, the most frequent first."""
+    """Return the number of distinct files of each type, most frequent first."""
     counts = [(row.first, row.count) for row in _iter_tallies(records, FileMetaRow) if row.count]
     return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
 
 
 def count_derivatives(records: Records) -> list[tuple[DerivativeKind, dict[str, int]]]:
-    """How many files have a derivative of each kind, by its status; of kinds that share a table the first."""
+    """Return for each derivative kind the number of files by status.
+
+    Of kinds that share a table, only the first is returned.
+    """
     counted = [kind.row.TABLE for kind in iter_kinds_with_rows()]
     by_table: dict[str, list[TallyRow]] = {}
     for row in records.find(TallyRow, {"counted": counted}):
         by_table.setdefault(row.counted, []).append(row)
-    found = []
+    counts = []
     for kind in iter_kinds_with_rows():
         rows = by_table.get(kind.row.TABLE, [])
         rows.sort(key=lambda row: (-row.count, row.first))
-        found.append((kind, {row.first: row.count for row in rows if row.count}))
-    return found
+        counts.append((kind, {row.first: row.count for row in rows if row.count}))
+    return counts
 
 
 def count_step_failures(records: Records, pipeline: str | None = None) -> list[StepFailures]:
-    """The quarantined entries by pipeline, step and reason, the most first."""
+    """Return the quarantined entries by pipeline, step and reason, largest count first."""
     rows = [
         row
         for row in _iter_tallies(
@@ -218,15 +225,16 @@ def _build_pipeline_filter(pipeline: str | None) -> dict[str, object]:
 
 
 _TALLIED = {"outcome": "first", "reason": "second", "step": "third", "pipeline": "pipeline"}
-"""The columns entries are counted by, and where their values stand in a tally."""
+"""Columns that entries are counted by, and the columns of a tally that hold their values."""
 _GROUPED = frozenset({"failure_group", "step", "reason", "pipeline"})
 
 
 def count_outcomes(records: Records, where: Mapping[str, object]) -> int:
-    """How many entries have these values of `outcome`, `reason`, `step` and `pipeline`, by the counts.
+    """Count the entries that match `where`.
 
-    What is pending has no reason and no step yet. What belongs to a `failure_group` is in quarantine.
-    Other columns are counted row by row.
+    Filters on `outcome`, `reason`, `step` and `pipeline` use the tallies. Pending entries have no
+    reason and no step yet. Entries with a `failure_group` are in quarantine. Filters on other
+    columns count row by row.
     """
     if "failure_group" in where and where.keys() <= _GROUPED:
         return count_failures(records, where)
@@ -248,9 +256,9 @@ def list_outcomes(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """One page of the entries with these columns, newest first: the rows behind any number shown.
+    """Return one page of the entries that match `where`, newest first.
 
-    `after` has the columns `NEWEST` names, and the key, of the row behind which the page begins.
+    `after` is the last row of the previous page: the columns of `NEWEST` and the key.
     """
     groups = _list_groups(records, where) if where.keys() <= _TALLIED.keys() else [where]
     return list_outcomes_of_any(records, groups, after=after, count_max=count_max)
@@ -263,18 +271,21 @@ def list_outcomes_of_any(
     after: Mapping[str, object] | None = None,
     count_max: int = 50,
 ) -> list[EntryRow]:
-    """One page of the entries that fit any of these conditions, no two of which fit one entry; as
-    `list_outcomes`."""
-    # In one group the index gives the rows in their order; over several everything would be sorted.
-    some = [
-        records.find(EntryRow, one, order=NEWEST, after=after, count_max=count_max)
-        for one in filters
+    """Return one page of the entries that match any of these filters, as `list_outcomes` does.
+
+    The filters must be disjoint: no entry may match two of them.
+    """
+    # Within one group the index returns the rows in order; across several, everything would be
+    # sorted.
+    pages = [
+        records.find(EntryRow, group, order=NEWEST, after=after, count_max=count_max)
+        for group in filters
     ]
-    return sorted(chain.from_iterable(some), key=_newest_key)[:count_max]
+    return sorted(chain.from_iterable(pages), key=_newest_key)[:count_max]
 
 
 def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """The groups of entries that have these values, each by columns that are an index."""
+    """Split the matching entries into groups by columns that an index covers."""
     by_reason = not where.keys().isdisjoint({"reason", "step"})
     groups: dict[tuple[str, ...], Mapping[str, object]] = {}
     for row in _iter_counts(records, where):
@@ -287,32 +298,32 @@ def _list_groups(records: Records, where: Mapping[str, object]) -> list[Mapping[
 
 
 NEWEST = ("-settled_at", "entry_id")
-"""The order entries are shown in."""
+"""Order of listed entries: last settled first."""
 
 
 def _newest_key(row: EntryRow) -> tuple[float, str, str]:
-    """The order of `NEWEST`; what was never settled comes last."""
-    at = row.settled_at
-    return (-at.timestamp() if at else math.inf, row.entry_id, row.pipeline)
+    """Sort key for the order of `NEWEST`; entries that were never settled come last."""
+    settled_at = row.settled_at
+    return (-settled_at.timestamp() if settled_at else math.inf, row.entry_id, row.pipeline)
 
 
 def list_broken_inputs(
     records: Records, count_max: int = INPUTS_MAX, pipeline: str | None = None
 ) -> list[InputRow]:
-    """Inputs whose reading ended early, in order of their ids, `count_max` of them at most."""
+    """Return at most `count_max` inputs that could not be read to the end, in order of id."""
     where = {"error": Prefix(""), **_build_pipeline_filter(pipeline)}
     return list(records.find(InputRow, where, count_max=count_max))
 
 
 def count_broken_inputs(records: Records, pipeline: str | None = None) -> int:
-    """How many there are of them."""
+    """Return the number of inputs that could not be read to the end."""
     return records.count(InputRow, (), {"error": Prefix(""), **_build_pipeline_filter(pipeline)})[
         ()
     ]
 
 
 def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
-    """For each step of a pipeline how many messages ended in which verdict, the open ones included."""
+    """Return the number of messages by verdict for each step of a pipeline, open ones included."""
     table: dict[str, dict[str, int]] = {}
     for row in _iter_tallies(records, DispositionRow, pipeline=pipeline):
         if row.count:
@@ -321,17 +332,17 @@ def count_by_step(records: Records, pipeline: str) -> dict[str, dict[str, int]]:
 
 
 def list_used_steps(records: Records) -> list[str]:
-    """The steps at which anything ever ended, or is on its way, by name."""
+    """Return the names of the steps that have messages, ended or open."""
     return sorted({row.first for row in _iter_tallies(records, DispositionRow) if row.first})
 
 
 def list_used_pipelines(records: Records) -> list[str]:
-    """The pipelines anything ever entered, by name."""
+    """Return the names of the pipelines that have or had entries."""
     return sorted({row.pipeline for row in _iter_tallies(records, EntryRow)})
 
 
 def build_account(tally: OutcomeTally) -> dict[str, Any]:
-    """The tally as `--json` tells it: in = done + dropped + quarantined + pending."""
+    """Return the tally as in `--json` output: in = done + dropped + quarantined + pending."""
     return {
         "in": tally.received,
         "done": tally.done,
@@ -345,30 +356,36 @@ def build_account(tally: OutcomeTally) -> dict[str, Any]:
 def build_summary(
     tally: OutcomeTally, seconds: float, known_count: int, processes: int
 ) -> dict[str, Any]:
-    """The object `fonds ingest --json` ends with; `known_count` counts what earlier runs had settled."""
-    told = {"seconds": round(seconds, 3), "known": known_count, "processes": processes}
-    return build_account(tally) | told
+    """Return the last object of `fonds ingest --json`.
+
+    `known_count` is the number of entries that earlier runs had settled.
+    """
+    run_fields = {"seconds": round(seconds, 3), "known": known_count, "processes": processes}
+    return build_account(tally) | run_fields
 
 
 def find_oldest_input(records: Records) -> datetime | None:
-    """When the input that was read longest ago was read; None when nothing ever was."""
+    """Return when the least recently read input was read; None if no input was ever read."""
     row = next(records.find(InputRow, order=("updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def find_newest_input(records: Records) -> datetime | None:
-    """When something last entered; None when nothing ever did."""
+    """Return when the most recently read input was read; None if no input was ever read."""
     row = next(records.find(InputRow, order=("-updated",), count_max=1), None)
     return row.updated if row else None
 
 
 def count_failures(records: Records, where: Mapping[str, object]) -> int:
-    """How many failures these groups have. What is in quarantine is in a group: where none is named, the
-    entries' own counts tell, which are as few however many groups there are."""
+    """Count the failures of these groups.
+
+    Without a `failure_group` in `where`, use the tallies of entries: their number does not grow
+    with the number of groups.
+    """
     if "failure_group" not in where:
-        of = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
+        entry_filter = {_ENTRY_COLUMNS[name]: value for name, value in where.items()}
         rows = records.find(
-            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **of}
+            TallyRow, {"counted": EntryRow.TABLE, "first": str(Verdict.QUARANTINED), **entry_filter}
         )
         return sum(row.count for row in rows)
     return sum(row.count for row in records.find(TallyRow, tally_conditions(where)))

@@ -1,4 +1,4 @@
-"""What waits for each step of a pipeline, since when, and what has ended there."""
+"""Workload of the steps of a pipeline: backlog, throughput by hour, and worker processes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ _OPEN = (PENDING, *map(str, COMES_BACK))
 
 @dataclass(frozen=True, slots=True)
 class StepBacklog:
-    """One step: `depth` is what the queue holds for it; `open_count` what the ledger has of promised messages
-    that have not ended, and `ended` of those that have, by verdict. `oldest_at` is when the oldest of the
-    open ones was promised, None where there is none.
+    """Backlog of one step.
+
+    `depth`: what the queue holds for it.
+    `open_count`: messages in the ledger that were promised and have not ended.
+    `oldest_at`: when the oldest open message was promised; None if there is none.
+    `ended`: messages that have ended, by verdict.
     """
 
     step: str
@@ -39,8 +42,11 @@ class StepBacklog:
 
 @dataclass(frozen=True, slots=True)
 class EndedCount:
-    """How many entries of a pipeline ended within the last hour, or `is_lower_bound` so many; `last_at`
-    is when the newest did, None when none ever did."""
+    """Number of entries of a pipeline that ended within the last hour.
+
+    `is_lower_bound`: counting stopped at the limit, so there may be more.
+    `last_at`: when the last entry ended; None if none ever did.
+    """
 
     count: int
     is_lower_bound: bool
@@ -50,48 +56,56 @@ class EndedCount:
 def list_backlogs(
     records: Records, queue: Queue, pipeline: str, readers: Sequence[Subscription]
 ) -> list[StepBacklog]:
-    """The steps of a pipeline in its order; the queue is asked for each, the ledger by its counts."""
+    """Return the backlog of each step in pipeline order, from the queue and the ledger's counts."""
     counts = count_by_step(records, pipeline)
     open_counts = {
         step: sum(counts.get(step, {}).get(verdict, 0) for verdict in _OPEN)
         for step in (parse_subscription_name(reader)[1] for reader in readers)
     }
     oldest = _find_oldest(records, pipeline, [step for step, count in open_counts.items() if count])
-    found = []
+    backlogs = []
     for reader in readers:
         step = parse_subscription_name(reader)[1]
-        of_step = counts.get(step, {})
-        found.append(
+        step_counts = counts.get(step, {})
+        backlogs.append(
             StepBacklog(
                 step=step,
                 topic=reader.topic,
                 depth=queue.get_depth(reader),
                 open_count=open_counts[step],
                 oldest_at=oldest.get(step),
-                ended={str(one): of_step.get(str(one), 0) for one in Verdict if one not in _OPEN},
+                ended={
+                    str(one): step_counts.get(str(one), 0) for one in Verdict if one not in _OPEN
+                },
             )
         )
-    return found
+    return backlogs
 
 
 def _find_oldest(records: Records, pipeline: str, steps: Sequence[str]) -> dict[str, datetime]:
-    """When the oldest open message of each step was promised: the open ones are an index in that order."""
+    """Return when the oldest open message of each step was promised.
+
+    An index holds the open messages in that order.
+    """
     wheres = [{"pipeline": pipeline, "step": step, "is_open": True} for step in steps]
     rows = records.first_of_each(DispositionRow, wheres, ("promised_at",))
     return {row.step: row.promised_at for row in rows if row is not None}
 
 
 def count_ended_last_hour(records: Records, pipeline: str, now: datetime) -> EndedCount:
-    """What ended within the hour before `now`, counted in an index up to 250,000."""
+    """Count the entries that ended within the hour before `now`, up to `ENDED_COUNTED_MAX`.
+
+    An index covers the query.
+    """
     where = {"pipeline": pipeline, "outcome": _ENDINGS, "settled_at": TimeRange(now - HOUR, now)}
     count = records.count(EntryRow, (), where, count_max=ENDED_COUNTED_MAX)[()]
-    each = [{"pipeline": pipeline, "outcome": outcome} for outcome in _ENDINGS]
-    rows = records.first_of_each(EntryRow, each, ("-settled_at",))
+    outcome_filters = [{"pipeline": pipeline, "outcome": outcome} for outcome in _ENDINGS]
+    rows = records.first_of_each(EntryRow, outcome_filters, ("-settled_at",))
     newest = [row.settled_at for row in rows if row is not None and row.settled_at is not None]
     return EndedCount(count, count == ENDED_COUNTED_MAX, max(newest, default=None))
 
 
-# How fast each step of a pipeline works, hour by hour, out of the counts the ledger keeps.
+# Throughput by hour, from the ledger's counts
 
 
 HOURS = 24
@@ -99,8 +113,10 @@ HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class StepPace:
-    """Messages that came to a step and that ended there in each of the last 24 hours of the clock, the oldest
-    first; of the last one `minutes` have passed."""
+    """Messages that arrived and ended at a step in the last 24 clock hours, oldest hour first.
+
+    `minutes` is how much of the current hour has passed.
+    """
 
     arrived: tuple[int, ...] = (0,) * HOURS
     ended: tuple[int, ...] = (0,) * HOURS
@@ -108,44 +124,54 @@ class StepPace:
 
     @property
     def is_growing(self) -> bool:
-        """Whether more came than ended, in this hour and the one before."""
+        """Whether more messages arrived than ended, in this hour and the previous one."""
         return sum(self.arrived[-2:]) > sum(self.ended[-2:])
 
     def estimate_minutes_left(self, waiting_count: int) -> float | None:
-        """How long so many take at the pace of this hour and the one before; None where none ended."""
+        """Estimate the minutes until `waiting_count` messages have ended.
+
+        The rate is that of this hour and the previous one. None if no message ended.
+        """
         ended = sum(self.ended[-2:])
         return waiting_count * (60 + self.minutes) / ended if ended else None
 
 
 def compute_paces(records: Records, pipeline: str, now: datetime) -> Mapping[str, StepPace]:
-    """By step; a step without messages in these hours is missing. One query."""
+    """Return the throughput by step, with one query.
+
+    Steps without messages in these hours are missing.
+    """
     hours = [format_hour(now - timedelta(hours=ago)) for ago in reversed(range(HOURS))]
     counts: dict[str, dict[str, list[int]]] = {}
     where = {"counted": MESSAGES_BY_HOUR, "pipeline": pipeline, "second": hours}
     for row in records.find(TallyRow, where):
-        both = counts.setdefault(row.first, {ARRIVED: [0] * HOURS, ENDED: [0] * HOURS})
-        both[row.third][hours.index(row.second)] += row.count
+        step_counts = counts.setdefault(row.first, {ARRIVED: [0] * HOURS, ENDED: [0] * HOURS})
+        step_counts[row.third][hours.index(row.second)] += row.count
     minutes = now.minute + now.second / 60
     return {
-        step: StepPace(tuple(both[ARRIVED]), tuple(both[ENDED]), minutes)
-        for step, both in counts.items()
+        step: StepPace(tuple(step_counts[ARRIVED]), tuple(step_counts[ENDED]), minutes)
+        for step, step_counts in counts.items()
     }
 
 
-# Who works on a library: the processes that wrote a sign of life, and which of them are overdue.
+# Worker processes: those that sent heartbeats, and those that are overdue
 
 
 MISSED_MAX = 4
-"""So many signs of life in a row may fail to come before a process is called overdue."""
+"""Missed heartbeats in a row after which a process is overdue."""
 ROWS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class StepWorkers:
-    """The processes that work one step: `at_work` wrote a sign of life lately, `overdue` did not and were not
-    told to stop. `seen` is the newest sign of all, `ended` how many messages those at work have settled
-    there since they began, `last_ended` when the last was (None: none yet). `trouble` is what one of them
-    waits for, None for nothing.
+    """Processes that work on one step.
+
+    `at_work`: number of processes with a recent heartbeat.
+    `overdue`: number of processes without one that were not told to stop.
+    `seen`: newest heartbeat of all.
+    `ended`: messages that the processes at work have settled there since they started.
+    `last_ended`: when the last message ended; None if none has.
+    `trouble`: what one of them is waiting for; None if nothing.
     """
 
     at_work: int = 0
@@ -160,9 +186,9 @@ NO_WORKERS = StepWorkers()
 
 
 def summarize_workers(records: Records, pipeline: str, now: datetime) -> dict[str, StepWorkers]:
-    """What is known of who works each step of a pipeline; a step nobody works is left out.
+    """Return the worker processes of each step of a pipeline. Steps without any are left out.
 
-    Who was killed on this machine is left out as well, once that can be told for certain.
+    Processes on this machine that are certainly gone are left out too.
     """
     by_step: dict[str, list[WorkerRow]] = {}
     for row in iter_workers(records, pipeline):
@@ -171,14 +197,16 @@ def summarize_workers(records: Records, pipeline: str, now: datetime) -> dict[st
 
 
 def iter_workers(records: Records, pipeline: str | None = None) -> Iterator[WorkerRow]:
-    """The rows of processes that are not gone for certain, the newest sign first; ten thousand at most."""
+    """Iterate over processes that are not certainly gone, newest heartbeat first, `ROWS_MAX` at
+    most.
+    """
     where = {} if pipeline is None else {"pipeline": pipeline}
     rows = records.find(WorkerRow, where, order=("-seen",), count_max=ROWS_MAX)
     return (row for row in rows if not is_process_gone(row.worker))
 
 
 def is_overdue(row: WorkerRow, now: datetime) -> bool:
-    """Whether so many signs of life are missing that something must be wrong."""
+    """Return whether a process has missed more than `MISSED_MAX` heartbeats."""
     return now - row.seen > timedelta(seconds=MISSED_MAX * row.every_s)
 
 

@@ -1,1 +1,1 @@
-"""What lists links: feeds, sitemaps, pages, tables, what other programs list; bytes to values."""
+"""Parsers for listings of links: feeds, sitemaps, pages, tables and APIs of other programs."""

@@ -1,7 +1,9 @@
-"""Rows of CSV files that name what is to be fetched: addresses, or ids of the old system's downloads.
+"""Rows of CSV files that list URLs, or ids of downloads of the old system.
 
-Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`).
-Bound: linear in a line, which its reader limits; a line has 200 fields at most.
+For ids that two epochs of the old system's database gave out twice, `choose` finds the right
+version of the stored object. Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`);
+mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
+Bound: linear in a line, which its reader limits; a line has at most 200 fields.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from fonds.model.capture import RssEntry
 
 FIELDS_MAX = 200
 NEED_CANONICAL_URL = "http://mediacloud.org/need_canonical_url"
-"""What stands for the address of a page that is to be learned from the page itself."""
+"""Placeholder for the URL of a page that is to be read from the page itself."""
 
 _URL_NAMES = ("url", "link", "address", "story_url")
 _DATE_NAMES = ("pub_date", "published", "publish_date", "publication_date", "date")
@@ -31,7 +33,10 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The columns of a table by name, in lower case; `is_explicit` tells whether the first line is theirs."""
+    """Columns of a table by name, in lower case.
+
+    `is_explicit` means that the first line is a header.
+    """
 
     columns: Mapping[str, int]
     is_explicit: bool
@@ -39,10 +44,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class HistoricalRow:
-    """One download of the old system: where its bytes are (`downloads_id`), and what was noted of it.
+    """One download of the old system.
 
-    `fetch_timestamp` is Unix seconds, None where the table has no `collect_date` for it; `url` is
-    NEED_CANONICAL_URL where it has no address.
+    `downloads_id` locates the bytes. `fetch_timestamp` is Unix seconds, None without a
+    `collect_date`.
+    `url` is NEED_CANONICAL_URL if the table has no URL.
     """
 
     downloads_id: int
@@ -53,7 +59,7 @@ class HistoricalRow:
 
 
 def split_fields(line: str) -> list[str]:
-    """The fields of one line. Raises ValueError with a sentence for a line that is none."""
+    """Split a line into fields. Raises ValueError with a sentence for an invalid line."""
     try:
         rows = list(csv.reader([line], strict=True))
     except csv.Error as error:
@@ -65,23 +71,29 @@ def split_fields(line: str) -> list[str]:
 
 
 def detect_header(fields: Sequence[str]) -> Header:
-    """The columns by a first line: by the names on it, else by which of its fields is an address or id."""
+    """Detect the columns from the first line, by column names or by the first field that is a URL.
+
+    Without either, the first column is the URL.
+    """
     names = [field.lower().lstrip("\ufeff") for field in fields]
     if "downloads_id" in names or any(name in names for name in _URL_NAMES):
-        return Header({name: at for at, name in reversed(list(enumerate(names)))}, True)
-    for at, field in enumerate(fields):
+        return Header({name: index for index, name in reversed(list(enumerate(names)))}, True)
+    for index, field in enumerate(fields):
         if _ADDRESS.match(field):
-            return Header({"url": at}, False)
+            return Header({"url": index}, False)
     return Header({"url": 0}, False)
 
 
 def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | None) -> RssEntry:
-    """A row of a table of addresses; `day` is that of the file's name. Without an address it has no link."""
+    """Parse a row of a table of URLs.
+
+    `day` is the date in the file's name. `link` is None without a URL.
+    """
     address = next(
-        (told for name in _URL_NAMES if (told := _get_field(header, fields, name))), None
+        (value for name in _URL_NAMES if (value := _get_field(header, fields, name))), None
     )
     published = next(
-        (told for name in _DATE_NAMES if (told := _get_field(header, fields, name))), None
+        (value for name in _DATE_NAMES if (value := _get_field(header, fields, name))), None
     )
     return RssEntry(
         link=clean_url(address),
@@ -98,7 +110,7 @@ def parse_url_row(header: Header, fields: Sequence[str], via: str, day: str | No
 def parse_historical_row(
     header: Header, fields: Sequence[str], via: str, day: str | None
 ) -> HistoricalRow:
-    """A row of the old system's tables. Raises ValueError for one without the id of a download."""
+    """Parse a row of the old system's tables. Raises ValueError without the id of a download."""
     number = _parse_id(_get_field(header, fields, "downloads_id"))
     if number is None:
         raise ValueError("no downloads_id")
@@ -121,46 +133,40 @@ def parse_historical_row(
 
 
 def find_day_in_name(name: str) -> str | None:
-    """The day in the name of a file, wherever the file lies: YYYY-MM-DD, None for none."""
-    found = _DAY.search(PurePosixPath(name).name)
-    return "-".join(found.groups()) if found else None
+    """Return the date in the name of a file, ignoring its folders, as YYYY-MM-DD; otherwise None."""
+    match = _DAY.search(PurePosixPath(name).name)
+    return "-".join(match.groups()) if match else None
 
 
 def _get_field(header: Header, fields: Sequence[str], name: str) -> str | None:
-    at = header.columns.get(name)
-    return fields[at] or None if at is not None and at < len(fields) else None
+    index = header.columns.get(name)
+    return fields[index] or None if index is not None and index < len(fields) else None
 
 
 def _parse_id(text: str | None) -> int | None:
     return int(text) if text and _ID.fullmatch(text) else None
 
 
-# Which version of an object is the download that is meant, where two epochs of the old system's database
-# gave out the same ids.
-#
-# Source: seed 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher: the range and the days.
-
-
 FIRST_ID, LAST_IDS = 3_211_617_605, 3_257_240_456
-"""Ids that exist in both epochs."""
+"""Range of ids that exist in both epochs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Days in which downloads were kept under ids of the range, both included."""
+    """Period in which downloads were stored under ids of the range. `end` is exclusive."""
 
     name: str
     begin: datetime
     end: datetime
 
     def contains(self, moment: datetime) -> bool:
-        """Whether an aware time lies in it."""
+        """Return whether an aware time is within the epoch."""
         return self.begin <= moment < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """One version of an object: the store's id for it, and when it was written, aware."""
+    """One version of an object, with the store's version id and its aware modification time."""
 
     id: str
     modified: datetime
@@ -173,22 +179,23 @@ EPOCHS = (
 
 
 def is_ambiguous(downloads_id: int) -> bool:
-    """Whether an id was given out twice."""
+    """Return whether an id was given out twice."""
     return FIRST_ID <= downloads_id <= LAST_IDS
 
 
 def find_epoch(moment: datetime) -> Epoch | None:
-    """The epoch an aware time lies in, None for neither."""
+    """Return the epoch that contains an aware time, or None."""
     return next((epoch for epoch in EPOCHS if epoch.contains(moment)), None)
 
 
 def choose(
     downloads_id: int, collected: datetime | None, versions: Sequence[ObjectVersion]
 ) -> ObjectVersion | None:
-    """The version that is the download collected then; None where none can be told to be it.
+    """Return the version that is the download collected at this time; None if that is uncertain.
 
-    Outside the range it is the newest. Within, it is the newest written in the epoch it was collected in; a
-    download that says no time is meant only where there is one version.
+    Outside the range this is the newest version. Within it, this is the newest version from the
+    epoch of `collected`. Without a collection time, an ambiguous id needs to have exactly one
+    version.
     """
     newest_first = sorted(versions, key=lambda one: (one.modified, one.id), reverse=True)
     if not is_ambiguous(downloads_id):
@@ -196,5 +203,7 @@ def choose(
     if collected is None:
         return newest_first[0] if len(newest_first) == 1 else None
     epoch = find_epoch(collected)
-    fitting = [one for one in newest_first if epoch is not None and epoch.contains(one.modified)]
-    return fitting[0] if fitting else None
+    epoch_versions = [
+        one for one in newest_first if epoch is not None and epoch.contains(one.modified)
+    ]
+    return epoch_versions[0] if epoch_versions else None

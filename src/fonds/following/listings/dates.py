@@ -1,4 +1,4 @@
-"""Moments as feeds and sitemaps write them, as the RFC 2822 text a story's `pub_date` is.
+"""Parse dates and times in feeds and sitemaps, and format them as RFC 2822 for `pub_date`.
 
 Source: RFC 2822, sections 3.3 and 4.3; RFC 3339; W3C "Date and Time Formats".
 Bound: linear in the first 100 characters.
@@ -22,7 +22,10 @@ _ZONED = re.compile(r"[+-]\d{4}\b|\b(?:Z|UT|UTC|GMT|[ECMP][SD]T)\s*$", re.IGNORE
 
 
 def format_rfc2822(text: str | None) -> str | None:
-    """The moment a text names, in UTC; `-0000` where it names no zone. None for what is no moment."""
+    """Format a time in UTC as RFC 2822, with `-0000` if it states no zone.
+
+    Return None if it is invalid.
+    """
     moment, zoned = read_moment(text)
     if moment is None:
         return None
@@ -30,13 +33,16 @@ def format_rfc2822(text: str | None) -> str | None:
 
 
 def read_moment(text: str | None) -> tuple[datetime | None, bool]:
-    """The moment (aware UTC; one without a zone is taken for UTC), and whether it named its zone."""
-    bare = (text or "").strip()[:MAX_CHARS]
-    if not bare or not bare.isascii():
+    """Parse a time.
+
+    Return it as aware UTC, and whether it states a zone; without one, UTC is assumed.
+    """
+    stripped = (text or "").strip()[:MAX_CHARS]
+    if not stripped or not stripped.isascii():
         return None, False
     try:
-        found = _ISO.fullmatch(bare)
-        return _parse_iso(found) if found else _parse_mail_date(bare)
+        match = _ISO.fullmatch(stripped)
+        return _parse_iso(match) if match else _parse_mail_date(stripped)
     except (ValueError, OverflowError):
         return None, False
 

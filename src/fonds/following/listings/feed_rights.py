@@ -1,8 +1,8 @@
-"""What a feed and its entries state about the use of what they list.
+"""Rights and licences stated in a feed and its entries.
 
-Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the modules
-creativeCommons and `cc` of RSS; Dublin Core.
-Bound: `STATED_MAX` statements of a feed, and as many of an entry.
+Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the
+modules creativeCommons and `cc` of RSS; Dublin Core.
+Bound: at most `STATED_MAX` statements of a feed, and as many of an entry.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _LINES, _LICENSES = frozenset({"copyright", "rights"}), "license"
 def read_element_rights(
     parts: Iterable[etree._Element], source: StatementSource, base: str
 ) -> tuple[Statement, ...]:
-    """Return what these elements of a feed or of an entry state."""
-    found: list[Statement] = []
-    for one in parts:
-        name = get_local_name(one)
+    """Return the statements in these elements of a feed or entry."""
+    statements: list[Statement] = []
+    for element in parts:
+        name = get_local_name(element)
         if name in _LINES:
-            found += build_rights_statements(get_text(one), source, name, base)
+            statements += build_rights_statements(get_text(element), source, name, base)
         elif name == _LICENSES:
-            found += build_license_statements(
-                one.get(_RESOURCE) or get_text(one), source, name, base
+            statements += build_license_statements(
+                element.get(_RESOURCE) or get_text(element), source, name, base
             )
-        elif name == "link" and _LICENSES in (one.get("rel") or "").lower().split():
-            found += build_license_statements(one.get("href") or "", source, name, base)
-    return tuple(islice(dict.fromkeys(found), STATED_MAX))
+        elif name == "link" and _LICENSES in (element.get("rel") or "").lower().split():
+            statements += build_license_statements(element.get("href") or "", source, name, base)
+    return tuple(islice(dict.fromkeys(statements), STATED_MAX))
 
 
 def read_line_rights(
     rights: str, licenses: Iterable[str], source: StatementSource
 ) -> tuple[Statement, ...]:
-    """Return what a line about rights and links to licences state."""
-    found = build_rights_statements(rights, source, "rights") if rights else []
-    for one in islice(licenses, STATED_MAX):
-        found += build_license_statements(one, source, _LICENSES)
-    return tuple(islice(dict.fromkeys(found), STATED_MAX))
+    """Return the statements in a line about rights and in links to licences."""
+    statements = build_rights_statements(rights, source, "rights") if rights else []
+    for licence in islice(licenses, STATED_MAX):
+        statements += build_license_statements(licence, source, _LICENSES)
+    return tuple(islice(dict.fromkeys(statements), STATED_MAX))

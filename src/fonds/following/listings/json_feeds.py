@@ -1,7 +1,9 @@
-"""What the rss-fetcher API answers: rows of stories it found in feeds.
+"""Parse JSON Feed documents and responses of the rss-fetcher API.
 
-Source: seed 004, Appendix A (`queue-fetcher`); mediacloud/rss-fetcher, `/api/rss_entries`.
-Bound: linear in the document; 50,000 rows of it are kept.
+Source: JSON Feed 1.1 (jsonfeed.org), "Top-level", "Items"; seed 004, Appendix A (`queue-fetcher`);
+mediacloud/rss-fetcher, `/api/rss_entries`.
+Bound: linear in the document; at most 50,000 rows of a response are kept. The decoder limits
+nesting.
 """
 
 from __future__ import annotations
@@ -25,17 +27,11 @@ from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.errors import DamagedInputError
 
-# JSON Feed.
-#
-# Source: JSON Feed 1.1 (jsonfeed.org), "Top-level", "Items".
-# Bound: linear in the document; nesting is the decoder's.
-
-
 _DECODER = msgspec.json.Decoder()
 
 
 def decode_json(body: bytes) -> Any:
-    """A JSON document, with or without a byte order mark. Raises DamagedInputError."""
+    """Decode JSON with or without a byte order mark. Raises DamagedInputError."""
     try:
         return _DECODER.decode(body.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -43,39 +39,43 @@ def decode_json(body: bytes) -> Any:
 
 
 def read_json_feed(body: bytes, url: str) -> Listing:
-    """A JSON Feed at `url`. Raises DamagedInputError for what is no JSON, or no JSON Feed."""
-    found = decode_json(body)
-    items = found.get("items") if isinstance(found, dict) else None
+    """Parse a JSON Feed at `url`. Raises DamagedInputError if it is not JSON or not a JSON Feed."""
+    feed = decode_json(body)
+    items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
         raise DamagedInputError(Reason.BAD_LISTING, "JSON without `items`: no JSON Feed")
-    version = _get_json_feed_text(found.get("version"))
+    version = _get_json_feed_text(feed.get("version"))
     problem = "" if "jsonfeed.org/version/" in version else "it names no version of JSON Feed"
-    hubs = found.get("hubs")
-    told = (
-        [one.get("url") for one in hubs if isinstance(one, dict)] if isinstance(hubs, list) else []
+    hubs = feed.get("hubs")
+    hub_urls = (
+        [item.get("url") for item in hubs if isinstance(item, dict)]
+        if isinstance(hubs, list)
+        else []
     )
-    addresses = [address for one in told if (address := clean_url(_get_json_feed_text(one), url))]
-    following = clean_url(_get_json_feed_text(found.get("next_url")), url)
+    hub_addresses = [
+        address for item in hub_urls if (address := clean_url(_get_json_feed_text(item), url))
+    ]
+    next_url = clean_url(_get_json_feed_text(feed.get("next_url")), url)
     return build_listing(
         "json-feed",
-        [_build_json_feed_entry(one, url) for one in items if isinstance(one, dict)],
-        title=_get_json_feed_text(found.get("title")),
-        further=[following] if following else [],
-        older=following or "",
+        [_build_json_feed_entry(item, url) for item in items if isinstance(item, dict)],
+        title=_get_json_feed_text(feed.get("title")),
+        further=[next_url] if next_url else [],
+        older=next_url or "",
         hints=PollHints(
-            hubs=tuple(addresses)[:HUBS_MAX],
-            self_url=clean_url(_get_json_feed_text(found.get("feed_url")), url) or "",
+            hubs=tuple(hub_addresses)[:HUBS_MAX],
+            self_url=clean_url(_get_json_feed_text(feed.get("feed_url")), url) or "",
         ),
         problem=problem,
     )
 
 
 def _build_json_feed_entry(item: Mapping[str, Any], url: str) -> RssEntry:
-    """An item's `id` is its address where it has no other and that is one."""
-    named = _get_json_feed_text(item.get("id"))
+    """Build the entry of an item. Without other URLs, an `id` that is a URL becomes the link."""
+    item_id = _get_json_feed_text(item.get("id"))
     link = _get_json_feed_text(item.get("url")) or _get_json_feed_text(item.get("external_url"))
-    if not link and named.lower().startswith(("http://", "https://")):
-        link = named
+    if not link and item_id.lower().startswith(("http://", "https://")):
+        link = item_id
     return RssEntry(
         link=clean_url(link, url),
         title=clean_title(_get_json_feed_text(item.get("title"))),
@@ -95,15 +95,15 @@ ROW_FIELDS = ("id", "url")
 
 
 def is_rss_fetcher(body: bytes) -> bool:
-    """Whether JSON looks like an answer of that API."""
+    """Return whether a JSON body looks like a response of the rss-fetcher API."""
     return b'"results"' in body[:4096] and b'"items"' not in body[:4096]
 
 
 def read_rss_fetcher(body: bytes, url: str) -> Listing:
-    """The stories of one answer of the API at `url`, in the order of their ids.
+    """Parse the stories of an API response, ordered by id.
 
-    `via` is `ID@SERVER`; the id of the last row is what the next page begins behind (`find_last_id`). A row
-    without a number for an id is counted as one without an address. Raises DamagedInputError.
+    `via` is `ID@SERVER`. The next page begins after the last row's id (`find_last_id`). A row
+    without a numeric id counts as one without a URL. Raises DamagedInputError.
     """
     rows = decode_rows(body)
     server = url.partition("//")[2].partition("/")[0].rpartition("@")[2]
@@ -116,24 +116,24 @@ def read_rss_fetcher(body: bytes, url: str) -> Listing:
 
 
 def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
-    """The rows of an answer that is well. Raises DamagedInputError."""
-    found = decode_json(body)
-    rows = found.get("results") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or found.get("status") != "OK":
-        status = str(found.get("status"))[:100] if isinstance(found, dict) else "none"
-        told = f"no answer of the rss-fetcher API that is well; its status is {status}"
-        raise DamagedInputError(Reason.BAD_LISTING, told)
+    """Decode the rows of a successful response. Raises DamagedInputError."""
+    document = decode_json(body)
+    rows = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or document.get("status") != "OK":
+        status = str(document.get("status"))[:100] if isinstance(document, dict) else "none"
+        message = f"no answer of the rss-fetcher API that is well; its status is {status}"
+        raise DamagedInputError(Reason.BAD_LISTING, message)
     return [row for row in rows if isinstance(row, dict)][:ENTRIES_MAX]
 
 
 def get_row_id(row: Mapping[str, Any]) -> int | None:
-    """A row's number; None for what is none."""
+    """Return a row's numeric id, or None."""
     number = row.get("id")
     return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def find_last_id(body: bytes) -> int | None:
-    """The highest id of an answer, None for one without rows. Raises DamagedInputError."""
+    """Return the highest id in a response, None if it has no rows. Raises DamagedInputError."""
     ids = [number for row in decode_rows(body) if (number := get_row_id(row)) is not None]
     return max(ids, default=None)
 

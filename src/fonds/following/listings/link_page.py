@@ -1,7 +1,7 @@
-"""A page of links: what a front page or a section leads to, and the feeds it names.
+"""Parse the links of a page, such as a front page or section, and the feeds it names.
 
 Source: HTML, sections 4.6 (links) and 4.2.3 (`base`); RSS autodiscovery.
-Bound: linear in the page; 5,000 links and 50 feeds of it are kept.
+Bound: linear in the page; at most 5,000 links and 50 feeds are kept.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ _ELSEWHERE = ("javascript:", "mailto:", "tel:", "data:", "#")
 
 
 def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """The links of a page at `url`, each once, in its order; `further` are the feeds it names.
+    """Return the unique links of a page at `url` in page order; `further` lists the feeds it names.
 
-    Fragments are left out, and links to the page itself. Raises DamagedInputError for no page.
+    Fragments and links to the page itself are left out. Raises DamagedInputError if it is not a
+    page.
     """
     tree = _parse(body, charset)
     base = _find_base(tree, url)
     entries: dict[str, RssEntry] = {url.partition("#")[0]: RssEntry()}
-    own = len(entries)
+    own_count = len(entries)
     for anchor in tree.iter("a", "area"):
         href = anchor.get("href", "").strip()
-        if not href or href.lower().startswith(_ELSEWHERE) or len(entries) >= LINKS_MAX + own:
+        if not href or href.lower().startswith(_ELSEWHERE) or len(entries) >= LINKS_MAX + own_count:
             continue
         link = (clean_url(href, base) or "").partition("#")[0]
         entry = RssEntry(link=link, title=clean_title(get_text(anchor)), source_url=url or None)
@@ -47,7 +48,7 @@ def read_page(body: bytes, url: str, charset: str | None = None) -> Listing:
             entries.setdefault(link, entry)
     return build_listing(
         "page",
-        list(entries.values())[own:],
+        list(entries.values())[own_count:],
         title=tree.findtext(".//title"),
         further=_find_feeds(tree, base),
     )
@@ -66,15 +67,17 @@ def _parse(body: bytes, charset: str | None) -> lxml.html.HtmlElement:
 
 
 def _find_base(tree: lxml.html.HtmlElement, url: str) -> str:
-    said = next((one.get("href") for one in tree.iter("base") if one.get("href")), None)
-    return clean_url(said, url) or url
+    base_href = next(
+        (element.get("href") for element in tree.iter("base") if element.get("href")), None
+    )
+    return clean_url(base_href, url) or url
 
 
 def _find_feeds(tree: lxml.html.HtmlElement, base: str) -> list[str]:
-    found = [
-        clean_url(one.get("href"), base)
-        for one in tree.iter("link")
-        if (one.get("type") or "").partition(";")[0].strip().lower() in FEED_TYPES
-        and "alternate" in (one.get("rel") or "").lower().split()
+    hrefs = [
+        clean_url(element.get("href"), base)
+        for element in tree.iter("link")
+        if (element.get("type") or "").partition(";")[0].strip().lower() in FEED_TYPES
+        and "alternate" in (element.get("rel") or "").lower().split()
     ]
-    return list(dict.fromkeys(href for href in found if href))[:FEEDS_MAX]
+    return list(dict.fromkeys(href for href in hrefs if href))[:FEEDS_MAX]

@@ -1,6 +1,7 @@
-"""A listing: the links a feed, sitemap or page names, and what it says of how it wants to be asked.
+"""Listing of links from a feed, sitemap or page, with its polling hints and form.
 
-Bound: at most 50,000 entries, 50,000 further listings and 10 hubs are kept of one listing, its texts cut.
+Bound: at most 50,000 entries, 50,000 further listings and 10 hubs of a listing are kept; texts are
+cut.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ _BREAKS = str.maketrans("", "", "\t\r\n")
 
 @dataclass(frozen=True, slots=True)
 class PollHints:
-    """What a listing says of polling it. `ttl_s` and `update_s` are seconds to leave between two polls, None
-    where it says nothing; `hubs` are WebSub hubs, `cloud` the rssCloud server as a URL, "" for none;
-    `self_url` is the address it calls its own.
+    """Polling hints of a listing.
+
+    `ttl_s` and `update_s` are seconds between two polls, None if not stated.
+    `hubs` are WebSub hubs.
+    `cloud` is the URL of the rssCloud server, "" if there is none.
+    `self_url` is the feed's own URL as stated.
     """
 
     ttl_s: int | None = None
@@ -42,15 +46,17 @@ class PollHints:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What one answer of a source held.
+    """Content of one response of a source.
 
-    `kind` is what it is (`rss`, `rdf`, `atom`, `json-feed`, `sitemap`, `sitemap-index`, `url-list`, `page`,
-    `rss-fetcher`). `entries` are its links in its order; one without an address has no `link`. `further`
-    are addresses of listings it leads to: sitemaps of an index, the next page, a page's feeds. `problem`
-    says what was wrong with it and was put up with, "" for nothing. `cut` counts entries beyond the limit.
-    `older` is where a feed lists what came before, "" for nowhere; `is_complete` that it says to list all
-    there is. `changed` is what a sitemap or an index says of when pages or sitemaps changed last (`lastmod`),
-    as RFC 2822, by their addresses.
+    `kind` is the format (`rss`, `rdf`, `atom`, `json-feed`, `sitemap`, `sitemap-index`, `url-list`,
+    `page`, `rss-fetcher`).
+    `entries` are links in their order; an entry without a URL has no `link`.
+    `further` are URLs of other listings: sitemaps of an index, the next page, a page's feeds.
+    `problem` describes a tolerated error, "" if there is none.
+    `cut` counts entries beyond the limit.
+    `older` is the URL of the previous page, "" if there is none.
+    `is_complete` means that the feed states it lists everything.
+    `changed` has the last change (`lastmod`) of pages or sitemaps by URL, as RFC 2822.
     """
 
     kind: str
@@ -67,7 +73,10 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FeedOutline:
-    """One feed of a list: its address, what it is called, the folders it stands in (`news/europe`)."""
+    """One feed of an OPML list.
+
+    `folder` is the path of folders that contain it, such as `news/europe`.
+    """
 
     url: str
     title: str = ""
@@ -87,7 +96,7 @@ def build_listing(
     is_complete: bool = False,
     changed: Mapping[str, str] | None = None,
 ) -> Listing:
-    """A listing within the limits; what was cut off is counted."""
+    """Build a listing within the limits and count the entries that are cut off."""
     return Listing(
         kind=kind,
         entries=tuple(entries[:ENTRIES_MAX]),
@@ -103,59 +112,65 @@ def build_listing(
 
 
 def clean_url(text: str | None, base: str = "") -> str | None:
-    """An address as it is meant: blanks around and breaks within are no part of it; relative ones are led
-    from `base`. None for nothing. What is longer than any address is cut, and is no address then."""
-    bare = (text or "").translate(_BREAKS).strip(_EDGES)
-    if not bare:
+    """Clean a URL: strip blanks, remove line breaks and tabs, and resolve it against `base`.
+
+    Return None if it is empty. A URL that is too long is cut to one character over the limit, so
+    that it is refused later.
+    """
+    stripped = (text or "").translate(_BREAKS).strip(_EDGES)
+    if not stripped:
         return None
     try:
-        joined = urljoin(base, bare) if base else bare
+        joined = urljoin(base, stripped) if base else stripped
     except ValueError:
-        joined = bare
+        joined = stripped
     return _CONTROLS.sub("", joined)[: URL_MAX_CHARS + 1] or None
 
 
 def clean_title(text: str | None) -> str | None:
-    """A title as one line of text: markup left out, entities resolved once, cut. None for nothing."""
+    """Clean a title: one line without markup, entities decoded once, cut.
+
+    Return None if it is empty.
+    """
     if not text:
         return None
-    bare = _TAG.sub(" ", text[: 20 * TITLE_MAX_CHARS])
-    line = " ".join(_CONTROLS.sub(" ", html.unescape(bare)).split())
+    text_without_tags = _TAG.sub(" ", text[: 20 * TITLE_MAX_CHARS])
+    line = " ".join(_CONTROLS.sub(" ", html.unescape(text_without_tags)).split())
     return line[:TITLE_MAX_CHARS] or None
 
 
-# The form of a listing: its format and what its links are told with, and whether that changed.
-#
-# A feed of which some links have a title and some have none has not changed its form each time their number
-# does: what is told of half of the links counts as told, what is told of none as not, and between the two it
-# stays as it was.
+# Form of a listing: its format and the fields that its links have. A field that half of the links
+# have is part of the form, and a field that no link has is not. In between the form stays
+# unchanged, so that it does not change each time a few links lack a title.
 
 
 ENTRIES_MIN = 3
-"""Of fewer links only the format is told."""
+"""With fewer links, only the format is detected."""
 SHARE_MIN = 0.5
 DESCRIBED_FIELDS = ("title", "pub_date")
 FIELD_LABELS = {"title": "titles", "pub_date": "dates"}
 
 
 def describe_form(listing: Listing, previous: str | None) -> str | None:
-    """The form of a listing in words, as `rss with titles, dates`; `previous` is the last that was noted.
-    None for a listing without links, which has none."""
+    """Describe the form of a listing, such as `rss with titles, dates`.
+
+    `previous` is the last known form. A listing without links returns it unchanged.
+    """
     if not listing.entries:
         return previous
-    last = set(_split_form(previous)[1])
-    told = [
+    previous_labels = set(_split_form(previous)[1])
+    labels = [
         FIELD_LABELS[name]
         for name in DESCRIBED_FIELDS
-        if _is_mentioned(listing, name, FIELD_LABELS[name] in last)
+        if _is_mentioned(listing, name, FIELD_LABELS[name] in previous_labels)
     ]
     if len(listing.entries) < ENTRIES_MIN and previous is not None:
-        told = [word for word in FIELD_LABELS.values() if word in last]
-    return f"{listing.kind} with {', '.join(told)}" if told else listing.kind
+        labels = [word for word in FIELD_LABELS.values() if word in previous_labels]
+    return f"{listing.kind} with {', '.join(labels)}" if labels else listing.kind
 
 
 def _is_mentioned(listing: Listing, name: str, was_mentioned: bool) -> bool:
-    count = sum(bool(getattr(one, name)) for one in listing.entries)
+    count = sum(bool(getattr(entry, name)) for entry in listing.entries)
     share = count / len(listing.entries)
     return share >= SHARE_MIN or (was_mentioned and count > 0)
 

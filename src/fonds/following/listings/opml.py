@@ -1,7 +1,7 @@
-"""OPML: lists of feeds as readers exchange them, in and out.
+"""Read and write OPML lists of feeds.
 
 Source: OPML 2.0, "Subscription lists".
-Bound: 100,000 outlines; depth is libxml2's 256.
+Bound: 100,000 outlines; libxml2 limits the depth to 256.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ OUTLINES_MAX = 100_000
 
 
 def read_opml(body: bytes) -> list[FeedOutline]:
-    """The feeds of a list, each address once. Raises DamagedInputError and LimitError."""
+    """Read the feeds of an OPML list with unique URLs. Raises DamagedInputError and LimitError."""
     root = parse_strictly(body)
     if get_local_name(root) != "opml":
         raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is no OPML")
-    found: dict[str, FeedOutline] = {}
+    outlines: dict[str, FeedOutline] = {}
     for number, element in enumerate(root.iter("{*}outline")):
         if number >= OUTLINES_MAX:
             raise LimitError(Reason.TOO_LARGE, f"over {OUTLINES_MAX} outlines")
-        told = {str(name).lower(): str(value) for name, value in element.attrib.items()}
-        if url := clean_url(told.get("xmlurl")):
+        attributes = {str(name).lower(): str(value) for name, value in element.attrib.items()}
+        if url := clean_url(attributes.get("xmlurl")):
             outline = FeedOutline(
                 url,
-                _choose_name(told),
+                _choose_name(attributes),
                 _build_folder_path(element),
-                clean_url(told.get("htmlurl")) or "",
+                clean_url(attributes.get("htmlurl")) or "",
             )
-            found.setdefault(url, outline)
-    return list(found.values())
+            outlines.setdefault(url, outline)
+    return list(outlines.values())
 
 
 def write_opml(outlines: Iterable[FeedOutline], title: str, created_at: datetime) -> bytes:
-    """A list of feeds, its folders as outlines around them."""
+    """Write a list of feeds, with folders as enclosing outlines."""
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
     etree.SubElement(head, "title").text = title
     etree.SubElement(head, "dateCreated").text = format_datetime(created_at)
     body = etree.SubElement(root, "body")
     folders: dict[str, etree._Element] = {"": body}
-    for one in outlines:
-        told = {"type": "rss", "text": one.title or one.url, "xmlUrl": one.url}
-        told |= {"title": one.title} if one.title else {}
-        told |= {"htmlUrl": one.site_url} if one.site_url else {}
-        etree.SubElement(_find_or_create_folder(folders, one.folder), "outline", told)
+    for outline in outlines:
+        attributes = {"type": "rss", "text": outline.title or outline.url, "xmlUrl": outline.url}
+        attributes |= {"title": outline.title} if outline.title else {}
+        attributes |= {"htmlUrl": outline.site_url} if outline.site_url else {}
+        etree.SubElement(_find_or_create_folder(folders, outline.folder), "outline", attributes)
     return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True))
 
 
 def _find_or_create_folder(folders: dict[str, etree._Element], folder: str) -> etree._Element:
-    """The element of a folder, made with those above it where it is not there yet."""
-    path, above = "", folders[""]
+    """Return the element of a folder and create it and its parents if needed."""
+    path, parent = "", folders[""]
     for name in filter(None, folder.split("/")):
         path += f"/{name}"
         if path not in folders:
-            folders[path] = etree.SubElement(above, "outline", text=name)
-        above = folders[path]
-    return above
+            folders[path] = etree.SubElement(parent, "outline", text=name)
+        parent = folders[path]
+    return parent
 
 
 def _build_folder_path(element: etree._Element) -> str:

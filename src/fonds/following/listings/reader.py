@@ -1,6 +1,6 @@
-"""A listing of any kind, told by its content: feed, sitemap, list of addresses, page.
+"""Detect the kind of a listing from its content and parse it: feed, sitemap, URL list or page.
 
-Bound: each reader's own; a body over 50 MiB is refused unread.
+Bound: each parser has its own; a body over 50 MiB is refused unread.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from fonds.text.xml import find_root_name
 
 SITEMAP_ROOTS = frozenset({"urlset", "sitemapindex"})
 _EMBEDDED_FEED = re.compile(rb"<(?:rss\s|rdf:RDF\s|feed\s[^>]{0,500}xmlns)", re.IGNORECASE)
-"""What a feed begins with that was wrapped into a page."""
+"""Beginning of a feed that was wrapped into an HTML page."""
 
 
 def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """What a source at `url` answered with. `charset` is what its server said, None for nothing.
+    """Parse the response of a source at `url`. `charset` is the one its server stated, or None.
 
-    Raises DamagedInputError (`bad-listing`) for what lists nothing, LimitError for too much.
+    Raises DamagedInputError (`bad-listing`) if it is not a listing, and LimitError if it is too
+    large.
     """
     if len(body) > BODY_MAX_BYTES:
         raise LimitError(Reason.TOO_LARGE, f"over {BODY_MAX_BYTES} bytes")
@@ -54,11 +55,11 @@ def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
 
 
 def read_feed(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """A feed, strictly if it lets itself be read so, else leniently. Raises DamagedInputError."""
+    """Parse a feed strictly, and leniently if that fails. Raises DamagedInputError."""
     try:
         return read_strictly(body, url, charset)
     except DamagedInputError as error:
-        # Loaded for those who need it: it takes long to load.
+        # Imported here because feedparser is slow to import.
         from fonds.following.listings.xml_feeds import (
             read_leniently,
         )

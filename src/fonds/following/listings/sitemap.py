@@ -1,8 +1,8 @@
-"""Sitemaps: sets of addresses, indexes of sitemaps, Google News', plain text; packed with gzip or not.
+"""Parse sitemaps: URL sets, indexes, news sitemaps and plain text, optionally gzipped.
 
 Source: sitemaps.org protocol 0.9; Google's news sitemaps 0.9.
-Bound: 50 MiB unpacked, at most 200 times its size; 50,000 addresses of each kind are kept, as the protocol
-has it, and those beyond are counted.
+Bound: 50 MiB unpacked and at most 200 times the packed size. As in the protocol, 50,000 URLs of
+each kind are kept; URLs of pages beyond that are counted.
 """
 
 from __future__ import annotations
@@ -33,60 +33,60 @@ _READ_ELEMENTS = frozenset({"loc", "publication_date", "title", "lastmod"})
 
 
 def unpack_gzip(body: bytes) -> bytes:
-    """The body without gzip, if it is packed. Raises LimitError and DamagedInputError."""
+    """Unpack a gzipped body; return others unchanged. Raises LimitError and DamagedInputError."""
     if not body.startswith(GZIP_MAGIC):
         return body
     return decode_body(lambda: iter((body,)), ["gzip"], body_max_bytes=BODY_MAX_BYTES)
 
 
 def read_sitemap(body: bytes, url: str) -> Listing:
-    """A set of addresses or an index of sitemaps at `url`. Raises DamagedInputError for anything else."""
+    """Parse a URL set or an index of sitemaps at `url`. Raises DamagedInputError for anything else."""
     try:
         return _read(body, url, repair=False)
     except DamagedInputError as error:
         if "entities" in error.detail:
             raise
-        found = _read(body, url, repair=True)
-        if not found.entries and not found.further:
+        listing = _read(body, url, repair=True)
+        if not listing.entries and not listing.further:
             raise
-        told: dict[str, Any] = {
-            "further": found.further,
-            "changed": found.changed,
+        fields: dict[str, Any] = {
+            "further": listing.further,
+            "changed": listing.changed,
             "problem": error.detail,
         }
-        return replace(build_listing(found.kind, found.entries, **told), cut=found.cut)
+        return replace(build_listing(listing.kind, listing.entries, **fields), cut=listing.cut)
 
 
 def _read(body: bytes, url: str, *, repair: bool) -> Listing:
     entries: list[RssEntry] = []
     further: list[str] = []
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     changed: dict[str, str] = {}
-    kind, beyond = "sitemap", 0
+    kind, cut_count = "sitemap", 0
     for element in iter_elements(body, repair=repair):
         name = get_local_name(element)
-        if name in _READ_ELEMENTS and told.setdefault(name, "") == "":
-            above = element.getparent()
-            if above is None or get_local_name(above) not in _SKIPPED:
-                told[name] = get_text(element)
+        if name in _READ_ELEMENTS and values.setdefault(name, "") == "":
+            parent = element.getparent()
+            if parent is None or get_local_name(parent) not in _SKIPPED:
+                values[name] = get_text(element)
         elif name == "url":
             if len(entries) < ENTRIES_MAX:
-                entries.append(_build_entry(told, url))
-                _set_change(changed, entries[-1].link, told)
+                entries.append(_build_entry(values, url))
+                _set_change(changed, entries[-1].link, values)
             else:
-                beyond += 1
-            told = {}
+                cut_count += 1
+            values = {}
             free_element(element)
         elif name == "sitemap":
-            address = clean_url(told.get("loc"), url)
+            address = clean_url(values.get("loc"), url)
             if address and len(further) < FURTHER_MAX:
                 further.append(address)
-                _set_change(changed, address, told)
-            told = {}
+                _set_change(changed, address, values)
+            values = {}
             free_element(element)
         elif name == "sitemapindex":
             kind = "sitemap-index"
-    return replace(build_listing(kind, entries, further=further, changed=changed), cut=beyond)
+    return replace(build_listing(kind, entries, further=further, changed=changed), cut=cut_count)
 
 
 def _set_change(changed: dict[str, str], address: str | None, values: Mapping[str, str]) -> None:
@@ -96,7 +96,7 @@ def _set_change(changed: dict[str, str], address: str | None, values: Mapping[st
 
 
 def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
-    """`lastmod` is when a page changed, and no day of publication: it is left where it stands."""
+    """Build an entry. `lastmod` is a change and not a publication date, so it is not used here."""
     return RssEntry(
         link=clean_url(attributes.get("loc"), url),
         title=clean_title(attributes.get("title")),
@@ -106,14 +106,16 @@ def _build_entry(attributes: dict[str, str], url: str) -> RssEntry:
 
 
 def read_text(body: bytes, url: str) -> Listing:
-    """A sitemap of one address a line; empty lines and those that begin with `#` are none.
+    """Parse a sitemap with one URL per line; empty lines and lines that begin with `#` are skipped.
 
-    Raises DamagedInputError for lines that are mostly no addresses.
+    Raises DamagedInputError if most lines are no URLs.
     """
     text = body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    lines = [bare for line in text.splitlines() if (bare := line.strip()) and bare[0] != "#"]
-    good = [line for line in lines if line.lower().startswith(("http://", "https://"))]
-    if not good or 2 * len(good) < len(lines):
+    lines = [
+        stripped for line in text.splitlines() if (stripped := line.strip()) and stripped[0] != "#"
+    ]
+    url_lines = [line for line in lines if line.lower().startswith(("http://", "https://"))]
+    if not url_lines or 2 * len(url_lines) < len(lines):
         raise DamagedInputError(Reason.BAD_LISTING, "lines that are no addresses")
     entries = [RssEntry(link=clean_url(line), source_url=url or None) for line in lines]
     return build_listing("url-list", entries)

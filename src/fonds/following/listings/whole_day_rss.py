@@ -1,8 +1,10 @@
-"""Whole-day synthetic RSS: what rss-fetcher wrote of all stories of a day, item by item out of a stream.
+"""Read whole-day RSS files that rss-fetcher wrote, item by item from a stream.
 
-Source: seed 004, Appendix A (`batch-fetcher`); mediacloud/rss-fetcher, daily RSS: `link`, `pubDate`,
-`domain`, `title`, `source` with `url`, `mcFeedId`, `mcSourceId`; the channel's `lastBuildDate`.
-Bound: linear in the stream; an item has 64 KiB at most, nothing but one item is kept, nothing is expanded.
+Each file has all stories of one day. Source: seed 004, Appendix A (`batch-fetcher`);
+mediacloud/rss-fetcher, daily RSS: `link`, `pubDate`, `domain`, `title`, `source` with `url`,
+`mcFeedId`, `mcSourceId`; the channel's `lastBuildDate`.
+Bound: linear in the stream; an item has at most 64 KiB, only one item is held, entities of a DTD
+are not expanded.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _BUILT = re.compile(rb"<lastBuildDate>([^<]{1,100})</lastBuildDate>", re.IGNOREC
 
 @dataclass(frozen=True, slots=True)
 class DayItem:
-    """One item, or for `entry` None one that cannot be read and why."""
+    """One item. `entry` is None if it cannot be read; `problem` says why."""
 
     number: int
     entry: RssEntry | None
@@ -44,52 +46,52 @@ class DayItem:
 
 
 class Stream(Protocol):
-    """What bytes are read of."""
+    """Stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many; none at the end."""
+        """Return at most `size` bytes, none at the end."""
 
 
 def read_rss_day(stream: Stream, via: str, day_of_file: str | None = None) -> Iterator[DayItem]:
-    """The items of a stream of RSS that is unpacked, numbered from 0; `via` says where it came from.
+    """Yield the items of unpacked RSS, numbered from 0. `via` names the origin.
 
-    `fetch_date` is `day_of_file` (YYYY-MM-DD), or else the day of the channel's `lastBuildDate`. What stands
-    after the last whole item is one that is cut off.
+    `fetch_date` is `day_of_file` (YYYY-MM-DD), or else the date of the channel's `lastBuildDate`.
+    Text after the last complete item counts as a truncated item.
     """
-    waiting, number, day = b"", 0, day_of_file
+    buffer, number, day = b"", 0, day_of_file
     while piece := stream.read(PIECE_BYTES):
-        waiting += piece
-        if number == 0 and day is None and (built := _BUILT.search(waiting)):
+        buffer += piece
+        if number == 0 and day is None and (built := _BUILT.search(buffer)):
             day = _parse_day(built[1])
-        while (end := _CLOSING.search(waiting)) is not None:
-            yield _parse_item(number, waiting[: end.start()], via, day)
-            waiting, number = waiting[end.end() :], number + 1
-        if len(waiting) > ITEM_MAX_BYTES + PIECE_BYTES:
-            begun = _OPENING.search(waiting)
-            if begun is not None:
+        while (end := _CLOSING.search(buffer)) is not None:
+            yield _parse_item(number, buffer[: end.start()], via, day)
+            buffer, number = buffer[end.end() :], number + 1
+        if len(buffer) > ITEM_MAX_BYTES + PIECE_BYTES:
+            opening = _OPENING.search(buffer)
+            if opening is not None:
                 yield DayItem(number, None, f"an item of more than {ITEM_MAX_BYTES} bytes")
                 number += 1
-            waiting = waiting[-20:]
-    if _OPENING.search(waiting) is not None:
+            buffer = buffer[-20:]
+    if _OPENING.search(buffer) is not None:
         yield DayItem(number, None, "the file ends within an item")
 
 
 def _parse_item(number: int, before_end: bytes, via: str, day: str | None) -> DayItem:
     openings = deque(_OPENING.finditer(before_end), maxlen=1)
-    begun = openings.pop() if openings else None
-    if begun is None:
+    opening = openings.pop() if openings else None
+    if opening is None:
         return DayItem(number, None, "an item that ends and does not begin")
-    if len(before_end) - begun.start() > ITEM_MAX_BYTES:
+    if len(before_end) - opening.start() > ITEM_MAX_BYTES:
         return DayItem(number, None, f"an item of more than {ITEM_MAX_BYTES} bytes")
     parts: dict[str, bytes] = {}
-    told: dict[str, str] = {}
-    for name, attributes, text in _PART.findall(before_end, begun.end()):
+    source_attributes: dict[str, str] = {}
+    for name, attributes, text in _PART.findall(before_end, opening.end()):
         key = name.decode().lower()
         parts.setdefault(key, text)
-        if key == "source" and not told:
-            told = {
-                which.decode().lower(): _decode_text(double or single)
-                for which, double, single in _ATTRIBUTE.findall(attributes)
+        if key == "source" and not source_attributes:
+            source_attributes = {
+                attribute_name.decode().lower(): _decode_text(double or single)
+                for attribute_name, double, single in _ATTRIBUTE.findall(attributes)
             }
     entry = RssEntry(
         link=clean_url(_decode_text(parts.get("link", b""))),
@@ -97,17 +99,16 @@ def _parse_item(number: int, before_end: bytes, via: str, day: str | None) -> Da
         domain=_decode_text(parts.get("domain", b""))[:1_000].strip() or None,
         pub_date=format_rfc2822(_decode_text(parts.get("pubdate", b""))),
         fetch_date=day,
-        source_url=clean_url(told.get("url")),
-        source_feed_id=_parse_number(told.get("mcfeedid")),
-        source_source_id=_parse_number(told.get("mcsourceid")),
+        source_url=clean_url(source_attributes.get("url")),
+        source_feed_id=_parse_number(source_attributes.get("mcfeedid")),
+        source_source_id=_parse_number(source_attributes.get("mcsourceid")),
         via=via,
     )
     return DayItem(number, entry)
 
 
 def _decode_text(raw: bytes) -> str:
-    """The text of an element as XML means it; only the five entities and numbers are resolved, by the
-    standard library, once."""
+    """Decode the text of an element, either CDATA or with its entities decoded once."""
     if b"<![CDATA[" in raw:
         return _CDATA.sub(rb"\1", raw).decode("utf-8", "replace")
     return html.unescape(raw.decode("utf-8", "replace"))

@@ -1,9 +1,10 @@
-"""RSS 0.9 to 2.0, RDF and Atom that are well-formed, read at once.
+"""Parse RSS 0.9 to 2.0, RDF and Atom: well-formed feeds strictly, broken ones with feedparser.
 
-Source: RSS 2.0.11; RSS 1.0 (RDF); RFC 4287 (Atom 1.0) and Atom 0.3; RFC 5005, sections 2 to 4 (complete,
-paged and archived feeds); the modules `syndication` and `content` of RSS 1.0; WebSub, section 4 (hubs);
-feedburner's `origLink`.
-Bound: linear in the document.
+Source: RSS 2.0.11 (also `ttl` in minutes, `cloud`); RSS 1.0 (RDF) with its modules `syndication`
+(`updatePeriod`, `updateFrequency`) and `content`; RFC 4287 (Atom 1.0) and Atom 0.3; RFC 5005,
+sections 2 to 4 (complete, paged and archived feeds); WebSub, section 4 (hubs); feedburner's
+`origLink`; feedparser's documentation, "Bozo Detection" and "Date Parsing".
+Bound: linear in the document. feedparser runs in a child process with limits.
 """
 
 from __future__ import annotations
@@ -35,12 +36,6 @@ from fonds.model.errors import DamagedInputError
 from fonds.model.rights import Statement, StatementSource
 from fonds.text.xml import XLINK_BASE, get_local_name, get_namespace, get_text, parse_strictly
 
-# How long a feed asks to be left alone, as seconds.
-#
-# Source: RSS 2.0.11 (`ttl` in minutes, `cloud`); RSS 1.0, module `syndication` (`updatePeriod`,
-# `updateFrequency`).
-
-
 DAY_S = 86_400
 YEAR_S = 365 * DAY_S
 PERIODS_S = {
@@ -53,21 +48,21 @@ PERIODS_S = {
 
 
 def parse_ttl_s(minutes: str) -> int | None:
-    """What `ttl` says, a year at most; None where it says no number above 0."""
+    """Return `ttl` in seconds, at most a year; None if it is not a number above 0."""
     number = _parse_int(minutes)
     return min(60 * number, YEAR_S) if number else None
 
 
 def update_seconds(period: str, frequency: str) -> int | None:
-    """The period over how often in it the feed changes; None without a period."""
-    whole_s = PERIODS_S.get(period.strip().lower())
-    return whole_s // max(1, _parse_int(frequency)) or 1 if whole_s else None
+    """Return the update period divided by its frequency in seconds; None without a period."""
+    period_s = PERIODS_S.get(period.strip().lower())
+    return period_s // max(1, _parse_int(frequency)) or 1 if period_s else None
 
 
 def build_cloud_url(attributes: Mapping[str, str]) -> str:
-    """The rssCloud server as one URL; "" where it names no host."""
+    """Return the rssCloud server as a URL; "" if it names no host."""
     host = attributes.get("domain", "").strip()
-    if not host or any(one.isspace() or one in "/@?#" for one in host):
+    if not host or any(char.isspace() or char in "/@?#" for char in host):
         return ""
     port, path = attributes.get("port", "80").strip(), attributes.get("path", "/").strip()
     scheme = "https" if port == "443" else "http"
@@ -83,24 +78,24 @@ ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
 _KINDS = {"rss": "rss", "rdf": "rdf", "feed": "atom"}
 HISTORY = "http://purl.org/syndication/history/1.0"
 OLDER = ("prev-archive", "next")
-"""Where a feed lists what came before, by relation, the surest first."""
+"""Relations of links to older entries, most reliable first."""
 _DATES = ("pubdate", "published", "issued", "date", "created")
 _CHANGES = ("updated", "modified")
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
-    """A feed at `url`. Raises DamagedInputError for what is not well-formed, or no feed."""
+    """Parse a well-formed feed at `url`. Raises DamagedInputError if it is malformed or not a feed."""
     root = parse_strictly(body, charset)
     kind = _KINDS.get(get_local_name(root))
     if kind is None or (kind == "atom" and get_namespace(root) not in ATOM):
         raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is no feed")
     head, items = _split_parts(root, kind)
     base = _resolve_base(head, url)
-    read = _build_atom_entry if kind == "atom" else _build_rss_entry
+    build_entry = _build_atom_entry if kind == "atom" else _build_rss_entry
     heads = list(head)
     rights = read_element_rights(heads, StatementSource.FEED, base)
-    entries = [read(item, url, rights) for item in items]
+    entries = [build_entry(item, url, rights) for item in items]
     links = [(rel, href) for rel, _, href in _iter_links(heads, base)]
     return build_listing(
         kind,
@@ -110,37 +105,40 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
         hints=_parse_hints(heads, base, url),
         older=find_older_page(links),
         is_complete=any(
-            get_local_name(one) == "complete" and get_namespace(one) == HISTORY for one in heads
+            get_local_name(element) == "complete" and get_namespace(element) == HISTORY
+            for element in heads
         ),
     )
 
 
 def find_older_page(links: Sequence[tuple[str, str]]) -> str:
-    """Where what came before is listed, by relation and address of a feed's links: the archive before it, or
-    else the next page; "" for nowhere."""
-    for wanted in OLDER:
+    """Return the URL of the previous archive or next page, from links as (relation, URL).
+
+    Return "" if there is none.
+    """
+    for older_relation in OLDER:
         for relation, href in links:
-            if relation == wanted:
+            if relation == older_relation:
                 return href
     return ""
 
 
 def _split_parts(root: etree._Element, kind: str) -> tuple[etree._Element, list[etree._Element]]:
-    """The element that speaks of the feed, and those of its entries; in RDF these stand beside it."""
+    """Return the element with the feed's metadata, and its items; in RDF items are siblings of it."""
     if kind == "atom":
-        return root, [one for one in root if get_local_name(one) in ("entry", "item")]
-    head = next((one for one in root if get_local_name(one) == "channel"), root)
-    beside = list(head) if head is root else [*head, *root]
-    return head, [one for one in beside if get_local_name(one) == "item"]
+        return root, [element for element in root if get_local_name(element) in ("entry", "item")]
+    head = next((element for element in root if get_local_name(element) == "channel"), root)
+    candidates = list(head) if head is root else [*head, *root]
+    return head, [element for element in candidates if get_local_name(element) == "item"]
 
 
 def _build_rss_entry(item: etree._Element, url: str, rights: tuple[Statement, ...]) -> RssEntry:
     parts = list(item)
     base = _resolve_base(item, url)
     link = _find_rss_link(parts, base)
-    told = _find_first(parts, "source")
-    # Media Cloud's whole-day feeds write the ids of feed and source there.
-    source = {} if told is None else told.attrib
+    source_element = _find_first(parts, "source")
+    # Media Cloud's whole-day feeds put the ids of feed and source there.
+    source = {} if source_element is None else source_element.attrib
     return RssEntry(
         link=link,
         title=clean_title(get_text(_find_first(parts, "title"))),
@@ -154,15 +152,19 @@ def _build_rss_entry(item: etree._Element, url: str, rights: tuple[Statement, ..
 
 
 def _find_rss_link(parts: list[etree._Element], base: str) -> str | None:
-    """What an item leads to: the address before feedburner's, its link, or its guid if that is one."""
+    """Return the link of an item: feedburner's original link, its link, or its guid if that is a
+    URL.
+    """
     for name in ("origlink", "link"):
-        for one in parts:
-            if get_local_name(one) == name and get_namespace(one) not in ATOM:
-                # Some write Atom's link without saying that it is Atom's.
-                is_page = one.get("rel", "alternate") == "alternate"
-                told = clean_url(get_text(one) or (one.get("href") if is_page else None), base)
-                if told:
-                    return told
+        for element in parts:
+            if get_local_name(element) == name and get_namespace(element) not in ATOM:
+                # Some feeds use Atom's link without its namespace.
+                is_page = element.get("rel", "alternate") == "alternate"
+                address = clean_url(
+                    get_text(element) or (element.get("href") if is_page else None), base
+                )
+                if address:
+                    return address
     links = [href for rel, _, href in _iter_links(parts, base) if rel == "alternate"]
     if links:
         return links[0]
@@ -196,28 +198,28 @@ def _find_atom_link(parts: list[etree._Element], base: str) -> str | None:
     links = [one for one in _iter_links(parts, base) if one[0] == "alternate"]
     if links:
         return min(links, key=lambda one: (one[1] not in _HTML_TYPES, not one[1]))[2]
-    named = clean_url(get_text(_find_first(parts, "id")))
-    return named if named and named.lower().startswith(("http://", "https://")) else None
+    id_url = clean_url(get_text(_find_first(parts, "id")))
+    return id_url if id_url and id_url.lower().startswith(("http://", "https://")) else None
 
 
 def _iter_links(parts: Iterable[etree._Element], base: str) -> Iterator[tuple[str, str, str]]:
-    """Relation, type and address of Atom's links, those in other feeds too."""
-    for one in parts:
-        if get_local_name(one) == "link" and get_namespace(one) in ATOM:
-            told = one.get("href") or get_text(one)
-            href = clean_url(told, clean_url(one.get(XLINK_BASE), base) or base)
+    """Yield relation, type and URL of Atom links, which also occur in other feeds."""
+    for element in parts:
+        if get_local_name(element) == "link" and get_namespace(element) in ATOM:
+            href_text = element.get("href") or get_text(element)
+            href = clean_url(href_text, clean_url(element.get(XLINK_BASE), base) or base)
             if href:
-                relation = (one.get("rel") or "alternate").strip().lower()
-                yield relation, (one.get("type") or "").partition(";")[0].strip().lower(), href
+                relation = (element.get("rel") or "alternate").strip().lower()
+                yield relation, (element.get("type") or "").partition(";")[0].strip().lower(), href
 
 
 def _parse_date(parts: list[etree._Element]) -> str | None:
-    """When it was published; when it changed only where nothing else is said."""
+    """Return the publication date; the date of change is used only if there is no other."""
     for names in (_DATES, _CHANGES):
         for name in names:
-            for one in parts:
-                if get_local_name(one) == name and (found := format_rfc2822(get_text(one))):
-                    return found
+            for element in parts:
+                if get_local_name(element) == name and (date := format_rfc2822(get_text(element))):
+                    return date
     return None
 
 
@@ -237,7 +239,9 @@ def _parse_hints(parts: list[etree._Element], base: str, url: str) -> PollHints:
 
 
 def _find_first(parts: Iterable[etree._Element], name: str) -> etree._Element | None:
-    """The first of this name, those of feeds themselves before those of other vocabularies."""
+    """Return the first element with this name; elements of the feed format precede other
+    vocabularies.
+    """
     found = [one for one in parts if get_local_name(one) == name]
     found.sort(key=lambda one: not _is_own_part(get_namespace(one)))
     return found[0] if found else None
@@ -248,18 +252,12 @@ def _is_own_part(space: str) -> bool:
 
 
 def _resolve_base(element: etree._Element, url: str) -> str:
-    """What relative addresses are led from: the bases said around it, outermost first, from `url` on."""
-    said = [one.get(XLINK_BASE) for one in (element, *element.iterancestors())]
+    """Resolve the base URL of an element from all enclosing `xml:base`, outermost first."""
+    bases = [node.get(XLINK_BASE) for node in (element, *element.iterancestors())]
     base = url
-    for one in reversed([told for told in said if told]):
-        base = clean_url(one, base) or base
+    for node in reversed([base_value for base_value in bases if base_value]):
+        base = clean_url(node, base) or base
     return base
-
-
-# Feeds that are broken, read by feedparser as far as it goes.
-#
-# Source: feedparser's documentation, "Bozo Detection" and "Date Parsing".
-# Bound: what feedparser takes for a document within the limit; it runs in a child process with limits.
 
 
 _DOCTYPE = re.compile(rb"<!doctype[^\[>]{0,2000}(?:\[.{0,1000000}?\]\s{0,100})?>", re.I | re.S)
@@ -268,29 +266,33 @@ _FEEDPARSER_DATES = ("published", "created", "updated")
 
 
 def read_leniently(body: bytes, url: str, charset: str | None = None, problem: str = "") -> Listing:
-    """A feed at `url`, whatever is wrong with it (`problem` says what). What it declares of entities is
-    left out. Raises DamagedInputError for what holds no trace of a feed."""
-    bare = _ENTITY.sub(b"", _DOCTYPE.sub(b"", body, count=1))
+    """Parse a broken feed at `url` with feedparser; `problem` says why strict parsing failed.
+
+    Entity declarations are removed. Raises DamagedInputError if there is no trace of a feed.
+    """
+    safe_body = _ENTITY.sub(b"", _DOCTYPE.sub(b"", body, count=1))
     headers = {"content-location": url}
     if charset:
         headers["content-type"] = f"application/xml; charset={charset}"
     try:
-        found = feedparser.parse(io.BytesIO(bare), response_headers=headers, sanitize_html=False)
+        feed = feedparser.parse(
+            io.BytesIO(safe_body), response_headers=headers, sanitize_html=False
+        )
     except Exception as error:
-        told = f"feedparser gives up on it: {type(error).__name__}: {error}"
-        raise DamagedInputError(Reason.BAD_LISTING, told) from error
-    if not found.get("version") and not found.entries:
+        message = f"feedparser gives up on it: {type(error).__name__}: {error}"
+        raise DamagedInputError(Reason.BAD_LISTING, message) from error
+    if not feed.get("version") and not feed.entries:
         raise DamagedInputError(Reason.BAD_LISTING, problem or "neither a feed nor a sitemap")
-    wrong = problem or str(found.get("bozo_exception", ""))
-    head = found.feed
+    full_problem = problem or str(feed.get("bozo_exception", ""))
+    head = feed.feed
     rights = _parse_rights(head, StatementSource.FEED, url)
     return build_listing(
-        _find_kind(found.get("version") or "rss"),
-        [_build_entry(one, url, rights) for one in found.entries],
+        _find_kind(feed.get("version") or "rss"),
+        [_build_entry(item, url, rights) for item in feed.entries],
         title=_get_text(head.get("title")),
         further=_list_related(head, "next", url),
         hints=_parse_feedparser_hints(head, url),
-        problem=wrong,
+        problem=full_problem,
         older=find_older_page(
             [(name, href) for name in OLDER for href in _list_related(head, name, url)]
         ),
@@ -307,7 +309,7 @@ def _find_kind(version: str) -> str:
 def _parse_rights(
     element: Mapping[str, Any], source: StatementSource, url: str
 ) -> tuple[Statement, ...]:
-    # As it is stored, for the reason `_parse_feedparser_date` has.
+    # Read the stored value, as in `_parse_feedparser_date`.
     line = _get_text(dict(element.items()).get("rights"))
     return read_line_rights(line, _list_related(element, "license", url), source)
 
@@ -324,7 +326,8 @@ def _build_entry(entry: Mapping[str, Any], url: str, rights: tuple[Statement, ..
 
 
 def _parse_feedparser_date(entry: Mapping[str, Any]) -> str | None:
-    # As they are stored: asked for otherwise, feedparser lends one date to another, and warns of it.
+    # Read stored values only. Through `get`, feedparser substitutes one date for another, with a
+    # warning.
     stored = dict(entry.items())
     for name in _FEEDPARSER_DATES:
         if written := format_rfc2822(_get_text(stored.get(name))):
@@ -353,8 +356,8 @@ def _parse_feedparser_hints(head: Mapping[str, Any], url: str) -> PollHints:
 
 def _list_related(head: Mapping[str, Any], relation: str, url: str) -> list[str]:
     links = head.get("links") or []
-    told = [one.get("href") for one in links if one.get("rel") == relation]
-    return [address for one in told if (address := clean_url(_get_text(one), url))]
+    hrefs = [link.get("href") for link in links if link.get("rel") == relation]
+    return [address for link in hrefs if (address := clean_url(_get_text(link), url))]
 
 
 def _get_text(value: object) -> str:

@@ -1,26 +1,28 @@
-"""Documents to vectors, clusters, labels and lineage: arrays in, arrays out; no stores, no clock.
+"""Algorithms that turn documents into vectors, clusters, labels and lineage.
 
-Who stores and serves groupings calls four functions. Documents are known by their place in what is given;
-who calls keeps the ids and titles.
+They take arrays and return arrays; they use no stores and no clock. Documents are identified by
+their position in the input. The caller keeps ids and titles.
 
-    building.build(Documents(texts, languages, times_s, dense), Options(...), version=, before=, progress=)
-        -> Clustering: levels of labelled clusters, every document's cluster and score, what changed since
-           `before`, the model, and the rows of `vector_idf` and `vector_tfidf`
-    building.Counted(counts, texts, times_s, dense)
-        -> the same instead of Documents, for more texts than memory takes: `text.reading.Reader` reads them
-           in slices, `text.collection.TermCounts` keeps what is counted
-    assigning.assign(model, texts, languages, dense)
-        -> Assigned: the same for documents that come later; nothing of the model changes
-    lineage.carried(...)
-        -> ids that stay over rebuilds, with what was kept, grown, split, merged, is new or gone
-    dense.Encoder(...).encode(texts)
-        -> dense vectors, with the extra `dense`
+The entry points:
+- `builder.build(GroupingInput(texts, languages, times_s, dense), Options(...), version=, previous=,
+  progress=)` returns a `Clustering`: levels of labelled clusters, the cluster and score of each
+  document, changes since `previous`, the model, and the rows of `vector_idf` and `vector_tfidf`.
+- `builder.CountedDocuments(counts, texts, times_s, dense)` replaces `GroupingInput` for more texts
+  than fit in memory. `corpus.TermReader` reads them in slices and `corpus.TermCounts` collects the
+  counts.
+- `assignment.assign(model, texts, languages, dense)` returns `Assignments` for documents that come
+  later. It does not change the model.
+- `lineage.carry_ids(...)` returns ids that persist over rebuilds, and which clusters were kept,
+  grew, split, merged, are new or gone.
+- `encoder.Encoder(...).encode(texts)` returns dense vectors; it needs the extra `dense`.
 
-`version` numbers a build of one collection: the rebuild's timestamp serves. It stands in the dictionary,
-in every stored vector and in the ids of new clusters. `before` is the clustering before, as the cluster
-of each document that is given now and the ids: with it a rebuild begins warm. A family of algorithms is
-one function of prepared vectors and options (`families/partition.py`), entered in `building.FAMILIES`.
+`version` numbers the builds of one collection, for example the rebuild's timestamp. It is part of
+the dictionary, of each stored vector and of the ids of new clusters. `previous` is the previous
+clustering: the cluster of each input document, and the cluster ids. A rebuild with it starts from
+the previous clusters.
 
-What is stored of all this has its bytes in `fonds.formats.grouping`, over the values of
-`fonds.model.vectors`.
+A family of algorithms is one function from prepared documents and options to a `methods.Partition`.
+It is registered in `builder.FAMILIES`.
+
+`fonds.grouping.stored` encodes what is stored.
 """

@@ -1,9 +1,10 @@
-"""Texts to a clustering: read, near-duplicates set aside, weighed, placed, grouped, labelled, identities
-carried on.
+"""Builder of a clustering from texts.
 
-What documents there are decides, not how they came: their order, or how often one comes, changes nothing,
-since distinct documents are taken in an order of their own and each counts once. Bound: linear in the
-texts.
+Steps: read the texts, remove near-duplicates, compute weights and vectors, partition, label, and
+carry over cluster ids.
+
+The result depends only on the set of distinct documents, not on their order or number of copies:
+distinct documents are sorted by content and each counts once. Bound: linear in the texts.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GroupingInput:
-    """What is to be grouped, in any order; all fields are of one length.
+    """Documents to group, in any order; all fields have the same length.
 
-    `languages`: of each text, or None to have it guessed for those that say none; `times_s`: seconds of any
-    clock, for stories; `dense`: documents x numbers, float32, of a language model, or None.
+    `languages`: language of each text; None if unknown, to be guessed.
+    `times_s`: seconds of any clock, for stories.
+    `dense`: documents x dimensions, float32, from a language model; or None.
     """
 
     texts: Sequence[str]
@@ -86,13 +88,13 @@ class GroupingInput:
     dense: Floats | None = None
 
     def count(self) -> CountedDocuments:
-        """The same, read."""
+        """Read the texts and return the counted documents."""
         reader = TermReader()
         counts = TermCounts(reader.vocabulary)
         languages = resolve_languages(self.texts, self.languages)
-        for at in range(0, len(self.texts), DOCUMENT_BATCH):
-            some = slice(at, at + DOCUMENT_BATCH)
-            counts.add(reader.read(self.texts[some], languages[some]))
+        for start in range(0, len(self.texts), DOCUMENT_BATCH):
+            batch = slice(start, start + DOCUMENT_BATCH)
+            counts.add(reader.read(self.texts[batch], languages[batch]))
         texts = self.texts
         return CountedDocuments(
             counts, lambda places: [texts[place] for place in places], self.times_s, self.dense
@@ -101,10 +103,11 @@ class GroupingInput:
 
 @dataclass(frozen=True, slots=True)
 class CountedDocuments:
-    """Documents whose texts were read and may be gone.
+    """Documents that were read; their texts need not be in memory.
 
-    `counts`: what was read of them, used up by grouping; `texts`: gives the texts of documents by their
-    places once more, for the spelling of labels, "" for one that is gone; the others as in `GroupingInput`.
+    `counts`: term counts of the documents; grouping consumes them.
+    `texts`: returns the texts of documents by position again, to spell labels; "" for a missing
+        one. Other fields: as in `GroupingInput`.
     """
 
     counts: TermCounts
@@ -115,8 +118,7 @@ class CountedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class PreviousClustering:
-    """The clustering before: the cluster of each document that is given now, -1 for new ones, and its
-    ids."""
+    """Previous clustering: the cluster of each input document (-1 if new) and the cluster ids."""
 
     members: Ints
     ids: tuple[str, ...]
@@ -130,26 +132,26 @@ def build(
     previous: PreviousClustering | None = None,
     progress: Progress = lambda stage: None,
 ) -> Clustering:
-    """The clustering of documents; `version` numbers it, and is higher than that of any before.
+    """Build a clustering of documents. `version` must be higher than that of any previous one.
 
-    `progress` is called with the name of each stage as it begins: read, place, group, label. Raises
-    ValueError for options beyond their bounds.
+    `progress` is called with the name of each stage as it begins: read, place, group, label.
+    Raises ValueError for options out of bounds.
     """
     validate_options(options)
     progress("read")
-    given = documents.count() if isinstance(documents, GroupingInput) else documents
-    collection = given.counts.build_collection(version)
+    counted = documents.count() if isinstance(documents, GroupingInput) else documents
+    collection = counted.counts.build_collection(version)
     progress("place")
-    vectors = _project_documents(collection, given.dense, options)
+    vectors = _project_documents(collection, counted.dense, options)
     progress("group")
-    known = None if previous is None else collection.gather_values(previous.members)
-    times = None if given.times_s is None else given.times_s[collection.distinct]
-    prepared = PreparedDocuments(vectors, vectors.weighted, times, known)
-    found = _partition_documents(prepared, options)
+    previous_members = None if previous is None else collection.gather_values(previous.members)
+    times = None if counted.times_s is None else counted.times_s[collection.distinct]
+    prepared = PreparedDocuments(vectors, vectors.weighted, times, previous_members)
+    partition = _partition_documents(prepared, options)
     progress("label")
-    described, centres, reach = _build_levels(given, collection, prepared, found)
-    levels, events = _assign_ids(described, version, previous)
-    usual = max(set(collection.languages), key=collection.languages.count, default="")
+    unnamed_levels, centroids, reach = _build_levels(counted, collection, prepared, partition)
+    levels, events = _assign_ids(unnamed_levels, version, previous)
+    usual_language = max(set(collection.languages), key=collection.languages.count, default="")
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
     return Clustering(
         levels,
@@ -160,11 +162,11 @@ def build(
             collection.dictionary,
             weights,
             vectors.space,
-            centres[0],
+            centroids[0],
             reach,
-            found.evidence,
-            usual,
-            _build_finer_levels(found.levels, centres),
+            partition.evidence,
+            usual_language,
+            _build_finer_levels(partition.levels, centroids),
         ),
         collection.frequencies,
     )
@@ -173,7 +175,7 @@ def build(
 def _project_documents(
     collection: TextCollection, dense: NDArray[np.floating[Any]] | None, options: Options
 ) -> ProjectedVectors:
-    """The distinct documents in a space of theirs."""
+    """Fit a vector space to the distinct documents and return their vectors."""
     weights = compute_idf(collection.dictionary.documents, collection.dictionary.document_counts)
     weighted = compute_tfidf(collection.frequencies[collection.distinct], weights)
     width = 0 if dense is None else dense.shape[1]
@@ -184,7 +186,7 @@ def _project_documents(
 def count_unclustered(
     members: Ints, has_features: NDArray[np.bool_]
 ) -> dict[UnclusteredReason, int]:
-    """How many documents are in no cluster, and why."""
+    """Count the documents in no cluster, by reason."""
     return {
         UnclusteredReason.EMPTY: int((~has_features).sum()),
         UnclusteredReason.OUTLIER: int(((members == NONE) & has_features).sum()),
@@ -192,7 +194,10 @@ def count_unclustered(
 
 
 def _partition_documents(prepared: PreparedDocuments, options: Options) -> Partition:
-    """What the family finds; one cluster of all, or none, where there is too little to group."""
+    """Partition the documents with the chosen family.
+
+    With fewer than two, return one cluster or none.
+    """
     count = len(prepared.vectors)
     if count < 2:
         return Partition((np.zeros(count, dtype=np.int64),))
@@ -205,26 +210,25 @@ def _build_levels(
     prepared: PreparedDocuments,
     partition: Partition,
 ) -> tuple[list[Level], list[Floats], Floats]:
-    """The levels, as yet without identities, the middles of their clusters, and the reach of those of the
-    first."""
+    """Return the levels without ids, their centroids, and the reach of first-level clusters."""
     levels: list[Level] = []
-    middles: list[Floats] = []
+    all_centroids: list[Floats] = []
     reach = np.zeros(0, np.float32)
     for members in partition.levels:
         clusters = int(members.max(initial=NONE)) + 1
-        centres = compute_centroids(prepared.vectors, members, clusters)
-        scores = compute_cosines(prepared.vectors, members, centres)
+        centroids = compute_centroids(prepared.vectors, members, clusters)
+        scores = compute_cosines(prepared.vectors, members, centroids)
         if not levels:
             reach = _compute_reach(members, scores, clusters)
         levels.append(_build_level(documents, collection, prepared.weighted, members, scores))
-        middles.append(centres)
-    return levels, middles, reach
+        all_centroids.append(centroids)
+    return levels, all_centroids, reach
 
 
 def _build_finer_levels(
     levels: Sequence[Ints], middles: Sequence[Floats]
 ) -> tuple[FinerLevel, ...]:
-    """The levels below the first, by the members of distinct documents."""
+    """Return the levels finer than the first, from the members of distinct documents."""
     return tuple(
         FinerLevel(number, middles[number], find_parents(members, levels[0]))
         for number, members in enumerate(levels)
@@ -240,45 +244,52 @@ def _build_level(
     scores: Floats,
 ) -> Level:
     clusters = int(members.max(initial=NONE)) + 1
-    of_all = collection.spread_values(members)
+    all_members = collection.spread_values(members)
     places = collection.spread_values(np.arange(len(members)))
-    scores_of_all = np.zeros(len(of_all), np.float32)
-    scores_of_all[of_all >= 0] = scores[places[of_all >= 0]]
+    all_scores = np.zeros(len(all_members), np.float32)
+    all_scores[all_members >= 0] = scores[places[all_members >= 0]]
     nearest = _rank_members(members, scores, clusters)
     samples = []
-    for one in nearest:
-        some = collection.distinct[one[:DOCUMENTS_MAX]].tolist()
-        samples.append((documents.texts(some), [collection.languages[place] for place in some]))
+    for ranked in nearest:
+        sample_places = collection.distinct[ranked[:DOCUMENTS_MAX]].tolist()
+        samples.append(
+            (
+                documents.texts(sample_places),
+                [collection.languages[place] for place in sample_places],
+            )
+        )
     labels = label_clusters(collection, weighted, members, clusters, samples)
-    sizes = np.bincount(of_all[of_all >= 0], minlength=clusters)
+    sizes = np.bincount(all_members[all_members >= 0], minlength=clusters)
     distinct = np.bincount(members[members >= 0], minlength=clusters)
     described = tuple(
         Cluster(
             "",
-            labels[one].text,
-            int(sizes[one]),
-            int(distinct[one]),
-            labels[one].terms,
-            tuple(int(place) for place in collection.distinct[nearest[one][:REPRESENTATIVES_MAX]]),
+            labels[ranked].text,
+            int(sizes[ranked]),
+            int(distinct[ranked]),
+            labels[ranked].terms,
+            tuple(
+                int(place) for place in collection.distinct[nearest[ranked][:REPRESENTATIVES_MAX]]
+            ),
         )
-        for one in range(clusters)
+        for ranked in range(clusters)
     )
-    return Level(of_all, scores_of_all, described)
+    return Level(all_members, all_scores, described)
 
 
 def _rank_members(members: Ints, scores: Floats, clusters: int) -> list[Ints]:
-    """The documents of each cluster, the nearest to its middle first."""
+    """Return the documents of each cluster, nearest to its centroid first."""
     order = np.lexsort((-scores, members))
     bounds = np.searchsorted(members[order], np.arange(clusters + 1))
-    return [order[bounds[one] : bounds[one + 1]] for one in range(clusters)]
+    return [order[bounds[cluster] : bounds[cluster + 1]] for cluster in range(clusters)]
 
 
 def _compute_reach(members: Ints, scores: Floats, clusters: int) -> Floats:
-    """The cosine that all but 5 % of each cluster's documents have at least."""
+    """Return the 5th percentile of the cosines of each cluster's documents."""
     return np.array(
         [
-            np.percentile(scores[one], REACH_PERCENTILE) if len(one) else 1.0
-            for one in _rank_members(members, scores, clusters)
+            np.percentile(scores[ranked], REACH_PERCENTILE) if len(ranked) else 1.0
+            for ranked in _rank_members(members, scores, clusters)
         ],
         dtype=np.float32,
     )
@@ -287,7 +298,7 @@ def _compute_reach(members: Ints, scores: Floats, clusters: int) -> Floats:
 def _assign_ids(
     levels: Sequence[Level], version: int, previous: PreviousClustering | None
 ) -> tuple[tuple[Level, ...], tuple[LineageEvent, ...]]:
-    """The levels with ids and parents, and what changed of the first."""
+    """Return the levels with ids and parents, and the lineage events of the first level."""
     events: tuple[LineageEvent, ...] = ()
     coarser = {
         len(level.clusters): level for level in sorted(levels, key=lambda one: len(one.clusters))
@@ -299,8 +310,12 @@ def _assign_ids(
         if number == 0 and previous is not None:
             lineage = carry_ids(previous.members, previous.ids, level.members, clusters, version)
             ids, events = lineage.ids, lineage.events
-        above = max((count for count in coarser if count < clusters), default=None)
-        over = None if above is None else find_parents(level.members, coarser[above].members)
+        parent_count = max((count for count in coarser if count < clusters), default=None)
+        parents = (
+            None
+            if parent_count is None
+            else find_parents(level.members, coarser[parent_count].members)
+        )
         described = tuple(
             Cluster(
                 ids[one],
@@ -309,7 +324,7 @@ def _assign_ids(
                 cluster.distinct,
                 cluster.terms,
                 cluster.representatives,
-                None if over is None else int(over[one]),
+                None if parents is None else int(parents[one]),
             )
             for one, cluster in enumerate(level.clusters)
         )

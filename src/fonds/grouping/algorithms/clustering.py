@@ -1,5 +1,4 @@
-"""What a grouping makes: clusters with their labels, the place of every document, and the model that
-assigns more."""
+"""Result and options of a grouping: labelled clusters, documents' clusters, and the model."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from fonds.model.vectors import Dictionary
 
 
 class UnclusteredReason(StrEnum):
-    """Why a document is in no cluster."""
+    """Reason why a document is in no cluster."""
 
     EMPTY = "empty"
     OUTLIER = "outlier"
@@ -21,8 +20,12 @@ class UnclusteredReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinerLevel:
-    """A level with as many clusters as the first one, or more: its number, the middles of its clusters, and
-    the cluster of the first level that holds most of each."""
+    """Level with at least as many clusters as the first.
+
+    `level`: its number.
+    `centroids`: centroids of its clusters.
+    `above`: the first-level cluster that has most of each cluster's documents.
+    """
 
     level: int
     centroids: Floats = field(repr=False)
@@ -31,12 +34,14 @@ class FinerLevel:
 
 @dataclass(frozen=True, slots=True)
 class PlacementModel:
-    """What places documents that come later; frozen until the next rebuild.
+    """Model that assigns later documents; it does not change until the next rebuild.
 
-    `weights`: the idf of each feature; `centroids`: clusters x directions, float32 of length 1; `reach`: the
-    least cosine at which each cluster takes a document; `evidence`: features x clusters, or None where the
-    nearest centroid decides; `language`: how texts that say none are read; `finer`: the levels below the
-    first.
+    `weights`: idf of each feature.
+    `centroids`: clusters x latent dimensions, float32, length 1.
+    `reach`: minimum cosine for each cluster to accept a document.
+    `evidence`: features x clusters; None if the nearest centroid decides.
+    `language`: language for texts that state none.
+    `finer`: the levels finer than the first.
     """
 
     dictionary: Dictionary
@@ -51,12 +56,16 @@ class PlacementModel:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One cluster: `id` stays over rebuilds, `label` tells people what it is about.
+    """Cluster with its label and terms.
 
-    `size` counts documents, `distinct` those that are no near-duplicate of another. `terms`: its strongest
-    terms as written, with their log-likelihood ratios. `representatives`: the places of the documents
-    nearest to its middle, the nearest first; their titles speak for it. `parent`: the number of the next
-    coarser level's cluster that holds most of it, None at the coarsest.
+    `id`: persists over rebuilds.
+    `label`: describes the subject for people.
+    `size`: number of documents.
+    `distinct`: number of documents that are not near-duplicates of another.
+    `terms`: strongest terms as written, with their log-likelihood ratios.
+    `representatives`: positions of the documents nearest to the centroid, nearest first.
+    `parent`: number of the cluster on the next coarser level that has most of its documents; None
+        on the coarsest.
     """
 
     id: str
@@ -70,8 +79,12 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One granularity. `members`: the cluster of each document by number, int64, -1 for none; `scores`: the
-    cosine of each to its cluster's middle, float32, 0 for none; `clusters` by number, the largest first."""
+    """One granularity of a clustering.
+
+    `members`: cluster number of each document, int64, -1 for none.
+    `scores`: cosine of each document to its cluster's centroid, float32, 0 for none.
+    `clusters`: clusters by number, largest first.
+    """
 
     members: Ints = field(repr=False)
     scores: Floats = field(repr=False)
@@ -80,12 +93,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """A whole grouping. Documents are known by their place in what was given.
+    """Complete result of a grouping. Documents are identified by their position in the input.
 
-    `levels`: the one that was asked for, or chosen, first. `originals`: for each document the one it is a
-    near-duplicate of, maybe itself, -1 for an empty one. `unclustered`: how many documents are in no
-    cluster of the first level, and why. `events`: what changed since the clustering before.
-    `frequencies`: documents x features, a row each for `vector_idf`."""
+    `levels`: the requested or chosen level first.
+    `originals`: for each document the one it is a near-duplicate of, possibly itself; -1 for an
+        empty one.
+    `unclustered`: number of documents in no first-level cluster, by reason.
+    `events`: changes since the previous clustering.
+    `frequencies`: documents x features, one row per `vector_idf`.
+    """
 
     levels: tuple[Level, ...]
     originals: Ints = field(repr=False)
@@ -95,18 +111,18 @@ class Clustering:
     frequencies: Matrix = field(repr=False)
 
     def build_weights(self, documents: Ints) -> Matrix:
-        """The tf-idf of some documents; a row each for `vector_tfidf`."""
+        """Return the tf-idf of some documents, one row per `vector_tfidf`."""
         return compute_tfidf(self.frequencies[documents], self.model.weights)
 
 
-# How a collection is grouped: the parameters of a configuration, each with its bounds.
+# Parameters of a grouping and their bounds
 
 
 CLUSTERS_MAX = 2000
 
 
 class Algorithm(StrEnum):
-    """The families by name."""
+    """Algorithm families by name."""
 
     TOPICS = "topics"
     STORIES = "stories"
@@ -118,11 +134,13 @@ class Algorithm(StrEnum):
 class Options:
     """Parameters of a grouping.
 
-    `clusters`: how many topics or factors, None to have it chosen between 2 and `clusters_max`.
-    `granularities`: further numbers of topics, of the same pass. `threshold`: the least cosine between a
-    story and its leader. `half_life_s`: after so many seconds without a document a story must be twice as
-    near to take another; None where time does not count. `size_min`: smaller stories, and groups of
-    density, are no clusters. `seed`: whatever is drawn is drawn by it.
+    `clusters`: number of topics or factors; None to choose one between 2 and `clusters_max`.
+    `granularities`: further numbers of topics from the same run.
+    `threshold`: minimum cosine between a document and a story.
+    `half_life_s`: seconds without a document after which a story's cosines are halved; None to
+        ignore time.
+    `size_min`: smaller stories and dense groups are not clusters.
+    `seed`: seed of all random choices.
     """
 
     algorithm: Algorithm = Algorithm.TOPICS
@@ -136,10 +154,13 @@ class Options:
 
 
 def validate_options(options: Options) -> Options:
-    """The options themselves. Raises ValueError where one is beyond its bounds."""
-    one = 1 if options.clusters is None else options.clusters
-    asked = (*options.granularities, options.clusters_max, one)
-    if not all(1 <= count <= CLUSTERS_MAX for count in asked) or len(options.granularities) > 10:
+    """Return the options. Raises ValueError if one is out of bounds."""
+    clusters = 1 if options.clusters is None else options.clusters
+    cluster_counts = (*options.granularities, options.clusters_max, clusters)
+    if (
+        not all(1 <= count <= CLUSTERS_MAX for count in cluster_counts)
+        or len(options.granularities) > 10
+    ):
         raise ValueError(f"between 1 and {CLUSTERS_MAX} clusters, and 10 granularities at most")
     if not 0 < options.threshold < 1 or options.size_min < 1:
         raise ValueError("a threshold is between 0 and 1, a size 1 or more")

@@ -1,5 +1,4 @@
-"""A collection as it was read for a grouping: its dictionary, its distinct documents, and how all belong to
-them."""
+"""Term counts of a collection: dictionary, distinct documents, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -39,11 +38,11 @@ from fonds.grouping.algorithms.term_counts import (
 from fonds.grouping.algorithms.terms import Vocabulary
 from fonds.model.vectors import Dictionary
 
-# Texts read in slices: of each slice the terms, their counts and what near-duplicates are known by; then the
-# texts may go.
+# Slices of texts: terms, counts and near-duplicate hashes
 #
-# What is kept of a document follows from the document alone, so that slices may be read by several processes,
-# and come to the same. Bound: linear in the texts of a slice.
+# After reading a slice, its texts are no longer needed. What is kept of a document depends on the
+# document alone, so several processes can read slices with the same result. Bound: linear in the
+# texts of a slice.
 
 
 DOCUMENT_BATCH = 1000
@@ -52,12 +51,14 @@ _HASH_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """Some documents as they were read.
+    """Documents of one slice after reading.
 
-    `numbers`, `starts`: their terms in order, as in `Rows`, by the vocabulary of who read them;
-    `frequencies`: documents x terms; `contents`: a number for what each holds, 0 for none;
-    `bands`: documents x 5, what near-duplicates are likely to share. `languages`: how each was
-    read."""
+    `languages`: language each was read in.
+    `numbers`, `starts`: terms in order, as in `TermRows`, numbered by the reader's vocabulary.
+    `frequencies`: documents x terms.
+    `contents`: hash of each document's terms, 0 for an empty one.
+    `bands`: documents x 5, hashes that near-duplicates are likely to share.
+    """
 
     languages: tuple[str, ...]
     numbers: Places = field(repr=False)
@@ -68,46 +69,46 @@ class TermSlice:
 
 
 class TermReader:
-    """Reads slices one after the other by one vocabulary, which grows. Not safe for several threads."""
+    """Reader of consecutive slices with one growing vocabulary. Not thread-safe."""
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
         self._hashes = array("Q")
 
     def read(self, texts: Sequence[str], languages: Sequence[str]) -> TermSlice:
-        """What is kept of texts, each read in its language."""
+        """Read texts, each in its language."""
         numbers, starts = number_terms(self.vocabulary, texts, languages)
         rows = count_terms(numbers, starts, len(self.vocabulary.numbers))
-        of_terms = self.get_hashes(rows.indices)
+        term_hashes = self.get_hashes(rows.indices)
         return TermSlice(
             tuple(languages),
             numbers,
             starts,
             rows,
-            hash_documents(rows, of_terms),
-            compute_bands(rows, of_terms),
+            hash_documents(rows, term_hashes),
+            compute_bands(rows, term_hashes),
         )
 
     def build_sets(self, texts: Sequence[str], languages: Sequence[str]) -> TermSets:
-        """The distinct terms of texts, each read in its language."""
+        """Return the distinct terms of texts, each read in its language."""
         numbers, starts = number_terms(self.vocabulary, texts, languages)
         rows = count_terms(numbers, starts, len(self.vocabulary.numbers))
         return TermSets(self.get_hashes(rows.indices), rows.indptr.astype(np.int64))
 
     def get_hashes(self, terms: Places) -> NDArray[np.uint64]:
-        """The numbers of terms that are the same wherever they are read, by those of the vocabulary."""
+        """Return stable hashes for terms given by vocabulary number."""
         self._hash_new_terms()
-        known = np.array(self._hashes, np.uint64)
-        return known[terms]
+        hashes = np.array(self._hashes, np.uint64)
+        return hashes[terms]
 
     def _hash_new_terms(self) -> None:
-        """A number for each new term, the same wherever it is read."""
+        """Hash the terms that are new in the vocabulary."""
         for term in islice(self.vocabulary.numbers, len(self._hashes), None):
             self._hashes.append(hash_term(term))
 
 
 def hash_term(term: str) -> int:
-    """The number of a term, the same wherever it is read."""
+    """Return the stable 64-bit hash of a term, the same in every process."""
     digest = blake2b(term.encode("utf-8", "replace"), digest_size=_HASH_BYTES).digest()
     return int.from_bytes(digest, "little")
 
@@ -117,13 +118,16 @@ _DOCUMENT_BATCH = 50_000
 
 @dataclass(frozen=True, slots=True)
 class TextCollection:
-    """Everything counted of a collection's texts.
+    """Counts of all texts of a collection.
 
-    `languages`: how each text was read. `originals`: for each document the one it is a
-    near-duplicate of, maybe itself; EMPTY where it has no feature. `distinct`: the originals in rank
-    order, an order that depends on what they hold alone. `frequencies`: of all documents, documents x
-    features. `read`: the rows of all documents as they were read, and `places` the feature of each term
-    of theirs."""
+    `languages`: language each text was read in.
+    `originals`: for each document the one it is a near-duplicate of, possibly itself; EMPTY if it
+        has no feature.
+    `distinct`: the originals in rank order, which depends only on their content.
+    `frequencies`: documents x features, for all documents.
+    `read`: rows of all documents as they were read.
+    `places`: feature of each term in `read`.
+    """
 
     languages: list[str]
     originals: Ints = field(repr=False)
@@ -134,17 +138,20 @@ class TextCollection:
     dictionary: Dictionary
 
     def build_rows(self, distinct_numbers: Ints) -> TermRows:
-        """The features of some distinct documents in order; a term that is none breaks the row."""
-        some = select_rows(self.read, self.distinct[distinct_numbers])
-        return TermRows(self.places[some.numbers], some.starts, self.dictionary.terms)
+        """Return the features of some distinct documents in order.
+
+        A term that is no feature breaks the row.
+        """
+        selected = select_rows(self.read, self.distinct[distinct_numbers])
+        return TermRows(self.places[selected.numbers], selected.starts, self.dictionary.terms)
 
     def count_lengths(self) -> Ints:
-        """How many places of terms each distinct document has."""
+        """Return the number of term occurrences in each distinct document."""
         ones = np.ones(self.frequencies.shape[1], np.float32)
         return np.asarray(self.frequencies @ ones).astype(np.int64)[self.distinct]
 
     def spread_values(self, values: Ints) -> Ints:
-        """A value of each distinct document for all documents; EMPTY ones get EMPTY."""
+        """Expand one value per distinct document to all documents; EMPTY documents get EMPTY."""
         places = np.zeros(len(self.originals), dtype=np.int64)
         places[self.distinct] = np.arange(len(self.distinct))
         filled = self.originals != EMPTY
@@ -153,7 +160,7 @@ class TextCollection:
         return spread
 
     def gather_values(self, values: Ints) -> Ints:
-        """For each distinct document the highest value of those it stands for."""
+        """Return for each distinct document the highest value among its near-duplicates and itself."""
         filled = self.originals != EMPTY
         highest = np.full(len(self.originals), np.iinfo(np.int64).min)
         np.maximum.at(highest, self.originals[filled], values[filled])
@@ -161,13 +168,13 @@ class TextCollection:
 
 
 class TermCounts:
-    """The slices of a collection one after the other, in one numbering; no texts.
+    """Collector of the slices of a collection in one numbering, without texts.
 
-    Bound: 4 bytes for each term of a text, 8 for each distinct one, 150 for each document.
+    Bound: 4 bytes per term occurrence, 8 per distinct term of a text, 150 per document.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """`vocabulary`: that of who reads the slices."""
+        """Create an empty collector for slices read with this vocabulary."""
         self._vocabulary = vocabulary
         self._languages: list[str] = []
         self._numbers = array("i")
@@ -179,59 +186,70 @@ class TermCounts:
         return len(self._languages)
 
     def add(self, term_slice: TermSlice) -> None:
-        """Keep what was read of some documents, behind those before."""
+        """Append the documents of a slice."""
         self._languages += term_slice.languages
         begin = len(self._numbers)
         self._numbers.frombytes(term_slice.numbers.tobytes())
         self._ends.frombytes((term_slice.starts[1:] + begin).astype(np.int64).tobytes())
-        held = term_slice.frequencies
-        self._counts.append((held.indices.astype(np.int32), held.data, np.diff(held.indptr)))
+        frequencies = term_slice.frequencies
+        self._counts.append(
+            (frequencies.indices.astype(np.int32), frequencies.data, np.diff(frequencies.indptr))
+        )
         self._hashes.append((term_slice.contents, term_slice.bands))
 
     def build_collection(self, version: int) -> TextCollection:
-        """Near-duplicates set aside, the features chosen, everything counted by them; `version` is the
-        dictionary's. What was added is used up."""
+        """Remove near-duplicates, select the features and count the documents by them.
+
+        `version` is the version of the dictionary. This consumes the collected counts.
+        """
         names = list(self._vocabulary.numbers)
         order = sorted(range(len(names)), key=names.__getitem__)
-        counted = self._join_matrices(len(names))
-        contents = np.concatenate([np.zeros(0, np.uint64), *(one for one, _ in self._hashes)])
-        bands = np.concatenate([np.zeros((0, BANDS), np.uint64), *(one for _, one in self._hashes)])
+        frequencies = self._join_matrices(len(names))
+        contents = np.concatenate([np.zeros(0, np.uint64), *(item for item, _ in self._hashes)])
+        bands = np.concatenate(
+            [np.zeros((0, BANDS), np.uint64), *(item for _, item in self._hashes)]
+        )
         self._hashes = []
         by_rank = rank_documents(contents)
-        first = find_originals(counted, by_rank, contents, bands)
-        distinct = by_rank[first[by_rank] == by_rank]
-        in_order = np.array(order, dtype=np.int64)
-        kept = in_order[
-            select_features(_count_documents(counted, distinct)[in_order], len(distinct))
+        originals = find_originals(frequencies, by_rank, contents, bands)
+        distinct = by_rank[originals[by_rank] == by_rank]
+        sorted_numbers = np.array(order, dtype=np.int64)
+        features = sorted_numbers[
+            select_features(_count_documents(frequencies, distinct)[sorted_numbers], len(distinct))
         ]
-        places = build_feature_numbers(kept, len(names))
-        of_features = remap_columns(counted, places, len(kept))
-        bare = np.diff(of_features.indptr) == 0
-        first[(first == EMPTY) | bare[np.maximum(first, 0)]] = EMPTY
-        distinct = distinct[~bare[distinct]]
-        counts = _count_documents(of_features, distinct)
+        places = build_feature_numbers(features, len(names))
+        feature_frequencies = remap_columns(frequencies, places, len(features))
+        has_no_feature = np.diff(feature_frequencies.indptr) == 0
+        originals[(originals == EMPTY) | has_no_feature[np.maximum(originals, 0)]] = EMPTY
+        distinct = distinct[~has_no_feature[distinct]]
+        counts = _count_documents(feature_frequencies, distinct)
         return TextCollection(
             self._languages,
-            first,
+            originals,
             distinct,
-            of_features,
+            feature_frequencies,
             self._build_rows(names),
             places,
-            Dictionary(version, len(distinct), tuple(names[one] for one in kept), counts),
+            Dictionary(version, len(distinct), tuple(names[item] for item in features), counts),
         )
 
     def _join_matrices(self, width: int) -> Matrix:
-        """The frequencies of all documents, by the vocabulary's numbers."""
-        lengths = np.concatenate([np.zeros(1, np.int64), *(one for _, _, one in self._counts)])
+        """Return the frequencies of all documents, by vocabulary number."""
+        lengths = np.concatenate(
+            [np.zeros(1, np.int64), *(lengths_part for _, _, lengths_part in self._counts)]
+        )
         starts = np.cumsum(lengths).astype(np.int32 if int(lengths.sum()) < 2**31 else np.int64)
         indices = np.empty(int(starts[-1]), np.int32)
         data = np.empty(int(starts[-1]), np.float32)
-        at = 0
+        start = 0
         self._counts.reverse()
         while self._counts:
-            some, often, _ = self._counts.pop()
-            indices[at : at + len(some)], data[at : at + len(some)] = some, often
-            at += len(some)
+            indices_part, counts_part, _ = self._counts.pop()
+            indices[start : start + len(indices_part)], data[start : start + len(indices_part)] = (
+                indices_part,
+                counts_part,
+            )
+            start += len(indices_part)
         return sp.csr_matrix((data, indices, starts), shape=(len(starts) - 1, width))
 
     def _build_rows(self, names: Sequence[str]) -> TermRows:
@@ -240,9 +258,9 @@ class TermCounts:
 
 
 def _count_documents(term_counts: Matrix, documents: Ints) -> Ints:
-    """In how many of these documents each term stands, some of them at a time."""
+    """Count the documents that contain each term, in batches."""
     counts = np.zeros(term_counts.shape[1], dtype=np.int64)
     ordered = np.sort(documents)
-    for at in range(0, len(ordered), _DOCUMENT_BATCH):
-        counts += count_documents(term_counts[ordered[at : at + _DOCUMENT_BATCH]])
+    for start in range(0, len(ordered), _DOCUMENT_BATCH):
+        counts += count_documents(term_counts[ordered[start : start + _DOCUMENT_BATCH]])
     return counts

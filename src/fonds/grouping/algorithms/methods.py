@@ -1,4 +1,7 @@
-"""What every family of algorithms takes and gives: vectors in, clusters by number out."""
+"""Algorithm families: a common interface, density, factors and stories, and helpers they share.
+
+A family takes prepared documents and returns a cluster number for each.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ from fonds.grouping.algorithms.space import ProjectedVectors
 from fonds.grouping.algorithms.term_counts import Floats, Ints, Matrix, sample_evenly
 
 NONE = -1
-"""The cluster of a document that is in none."""
+"""Cluster number of a document in no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocuments:
     """Distinct documents with at least one feature, in rank order.
 
-    `vectors`: documents x directions, asked for by parts; `weighted`: their tf-idf; `times_s`: seconds of
-    any clock, float64, or None; `previous`: the cluster of each in the clustering before, NONE for new ones,
-    or None.
+    `vectors`: documents x latent dimensions, computed in parts.
+    `weighted`: their tf-idf.
+    `times_s`: seconds of any clock, float64; or None.
+    `previous`: cluster of each in the previous clustering, NONE for new ones; or None.
     """
 
     vectors: ProjectedVectors = field(repr=False)
@@ -36,11 +40,12 @@ class PreparedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Clusters of the prepared documents at one or more granularities, the asked one first.
+    """Clusters of the prepared documents at one or more granularities, the requested one first.
 
-    `levels`: for each, an int64 array with every document's cluster, from 0 without gaps, or NONE.
-    `evidence`: features x clusters of the first level, float32: which cluster each term speaks for; None
-    where the nearest centroid decides.
+    `levels`: for each, an int64 array with each document's cluster, numbered from 0 without gaps,
+        or NONE.
+    `evidence`: features x clusters of the first level, float32: how strongly each term indicates
+        each cluster. None if the nearest centroid decides.
     """
 
     levels: tuple[Ints, ...]
@@ -48,64 +53,67 @@ class Partition:
 
 
 class Family(Protocol):
-    """An algorithm: the same documents with the same options give the same clusters."""
+    """Deterministic clustering algorithm: the same documents and options give the same clusters."""
 
     def __call__(self, prepared: PreparedDocuments, options: Options) -> Partition:
-        """The clusters of at least one document."""
+        """Return the clusters of at least one document."""
 
 
 def renumber_clusters(members: Ints) -> Ints:
-    """Clusters numbered from 0 by size, the largest first; of one size by their first document."""
-    used, first, inverse, sizes = np.unique(
+    """Renumber clusters from 0 by size, largest first; ties are ordered by first document."""
+    old_numbers, first, inverse, sizes = np.unique(
         members, return_index=True, return_inverse=True, return_counts=True
     )
-    is_none = used == NONE
+    is_none = old_numbers == NONE
     order = np.lexsort((first, -sizes, is_none))
-    number = np.empty(len(used), dtype=np.int64)
-    number[order] = np.arange(len(used))
+    number = np.empty(len(old_numbers), dtype=np.int64)
+    number[order] = np.arange(len(old_numbers))
     number[is_none] = NONE
     return number[inverse]
 
 
 def compute_centroids(vectors: ProjectedVectors, members: Ints, clusters: int) -> Floats:
-    """The mean direction of each cluster: clusters x directions, float32 of length 1."""
+    """Return the mean vector of each cluster: clusters x latent dimensions, float32, length 1."""
     sums = np.zeros((clusters, vectors.width), dtype=np.float64)
-    for some, placed in vectors.iter_parts():
-        of_some = members[some]
-        inside = np.flatnonzero(of_some >= 0)
-        inside = inside[np.argsort(of_some[inside], kind="stable")]
-        begins = np.flatnonzero(np.diff(of_some[inside], prepend=-1))
+    for part, part_vectors in vectors.iter_parts():
+        part_members = members[part]
+        inside = np.flatnonzero(part_members >= 0)
+        inside = inside[np.argsort(part_members[inside], kind="stable")]
+        begins = np.flatnonzero(np.diff(part_members[inside], prepend=-1))
         if len(begins):
-            sums[of_some[inside][begins]] += np.add.reduceat(
-                placed[inside], begins, axis=0, dtype=np.float64
+            sums[part_members[inside][begins]] += np.add.reduceat(
+                part_vectors[inside], begins, axis=0, dtype=np.float64
             )
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
 def compute_cosines(vectors: ProjectedVectors, members: Ints, centres: Floats) -> Floats:
-    """How near each document is to the middle of its cluster, float32; 0 in none."""
+    """Return the cosine of each document to its cluster's centroid, float32.
+
+    0 for documents in no cluster.
+    """
     scores = np.zeros(len(members), np.float32)
-    for some, placed in vectors.iter_parts():
-        inside = np.flatnonzero(members[some] >= 0)
-        own = centres[members[some][inside]]
-        scores[some][inside] = np.einsum("ij,ij->i", placed[inside], own)
+    for part, part_vectors in vectors.iter_parts():
+        inside = np.flatnonzero(members[part] >= 0)
+        own_centroids = centres[members[part][inside]]
+        scores[part][inside] = np.einsum("ij,ij->i", part_vectors[inside], own_centroids)
     return scores
 
 
 def find_nearest_centroids(vectors: ProjectedVectors, centres: Floats) -> Ints:
-    """The middle each document is nearest to."""
-    found = np.zeros(len(vectors), dtype=np.int64)
-    for some, placed in vectors.iter_parts():
-        found[some] = (placed @ centres.T).argmax(axis=1)
-    return found
+    """Return the nearest centroid of each document."""
+    nearest = np.zeros(len(vectors), dtype=np.int64)
+    for part, part_vectors in vectors.iter_parts():
+        nearest[part] = (part_vectors @ centres.T).argmax(axis=1)
+    return nearest
 
 
-# Density: groups where documents lie close, of whatever number; what lies between them is in none.
+# Density: groups of any number in dense regions; documents between them are in no cluster
 #
-# Source: R. Campello, D. Moulavi and J. Sander, "Density-based clustering based on hierarchical density
-# estimates", 2013 (HDBSCAN). Bound: found among 20,000 documents, the others go to the nearest group in
-# reach.
+# Source: R. Campello, D. Moulavi and J. Sander, "Density-based clustering based on hierarchical
+# density estimates", 2013 (HDBSCAN). Bound: fitted on 20,000 documents; the others go to the
+# nearest group within reach.
 
 
 SAMPLE_DOCUMENTS = 20_000
@@ -114,32 +122,32 @@ _REACH_PERCENTILE = 5
 
 
 def partition_by_density(prepared: PreparedDocuments, options: Options) -> Partition:
-    """The dense groups of at least `size_min` and five documents."""
+    """Find dense groups of at least `size_min` documents, and at least five."""
     vectors = prepared.vectors
     places = sample_evenly(len(vectors), SAMPLE_DOCUMENTS)
     members = np.full(len(vectors), NONE, dtype=np.int64)
     if len(places) > _SMALLEST:
-        found = HDBSCAN(max(options.size_min, _SMALLEST), min_samples=_SMALLEST, copy=True)
-        members[places] = found.fit_predict(vectors.select(places))
+        model = HDBSCAN(max(options.size_min, _SMALLEST), min_samples=_SMALLEST, copy=True)
+        members[places] = model.fit_predict(vectors.select(places))
     if members.max(initial=NONE) >= 0 and len(places) < len(vectors):
-        centres = compute_centroids(vectors, members, int(members.max()) + 1)
-        scores = compute_cosines(vectors, members, centres)
+        centroids = compute_centroids(vectors, members, int(members.max()) + 1)
+        scores = compute_cosines(vectors, members, centroids)
         reach = np.percentile(scores[members >= 0], _REACH_PERCENTILE)
         others = np.setdiff1d(np.arange(len(vectors)), places)
-        near = find_nearest_centroids(vectors, centres)
-        reached = compute_cosines(vectors, near, centres) >= reach
-        members[others] = np.where(reached[others], near[others], NONE)
+        nearest = find_nearest_centroids(vectors, centroids)
+        is_in_reach = compute_cosines(vectors, nearest, centroids) >= reach
+        members[others] = np.where(is_in_reach[others], nearest[others], NONE)
     return Partition((renumber_clusters(members),))
 
 
-# Which cluster each term speaks for: complement naive Bayes with weights brought to one length.
+# Evidence: complement naive Bayes with normalized weights
 #
-# Source: J. Rennie, L. Shih, J. Teevan and D. Karger, "Tackling the poor assumptions of naive Bayes text
-# classifiers", 2003, section 4.4 (WCNB).
+# Source: J. Rennie, L. Shih, J. Teevan and D. Karger, "Tackling the poor assumptions of naive Bayes
+# text classifiers", 2003, section 4.4 (WCNB).
 #
-# Clusters found in few directions are made exact by all their terms: what each term says is learned from the
-# clusters, documents go where their terms say, and that again, until few move or a cluster would be
-# left empty. Bound: five rounds.
+# Clusters found in few latent dimensions are refined with all their terms: learn from the clusters
+# which terms indicate them, reassign the documents by their terms, and repeat until few documents
+# move or a cluster would become empty. Bound: five rounds.
 
 
 ROUNDS_MAX = 5
@@ -149,7 +157,7 @@ _DOCUMENT_BATCH = 50_000
 
 
 def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[Ints, Floats]:
-    """The clusters of all documents after what their terms say, and the evidence that says it."""
+    """Refine the clusters of all documents by their terms; return them with the evidence."""
     evidence = compute_evidence(weighted, members, clusters)
     for _ in range(ROUNDS_MAX):
         moved = assign_by_evidence(weighted, evidence)
@@ -164,32 +172,34 @@ def refine_partition(weighted: Matrix, members: Ints, clusters: int) -> tuple[In
 
 
 def compute_evidence(weighted: Matrix, members: Ints, clusters: int) -> Floats:
-    """Features x clusters, float32: higher where a term speaks for a cluster."""
+    """Return features x clusters, float32: higher values indicate the cluster more strongly."""
     inside = members >= 0
     belongs = sp.csr_matrix(
         (np.ones(int(inside.sum()), np.float32), (members[inside], np.flatnonzero(inside))),
         shape=(clusters, weighted.shape[0]),
     )
-    held = (belongs @ weighted).toarray()
-    elsewhere = held.sum(axis=0) - held + SMOOTHING
-    rare = -np.log(elsewhere / elsewhere.sum(axis=1, keepdims=True))
-    evidence: Floats = (rare / np.abs(rare).sum(axis=1, keepdims=True)).T.astype(np.float32)
+    sums = (belongs @ weighted).toarray()
+    elsewhere = sums.sum(axis=0) - sums + SMOOTHING
+    log_weights = -np.log(elsewhere / elsewhere.sum(axis=1, keepdims=True))
+    evidence: Floats = (log_weights / np.abs(log_weights).sum(axis=1, keepdims=True)).T.astype(
+        np.float32
+    )
     return np.ascontiguousarray(evidence)
 
 
 def assign_by_evidence(weighted: Matrix, evidence: Floats) -> Ints:
-    """The cluster the terms of each document speak for most."""
+    """Return the cluster that the terms of each document indicate most strongly."""
     parts = [
-        np.asarray(weighted[at : at + _DOCUMENT_BATCH] @ evidence).argmax(axis=1)
-        for at in range(0, weighted.shape[0], _DOCUMENT_BATCH)
+        np.asarray(weighted[start : start + _DOCUMENT_BATCH] @ evidence).argmax(axis=1)
+        for start in range(0, weighted.shape[0], _DOCUMENT_BATCH)
     ]
     return np.concatenate(parts or [np.zeros(0, np.int64)]).astype(np.int64)
 
 
-# Factors: non-negative parts of the weighted terms; a document is in the one it has most of.
+# Factors: non-negative parts of the weighted terms; a document belongs to its largest factor
 #
-# Source: D. Lee and H. S. Seung, "Learning the parts of objects by non-negative matrix factorization", 1999.
-# Bound: fitted on 20,000 documents, 200 rounds.
+# Source: D. Lee and H. S. Seung, "Learning the parts of objects by non-negative matrix
+# factorization", 1999. Bound: fitted on 20,000 documents, 200 rounds.
 
 
 DEFAULT_CLUSTERS = 10
@@ -197,7 +207,7 @@ FACTOR_ROUNDS_MAX = 200
 
 
 def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Partition:
-    """As many factors as are asked for, ten without; each document is in one."""
+    """Find the configured number of factors, ten by default; each document is in one."""
     weighted = prepared.weighted
     sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
     clusters = min(options.clusters or DEFAULT_CLUSTERS, *sample.shape)
@@ -205,25 +215,27 @@ def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Parti
         clusters, init="nndsvda", random_state=options.seed, max_iter=FACTOR_ROUNDS_MAX, tol=1e-3
     ).fit(sample)
     members = np.zeros(weighted.shape[0], dtype=np.int64)
-    most = np.zeros(weighted.shape[0])
-    for at in range(0, weighted.shape[0], SAMPLE_DOCUMENTS):
-        some = slice(at, at + SAMPLE_DOCUMENTS)
-        held = np.asarray(model.transform(weighted[some]))
-        members[some], most[some] = held.argmax(axis=1), held.max(axis=1)
-    nothing = most <= 0
-    if nothing.any() and not nothing.all():
-        places = compute_centroids(prepared.vectors, np.where(nothing, -1, members), clusters)
-        members[nothing] = find_nearest_centroids(prepared.vectors, places)[nothing]
+    largest = np.zeros(weighted.shape[0])
+    for start in range(0, weighted.shape[0], SAMPLE_DOCUMENTS):
+        batch = slice(start, start + SAMPLE_DOCUMENTS)
+        factors = np.asarray(model.transform(weighted[batch]))
+        members[batch], largest[batch] = factors.argmax(axis=1), factors.max(axis=1)
+    has_no_factor = largest <= 0
+    if has_no_factor.any() and not has_no_factor.all():
+        centroids = compute_centroids(
+            prepared.vectors, np.where(has_no_factor, -1, members), clusters
+        )
+        members[has_no_factor] = find_nearest_centroids(prepared.vectors, centroids)[has_no_factor]
     return Partition((renumber_clusters(members),))
 
 
-# Stories: many and tight. A document joins the nearest story in reach, or leads a new one.
+# Stories: many small clusters. A document joins the nearest story within reach or starts a new one
 #
-# Documents come by time, those of one time by rank. With a half-life, a story that has slept must be
-# nearer. A second pass puts every document to the story it is nearest to by then, and stories too small
-# are none.
+# Documents are processed by time, then by rank. With a half-life, a story without recent documents
+# needs a higher cosine. Without one, a second pass moves every document to the nearest final story.
+# Stories below the minimum size are dropped.
 #
-# Bound: 20,000 stories are open at once, the one that slept longest is closed first; two passes.
+# Bound: two passes, and 20,000 open stories; the longest inactive ones are closed first.
 
 
 OPEN_MAX = 20_000
@@ -231,26 +243,26 @@ _BATCH_SIZE = 512
 
 
 def partition_into_stories(prepared: PreparedDocuments, options: Options) -> Partition:
-    """The stories; a document that is alone is in none."""
+    """Find stories; a document without a story is in no cluster."""
     times = prepared.times_s
     order = np.arange(len(prepared.vectors)) if times is None else np.argsort(times, kind="stable")
-    led = _OpenStories(prepared.vectors.width)
+    open_stories = _OpenStories(prepared.vectors.width)
     members = np.full(len(order), NONE, dtype=np.int64)
-    for at in range(0, len(order), _BATCH_SIZE):
-        some = order[at : at + _BATCH_SIZE]
-        members[some] = led.join(
-            prepared.vectors.select(some), None if times is None else times[some], options
+    for start in range(0, len(order), _BATCH_SIZE):
+        batch = order[start : start + _BATCH_SIZE]
+        members[batch] = open_stories.join(
+            prepared.vectors.select(batch), None if times is None else times[batch], options
         )
     if options.half_life_s is None:
         members = _reassign(prepared.vectors, members, options.threshold)
     sizes = np.bincount(members[members >= 0], minlength=1)
-    small = (members >= 0) & (sizes[np.maximum(members, 0)] < options.size_min)
-    members[small] = NONE
+    is_small = (members >= 0) & (sizes[np.maximum(members, 0)] < options.size_min)
+    members[is_small] = NONE
     return Partition((renumber_clusters(members),))
 
 
 class _OpenStories:
-    """The stories that may still grow: sums of their vectors, and when each was last met."""
+    """Stories that may still grow: the sum of their vectors and the time of their last document."""
 
     def __init__(self, directions: int) -> None:
         self._sums = np.zeros((0, directions), np.float32)
@@ -260,33 +272,33 @@ class _OpenStories:
         self._clock = 0.0
 
     def join(self, vectors: Floats, times: NDArray[np.float64] | None, options: Options) -> Ints:
-        """The story of each document, which are taken in order."""
-        known = len(self._sums)
-        near = vectors @ _normalize_rows(self._sums).T
-        beside = vectors @ vectors.T
-        led: list[int] = []
-        chosen = np.zeros(len(vectors), dtype=np.int64)
-        met: list[float] = self._last_added_s.tolist()
+        """Assign the documents in order and return the story of each."""
+        open_count = len(self._sums)
+        similarities = vectors @ _normalize_rows(self._sums).T
+        batch_similarities = vectors @ vectors.T
+        new_leaders: list[int] = []
+        assigned = np.zeros(len(vectors), dtype=np.int64)
+        last_added_s: list[float] = self._last_added_s.tolist()
         for place in range(len(vectors)):
             now = self._clock + place if times is None else float(times[place])
-            scores = np.concatenate((near[place], beside[place, led]))
+            scores = np.concatenate((similarities[place], batch_similarities[place, new_leaders]))
             if options.half_life_s is not None and len(scores):
-                slept = np.maximum(now - np.array(met), 0)
-                scores = scores * np.exp2(-slept / options.half_life_s)
+                idle_s = np.maximum(now - np.array(last_added_s), 0)
+                scores = scores * np.exp2(-idle_s / options.half_life_s)
             best = int(scores.argmax()) if len(scores) else -1
             if best < 0 or scores[best] < options.threshold:
-                best = known + len(led)
-                led.append(place)
-                met.append(now)
-            met[best] = max(met[best], now)
-            chosen[place] = best
-        return self._add_story(vectors, chosen, len(led), met)
+                best = open_count + len(new_leaders)
+                new_leaders.append(place)
+                last_added_s.append(now)
+            last_added_s[best] = max(last_added_s[best], now)
+            assigned[place] = best
+        return self._add_story(vectors, assigned, len(new_leaders), last_added_s)
 
     def _add_story(
         self, vectors: Floats, assigned: Ints, story_count: int, last_met: list[float]
     ) -> Ints:
-        new = np.arange(self._count, self._count + story_count)
-        self._numbers = np.concatenate((self._numbers, new))
+        new_numbers = np.arange(self._count, self._count + story_count)
+        self._numbers = np.concatenate((self._numbers, new_numbers))
         self._sums = np.vstack([self._sums, np.zeros((story_count, vectors.shape[1]), np.float32)])
         np.add.at(self._sums, assigned, vectors)
         self._last_added_s = np.array(last_met)
@@ -294,23 +306,23 @@ class _OpenStories:
         self._clock += len(vectors)
         numbers = self._numbers[assigned]
         if len(self._numbers) > OPEN_MAX:
-            kept = np.sort(np.argsort(-self._last_added_s, kind="stable")[:OPEN_MAX])
-            self._numbers, self._sums = self._numbers[kept], self._sums[kept]
-            self._last_added_s = self._last_added_s[kept]
+            open_stories = np.sort(np.argsort(-self._last_added_s, kind="stable")[:OPEN_MAX])
+            self._numbers, self._sums = self._numbers[open_stories], self._sums[open_stories]
+            self._last_added_s = self._last_added_s[open_stories]
         return numbers
 
 
 def _reassign(vectors: ProjectedVectors, members: Ints, threshold: float) -> Ints:
-    """Every document at the story whose centroid is nearest, where one is in reach."""
-    places = compute_centroids(vectors, members, int(members.max()) + 1)
-    settled = members.copy()
-    for at in range(0, len(vectors), _BATCH_SIZE):
-        some = slice(at, min(at + _BATCH_SIZE, len(vectors)))
-        near = vectors.select(some) @ places.T
-        best = near.argmax(axis=1)
-        reached = near[np.arange(len(best)), best] >= threshold
-        settled[some][reached] = best[reached]
-    return settled
+    """Move each document to the story with the nearest centroid, if it is within reach."""
+    centroids = compute_centroids(vectors, members, int(members.max()) + 1)
+    result = members.copy()
+    for start in range(0, len(vectors), _BATCH_SIZE):
+        batch = slice(start, min(start + _BATCH_SIZE, len(vectors)))
+        similarities = vectors.select(batch) @ centroids.T
+        best = similarities.argmax(axis=1)
+        is_in_reach = similarities[np.arange(len(best)), best] >= threshold
+        result[batch][is_in_reach] = best[is_in_reach]
+    return result
 
 
 def _normalize_rows(vectors: Floats) -> Floats:

@@ -1,13 +1,14 @@
-"""The space a collection's documents lie in: directions fitted once, then any document put into it.
+"""Vector space of a collection: fit latent dimensions once, then project any document.
 
-A sparse document gets two parts, each of length 1 before they are weighed against each other. One is the
-mean of its terms' vectors, which tells what it is about though it be short. The other is its place among
-the collection's strongest directions (latent semantic analysis), which is exact where there are many terms:
-it weighs 2n / (n + 50) for n distinct terms. A dense vector from a language model may stand before both,
-which then weigh a half.
+A sparse vector has two parts, each normalized to length 1 before weighting:
+- The mean of its terms' vectors. It captures the subject even of a short text.
+- Its coordinates in the strongest latent dimensions (latent semantic analysis). It is precise for
+  many terms and has the weight 2n / (n + 50) for n distinct terms.
 
-Source: truncated SVD by random projection, N. Halko, P. G. Martinsson and J. A. Tropp, 2011.
-Bound: fitted on at most 20,000 documents; 200 directions, and those of the dense vector.
+A dense vector from a language model may precede both, which then have the weight one half.
+
+Source: truncated SVD by random projection, N. Halko, P. G. Martinsson and J. A. Tropp, 2011. Bound:
+fitted on at most 20,000 documents; 200 dimensions, plus those of the dense vector.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from fonds.grouping.algorithms.term_counts import (
     sample_evenly,
 )
 
-# Vectors of terms out of the collection itself: terms that stand beside the same terms lie together.
+# Term vectors from the collection itself: terms with similar neighbours get similar vectors
 #
-# Source: positive pointwise mutual information with context distribution smoothing at .75, factored: O. Levy,
-# Y. Goldberg and I. Dagan, "Improving distributional similarity with lessons learned from word embeddings",
-# 2015.
+# Source: positive pointwise mutual information with context distribution smoothing at .75,
+# factored: O. Levy, Y. Goldberg and I. Dagan, "Improving distributional similarity with lessons
+# learned from word embeddings", 2015.
 #
-# Short texts on one theme often share no word; through these vectors they meet all the same. Neighbours are
-# counted in passages of 64 terms, each passage weighing as much as any other of its length, and pairs met
-# once do not count.
+# Short texts on one theme often share no word; these vectors still make them similar. Neighbours
+# are counted in passages of 64 terms. Each passage has the same weight, and pairs that occur once
+# are ignored.
 #
 # Bound: 10,000 terms, 30,000 passages.
 
@@ -54,8 +55,10 @@ _TERM_VECTOR_ROUNDS = 2
 
 
 def compute_term_vectors(collection: TextCollection, seed: int) -> Floats:
-    """Features x at most 100, float32; rows of zeros for terms that are too rare, no column where all
-    are."""
+    """Return features x at most 100, float32.
+
+    Rare terms have zeros; without frequent terms there are no columns.
+    """
     document_counts = collection.dictionary.document_counts
     order = np.argsort(-document_counts, kind="stable")[:TERMS_MAX]
     frequent = np.sort(order[document_counts[order] >= DOCUMENTS_MIN])
@@ -65,23 +68,23 @@ def compute_term_vectors(collection: TextCollection, seed: int) -> Floats:
     information = _compute_mutual_information(_sample_passages(collection)[:, frequent])
     if information.nnz == 0:
         return np.zeros((len(document_counts), 0), np.float32)
-    left, strengths, _ = randomized_svd(
+    left_vectors, strengths, _ = randomized_svd(
         information, rank, n_iter=_TERM_VECTOR_ROUNDS, random_state=seed
     )
     vectors = np.zeros((len(document_counts), rank), np.float32)
-    vectors[frequent] = left * np.sqrt(strengths)
+    vectors[frequent] = left_vectors * np.sqrt(strengths)
     return vectors
 
 
 def _sample_passages(collection: TextCollection) -> Matrix:
-    """Which terms stand in each passage, of passages evenly taken: float32 of ones, passages x features."""
+    """Return the terms of evenly sampled passages: passages x features, float32 ones."""
     counts = -(-collection.count_lengths() // PASSAGE_TERMS)
     ends = np.cumsum(counts)
-    chosen = sample_evenly(int(counts.sum()), PASSAGES_MAX)
-    document = np.searchsorted(ends, chosen, side="right")
-    number = chosen - (ends - counts)[document]
-    read, place = np.unique(document, return_inverse=True)
-    rows = collection.build_rows(read)
+    passages = sample_evenly(int(counts.sum()), PASSAGES_MAX)
+    document = np.searchsorted(ends, passages, side="right")
+    number = passages - (ends - counts)[document]
+    sampled_documents, place = np.unique(document, return_inverse=True)
+    rows = collection.build_rows(sampled_documents)
     is_term = rows.numbers >= 0
     numbers = rows.numbers[is_term]
     before = np.concatenate(([0], np.cumsum(is_term)))[rows.starts]
@@ -91,7 +94,7 @@ def _sample_passages(collection: TextCollection) -> Matrix:
     places = np.arange(int(starts[-1])) + np.repeat(begins - starts[:-1], lengths)
     present = sp.csr_matrix(
         (np.ones(len(places), np.float32), numbers[places], starts),
-        shape=(len(chosen), len(rows.terms)),
+        shape=(len(passages), len(rows.terms)),
     )
     present.sum_duplicates()
     present.data[:] = 1
@@ -99,23 +102,27 @@ def _sample_passages(collection: TextCollection) -> Matrix:
 
 
 def _compute_mutual_information(present: Matrix) -> Matrix:
-    """Positive pointwise mutual information of the pairs met twice or more: terms x terms."""
+    """Return the positive pointwise mutual information of terms x terms.
+
+    Only pairs that occur at least twice count.
+    """
     lengths = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
     weighted = sp.csr_matrix(sp.diags((1 / lengths).astype(np.float32)) @ present)
-    met = sp.csr_matrix(present.T @ present)
+    pair_counts = sp.csr_matrix(present.T @ present)
     weights = sp.csr_matrix(present.T @ weighted)
-    met.sort_indices()
+    pair_counts.sort_indices()
     weights.sort_indices()
-    often = met.data >= _PAIRS_MIN
-    row = np.repeat(np.arange(met.shape[0]), np.diff(met.indptr))[often]
-    column, value = met.indices[often], weights.data[often].astype(np.float64)
-    of_term = np.bincount(row, value, met.shape[0])
-    of_context = of_term**_SMOOTHING
-    of_context /= max(of_context.sum(), 1e-12)
-    gained = np.log(value / np.maximum(of_term[row] * of_context[column], 1e-12))
-    positive = gained > 0
+    is_frequent = pair_counts.data >= _PAIRS_MIN
+    row = np.repeat(np.arange(pair_counts.shape[0]), np.diff(pair_counts.indptr))[is_frequent]
+    column, value = pair_counts.indices[is_frequent], weights.data[is_frequent].astype(np.float64)
+    term_weights = np.bincount(row, value, pair_counts.shape[0])
+    context_weights = term_weights**_SMOOTHING
+    context_weights /= max(context_weights.sum(), 1e-12)
+    information = np.log(value / np.maximum(term_weights[row] * context_weights[column], 1e-12))
+    positive = information > 0
     return sp.csr_matrix(
-        (gained[positive].astype(np.float32), (row[positive], column[positive])), shape=met.shape
+        (information[positive].astype(np.float32), (row[positive], column[positive])),
+        shape=pair_counts.shape,
     )
 
 
@@ -130,10 +137,11 @@ _DOCUMENT_BATCH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSpace:
-    """What puts documents into a space: features x directions, float32.
+    """Projection into a vector space.
 
-    The first `term_dimensions` columns of `directions` are term vectors, the others those of the collection;
-    `dense` is the length of the dense vectors that come before, 0 without.
+    `directions`: features x latent dimensions, float32. The first `term_dimensions` columns are
+        term vectors, the others are the latent dimensions of the collection.
+    `dense`: length of the preceding dense vectors; 0 without.
     """
 
     directions: Floats = field(repr=False)
@@ -143,10 +151,12 @@ class VectorSpace:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedVectors:
-    """Documents in a space, worked out when they are asked for: those of all would take more room than
-    their terms.
+    """Documents in a vector space, projected on demand.
 
-    `weighted`: their tf-idf; `dense`: documents x `space.dense`, float32 or float16, or None without.
+    All vectors at once would need more memory than the terms.
+
+    `weighted`: tf-idf of the documents.
+    `dense`: documents x `space.dense`, float32 or float16; None without.
     """
 
     space: VectorSpace
@@ -158,24 +168,27 @@ class ProjectedVectors:
 
     @property
     def width(self) -> int:
-        """How many directions there are, those of dense vectors included."""
+        """Number of dimensions, including those of dense vectors."""
         return int(self.space.directions.shape[1]) + self.space.dense
 
     def select(self, documents: Ints | slice) -> Floats:
-        """Those of some documents, in the order given: float32, each of length 1."""
+        """Return the vectors of some documents in the given order: float32, each of length 1."""
         dense = None if self.dense is None else self.dense[documents].astype(np.float32)
         return project(self.space, self.weighted[documents], dense)
 
     def iter_parts(self) -> Iterator[tuple[slice, Floats]]:
-        """Those of all documents, some at a time: which, and their vectors."""
-        for at in range(0, len(self), _DOCUMENT_BATCH):
-            some = slice(at, min(at + _DOCUMENT_BATCH, len(self)))
-            yield some, self.select(some)
+        """Iterate over all documents in parts: the slice and its vectors."""
+        for start in range(0, len(self), _DOCUMENT_BATCH):
+            part = slice(start, min(start + _DOCUMENT_BATCH, len(self)))
+            yield part, self.select(part)
 
 
 def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: int) -> VectorSpace:
-    """The space of a collection; `weighted`: the tf-idf of its distinct documents. The same documents in the
-    same order give the same one."""
+    """Fit the space of a collection. The same documents in the same order give the same space.
+
+    `weighted`: tf-idf of its distinct documents.
+    `dense`: length of their dense vectors.
+    """
     vectors = compute_term_vectors(collection, seed)
     sample = weighted[sample_evenly(weighted.shape[0], SAMPLE_DOCUMENTS)]
     rank = min(DIRECTIONS, min(sample.shape) - 1)
@@ -188,13 +201,16 @@ def fit_space(weighted: Matrix, collection: TextCollection, dense: int, seed: in
 
 
 def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Floats:
-    """Documents x directions, float32, each of length 1; zeros for a document without any feature.
+    """Return documents x dimensions, float32, each of length 1.
 
-    `dense`, documents x `space.dense`, must be given where the space was fitted with it. Raises ValueError.
+    Zeros for a document without features. `dense`, documents x `space.dense`, is required if the
+    space was fitted with it. Raises ValueError if its length differs.
     """
-    given = 0 if dense is None else dense.shape[1]
-    if given != space.dense:
-        raise ValueError(f"dense vectors of {space.dense} numbers are asked for, {given} are given")
+    dense_length = 0 if dense is None else dense.shape[1]
+    if dense_length != space.dense:
+        raise ValueError(
+            f"dense vectors of {space.dense} numbers are asked for, {dense_length} are given"
+        )
     sparse = _project_sparse(space, weighted)
     if dense is None:
         return sparse
@@ -202,9 +218,9 @@ def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Float
 
 
 def _project_sparse(space: VectorSpace, weighted: Matrix) -> Floats:
-    placed = np.asarray(weighted @ space.directions)
-    terms = np.diff(weighted.indptr).astype(np.float32)[:, None]
-    weight = EXACT_WEIGHT * terms / (terms + EXACT_HALF_TERMS)
-    of_terms = normalize_rows(placed[:, : space.term_dimensions])
-    exact = normalize_rows(placed[:, space.term_dimensions :]) * weight
-    return normalize_rows(np.hstack([of_terms, exact]))
+    projected = np.asarray(weighted @ space.directions)
+    term_counts = np.diff(weighted.indptr).astype(np.float32)[:, None]
+    weight = EXACT_WEIGHT * term_counts / (term_counts + EXACT_HALF_TERMS)
+    term_part = normalize_rows(projected[:, : space.term_dimensions])
+    latent_part = normalize_rows(projected[:, space.term_dimensions :]) * weight
+    return normalize_rows(np.hstack([term_part, latent_part]))

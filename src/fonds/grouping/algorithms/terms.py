@@ -1,11 +1,11 @@
-"""Texts to terms in order, as search tells words apart, and what of them can name a theme.
+"""Terms of texts in order, tokenized as for search, without words that cannot name a theme.
 
-Words are folded by `fonds.text.words`. Function words of the text's language are left out, as are
-addresses of the web; English plurals are read as singulars, and scripts without spaces give overlapping
-pairs of neighbours, since single characters say too little. Where something is left out, or a sentence
-ends, the row of neighbours breaks.
+`fonds.text.words` folds the words. Stop words of the text's language and URLs are left out. English
+plurals become singulars. Scripts without spaces give overlapping pairs of characters, since single
+characters say too little. The sequence of adjacent terms breaks at each omission and at the end of
+a sentence.
 
-Bound: 200,000 characters of a text are read; a term has at most 200 bytes; 5,000,000 distinct terms.
+Bound: 200,000 characters of a text; 200 bytes per term; 5,000,000 distinct terms.
 """
 
 from __future__ import annotations
@@ -28,43 +28,48 @@ MAX_CHARS = 200_000
 TERM_MAX_BYTES = 200
 TERMS_MAX = 5_000_000
 TERM_CACHE_SIZE = 100_000
-"""So many words are kept with their terms: at most 40 MB, words being no longer than a term's bytes."""
+"""Words cached with their terms: at most 40 MB, since no word is longer than a term."""
 BREAK = -1
 GUESSED_FROM = 1000
-"""How many texts a collection's language is guessed from."""
+"""Number of texts to guess a collection's language from."""
 GUESSED_CHARACTERS = 2000
 
 _SPACELESS_FROM = "\u0e00"
 _MARKS_BETWEEN = re.compile(r" {3,}")
 _ADDRESS = re.compile(r"(?:https?://|ftp://|\bwww\.|\bdoi\.org/)[!-~]{1,2000}", re.IGNORECASE)
 _SHARE_MIN = 0.15
-"""So many words of running text are function words at least; in English about half are."""
+"""Minimum share of stop words in running text; in English about half are."""
 
 
 class Vocabulary:
-    """Terms by the order in which they were met, and the number each word of a language stands for."""
+    """Terms in the order of their first occurrence, and the term number of each word of a language."""
 
     def __init__(self, terms: Sequence[str] | None = None) -> None:
-        """With `split_terms`, terms keep their place in it and other words break the row."""
+        """Create a vocabulary.
+
+        With `terms` it is closed: terms are numbered by position, other words become BREAK.
+        """
         self.numbers = {term: number for number, term in enumerate(terms or ())}
         self.is_closed = terms is not None
         self._by_language: dict[str, _Words] = {}
 
     def read(self, text: str, language: str, numbers: array[int]) -> None:
-        """Append the numbers of a text's terms in order, BREAK where neighbours do not belong together."""
+        """Append the numbers of a text's terms in order, BREAK between terms that are not adjacent."""
         folded = fold_text(replace_urls(text[:MAX_CHARS]))
-        of_language = self._by_language.get(language)
-        if of_language is None:
-            of_language = self._by_language[language] = _Words(self, language)
+        language_words = self._by_language.get(language)
+        if language_words is None:
+            language_words = self._by_language[language] = _Words(self, language)
         words = folded.split(" ") if text.isascii() else _iter_words(folded, language)
-        numbers.extend(map(of_language.__getitem__, words))
+        numbers.extend(map(language_words.__getitem__, words))
 
     def get_number(self, term: str) -> int:
-        """The number of a term, a new one for a new term; BREAK where there is no room, or none are
-        added."""
-        known = self.numbers.get(term)
-        if known is not None:
-            return known
+        """Return the number of a term; add it if it is new.
+
+        Return BREAK if the vocabulary is closed or full.
+        """
+        number = self.numbers.get(term)
+        if number is not None:
+            return number
         if self.is_closed or len(self.numbers) >= TERMS_MAX:
             return BREAK
         self.numbers[term] = len(self.numbers)
@@ -72,7 +77,7 @@ class Vocabulary:
 
 
 class _Words(dict[str, int]):
-    """Word to the number of its term, worked out when it is first met, and kept while there is room."""
+    """Cache from words to the numbers of their terms, with at most `TERMS_MAX` entries."""
 
     def __init__(self, vocabulary: Vocabulary, language: str) -> None:
         super().__init__()
@@ -88,13 +93,15 @@ class _Words(dict[str, int]):
 
 
 def replace_urls(text: str) -> str:
-    """A text without the addresses of the web in it, marks in their places: what they are made of says where
-    something is, and `https` and `org` name no theme."""
+    """Replace URLs in a text by marks that break the sequence.
+
+    Their parts are locations; `https` and `org` name no theme.
+    """
     return _ADDRESS.sub(" . ", text)
 
 
 def normalize_term(word: str, language: str) -> str | None:
-    """The term a folded word stands for; None for one that names nothing."""
+    """Return the term of a folded word; None if it names nothing."""
     if len(word) > TERM_MAX_BYTES:
         return None
     return _normalize_cached_term(word, language)
@@ -113,22 +120,25 @@ def _normalize_cached_term(word: str, language: str) -> str | None:
 
 
 def singularize(word: str) -> str:
-    """One form for an English singular and its plural, by their endings: `movie` and `movies` are `movy`."""
+    """Return one form for an English singular and its plural, by ending.
+
+    For example, `movie` and `movies` become `movy`.
+    """
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     return word[:-2] + "y" if len(word) > 4 and word.endswith("ie") else word
 
 
 def split_terms(text: str, language: str = "") -> list[str]:
-    """The terms of a text in order, "" where the row of neighbours breaks."""
+    """Return the terms of a text in order, "" at each break."""
     folded = fold_text(replace_urls(text[:MAX_CHARS]))
     return [normalize_term(word, language) or "" for word in _iter_words(folded, language)]
 
 
 def guess_language(texts: Sequence[str]) -> str:
-    """The language most words of whose text are function words; "" where no language has enough of them.
+    """Return the language with the largest share of stop words; "" if no language has enough.
 
-    At most 1,000 texts, evenly taken, are looked at.
+    Looks at about 1,000 evenly sampled texts.
     """
     step = max(1, len(texts) // GUESSED_FROM)
     counts = Counter(
@@ -144,10 +154,12 @@ def guess_language(texts: Sequence[str]) -> str:
 
 
 def _iter_words(folded: str, language: str) -> Iterator[str]:
-    """Words of a folded text, "" where a row breaks; runs of spaceless characters as overlapping pairs.
+    """Iterate over the words of a folded text, "" at breaks.
 
-    `fold_text` gives such a character a space on either side, so two neighbours have two spaces between
-    them and what a mark parts has three."""
+    Spaceless characters become overlapping pairs. `fold_text` puts a space on either side of such a
+    character. So two neighbours have two spaces between them, and a punctuation mark between them
+    leaves three.
+    """
     for part in _MARKS_BETWEEN.split(folded):
         run: list[str] = []
         words = part.split(" ")

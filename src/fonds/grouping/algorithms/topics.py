@@ -1,9 +1,10 @@
-"""Topics: few and broad. Micro-clusters, Ward over them, one k-means from the cut, then what the terms say.
+"""Topics: few large clusters.
 
-The micro-clusters are found once on a sample; every granularity is a cut of the same tree, so that finer
-topics come nearly free. Warm, the topics of the clustering before are what the terms begin with.
+Steps: micro-clusters, Ward linkage, one run of k-means, and refinement by terms. Micro-clusters are
+computed once, on a sample. Each granularity is a cut of the same tree, so finer topics cost little.
+With a previous clustering, the refinement starts from its topics.
 
-Bound: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000.
+Bound: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000 documents.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from fonds.grouping.algorithms.methods import (
 )
 from fonds.grouping.algorithms.term_counts import Floats, Ints, sample_evenly
 
-# Weighted Ward linkage of centroids, and how many clusters to cut it into.
+# Weighted Ward linkage of centroids, and the choice of the number of clusters
 #
-# Source: J. H. Ward, "Hierarchical grouping to optimize an objective function", 1963; merging costs w1 w2 /
-# (w1 + w2) times the squared distance. Bound: the cube of the centroids' number in the least steps; 400.
+# Source: J. H. Ward, "Hierarchical grouping to optimize an objective function", 1963. A merge costs
+# w1 w2 / (w1 + w2) times the squared distance. Bound: cubic in the number of centroids, at most
+# 400.
 
 
 Doubles = NDArray[np.float64]
@@ -39,42 +41,45 @@ CENTROIDS_MAX = 400
 def compute_merges(
     centroids: Doubles, weights: Doubles
 ) -> tuple[list[tuple[int, int]], list[float]]:
-    """Pairs of centroids, the cheapest first: the second is joined to the first, which stands for both.
+    """Merge centroids in order of cost.
 
-    Beside them what each merge costs.
+    The second of each pair joins the first, which then represents both. Return the pairs and the
+    cost of each merge.
     """
-    places, held = centroids.astype(np.float64), weights.astype(np.float64)
-    costs = _compute_costs(places, held, places, held)
+    points, masses = centroids.astype(np.float64), weights.astype(np.float64)
+    costs = _compute_costs(points, masses, points, masses)
     np.fill_diagonal(costs, np.inf)
-    pairs, spent = [], []
-    for _ in range(len(places) - 1):
-        one, other = sorted(divmod(int(costs.argmin()), len(places)))
-        spent.append(float(costs[one, other]))
-        together = held[one] + held[other]
-        places[one] = (places[one] * held[one] + places[other] * held[other]) / together
-        held[one] = together
-        gone = ~np.isfinite(costs[one])
-        costs[other], costs[:, other] = np.inf, np.inf
-        row = _compute_costs(places[one : one + 1], held[one : one + 1], places, held)[0]
-        row[gone] = np.inf
-        row[[one, other]] = np.inf
-        costs[one], costs[:, one] = row, row
-        pairs.append((one, other))
-    return pairs, spent
+    pairs, merge_costs = [], []
+    for _ in range(len(points) - 1):
+        first, second = sorted(divmod(int(costs.argmin()), len(points)))
+        merge_costs.append(float(costs[first, second]))
+        mass = masses[first] + masses[second]
+        points[first] = (points[first] * masses[first] + points[second] * masses[second]) / mass
+        masses[first] = mass
+        is_merged = ~np.isfinite(costs[first])
+        costs[second], costs[:, second] = np.inf, np.inf
+        row = _compute_costs(points[first : first + 1], masses[first : first + 1], points, masses)[
+            0
+        ]
+        row[is_merged] = np.inf
+        row[[first, second]] = np.inf
+        costs[first], costs[:, first] = row, row
+        pairs.append((first, second))
+    return pairs, merge_costs
 
 
 def cut_tree(pairs: Sequence[tuple[int, int]], clusters: int) -> Ints:
-    """The cluster of each centroid after as many merges as leave `clusters`, numbered without gaps."""
-    stands = np.arange(len(pairs) + 1)
-    for one, other in pairs[: max(len(pairs) + 1 - clusters, 0)]:
-        stands[stands == other] = one
-    return np.unique(stands, return_inverse=True)[1].astype(np.int64)
+    """Return the cluster of each centroid when merging stops at `clusters`, numbered without gaps."""
+    clusters_by_centroid = np.arange(len(pairs) + 1)
+    for first, second in pairs[: max(len(pairs) + 1 - clusters, 0)]:
+        clusters_by_centroid[clusters_by_centroid == second] = first
+    return np.unique(clusters_by_centroid, return_inverse=True)[1].astype(np.int64)
 
 
 def choose(costs: Sequence[float], clusters_max: int) -> int:
-    """The number of clusters from which a further merge costs most beside the one before it.
+    """Choose the number of clusters at which the cost of the next merge rises most.
 
-    `costs`: of the merges in order. 1 for a single centroid.
+    `costs`: costs of the merges in order. Return 1 for a single centroid.
     """
     falling = np.maximum(np.array(costs[::-1][:clusters_max], dtype=np.float64), 1e-12)
     if len(falling) < 2:
@@ -105,35 +110,38 @@ MEANS_DOCUMENTS = 100_000
 ROUNDS_MAX = 30
 _DOCUMENTS_A_MICRO = 5
 EVIDENCE_CLUSTERS_MAX = 500
-"""With so many clusters and more, what terms say would take more room than it is worth."""
+"""From this number of clusters on, evidence would need too much memory for its benefit."""
 
 
 def partition_into_topics(prepared: PreparedDocuments, options: Options) -> Partition:
-    """The topics of all documents; each is in one."""
+    """Partition all documents into topics; each document is in one."""
     sample = prepared.vectors.select(sample_evenly(len(prepared.vectors), SAMPLE_DOCUMENTS))
     levels: list[Ints] = []
     evidence: Floats | None = None
-    warm = _start_from_previous(prepared, options)
-    if warm is not None:
-        members, evidence = _refine_topics(prepared, warm)
+    initial_members = _start_from_previous(prepared, options)
+    if initial_members is not None:
+        members, evidence = _refine_topics(prepared, initial_members)
         levels.append(members)
-    asked = list(options.granularities)
-    if warm is None or asked:
+    granularities = list(options.granularities)
+    if initial_members is None or granularities:
         micro, weights = _cluster_sample(sample, options)
         pairs, costs = compute_merges(micro, weights)
-        if warm is None:
+        if initial_members is None:
             best = options.clusters or choose(costs, options.clusters_max)
-            asked.insert(0, best)
-        for clusters in asked:
-            begin = _compute_means(micro, weights, cut_tree(pairs, min(clusters, len(micro))))
-            members, said = _finish_topics(prepared, begin)
+            granularities.insert(0, best)
+        for clusters in granularities:
+            centroids = _compute_means(micro, weights, cut_tree(pairs, min(clusters, len(micro))))
+            members, level_evidence = _finish_topics(prepared, centroids)
             levels.append(members)
-            evidence = said if evidence is None else evidence
+            evidence = level_evidence if evidence is None else evidence
     return Partition(tuple(levels), evidence)
 
 
 def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints | None:
-    """The topics before, new documents at the nearest; None without any, or where another number is asked."""
+    """Return the previous topics, with new documents in the nearest one.
+
+    None if there are none or the requested number differs.
+    """
     if prepared.previous is None or not len(prepared.previous) or int(prepared.previous.max()) < 1:
         return None
     members = renumber_clusters(prepared.previous)
@@ -147,18 +155,18 @@ def _start_from_previous(prepared: PreparedDocuments, options: Options) -> Ints 
 
 
 def _cluster_sample(sample: Floats, options: Options) -> tuple[np.ndarray, np.ndarray]:
-    """Centroids of micro-clusters and how many documents each holds, float64."""
-    least = max((options.clusters or 0) * 3, *(3 * count for count in options.granularities), 2)
-    count = min(max(min(CENTROIDS_MAX, len(sample) // _DOCUMENTS_A_MICRO), least), len(sample))
+    """Return the centroids of micro-clusters and the number of documents in each, float64."""
+    count_min = max((options.clusters or 0) * 3, *(3 * count for count in options.granularities), 2)
+    count = min(max(min(CENTROIDS_MAX, len(sample) // _DOCUMENTS_A_MICRO), count_min), len(sample))
     count = min(count, max(CENTROIDS_MAX, options.clusters or 0, *options.granularities, 0))
-    found = MiniBatchKMeans(
+    model = MiniBatchKMeans(
         count, random_state=options.seed, n_init=1, batch_size=4096, max_iter=20
     ).fit(sample)
-    weights = np.bincount(found.labels_, minlength=count).astype(np.float64)
+    weights = np.bincount(model.labels_, minlength=count).astype(np.float64)
     sums = np.zeros((count, sample.shape[1]))
-    np.add.at(sums, found.labels_, sample)
-    held = weights > 0
-    return sums[held] / weights[held, None], weights[held]
+    np.add.at(sums, model.labels_, sample)
+    is_used = weights > 0
+    return sums[is_used] / weights[is_used, None], weights[is_used]
 
 
 def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Floats:
@@ -170,22 +178,25 @@ def _compute_means(micro: np.ndarray, weights: np.ndarray, members: Ints) -> Flo
 
 
 def _finish_topics(prepared: PreparedDocuments, begin: Floats) -> tuple[Ints, Floats | None]:
-    """Topics of all documents, from centroids to begin with."""
+    """Return the topics of all documents, starting from given centroids."""
     vectors = prepared.vectors
     clusters = min(len(begin), len(vectors))
-    some = vectors.select(sample_evenly(len(vectors), MEANS_DOCUMENTS))
-    found = KMeans(clusters, init=begin[:clusters], n_init=1, max_iter=ROUNDS_MAX, copy_x=False)
+    sample = vectors.select(sample_evenly(len(vectors), MEANS_DOCUMENTS))
+    model = KMeans(clusters, init=begin[:clusters], n_init=1, max_iter=ROUNDS_MAX, copy_x=False)
     if len(vectors) <= MEANS_DOCUMENTS:
-        return _refine_topics(prepared, found.fit_predict(some).astype(np.int64))
-    found.fit(some)
+        return _refine_topics(prepared, model.fit_predict(sample).astype(np.int64))
+    model.fit(sample)
     members = np.zeros(len(vectors), dtype=np.int64)
-    for part, placed in vectors.iter_parts():
-        members[part] = found.predict(placed)
+    for part, part_vectors in vectors.iter_parts():
+        members[part] = model.predict(part_vectors)
     return _refine_topics(prepared, members)
 
 
 def _refine_topics(prepared: PreparedDocuments, members: Ints) -> tuple[Ints, Floats | None]:
-    """Topics after what their terms say, and what these said."""
+    """Refine topics by their terms.
+
+    Return them with the evidence, or without it for too many topics.
+    """
     clusters = int(members.max()) + 1
     if not 1 < clusters < EVIDENCE_CLUSTERS_MAX:
         return renumber_clusters(members), None

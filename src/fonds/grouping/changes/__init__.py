@@ -1,1 +1,1 @@
-"""Documents put and deleted, each change whole."""
+"""Changes to collections: putting, deleting and moving documents, each change atomic."""

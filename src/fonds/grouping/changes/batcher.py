@@ -1,8 +1,8 @@
-"""Documents that several threads put at once go into one change.
+"""Batcher that combines the documents of concurrent threads into one change.
 
-Each change takes the collection's claim and writes to several tables, which costs the same for one document
-as for hundreds. Who waits for its turn finds that another has put its documents meanwhile, or puts those of
-all who wait.
+Each change leases the collection and writes to several tables. That costs the same for one document
+as for hundreds. A waiting thread either finds its documents put by another thread, or puts those of
+all waiting threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fonds.grouping.names import CollectionName
 
 
 class PutOutcome(StrEnum):
-    """What putting a document came to: it is new, took another's place, or was there as it is."""
+    """Outcome of putting a document: new, replaced another version, or already present unchanged."""
 
     ADDED = "added"
     REPLACED = "replaced"
@@ -26,13 +26,15 @@ class PutOutcome(StrEnum):
 
 
 PutBatch = Callable[[CollectionName, Sequence[Document]], dict[str, PutOutcome]]
-"""Puts documents of distinct ids in one change; what each came to, by id."""
+"""Puts documents with distinct ids in one change; returns the outcome by id."""
 
 
 @dataclass(slots=True, eq=False)
 class _PutRequest:
-    """What one thread asked for, and what came of it; `ready` is set when it came to something, or when the
-    thread is to put for all who wait."""
+    """Request of one thread and its outcome.
+
+    `ready` is set when the request is done, or when the thread should put for all waiting threads.
+    """
 
     documents: Sequence[Document]
     bytes: int
@@ -42,15 +44,17 @@ class _PutRequest:
 
 @dataclass(slots=True)
 class _PutQueue:
-    """Those that wait to put into one collection, and whether one of them is at it."""
+    """Requests waiting for one collection, and whether one of the threads is putting."""
 
     requests: deque[_PutRequest] = field(default_factory=deque)
     is_led: bool = False
 
 
 class PutBatcher:
-    """Puts what several threads ask for, in the order they came. What fails fails for the one that put it;
-    the others try by themselves."""
+    """Combines put requests of several threads in order of arrival.
+
+    If a batch fails, only the thread that ran it gets the error; the others retry on their own.
+    """
 
     def __init__(self, documents_max: int, max_bytes: int) -> None:
         self._documents_max = documents_max
@@ -65,40 +69,42 @@ class PutBatcher:
         size_bytes: int,
         put_batch: PutBatch,
     ) -> dict[str, PutOutcome]:
-        """What each document came to, by id. The documents fit one change."""
-        mine = _PutRequest(documents, size_bytes)
+        """Put documents that fit into one change; return the outcome of each by id."""
+        request = _PutRequest(documents, size_bytes)
         with self._guard:
-            waiting = self._waiting.setdefault(name, _PutQueue())
-            waiting.requests.append(mine)
-            leads, waiting.is_led = not waiting.is_led, True
-        if not leads:
-            mine.ready.wait()
-            if mine.outcomes is not None:
-                return mine.outcomes
+            queue = self._waiting.setdefault(name, _PutQueue())
+            queue.requests.append(request)
+            is_leader, queue.is_led = not queue.is_led, True
+        if not is_leader:
+            request.ready.wait()
+            if request.outcomes is not None:
+                return request.outcomes
         try:
-            return self._run_batch(name, waiting, mine, put_batch)
+            return self._run_batch(name, queue, request, put_batch)
         finally:
-            self._wake_next(name, waiting)
+            self._wake_next(name, queue)
 
     def _run_batch(
         self, name: CollectionName, queue: _PutQueue, own_request: _PutRequest, put_batch: PutBatch
     ) -> dict[str, PutOutcome]:
-        """Put mine, and what others wait with."""
-        taken = self._take_batch(queue, own_request)
-        whole = [one for asked in taken for one in asked.documents]
+        """Put the thread's own documents together with waiting ones."""
+        batch = self._take_batch(queue, own_request)
+        documents = [item for request in batch for item in request.documents]
         try:
-            outcomes = put_batch(name, whole)
+            outcomes = put_batch(name, documents)
         except BaseException:
             with self._guard:
-                queue.requests.extendleft(one for one in reversed(taken) if one is not own_request)
+                queue.requests.extendleft(
+                    item for item in reversed(batch) if item is not own_request
+                )
             raise
-        for asked in taken:
-            asked.outcomes = {one.id: outcomes[one.id] for one in asked.documents}
-            asked.ready.set()
+        for request in batch:
+            request.outcomes = {item.id: outcomes[item.id] for item in request.documents}
+            request.ready.set()
         return own_request.outcomes or {}
 
     def _wake_next(self, name: CollectionName, queue: _PutQueue) -> None:
-        """Whoever waits longest puts next."""
+        """Let the longest waiting thread put next."""
         with self._guard:
             if queue.requests:
                 queue.requests[0].ready.set()
@@ -106,19 +112,19 @@ class PutBatcher:
                 self._waiting.pop(name, None)
 
     def _take_batch(self, queue: _PutQueue, own_request: _PutRequest) -> list[_PutRequest]:
-        """Mine and as many others as fit one change, each id once; they wait no more."""
+        """Take the own request and as many others as fit into one change, without repeated ids."""
         with self._guard:
             queue.requests.remove(own_request)
-            taken = [own_request]
+            batch = [own_request]
             count, size = len(own_request.documents), own_request.bytes
-            ids = {one.id for one in own_request.documents}
+            ids = {document.id for document in own_request.documents}
             while queue.requests:
-                following = queue.requests[0]
-                own = {one.id for one in following.documents}
-                count += len(own)
-                size += following.bytes
-                if count > self._documents_max or size > self._max_bytes or own & ids:
+                next_request = queue.requests[0]
+                next_ids = {document.id for document in next_request.documents}
+                count += len(next_ids)
+                size += next_request.bytes
+                if count > self._documents_max or size > self._max_bytes or next_ids & ids:
                     break
-                ids |= own
-                taken.append(queue.requests.popleft())
-            return taken
+                ids |= next_ids
+                batch.append(queue.requests.popleft())
+            return batch

@@ -1,6 +1,6 @@
-"""What is to be written when documents come into a clustering, change their place in it, or leave it.
+"""Cells to write when documents join, move within or leave a clustering.
 
-All sizes are read and written by whoever holds the collection's claim, or builds the clustering.
+Sizes are read and written only with the collection's lease, or while the clustering is being built.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from fonds.grouping.tables import (
 
 ORIGINAL = "main:original"
 COPY = "main:copy:"
-"""In the first level's assignment of a document there is a column for each near-duplicate of it."""
+"""Column prefix in the first-level assignment of a document: one column per near-duplicate of it.
+"""
 
 _LABEL, _SCORE = "main:label", "main:score"
 _PLACEMENT_COLUMNS = (_LABEL, _SCORE, ORIGINAL)
@@ -37,8 +38,11 @@ _PLACEMENT_COLUMNS = (_LABEL, _SCORE, ORIGINAL)
 def load_placements(
     tables: Tables, clustering: StoredClustering, ids: Sequence[str]
 ) -> dict[str, list[Placement]]:
-    """Where documents are in a clustering now, on every level; absent where they are not in it."""
-    found: dict[str, list[Placement]] = {}
+    """Return the current placements of documents in a clustering, on every level.
+
+    Others are absent.
+    """
+    placements: dict[str, list[Placement]] = {}
     for conf in clustering.iter_level_confs():
         rows = {
             build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_
@@ -51,8 +55,8 @@ def load_placements(
             placement = Placement(
                 conf, decode_text(cells, _LABEL), cells.get(_SCORE, b"0"), original
             )
-            found.setdefault(rows[row], []).append(placement)
-    return found
+            placements.setdefault(rows[row], []).append(placement)
+    return placements
 
 
 def add_moves(
@@ -62,54 +66,58 @@ def add_moves(
     after: Mapping[str, Sequence[Placement]],
     writes: PendingWrites,
 ) -> Counter[str]:
-    """Add to `writes` what brings the documents from where they were to where they are to be.
+    """Add to `writes` the changes from the previous to the new placements of documents.
 
-    Sizes come out right for whatever clusters are touched. How many came less how many left, by label, of
-    those apart.
+    This keeps the sizes of all affected clusters correct. Return the net number of added documents
+    by label, for the unclustered ones.
     """
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
     for id_ in {**previous, **after}:
-        left, joined = set(previous.get(id_, ())), set(after.get(id_, ()))
-        for placement in left - joined:
+        old_placements, new_placements = set(previous.get(id_, ())), set(after.get(id_, ()))
+        for placement in old_placements - new_placements:
             _remove_from_cluster(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] -= 1
             distinct[placement.conf, placement.label] -= not placement.original
-        for placement in joined - left:
+        for placement in new_placements - old_placements:
             _join(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] += 1
             distinct[placement.conf, placement.label] += not placement.original
-        _remove_assignments(clustering, id_, left, joined, writes)
-    apart = build_unclustered_conf(clustering.conf)
+        _remove_assignments(clustering, id_, old_placements, new_placements, writes)
+    unclustered_conf = build_unclustered_conf(clustering.conf)
     _update_size(tables, clustering, SIZE, sizes, writes)
-    grouped = Counter({key: count for key, count in distinct.items() if key[0] != apart})
-    _update_size(tables, clustering, DISTINCT, grouped, writes)
-    return Counter({label: count for (conf, label), count in sizes.items() if conf == apart})
+    distinct_in_clusters = Counter(
+        {key: count for key, count in distinct.items() if key[0] != unclustered_conf}
+    )
+    _update_size(tables, clustering, DISTINCT, distinct_in_clusters, writes)
+    return Counter(
+        {label: count for (conf, label), count in sizes.items() if conf == unclustered_conf}
+    )
 
 
 def join_cells(
     clustering: StoredClustering, id_: str, placement: Placement
 ) -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
-    """The cells a document has in a cluster: table, row, cells."""
+    """Iterate over the cells of a document in a cluster: table, row, cells."""
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     label, score = placement.label, placement.score
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     yield CLUSTERS, row, {build_document_column(id_): score}
-    at = build_assignment_row(name, conf, timestamp, id_)
+    assignment_row = build_assignment_row(name, conf, timestamp, id_)
     cells = {_LABEL: encode_utf8(label), _SCORE: score}
     if placement.original:
         cells[ORIGINAL] = encode_utf8(placement.original)
         if conf == clustering.conf:
             yield _build_copy_row(clustering, id_, placement)
-    yield ASSIGNMENTS, at, cells
-    rank = build_member_row(name, conf, timestamp, label, score, id_)
-    yield MEMBERS, rank, {"main:id": encode_utf8(id_), _SCORE: score}
+    yield ASSIGNMENTS, assignment_row, cells
+    member_row = build_member_row(name, conf, timestamp, label, score, id_)
+    yield MEMBERS, member_row, {"main:id": encode_utf8(id_), _SCORE: score}
 
 
 def _build_copy_row(
     clustering: StoredClustering, id_: str, placement: Placement
 ) -> tuple[str, bytes, dict[str, bytes]]:
-    """What an original's assignment says of a near-duplicate."""
+    """Return the cells in an original's assignment that record a near-duplicate."""
     row = build_assignment_row(
         clustering.name, clustering.conf, clustering.timestamp, placement.original
     )
@@ -117,12 +125,12 @@ def _build_copy_row(
 
 
 def build_document_column(id_: str) -> str:
-    """The column of a document in its cluster's row."""
+    """Return the column of a document in its cluster's row."""
     return f"documents:{id_}"
 
 
 def build_cluster_key(name: CollectionName, conf: str, timestamp: int, label: str) -> bytes:
-    """f2 of a named collection."""
+    """Return the row of a cluster of a collection (f2)."""
     return build_cluster_row(name.namespace, name.key, conf, timestamp, label)
 
 
@@ -139,14 +147,14 @@ def _remove_from_cluster(
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     row = build_cluster_key(name, conf, timestamp, placement.label)
     writes.remove_cell(CLUSTERS, row, build_document_column(id_))
-    rank = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
-    writes.remove(MEMBERS, rank)
+    member_row = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
+    writes.remove(MEMBERS, member_row)
     if placement.original:
         writes.remove_cell(ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), ORIGINAL)
         if conf == clustering.conf:
-            _, at, cells = _build_copy_row(clustering, id_, placement)
+            _, original_row, cells = _build_copy_row(clustering, id_, placement)
             for column in cells:
-                writes.remove_cell(ASSIGNMENTS, at, column)
+                writes.remove_cell(ASSIGNMENTS, original_row, column)
 
 
 def _remove_assignments(
@@ -156,8 +164,10 @@ def _remove_assignments(
     added: set[Placement],
     writes: PendingWrites,
 ) -> None:
-    """A document that is on a level no longer has no row of assignment there."""
-    for conf in {gone.conf for gone in removed} - {come.conf for come in added}:
+    """Remove the assignment row of a document on each level it left."""
+    for conf in {placement_removed.conf for placement_removed in removed} - {
+        placement_added.conf for placement_added in added
+    }:
         writes.remove(
             ASSIGNMENTS, build_assignment_row(clustering.name, conf, clustering.timestamp, id_)
         )
@@ -175,7 +185,7 @@ def _update_size(
         for (conf, label), count in sizes.items()
         if count
     }
-    found = tables.get_rows(CLUSTERS, list(changed), [column])
+    rows = tables.get_rows(CLUSTERS, list(changed), [column])
     for row, count in changed.items():
-        size = decode_int(found.get(row), column) + count
+        size = decode_int(rows.get(row), column) + count
         writes.put(CLUSTERS, row, {column: encode_utf8(max(size, 0))})

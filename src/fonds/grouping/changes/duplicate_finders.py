@@ -1,4 +1,7 @@
-"""Finders of near-duplicates, one per collection in use; the arithmetic is loaded with the first."""
+"""Finders of near-duplicates, one per collection in use.
+
+The numeric libraries are loaded on first use.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ COUNT_MAX = 16
 
 
 class DuplicateFinders:
-    """One for each of the collections in use here, sixteen at most. Safe for several threads."""
+    """Cache of at most `COUNT_MAX` finders, for the collections last used. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,12 +27,12 @@ class DuplicateFinders:
     def get(self, name: CollectionName) -> DuplicateFinder:
         """Return the finder of a collection."""
         from fonds.grouping.changes.duplicates import (
-            DuplicateFinder,  # loads numpy, scipy, scikit-learn
+            DuplicateFinder,  # Loads numpy, scipy, scikit-learn.
         )
 
         with self._lock:
-            kept = self._finders.pop(name, None) or DuplicateFinder(name)
-            self._finders[name] = kept
+            finder = self._finders.pop(name, None) or DuplicateFinder(name)
+            self._finders[name] = finder
             while len(self._finders) > COUNT_MAX:
                 self._finders.pop(next(iter(self._finders)))
-        return kept
+        return finder

@@ -1,8 +1,9 @@
-"""Near-duplicates in a clustering: each is in the cluster of its original, and names it, as a rebuild does.
+"""Links from near-duplicates to their originals in a clustering.
 
-When an original leaves, one of its near-duplicates takes its place.
+As after a rebuild, each near-duplicate is in the cluster of its original and names it. When an
+original leaves, one of its near-duplicates takes its place.
 
-Bound: 5,000 near-duplicates of the documents of one change are linked again; further ones keep their links
+Bound: relinks 5,000 near-duplicates of the documents of one change; further ones keep their links
 until the next rebuild.
 """
 
@@ -30,11 +31,14 @@ def relink_duplicates(
     duplicates: Mapping[str, Sequence[str]],
     excluded: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[PlacementsById, PlacementsById]:
-    """Where documents were in a clustering, and where they are to be.
+    """Return the previous and the new placements of documents in a clustering.
 
-    `changed`: documents that may be in it and come to another place or to none; `placements`: where
-    documents belong by themselves; `duplicates`: their near-duplicates, the nearest first; `excluded`:
-    the labels of clusters of the first level that may not take a document, whatever it resembles."""
+    `changed`: documents that may be in the clustering and move or leave.
+    `placements`: where the documents belong on their own.
+    `duplicates`: their near-duplicates, nearest first.
+    `excluded`: labels of first-level clusters that must not receive a document, even as a
+        near-duplicate.
+    """
     before = load_placements(tables, clustering, changed)
     released = _release_duplicates(tables, clustering, changed)
     before |= load_placements(tables, clustering, list(released))
@@ -46,25 +50,30 @@ def relink_duplicates(
 def _release_duplicates(
     tables: Tables, clustering: StoredClustering, removed_ids: Sequence[str]
 ) -> PlacementsById:
-    """Where the near-duplicates of originals that go are to be: the first of each by id is one by itself,
-    and the others are its."""
+    """Return the new placements of the near-duplicates of leaving originals.
+
+    The first by id becomes an original; the others become its near-duplicates.
+    """
     keys = [
         build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
         for id_ in removed_ids
     ]
     rows = tables.get_rows(ASSIGNMENTS, keys)
     heirs: dict[str, str] = {}
-    going = set(removed_ids)
+    leaving = set(removed_ids)
     for cells in rows.values():
         copies = sorted(
             column.removeprefix(COPY)
             for column in cells
-            if column.startswith(COPY) and column.removeprefix(COPY) not in going
+            if column.startswith(COPY) and column.removeprefix(COPY) not in leaving
         )
-        room = RELEASED_MAX - len(heirs)
-        heirs |= dict.fromkeys(islice(copies, room), copies[0] if copies else "")
+        capacity = RELEASED_MAX - len(heirs)
+        heirs |= dict.fromkeys(islice(copies, capacity), copies[0] if copies else "")
     return {
-        id_: [replace(at, original="" if heirs[id_] == id_ else heirs[id_]) for at in places]
+        id_: [
+            replace(placement, original="" if heirs[id_] == id_ else heirs[id_])
+            for placement in places
+        ]
         for id_, places in load_placements(tables, clustering, list(heirs)).items()
     }
 
@@ -77,44 +86,54 @@ def _link_duplicates(
     released_placements: PlacementsById,
     excluded: Mapping[str, Collection[str]],
 ) -> PlacementsById:
-    """Where documents are to be, near-duplicates beside the first of theirs that is in the clustering."""
-    others = (
-        {id_ for some in duplicates.values() for id_ in some}
+    """Return the new placements, near-duplicates next to their first original in the clustering."""
+    other_ids = (
+        {id_ for ids in duplicates.values() for id_ in ids}
         - placements.keys()
         - released_placements.keys()
     )
-    there = load_placements(tables, clustering, sorted(others)) | released_placements
+    other_placements = load_placements(tables, clustering, sorted(other_ids)) | released_placements
     after: PlacementsById = {}
-    for id_, own in placements.items():
-        after[id_] = own
-        if not _is_grouped(clustering, own):
+    for id_, own_placements in placements.items():
+        after[id_] = own_placements
+        if not _is_grouped(clustering, own_placements):
             continue
         for other in duplicates.get(id_, ()):
-            beside = after.get(other) or there.get(other, [])
-            if _is_grouped(clustering, beside) and not _is_excluded(
-                clustering, beside, excluded.get(id_, ())
+            placements_beside = after.get(other) or other_placements.get(other, [])
+            if _is_grouped(clustering, placements_beside) and not _is_excluded(
+                clustering, placements_beside, excluded.get(id_, ())
             ):
-                after[id_] = [_copy_placement(clustering, at, other) for at in beside]
+                after[id_] = [
+                    _copy_placement(clustering, placement, other) for placement in placements_beside
+                ]
                 break
     return after
 
 
 def _is_grouped(clustering: StoredClustering, places: Sequence[Placement]) -> bool:
-    """Whether a document is in a clustering, or could be but for what it says."""
-    apart = build_unclustered_conf(clustering.conf)
-    return bool(places) and all(at.conf != apart or at.label in (EMPTY, OUTLIER) for at in places)
+    """Return whether a document is in a cluster, or only its text (empty or outlier) keeps it out."""
+    unclustered_conf = build_unclustered_conf(clustering.conf)
+    return bool(places) and all(
+        placement.conf != unclustered_conf or placement.label in (EMPTY, OUTLIER)
+        for placement in places
+    )
 
 
 def _is_excluded(
     clustering: StoredClustering, places: Sequence[Placement], labels: Collection[str]
 ) -> bool:
-    return any(at.conf == clustering.conf and at.label in labels for at in places)
+    return any(
+        placement.conf == clustering.conf and placement.label in labels for placement in places
+    )
 
 
 def _copy_placement(
     clustering: StoredClustering, placement: Placement, original_id: str
 ) -> Placement:
-    """The place of a near-duplicate of a document at this place; outliers are not linked."""
+    """Return the placement of a near-duplicate next to a document with this placement.
+
+    Outliers are not linked.
+    """
     return replace(
         placement,
         original=""

@@ -1,12 +1,13 @@
-"""Documents that are near-duplicates of ones that are there already: found by the inverted index, and
-compared as a rebuild compares them.
+"""Finder of near-duplicates of documents among those already in a collection.
 
-Those that were there when the index was made are found by it; later ones by what the changes since say, read
-once and kept. Of each candidate the text is read and its terms are compared: what is linked is a
-near-duplicate by the measure of `grouping/algorithms/duplicates.py`, and of what is there now.
+Candidates among the indexed documents come from the inverted index. Candidates among later
+documents come from the log of changes, which is read once and cached. The text of each candidate is
+read and its terms are compared: so a link uses the same measure as a rebuild
+(`grouping/algorithms/duplicates.py`) and the current text.
 
 Bound: the last 100,000 later documents, and the postings and candidates of
-`grouping/algorithms/duplicates.py`."""
+`grouping/algorithms/duplicates.py`.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +51,12 @@ BATCH_SIZE = 500
 _READ_COLUMNS = ("main:id", "main:text", "main:language")
 
 NearDuplicates = dict[str, list[str]]
-"""The near-duplicates of documents by id, those that resemble each most first."""
+"""Near-duplicates of documents by id, most similar first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DocumentRun:
-    """Later documents, and the postings of their terms."""
+    """Later documents and the postings of their terms."""
 
     ids: list[str]
     sets: TermSets
@@ -64,22 +65,25 @@ class _DocumentRun:
 
 @dataclass(slots=True)
 class _LaterDocuments:
-    """Documents that came after the index, in runs each of which is larger than those behind it."""
+    """Documents added after the index, in runs of decreasing size."""
 
     runs: list[_DocumentRun] = field(default_factory=list)
 
     def add(self, ids: list[str], sets: TermSets) -> None:
-        """More of them. The oldest go when there are too many."""
+        """Add documents. If there are more than `LATER_MAX`, drop the oldest."""
         while self.runs and len(self.runs[-1].ids) <= 2 * len(ids):
-            last = self.runs.pop()
-            ids, sets = last.ids + ids, join_term_sets([last.sets, sets])
+            last_run = self.runs.pop()
+            ids, sets = last_run.ids + ids, join_term_sets([last_run.sets, sets])
         self.runs.append(_DocumentRun(ids, sets, invert_term_sets(sets)))
         while len(self.runs) > 1 and sum(len(run.ids) for run in self.runs) > LATER_MAX:
             del self.runs[0]
 
 
 class DuplicateFinder:
-    """The near-duplicates of one collection, as far as this process knows them. Safe for several threads."""
+    """Finder of near-duplicates in one collection, with the state known to this process.
+
+    Thread-safe.
+    """
 
     def __init__(self, name: CollectionName) -> None:
         self._name = name
@@ -92,45 +96,64 @@ class DuplicateFinder:
         self._last_query: tuple[list[str], TermSets] | None = None
 
     def refresh(self, tables: Tables, cells: Cells) -> bool:
-        """Read what is new of the index and of later documents; whether there is any. `cells`: the
-        collection's row."""
-        told = parse_index_state(cells)
+        """Read what is new in the index and among later documents.
+
+        Return whether there is an index.
+
+        `cells`: the collection's row.
+        """
+        state = parse_index_state(cells)
         with self._lock:
-            if told is None:
+            if state is None:
                 self._state = None
                 return False
-            if told != self._state:
-                self._grouped = self._load_index(tables, told)
-                self._state, self._later, self._reached = told, _LaterDocuments(), told.last_change
-            done = decode_int(cells, SEQUENCE)
-            ids, last = list_changed_ids(tables, self._name, self._reached, done)
-            for some in iter_chunks(ids[-LATER_MAX:], BATCH_SIZE):
-                self._later.add(*self._load_terms(tables, some))
+            if state != self._state:
+                self._grouped = self._load_index(tables, state)
+                self._state, self._later, self._reached = (
+                    state,
+                    _LaterDocuments(),
+                    state.last_change,
+                )
+            last_done = decode_int(cells, SEQUENCE)
+            ids, last = list_changed_ids(tables, self._name, self._reached, last_done)
+            for batch in iter_chunks(ids[-LATER_MAX:], BATCH_SIZE):
+                self._later.add(*self._load_terms(tables, batch))
             self._reached = last
         return True
 
     def find(self, tables: Tables, cells: Cells, documents: Sequence[Document]) -> NearDuplicates:
-        """The near-duplicates of documents among those that are there, and among those before them in
-        `documents`; nothing while the collection has no index."""
+        """Find the near-duplicates of documents in the collection and earlier in `documents`.
+
+        Return nothing while the collection has no index.
+        """
         with self._lock:
             if not documents or not self.refresh(tables, cells):
                 return {}
-            ids = [one.id for one in documents]
+            ids = [document.id for document in documents]
             sets = self._build_sets(documents)
             self._last_query = (ids, sets)
-            own = frozenset(ids)
-            pairs = [(at, id_) for at, id_ in self._iter_candidates(sets) if id_ not in own]
-            there, theirs = self._load_terms(tables, sorted({id_ for _, id_ in pairs}))
-        terms = {id_: theirs.get_terms(place) for place, id_ in enumerate(there)}
+            own_ids = frozenset(ids)
+            pairs = [
+                (position, id_)
+                for position, id_ in self._iter_candidates(sets)
+                if id_ not in own_ids
+            ]
+            candidate_ids, candidate_terms = self._load_terms(
+                tables, sorted({id_ for _, id_ in pairs})
+            )
+        terms = {id_: candidate_terms.get_terms(place) for place, id_ in enumerate(candidate_ids)}
         places, earlier = invert_term_sets(sets).find_candidates(sets)
-        for at, before in zip(places.tolist(), earlier.tolist(), strict=True):
-            if before < at:
-                pairs.append((at, ids[before]))
-                terms[ids[before]] = sets.get_terms(before)
+        for position, earlier_position in zip(places.tolist(), earlier.tolist(), strict=True):
+            if earlier_position < position:
+                pairs.append((position, ids[earlier_position]))
+                terms[ids[earlier_position]] = sets.get_terms(earlier_position)
         return _find_near_duplicates(ids, sets, pairs, terms)
 
     def mark_written(self, sequence: int) -> None:
-        """What was asked about last was put by the change of this number: it need not be read again."""
+        """Record that the change with this number wrote the documents of the last query.
+
+        They need not be read again.
+        """
         with self._lock:
             if (
                 self._last_query is not None
@@ -142,32 +165,34 @@ class DuplicateFinder:
             self._last_query = None
 
     def _load_index(self, tables: Tables, state: IndexState) -> IndexedDocuments | None:
-        """The stored index; None for one that is damaged, which the audit tells of and documents do not wait
-        for."""
+        """Return the stored index; None if it is damaged.
+
+        The audit reports the damage; documents need not wait for it.
+        """
         try:
             return read_index(tables, self._name, state.timestamp)
         except DamagedInputError:
             return None
 
     def _iter_candidates(self, sets: TermSets) -> Iterator[tuple[int, str]]:
-        """Pairs of a place in `sets` and the id of a document that may be its near-duplicate."""
+        """Iterate over pairs of a position in `sets` and the id of a possible near-duplicate."""
         runs: list[tuple[Sequence[str], InvertedTerms]] = [
             (run.ids, run.terms) for run in self._later.runs
         ]
         if self._grouped is not None:
             runs.append((self._grouped.ids, self._grouped.terms))
         for ids, terms in runs:
-            places, found = terms.find_candidates(sets)
-            for at, number_ in zip(places.tolist(), found.tolist(), strict=True):
-                yield at, ids[number_]
+            places, documents = terms.find_candidates(sets)
+            for position, number_ in zip(places.tolist(), documents.tolist(), strict=True):
+                yield position, ids[number_]
 
     def _load_terms(self, tables: Tables, ids: Sequence[str]) -> tuple[list[str], TermSets]:
-        """Those of these documents that are there, and their terms."""
-        there: list[str] = []
+        """Return the existing ones of these documents, and their terms."""
+        existing_ids: list[str] = []
         sets: list[TermSets] = []
-        for some in iter_chunks(ids, BATCH_SIZE):
+        for batch in iter_chunks(ids, BATCH_SIZE):
             rows = tables.get_rows(
-                DOCUMENTS, [self._name.build_document_row(id_) for id_ in some], _READ_COLUMNS
+                DOCUMENTS, [self._name.build_document_row(id_) for id_ in batch], _READ_COLUMNS
             ).values()
             documents = [
                 Document(
@@ -178,17 +203,19 @@ class DuplicateFinder:
                 for row in rows
                 if "main:id" in row
             ]
-            there += [one.id for one in documents]
+            existing_ids += [document.id for document in documents]
             sets.append(self._build_sets(documents))
-        return there, join_term_sets(sets)
+        return existing_ids, join_term_sets(sets)
 
     def _build_sets(self, documents: Sequence[Document]) -> TermSets:
-        """The terms of documents, those that say no language read in the usual one."""
+        """Return the terms of documents; those that state no language are read in the usual one."""
         if len(self._reader.vocabulary.numbers) > VOCABULARY_MAX:
             self._reader = TermReader()
-        usual = self._state.language if self._state is not None else ""
-        languages = fill_languages([one.language or None for one in documents], usual)
-        return self._reader.build_sets([one.text for one in documents], languages)
+        usual_language = self._state.language if self._state is not None else ""
+        languages = fill_languages(
+            [document.language or None for document in documents], usual_language
+        )
+        return self._reader.build_sets([document.text for document in documents], languages)
 
 
 def _get_language(row: Cells) -> str:
@@ -201,15 +228,16 @@ def _find_near_duplicates(
     pairs: Sequence[tuple[int, str]],
     terms: Mapping[str, Hashes],
 ) -> NearDuplicates:
-    """Those of the pairs that are near-duplicates."""
-    found: dict[str, dict[str, float]] = {}
-    for at, id_ in pairs:
+    """Return the near-duplicates among the pairs."""
+    likenesses: dict[str, dict[str, float]] = {}
+    for position, id_ in pairs:
         if (
             id_ in terms
-            and (likeness := compute_resemblance(sets.get_terms(at), terms[id_])) >= RESEMBLANCE_MIN
+            and (likeness := compute_resemblance(sets.get_terms(position), terms[id_]))
+            >= RESEMBLANCE_MIN
         ):
-            found.setdefault(ids[at], {})[id_] = likeness
+            likenesses.setdefault(ids[position], {})[id_] = likeness
     return {
         id_: sorted(others, key=lambda other: (-others[other], other))
-        for id_, others in found.items()
+        for id_, others in likenesses.items()
     }

@@ -1,4 +1,4 @@
-"""Collections made, given a rule, and removed with all they hold."""
+"""Lifecycle of collections: create them, set their rule, and remove them with all their contents."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ QUERY_MAX_CHARS = 4000
 def create(
     changes: CollectionWriter, name: CollectionName, query: str = "", template: str = ""
 ) -> bool:
-    """Make a collection, or give one that is there another rule; whether it was not there before.
+    """Create a collection, or change the rule of an existing one. Return whether it is new.
 
-    `query`: the search whose documents it takes in, '' where others put them. `template`: the field whose
-    values have a collection each instead, '' for one collection. Raises ValueError for a name that is none
-    or a query of over 4,000 characters.
+    `query`: search for the documents to collect; '' if documents are put from elsewhere.
+    `template`: field with one collection for each of its values; '' for a single collection.
+    Raises ValueError for an invalid name or a query over 4,000 characters.
     """
     validate_name(name)
     if len(query) > QUERY_MAX_CHARS:
         raise ValueError(f"a query has at most {QUERY_MAX_CHARS:,} characters")
-    with changes.lease(name, long=True) as held:
-        is_new = not is_collection_row(held.cells)
+    with changes.lease(name, long=True) as collection:
+        is_new = not is_collection_row(collection.cells)
         if is_new:
             clear_collection(changes.tables, name)
         cells = {
@@ -50,18 +50,18 @@ def create(
         }
         if is_new:
             cells[COLLECTION_SIZE] = b"0"
-        changes.leases.check(held.lease)
+        changes.leases.check(collection.lease)
         changes.tables.put(COLLECTIONS, [(name.row, cells)])
     return is_new
 
 
 def remove(changes: CollectionWriter, name: CollectionName) -> bool:
-    """Remove a collection with its documents and clusterings; whether it was there.
+    """Remove a collection with its documents and clusterings. Return whether it existed.
 
-    From the first write on nobody sees it; who dies meanwhile has it finished by the sweep.
+    It is invisible from the first write on. If the process dies, the sweep finishes the removal.
     """
-    with changes.lease(name, long=True) as held:
-        if not held.cells:
+    with changes.lease(name, long=True) as collection:
+        if not collection.cells:
             return False
         changes.tables.put(COLLECTIONS, [(name.row, {REMOVED: b"1"})])
         clear_collection(changes.tables, name)
@@ -69,23 +69,23 @@ def remove(changes: CollectionWriter, name: CollectionName) -> bool:
 
 
 def finish_removals(changes: CollectionWriter) -> int:
-    """Remove what is left of collections whose removal was begun; how many."""
-    marked = [
+    """Finish the removals that were begun; return their number."""
+    names = [
         CollectionName(*parse_collection_row(row))
         for row, _ in changes.tables.iter_rows(COLLECTIONS, b"", [REMOVED])
     ]
-    for name in marked:
+    for name in names:
         remove(changes, name)
-    return len(marked)
+    return len(names)
 
 
-# The rule of a collection: a search, and for a template the value that stands in each document's key.
+# Rule of a collection: a search, and for a template a key with fields
 #
-#     kind:story flood published:2026-11          any search; `published:` takes a year, month or day
-#     news/{month}                                a key with {month}, {year}, {language} or {kind}: one
-#                                                 collection for each value
+#     kind:story flood published:2026-11      a search; `published:` takes a year, month or day
+#     news/{month}                            a key with {month}, {year}, {language} or {kind}:
+#                                             one collection for each value
 #
-# A document without a value goes where the value is `none`.
+# A document without a value goes to the collection with the value `none`.
 
 
 FIELDS = ("language", "month", "year", "kind")
@@ -97,7 +97,10 @@ _DAY = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
 @dataclass(frozen=True, slots=True)
 class CollectionRule:
-    """What fills a collection, or the collections of a template; `name` has the template's own key."""
+    """Rule that fills a collection or the collections of a template.
+
+    `name` has the template's own key.
+    """
 
     name: CollectionName
     query: str
@@ -108,7 +111,7 @@ class CollectionRule:
         return is_template(self.name.key)
 
     def build_target(self, document: IndexDocument) -> CollectionName:
-        """The collection a document that matches goes to."""
+        """Return the collection for a matching document."""
         return replace(
             self.name,
             key=_FIELD.sub(lambda field: _get_field_value(field.group(1), document), self.name.key),
@@ -116,17 +119,19 @@ class CollectionRule:
 
 
 def is_template(key: str) -> bool:
-    """Whether a key has a field that stands for values."""
+    """Return whether a key has a field in braces."""
     return _FIELD.search(key) is not None
 
 
 def build_search(query: str) -> SearchQuery:
-    """The search a rule asks. Raises ValueError with a sentence for a date that is none, or dates that
-    exclude each other."""
+    """Return the search of a rule.
+
+    Raises ValueError for an invalid date, or dates that exclude each other.
+    """
     first: date | None = None
     last: date | None = None
-    for said in _PUBLISHED.findall(query):
-        begin, end = _parse_days(said)
+    for published in _PUBLISHED.findall(query):
+        begin, end = _parse_days(published)
         first = begin if first is None else max(first, begin)
         last = end if last is None else min(last, end)
     if first and last and first > last:
@@ -136,8 +141,10 @@ def build_search(query: str) -> SearchQuery:
 
 
 def validate_rule(rule: CollectionRule, index: Index) -> int:
-    """How many documents match it now. Raises ValueError with a sentence for a search or template that is
-    none."""
+    """Return the number of documents that match a rule now.
+
+    Raises ValueError for an invalid search or template.
+    """
     for field in _FIELD.findall(rule.name.key):
         if field not in FIELDS:
             raise ValueError(format_unknown_name("field of a template", field, FIELDS))
@@ -158,11 +165,11 @@ def _get_field_value(field: str, document: IndexDocument) -> str:
 
 
 def _parse_days(text: str) -> tuple[date, date]:
-    found = _DAY.fullmatch(text)
+    match = _DAY.fullmatch(text)
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        year, month, day = (int(part) if part else None for part in found.groups())
+        year, month, day = (int(part) if part else None for part in match.groups())
         year = year or 0
         if month is None:
             return date(year, 1, 1), date(year, 12, 31)

@@ -1,9 +1,10 @@
-"""Brings what was taken in into the collections whose rules it fits, and out of those it fits no more.
+"""Collector that keeps collections in line with their rules.
 
-Each rule has a mark: until when it looked at what was noted of files. Behind it, every document is asked
-of the index by its id, so that a rule means what a search means. A mark stays ten minutes behind the
-newest row, since an index may show a document later than its row stands there: what was looked at twice
-changes nothing.
+It adds documents that match a rule and removes those that no longer match. Each rule has a mark:
+the update time up to which it has processed the records. Documents after the mark are searched in
+the index by id, so a rule matches the same documents as a search. The mark stays at least ten
+minutes in the past, because the index may show a document later than its record. Processing a
+document twice changes nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class CollectCounts:
-    """How many documents were looked at, put because they were new or another, and taken out."""
+    """Numbers of documents examined, put (new or changed), and removed."""
 
     examined: int = 0
     put: int = 0
@@ -56,7 +57,10 @@ class CollectCounts:
 
 @dataclass(frozen=True, slots=True)
 class RuleCollector:
-    """Fills collections. `clock` gives aware UTC; `should_stop` says to leave off, between two batches."""
+    """Collector of documents for all rules.
+
+    `clock` returns aware UTC. `should_stop` is checked between batches.
+    """
 
     changes: CollectionWriter
     records: Records
@@ -68,28 +72,30 @@ class RuleCollector:
     def run(
         self, only_name: CollectionName | None = None, *, refetches: bool = False
     ) -> CollectCounts:
-        """Go on behind the mark of every rule, or of the one of `only_name`; `refetches`: from the
-        beginning."""
-        done = CollectCounts()
+        """Process the records after the mark of each rule, or of the rule of `only_name`.
+
+        With `refetches`, start from the beginning.
+        """
+        counts = CollectCounts()
         for rule, mark in iter_rules(self.changes.tables):
             if only_name is None or rule.name == only_name:
-                self._follow_rule(rule, _FIRST if refetches else mark, done)
-        return done
+                self._follow_rule(rule, _FIRST if refetches else mark, counts)
+        return counts
 
     def _follow_rule(self, rule: CollectionRule, mark: datetime, counts: CollectCounts) -> None:
-        reached = mark
-        for one, rows in self._iter_rows(mark):
+        newest = mark
+        for kind, rows in self._iter_rows(mark):
             if self.should_stop():
                 return
-            reached = max(reached, *(row.updated for row in rows))
-            self._judge_rows(rule, one, rows, counts)
-        behind = min(reached, self.clock() - OVERLAP)
-        if behind > mark:
-            cells = {COLLECTED: encode_utf8(behind.isoformat())}
+            newest = max(newest, *(row.updated for row in rows))
+            self._judge_rows(rule, kind, rows, counts)
+        new_mark = min(newest, self.clock() - OVERLAP)
+        if new_mark > mark:
+            cells = {COLLECTED: encode_utf8(new_mark.isoformat())}
             self.changes.tables.put(COLLECTIONS, [(rule.name.row, cells)])
 
     def _iter_rows(self, mark: datetime) -> Iterator[tuple[IndexedKind, list[DerivativeRow]]]:
-        """What was noted behind a mark, kind by kind, in the order of its times."""
+        """Iterate over the records updated after a mark, by kind and in order of time."""
         for kind in KINDS:
             if kind.indexed is None:
                 continue
@@ -111,22 +117,24 @@ class RuleCollector:
         counts: CollectCounts,
     ) -> None:
         ids = list(dict.fromkeys(kind.get_id(row) for row in rows))
-        asked = replace(build_search(rule.query), ids=ids, count_max=len(ids))
-        hits = {hit.document.id: hit.document for hit in self.index.search(asked).hits}
-        wanted: dict[CollectionName, list[IndexDocument]] = {}
+        search = replace(build_search(rule.query), ids=ids, count_max=len(ids))
+        hits = {hit.document.id: hit.document for hit in self.index.search(search).hits}
+        documents_by_collection: dict[CollectionName, list[IndexDocument]] = {}
         for document in hits.values():
-            wanted.setdefault(rule.build_target(document), []).append(document)
+            documents_by_collection.setdefault(rule.build_target(document), []).append(document)
         counts.examined += len(ids)
-        for name in {*wanted, *list_rule_collections(self.changes.tables, rule)}:
-            documents = [self._build_document(each) for each in wanted.get(name, ())]
-            here = {each.id for each in documents}
+        for name in {*documents_by_collection, *list_rule_collections(self.changes.tables, rule)}:
+            documents = [
+                self._build_document(item) for item in documents_by_collection.get(name, ())
+            ]
+            matching_ids = {item.id for item in documents}
             if documents:
                 put = self.changes.put(name, documents)
                 counts.put += put.added + put.replaced
                 self._record_template(rule, name)
-            strays = self._list_existing(name, [id_ for id_ in ids if id_ not in here])
-            if strays:
-                counts.removed += self.changes.delete(name, strays)
+            stray_ids = self._list_existing(name, [id_ for id_ in ids if id_ not in matching_ids])
+            if stray_ids:
+                counts.removed += self.changes.delete(name, stray_ids)
 
     def _list_existing(self, name: CollectionName, ids: Sequence[str]) -> list[str]:
         rows = self.changes.tables.get_rows(
@@ -143,27 +151,29 @@ class RuleCollector:
         title = document.article_title or ""
         body = decode_blob_text(self.blobs.get(build_text_blob_key(document.sha1hex)))
         day = document.publication_date
-        moment = None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
-        whole = f"{title}\n\n{body}" if title else body
+        published_at = None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
+        text = f"{title}\n\n{body}" if title else body
         return Document(
             document.id,
-            _limit_text(whole),
+            _limit_text(text),
             title,
             document.url,
             document.language or "",
-            None if moment is None or moment < _FIRST else int(moment.timestamp()),
+            None
+            if published_at is None or published_at < _FIRST
+            else int(published_at.timestamp()),
         )
 
 
 def iter_rules(tables: Tables) -> Iterator[tuple[CollectionRule, datetime]]:
-    """The rules there are, each with its mark."""
+    """Iterate over the rules with their marks."""
     for name, cells in iter_collection_rows(tables):
         if cells.get(QUERY) or cells.get(TEMPLATE):
             yield CollectionRule(name, decode_text(cells, QUERY)), _parse_mark(cells)
 
 
 def list_rule_collections(tables: Tables, rule: CollectionRule) -> list[CollectionName]:
-    """The collections a rule fills that are there: its own, or those of its template."""
+    """Return the existing collections that a rule fills: its own, or those of its template."""
     if not rule.is_template:
         return [rule.name]
     prefix = build_namespace_prefix(rule.name.namespace)
@@ -182,8 +192,10 @@ def _parse_mark(cells: Mapping[str, bytes]) -> datetime:
 
 
 def _limit_text(text: str) -> str:
-    """The text, cut where it is longer than a document may be; grouping reads less of it."""
-    coded = text.encode("utf-8", "replace")
+    """Return the text, cut to the maximum size of a document; grouping reads less of it."""
+    encoded = text.encode("utf-8", "replace")
     return (
-        text if len(coded) <= TEXT_MAX_BYTES else coded[:TEXT_MAX_BYTES].decode("utf-8", "ignore")
+        text
+        if len(encoded) <= TEXT_MAX_BYTES
+        else encoded[:TEXT_MAX_BYTES].decode("utf-8", "ignore")
     )

@@ -1,4 +1,4 @@
-"""Where documents belong in a clustering that is there: on each of its levels, or apart, with the reason."""
+"""Placement of documents in an existing clustering: on each level, or unclustered with a reason."""
 
 from __future__ import annotations
 
@@ -34,9 +34,14 @@ _READ_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PlacementBatch:
-    """Documents placed: `placements` of each; its vectors as they are stored, None for those that were not
-    asked about; how many of their terms were looked at, and how many the dictionary does not know; the cells
-    of what was encoded for it."""
+    """Placements of a batch of documents.
+
+    `placements`: placements of each document.
+    `vectors`: stored vectors of each; None for documents that are not grouped.
+    `terms`: number of distinct terms examined.
+    `unknown`: number of those missing from the dictionary.
+    `encoded`: cells of the vectors that were encoded.
+    """
 
     placements: list[list[Placement]]
     vectors: list[tuple[bytes, bytes] | None]
@@ -46,7 +51,7 @@ class PlacementBatch:
 
 
 def find_ungrouped_reason(configuration: Configuration, document: Document) -> str | None:
-    """Why a document is not grouped, whatever it says; None when it is."""
+    """Return the reason why a document is not grouped; None if it is."""
     if len(document.text.strip()) < configuration.characters_min:
         return SHORT
     if configuration.languages and document.language not in ("", *configuration.languages):
@@ -59,7 +64,7 @@ def find_ungrouped_reason(configuration: Configuration, document: Document) -> s
 
 
 ExcludedLabels = Mapping[str, Collection[str]]
-"""Labels of first-level clusters that may not take a document, by its id."""
+"""Labels of first-level clusters that must not receive a document, by document id."""
 
 
 def place_documents(
@@ -68,86 +73,97 @@ def place_documents(
     stored_cells: Mapping[str, Cells],
     excluded: ExcludedLabels = MappingProxyType({}),
 ) -> PlacementBatch:
-    """Place documents by the model as it is; `stored_cells`: cells of encoded vectors, by id."""
-    reasons = [find_ungrouped_reason(model.configuration, one) for one in documents]
-    asked = [at for at, reason in enumerate(reasons) if reason is None]
+    """Place documents with the unchanged model.
+
+    `stored_cells`: cells of encoded vectors, by document id.
+    """
+    reasons = [find_ungrouped_reason(model.configuration, document) for document in documents]
+    positions = [position for position, reason in enumerate(reasons) if reason is None]
     placements = [[_build_unclustered(model.conf, reason)] if reason else [] for reason in reasons]
     vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
-    some = [documents[at] for at in asked]
-    known = unknown = 0
+    grouped = [documents[position] for position in positions]
+    n_terms = n_unknown = 0
     dense = DenseVectors(None)
-    if some:
+    if grouped:
         dense = build_dense_vectors(
-            model.configuration, model.model.space.dense, some, stored_cells
+            model.configuration, model.model.space.dense, grouped, stored_cells
         )
-        found = assign(
+        assignments = assign(
             model.model,
-            [one.text for one in some],
-            [one.language or None for one in some],
+            [document.text for document in grouped],
+            [document.language or None for document in grouped],
             dense.numbers,
-            _number_excluded(model, some, excluded),
+            _number_excluded(model, grouped, excluded),
         )
-        for row, at in enumerate(asked):
-            otherwise = EXCLUDED if excluded.get(some[row].id) else OUTLIER
-            placements[at] = _build_placements(model, found, row, otherwise)
-            vectors[at] = encode_vectors(found.frequencies, found.weighted, row, model.timestamp)
-        known, unknown = count_known_terms(model, some)
-    return PlacementBatch(placements, vectors, known, unknown, dense.new_cells)
+        for row, position in enumerate(positions):
+            default_reason = EXCLUDED if excluded.get(grouped[row].id) else OUTLIER
+            placements[position] = _build_placements(model, assignments, row, default_reason)
+            vectors[position] = encode_vectors(
+                assignments.frequencies, assignments.weighted, row, model.timestamp
+            )
+        n_terms, n_unknown = count_known_terms(model, grouped)
+    return PlacementBatch(placements, vectors, n_terms, n_unknown, dense.new_cells)
 
 
 def _number_excluded(
     model: ClusteringModel, documents: Sequence[Document], excluded: ExcludedLabels
 ) -> dict[int, list[int]]:
-    """The numbers of the clusters that may not take documents, by their places; those barred from none are
-    left out."""
+    """Return the numbers of excluded clusters by the document's position."""
     if not excluded:
         return {}
-    numbers = {places[0][1]: at for at, places in enumerate(model.places)}
+    numbers = {places[0][1]: number for number, places in enumerate(model.places)}
     return {
-        place: [numbers[label] for label in labels if label in numbers]
-        for place, one in enumerate(documents)
-        if (labels := excluded.get(one.id))
+        position: [numbers[label] for label in labels if label in numbers]
+        for position, document in enumerate(documents)
+        if (labels := excluded.get(document.id))
     }
 
 
 def build_vectors(
     model: ClusteringModel, documents: Sequence[Document]
 ) -> list[tuple[bytes, bytes] | None]:
-    """The vectors of `place_documents` alone: they are of terms, so that no dense vector is needed for
-    them."""
-    asked = [
-        at
-        for at, one in enumerate(documents)
-        if find_ungrouped_reason(model.configuration, one) is None
+    """Return only the vectors of `place_documents`.
+
+    They consist of terms, so this needs no dense vectors.
+    """
+    positions = [
+        position
+        for position, document in enumerate(documents)
+        if find_ungrouped_reason(model.configuration, document) is None
     ]
-    some = [documents[at] for at in asked]
-    made: list[tuple[bytes, bytes] | None] = [None] * len(documents)
-    zeros = np.zeros((len(some), model.model.space.dense), np.float32)
-    languages = [one.language or None for one in some]
-    found = assign(
-        model.model, [one.text for one in some], languages, zeros if zeros.shape[1] else None
+    grouped = [documents[position] for position in positions]
+    vectors: list[tuple[bytes, bytes] | None] = [None] * len(documents)
+    zeros = np.zeros((len(grouped), model.model.space.dense), np.float32)
+    languages = [document.language or None for document in grouped]
+    assignments = assign(
+        model.model,
+        [document.text for document in grouped],
+        languages,
+        zeros if zeros.shape[1] else None,
     )
-    for row, at in enumerate(asked):
-        made[at] = encode_vectors(found.frequencies, found.weighted, row, model.timestamp)
-    return made
+    for row, position in enumerate(positions):
+        vectors[position] = encode_vectors(
+            assignments.frequencies, assignments.weighted, row, model.timestamp
+        )
+    return vectors
 
 
 def count_known_terms(model: ClusteringModel, documents: Sequence[Document]) -> tuple[int, int]:
-    """How many distinct terms the beginnings of documents have, and how many the dictionary lacks."""
-    numbers = model.term_set
-    total = unknown = 0
-    for one in documents:
-        language = one.language or model.model.language
-        found = {term for term in split_terms(one.text[:_READ_CHARACTERS], language) if term}
-        total += len(found)
-        unknown += len(found - numbers)
-    return total, unknown
+    """Count the distinct terms at the start of documents, and those missing from the dictionary."""
+    known_terms = model.term_set
+    total = n_unknown = 0
+    for document in documents:
+        language = document.language or model.model.language
+        terms = {term for term in split_terms(document.text[:_READ_CHARACTERS], language) if term}
+        total += len(terms)
+        n_unknown += len(terms - known_terms)
+    return total, n_unknown
 
 
 def encode_vectors(
     frequencies: object, weighted: object, row: int, version: int
 ) -> tuple[bytes, bytes]:
-    """`vector_idf` and `vector_tfidf` of one row of both matrices."""
+    """Encode one row of both matrices as `vector_idf` and `vector_tfidf`."""
     return (
         encode_idf_vector(build_vector(frequencies, row, version)),
         encode_tfidf_vector(build_vector(weighted, row, version)),
@@ -157,7 +173,7 @@ def encode_vectors(
 def _build_placements(
     model: ClusteringModel, assignments: Assignments, row: int, default: str
 ) -> list[Placement]:
-    """Where a document is; `default`: why it is in none though it has terms."""
+    """Return the placements of a document. `default`: reason if it has terms but no cluster."""
     cluster = int(assignments.members[row])
     if cluster == NONE:
         has_terms = assignments.frequencies.indptr[row + 1] > assignments.frequencies.indptr[row]
@@ -167,11 +183,11 @@ def _build_placements(
             )
         ]
     score = format_score(float(assignments.scores[row]))
-    inside = list(model.places[cluster])
+    level_labels = list(model.places[cluster])
     for (conf, labels), members in zip(model.finer, assignments.finer, strict=True):
         if members[row] != NONE:
-            inside.append((conf, labels[int(members[row])]))
-    return [Placement(conf, label, score) for conf, label in inside]
+            level_labels.append((conf, labels[int(members[row])]))
+    return [Placement(conf, label, score) for conf, label in level_labels]
 
 
 def _build_unclustered(conf: str, reason: str, score: float = 0.0) -> Placement:

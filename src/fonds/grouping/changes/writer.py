@@ -1,11 +1,11 @@
-"""Documents put into a collection and taken out of it, each change whole, in every clustering there is.
+"""Writer of collections: puts and deletes documents, each change atomic over all clusterings.
 
-    changes = Changes(tables, claims, now)
-    changes.put(Name("news", "2026-11"), [Document("a", "…")])
-    changes.delete(name, ["a"])
+  changes = CollectionWriter(tables, leases, clock)
+  changes.put(CollectionName("news", "2026-11"), [Document("a", "…")])
+  changes.delete(name, ["a"])
 
-A document put is placed in every clustering that is served before `put` returns, by the model it was built
-with. One deleted is in none any more, served or kept.
+Before `put` returns, each document is placed in every served clustering, by the model it was built
+with. A deleted document is removed from every clustering, served or kept.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ from fonds.pipelines.runtime.leases import Lease, Leases
 DOCUMENT_BATCH = 500
 CHANGE_MAX_BYTES = 3 * 1024 * 1024
 WAIT_S = 120.0
-"""So long one waits for others who change the same collection."""
+"""Maximum wait for other processes that change the same collection, in seconds."""
 
 
 def clear_collection(tables: Tables, name: CollectionName) -> None:
-    """Remove all rows of a collection, its own last: of one that is removed, or was once."""
+    """Remove all rows of a removed collection; its own row last."""
     for table in (CHANGES, READINGS, MEMBERS, ASSIGNMENTS, CLUSTERS, CLUSTERINGS):
         tables.delete_prefix(table, name.row)
     for table in (EXCLUSIONS, THEMES, DOCUMENTS):
@@ -82,7 +82,7 @@ def clear_collection(tables: Tables, name: CollectionName) -> None:
 
 @dataclass(slots=True)
 class PutCounts:
-    """How many documents were new, replaced another text, or were there already as they are."""
+    """Numbers of documents that were new, replaced another version, or were unchanged."""
 
     added: int = 0
     replaced: int = 0
@@ -91,7 +91,7 @@ class PutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LeasedCollection:
-    """A collection whose claim this process has; `cells` are those of its row, of the family `main`."""
+    """Collection leased by this process. `cells` are those of its row, of the family `main`."""
 
     name: CollectionName
     cells: Mapping[str, bytes]
@@ -100,7 +100,7 @@ class LeasedCollection:
 
 @dataclass(frozen=True, slots=True)
 class CollectionWriter:
-    """Changes collections. `clock` gives seconds since 1970. Safe for several threads."""
+    """Writer of collections. `clock` returns seconds since 1970. Thread-safe."""
 
     tables: Tables
     leases: Leases
@@ -112,55 +112,63 @@ class CollectionWriter:
     )
 
     def put(self, name: CollectionName, documents: Sequence[Document]) -> PutCounts:
-        """Put documents, in batches that are whole each; the last of several with one id wins. What several
-        threads put at once goes into one change.
+        """Put documents in atomic batches; the last of several with one id wins.
 
-        The collection is made when it is not there. Raises ValueError for a name, id or time that is none,
-        LimitError for a text of over 4 MiB, LeaseConflictError when others change it for two minutes on end.
+        Documents put by several threads at once go into one change. A missing collection is
+        created.
+
+        Raises ValueError for an invalid name, id or time.
+        Raises LimitError for a text over 4 MiB.
+        Raises LeaseConflictError if others change the collection for two minutes without a break.
         """
         validate_name(name)
-        wanted = {one.id: validate_document(one) for one in documents}
+        documents_by_id = {document.id: validate_document(document) for document in documents}
         counts: Counter[PutOutcome] = Counter()
-        for batch in _iter_batches(list(wanted.values())):
-            size = sum(_measure_document(one) for one in batch)
+        for batch in _iter_batches(list(documents_by_id.values())):
+            size = sum(_measure_document(document) for document in batch)
             counts.update(self.batcher.put(name, batch, size, self._put_batch).values())
         return PutCounts(
             counts[PutOutcome.ADDED], counts[PutOutcome.REPLACED], counts[PutOutcome.UNCHANGED]
         )
 
     def delete(self, name: CollectionName, ids: Sequence[str]) -> int:
-        """Take documents out everywhere; how many there were. Those that are not there are no error."""
+        """Delete documents from the collection and all clusterings.
+
+        Return the number deleted; missing ids are ignored.
+        """
         count = 0
-        distinct = list(dict.fromkeys(ids))
-        for at in range(0, len(distinct), DOCUMENT_BATCH):
-            with self.lease(name) as held:
-                count += self._delete_leased(held, distinct[at : at + DOCUMENT_BATCH])
+        unique_ids = list(dict.fromkeys(ids))
+        for start in range(0, len(unique_ids), DOCUMENT_BATCH):
+            with self.lease(name) as collection:
+                count += self._delete_leased(collection, unique_ids[start : start + DOCUMENT_BATCH])
         return count
 
     def _read_models(self, name: CollectionName) -> None:
-        """Read what takes a while to read before others have to wait for it."""
+        """Load the models before taking the lease, since loading takes a while."""
         cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
         if cells and list_served_configurations(cells):
-            for one in list_stored_clusterings(self.tables, name):
-                if is_served(one, cells):
-                    self.models.get(self.tables, one)
+            for clustering in list_stored_clusterings(self.tables, name):
+                if is_served(clustering, cells):
+                    self.models.get(self.tables, clustering)
             self.finders.get(name).refresh(self.tables, cells)
 
     @contextmanager
     def lease(self, name: CollectionName, *, long: bool = False) -> Iterator[LeasedCollection]:
-        """The collection for this process alone, what another left half done being done first; `long` for
-        what may take longer than a lease."""
-        claims = self.leases.acquire_renewed if long else self.leases.acquire
-        with claims(name_collection_lease(name), WAIT_S) as claim:
+        """Lease a collection and first finish a change that another process left unfinished.
+
+        `long`: renew the lease, for work that may take longer than one lease.
+        """
+        acquire = self.leases.acquire_renewed if long else self.leases.acquire
+        with acquire(name_collection_lease(name), WAIT_S) as lease:
             cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, claim):
+            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, lease):
                 cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-            yield LeasedCollection(name, cells, claim)
+            yield LeasedCollection(name, cells, lease)
 
     def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
         self._read_models(name)
-        with self.lease(name) as held:
-            return self._put_leased(held, batch)
+        with self.lease(name) as collection:
+            return self._put_leased(collection, batch)
 
     def _put_leased(
         self, collection: LeasedCollection, batch: Sequence[Document]
@@ -172,35 +180,50 @@ class CollectionWriter:
         name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
         if "main:namespace" not in collection.cells:
             clear_collection(self.tables, name)
-        rows = {name.build_document_row(one.id): one for one in batch}
-        there = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
-        encoded = collect_encoded_cells(there)
+        rows = {name.build_document_row(document.id): document for document in batch}
+        stored_rows = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        encoded = collect_encoded_cells(stored_rows)
         writes, changed = PendingWrites(), []
         outcomes = {}
-        for row, one in rows.items():
-            wanted = build_cells(name, one, sequence)
-            if row in there and is_same(
-                there[row] | {"processing:id": encode_utf8(one.id)}, wanted
+        for row, document in rows.items():
+            new_cells = build_cells(name, document, sequence)
+            if row in stored_rows and is_same(
+                stored_rows[row] | {"processing:id": encode_utf8(document.id)}, new_cells
             ):
-                outcomes[one.id] = PutOutcome.UNCHANGED
+                outcomes[document.id] = PutOutcome.UNCHANGED
                 continue
-            outcomes[one.id] = PutOutcome.REPLACED if row in there else PutOutcome.ADDED
-            writes.put(DOCUMENTS, row, wanted | build_outdated_cells(there.get(row, {}), wanted))
-            changed.append(one)
-        new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
+            outcomes[document.id] = PutOutcome.REPLACED if row in stored_rows else PutOutcome.ADDED
+            writes.put(
+                DOCUMENTS,
+                row,
+                new_cells | build_outdated_cells(stored_rows.get(row, {}), new_cells),
+            )
+            changed.append(document)
+        new_ids = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
         if not changed and collection.cells:
             return outcomes
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        served = [each for each in clusterings if is_served(each, collection.cells)]
-        finder = self.finders.get(name) if served else None
-        alike = finder.find(self.tables, collection.cells, changed) if finder else {}
-        for clustering in served:
-            self._assign(clustering, changed, new, alike, encoded, writes)
-        moment = encode_utf8(self.clock())
-        cells = {MODIFIED: moment} | {processed_column(each.conf): moment for each in served}
-        ids = [one.id for one in changed]
+        served_clusterings = [
+            served_clustering
+            for served_clustering in clusterings
+            if is_served(served_clustering, collection.cells)
+        ]
+        finder = self.finders.get(name) if served_clusterings else None
+        duplicates = finder.find(self.tables, collection.cells, changed) if finder else {}
+        for clustering in served_clusterings:
+            self._assign(clustering, changed, new_ids, duplicates, encoded, writes)
+        now = encode_utf8(self.clock())
+        cells = {MODIFIED: now} | {
+            processed_column(served_clustering.conf): now
+            for served_clustering in served_clusterings
+        }
+        ids = [document.id for document in changed]
         self._apply(
-            collection, ids, decode_int(collection.cells, COLLECTION_SIZE) + len(new), cells, writes
+            collection,
+            ids,
+            decode_int(collection.cells, COLLECTION_SIZE) + len(new_ids),
+            cells,
+            writes,
         )
         if finder:
             finder.mark_written(sequence)
@@ -217,51 +240,58 @@ class CollectionWriter:
     ) -> None:
         from fonds.grouping.changes.placement_rules import place_documents
 
-        served = self.models.get(self.tables, clustering)
-        if served is None or not documents:
+        model = self.models.get(self.tables, clustering)
+        if model is None or not documents:
             return
         ids = [document.id for document in documents]
-        barred = find_excluded_labels(self.tables, clustering, ids)
-        placed = place_documents(served, documents, encoded, barred)
-        own = dict(zip(ids, placed.placements, strict=True))
-        old = [id_ for id_ in ids if id_ not in new]
-        before, after = relink_duplicates(self.tables, clustering, old, own, duplicates, barred)
-        apart = add_moves(self.tables, clustering, before, after, writes)
-        for id_, cells in placed.encoded.items():
+        excluded_labels = find_excluded_labels(self.tables, clustering, ids)
+        batch = place_documents(model, documents, encoded, excluded_labels)
+        placements = dict(zip(ids, batch.placements, strict=True))
+        existing_ids = [id_ for id_ in ids if id_ not in new]
+        before, after = relink_duplicates(
+            self.tables, clustering, existing_ids, placements, duplicates, excluded_labels
+        )
+        unclustered_counts = add_moves(self.tables, clustering, before, after, writes)
+        for id_, cells in batch.encoded.items():
             encoded.setdefault(id_, {}).update(cells)
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-        for id_, vectors in zip(ids, placed.vectors, strict=True):
+        for id_, vectors in zip(ids, batch.vectors, strict=True):
             row = clustering.name.build_document_row(id_)
             label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
             writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
         added = {
             "later": len(new),
-            "later_outliers": max(apart["outlier"], 0),
-            "later_terms": placed.terms,
-            "later_unknown": placed.unknown,
+            "later_outliers": max(unclustered_counts["outlier"], 0),
+            "later_terms": batch.terms,
+            "later_unknown": batch.unknown,
         }
         writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, added))
 
     def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
         name = collection.name
-        there = self.tables.get_rows(
+        stored_rows = self.tables.get_rows(
             DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
         )
-        gone = [id_ for id_ in ids if name.build_document_row(id_) in there]
-        if not gone:
+        existing_ids = [id_ for id_ in ids if name.build_document_row(id_) in stored_rows]
+        if not existing_ids:
             return 0
         writes = PendingWrites()
-        for id_ in gone:
+        for id_ in existing_ids:
             writes.remove(DOCUMENTS, name.build_document_row(id_))
-        for id_ in load_exclusions(self.tables, name, gone):
+        for id_ in load_exclusions(self.tables, name, existing_ids):
             writes.remove(EXCLUSIONS, name.build_document_row(id_))
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        for one in clusterings:
-            add_moves(self.tables, one, *relink_duplicates(self.tables, one, gone, {}, {}), writes)
-        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(gone), 0)
-        self._apply(collection, gone, size, {}, writes)
-        return len(gone)
+        for clustering in clusterings:
+            add_moves(
+                self.tables,
+                clustering,
+                *relink_duplicates(self.tables, clustering, existing_ids, {}, {}),
+                writes,
+            )
+        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(existing_ids), 0)
+        self._apply(collection, existing_ids, size, {}, writes)
+        return len(existing_ids)
 
     def _apply(
         self,
@@ -283,7 +313,10 @@ class CollectionWriter:
 
 
 def _build_vector_cells(vectors: tuple[bytes, bytes] | None) -> Cells:
-    """The vectors' cells; empty ones where a document has none, so that none of a text before stays."""
+    """Return the vectors' cells.
+
+    Empty ones for a document without vectors, to overwrite those of an earlier text.
+    """
     idf, tfidf = vectors or (b"", b"")
     return {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
 
@@ -296,7 +329,7 @@ def _add_counts(cells: Cells, added: Mapping[str, int]) -> Cells:
 
 
 def _measure_document(document: Document) -> int:
-    """How many bytes text and vector have at most."""
+    """Return the maximum size of text and vector in bytes."""
     numbers = 4 * len(document.vector)
     if len(document.text) < 1000:
         return 4 * len(document.text) + numbers
@@ -304,15 +337,15 @@ def _measure_document(document: Document) -> int:
 
 
 def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
-    """Documents in runs that fit one change."""
+    """Split documents into batches that fit into one change."""
     batch: list[Document] = []
     size = 0
-    for one in documents:
-        own = _measure_document(one)
-        if batch and (len(batch) >= DOCUMENT_BATCH or size + own > CHANGE_MAX_BYTES):
+    for document in documents:
+        document_size = _measure_document(document)
+        if batch and (len(batch) >= DOCUMENT_BATCH or size + document_size > CHANGE_MAX_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(one)
-        size += own
+        batch.append(document)
+        size += document_size
     if batch:
         yield batch

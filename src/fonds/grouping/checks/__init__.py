@@ -1,1 +1,1 @@
-"""Collections held against themselves: what does not agree is named, and made again."""
+"""Consistency checks of collections: find damage and repair it."""

@@ -1,4 +1,4 @@
-"""All that can be said against a collection, and made right."""
+"""All checks of a collection, and the repair of the damage found."""
 
 from __future__ import annotations
 
@@ -40,96 +40,116 @@ from fonds.grouping.views.curation import (
 )
 from fonds.pipelines.runtime.leases import LeaseConflictError
 
-# Documents people took out of themes, against where they are and whether they are there.
+# Exclusions, checked against the documents and their placements
 
 
 def check_exclusions(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
-    """What is wrong with the exclusions of a collection, whose row holds `cells`."""
+    """Iterate over the damage of a collection's exclusions.
+
+    `cells` are those of the collection's row.
+    """
     tables = changes.tables
-    if gone := sum(len(some) for some in _iter_orphans(tables, name)):
-        told = f"{gone:,} documents are kept out of themes, and are not there"
-        yield Damage(Remedy.RELEASE, told)
-    for one in list_stored_clusterings(tables, name):
-        if is_served(one, cells) and (count := sum(map(len, iter_misplaced_ids(tables, one)))):
-            told = f"{count:,} documents are in themes they were taken out of"
-            yield Damage(Remedy.RELEASE, told, one.conf, one.timestamp)
+    if n_missing := sum(len(rows) for rows in _iter_orphans(tables, name)):
+        message = f"{n_missing:,} documents are kept out of themes, and are not there"
+        yield Damage(Remedy.RELEASE, message)
+    for clustering in list_stored_clusterings(tables, name):
+        if is_served(clustering, cells) and (
+            count := sum(map(len, iter_misplaced_ids(tables, clustering)))
+        ):
+            message = f"{count:,} documents are in themes they were taken out of"
+            yield Damage(Remedy.RELEASE, message, clustering.conf, clustering.timestamp)
 
 
 def release(changes: CollectionWriter, name: CollectionName) -> int:
-    """Forget the exclusions of documents that are gone, and take the others out of where they may not be; how
-    many documents."""
+    """Remove exclusions of missing documents, and move others out of themes that exclude them.
+
+    Return the number of documents.
+    """
     count, tables = 0, changes.tables
-    for some in list(_iter_orphans(tables, name)):
-        with changes.lease(name) as held:
-            there = tables.get_rows(DOCUMENTS, some, ["main:id"])
-            changes.leases.check(held.lease)
-            tables.delete(EXCLUSIONS, [row for row in some if row not in there])
-        count += len(some)
-    for one in list_stored_clusterings(tables, name):
-        for ids in list(iter_misplaced_ids(tables, one)):
-            with changes.lease(name) as held:
-                if not is_served(one, held.cells):
+    for rows in list(_iter_orphans(tables, name)):
+        with changes.lease(name) as collection:
+            existing_rows = tables.get_rows(DOCUMENTS, rows, ["main:id"])
+            changes.leases.check(collection.lease)
+            tables.delete(EXCLUSIONS, [row for row in rows if row not in existing_rows])
+        count += len(rows)
+    for clustering in list_stored_clusterings(tables, name):
+        for ids in list(iter_misplaced_ids(tables, clustering)):
+            with changes.lease(name) as collection:
+                if not is_served(clustering, collection.cells):
                     break
                 writes = PendingWrites()
-                move_excluded(changes, one, ids, find_excluded_labels(tables, one, ids), writes)
-                perform(tables, name, held.cells, ids, writes, changes.leases, held.lease)
+                move_excluded(
+                    changes, clustering, ids, find_excluded_labels(tables, clustering, ids), writes
+                )
+                perform(
+                    tables, name, collection.cells, ids, writes, changes.leases, collection.lease
+                )
             count += len(ids)
     return count
 
 
 def _iter_orphans(tables: Tables, name: CollectionName) -> Iterator[list[bytes]]:
-    """The rows of exclusions of documents there are not, some at a time."""
+    """Iterate over the exclusion rows of missing documents, in batches."""
     if not has_exclusions(tables, name):
         return
     for page in tables.iter_pages(EXCLUSIONS, name.row, ["main:id"], page_rows=BATCH_SIZE):
         rows = [name.build_document_row(decode_text(cells, "main:id")) for _, cells in page]
-        there = tables.get_rows(DOCUMENTS, rows, ["main:id"])
-        if gone := [row for row in rows if row not in there]:
-            yield gone
+        existing_rows = tables.get_rows(DOCUMENTS, rows, ["main:id"])
+        if orphans := [row for row in rows if row not in existing_rows]:
+            yield orphans
 
 
 DAMAGES_MAX = 100
-"""So many damages of one collection are told."""
+"""Maximum number of damages reported per collection."""
 
 
 def find_damages(changes: CollectionWriter, name: CollectionName) -> list[Damage]:
-    """What is wrong with a collection; nothing of one that was changed while it was looked at."""
+    """Return the damage of a collection; nothing if it changed during the check."""
     before = _load_cells(changes.tables, name)
     if not is_collection_row(before):
         return []
-    found = list(islice(_iter_damages(changes, name, before), DAMAGES_MAX))
-    return found if _load_cells(changes.tables, name) == before else []
+    damages = list(islice(_iter_damages(changes, name, before), DAMAGES_MAX))
+    return damages if _load_cells(changes.tables, name) == before else []
 
 
 def repair_collection(
     changes: CollectionWriter, name: CollectionName, *, threads: int | None = None
 ) -> Iterator[str]:
-    """Make right what can be, and tell each act. Raises LeaseConflictError while others change or build
-    it."""
-    found = find_damages(changes, name)
-    wanted = {remedy: [one for one in found if one.remedy is remedy] for remedy in Remedy}
-    if wanted[Remedy.COUNT]:
+    """Repair what can be repaired and report each action.
+
+    Raises LeaseConflictError while others change or build the collection.
+    """
+    damages = find_damages(changes, name)
+    damages_by_remedy = {
+        remedy: [item for item in damages if item.remedy is remedy] for remedy in Remedy
+    }
+    if damages_by_remedy[Remedy.COUNT]:
         yield f"{name}: {_count(changes, name):,} documents were counted"
-    if wanted[Remedy.FORGET]:
+    if damages_by_remedy[Remedy.FORGET]:
         count = remove_wrong(changes, name)
         yield f"{name}: vectors that were not of the text of {count:,} documents were removed"
-    if wanted[Remedy.SWEEP]:
+    if damages_by_remedy[Remedy.SWEEP]:
         yield f"{name}: {_sweep(changes, name):,} leavings were removed"
-    built = sorted({one.conf for one in wanted[Remedy.BUILD]})
-    for conf in built:
-        made = rebuild(changes, name, conf, threads=threads)
-        yield f"{name} was built anew by {conf}: {made.documents:,} documents"
-    # What was served until now would be kept beside the new one as it is.
-    old = {(one.conf, one.timestamp) for one in wanted[Remedy.DROP] + wanted[Remedy.BUILD]}
-    for one in list_all_stored_clusterings(changes.tables, name):
-        if (one.conf, one.timestamp) in old and drop(changes, one):
-            yield f"{name}: the clustering {one.timestamp} by {one.conf} was removed"
-    if wanted[Remedy.RELEASE]:
+    rebuilt_confs = sorted({item.conf for item in damages_by_remedy[Remedy.BUILD]})
+    for conf in rebuilt_confs:
+        result = rebuild(changes, name, conf, threads=threads)
+        yield f"{name} was built anew by {conf}: {result.documents:,} documents"
+    # Without this, the damaged clustering would be kept next to the new one.
+    outdated = {
+        (item.conf, item.timestamp)
+        for item in damages_by_remedy[Remedy.DROP] + damages_by_remedy[Remedy.BUILD]
+    }
+    for item in list_all_stored_clusterings(changes.tables, name):
+        if (item.conf, item.timestamp) in outdated and drop(changes, item):
+            yield f"{name}: the clustering {item.timestamp} by {item.conf} was removed"
+    if damages_by_remedy[Remedy.RELEASE]:
         yield f"{name}: {release(changes, name):,} documents are no longer where they may not be"
-    if wanted[Remedy.SETTLE] and not built:
-        yield from _settle_again(changes, name, {one.conf for one in wanted[Remedy.SETTLE]})
+    if damages_by_remedy[Remedy.SETTLE] and not rebuilt_confs:
+        yield from _settle_again(
+            changes, name, {item.conf for item in damages_by_remedy[Remedy.SETTLE]}
+        )
 
 
 def _iter_damages(
@@ -145,16 +165,16 @@ def _load_cells(tables: Tables, name: CollectionName) -> Cells:
 
 
 def _count(changes: CollectionWriter, name: CollectionName) -> int:
-    with changes.lease(name, long=True) as held:
+    with changes.lease(name, long=True) as collection:
         rows = changes.tables.iter_rows(DOCUMENTS, name.row, ["main:id"])
         count = sum(1 for _ in rows)
-        changes.leases.check(held.lease)
+        changes.leases.check(collection.lease)
         changes.tables.put(COLLECTIONS, [(name.row, {COLLECTION_SIZE: encode_utf8(count)})])
     return count
 
 
 def _sweep(changes: CollectionWriter, name: CollectionName) -> int:
-    confs = {one.conf for one in list_all_stored_clusterings(changes.tables, name)}
+    confs = {clustering.conf for clustering in list_all_stored_clusterings(changes.tables, name)}
     count = 0
     for conf in sorted(confs):
         with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
@@ -167,12 +187,21 @@ def _sweep(changes: CollectionWriter, name: CollectionName) -> int:
 def _settle_again(
     changes: CollectionWriter, name: CollectionName, confs: set[str]
 ) -> Iterator[str]:
-    """Write documents' places, vectors, dictionary and index again, those of the last built at the end."""
+    """Rewrite documents' placements, vectors, dictionary and index.
+
+    The most recently built clustering comes last.
+    """
     cells = _load_cells(changes.tables, name)
-    served = [one for one in list_stored_clusterings(changes.tables, name) if is_served(one, cells)]
-    for one in sorted(served, key=lambda each: each.timestamp):
-        if one.conf in confs:
-            with changes.leases.acquire_renewed(name_rebuild_lease(name, one.conf)):
-                if not settle_documents(changes, one):
-                    raise LeaseConflictError(f"{name} by {one.conf} was built anew meanwhile")
-            yield f"{name}: places and vectors by {one.conf} were written again"
+    clusterings = [
+        clustering
+        for clustering in list_stored_clusterings(changes.tables, name)
+        if is_served(clustering, cells)
+    ]
+    for clustering in sorted(clusterings, key=lambda each: each.timestamp):
+        if clustering.conf in confs:
+            with changes.leases.acquire_renewed(name_rebuild_lease(name, clustering.conf)):
+                if not settle_documents(changes, clustering):
+                    raise LeaseConflictError(
+                        f"{name} by {clustering.conf} was built anew meanwhile"
+                    )
+            yield f"{name}: places and vectors by {clustering.conf} were written again"

@@ -1,5 +1,4 @@
-"""Clusterings against themselves: sizes against members, cells and assignments; near-duplicates; what dead
-rebuilds left."""
+"""Checks of clusterings: sizes, assignments, near-duplicates, models, remains of dead rebuilds."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from fonds.grouping.tables import (
 from fonds.model.errors import DamagedInputError
 from fonds.ports.scan import Page
 
-# Near-duplicates of a clustering: each linked to a document that is where it is, and counted once.
+# Near-duplicates: each links to an original in the same cluster and counts once
 
 
 BATCH_SIZE = 200
@@ -53,11 +52,13 @@ NOT_DUPLICATES_MESSAGE = "documents are told to be near-duplicates, and are not"
 
 
 def check_duplicates(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
-    """One sentence for each way links and counts of a clustering's near-duplicates do not agree, on each
-    level. Reads the assignments page by page."""
-    apart = build_unclustered_conf(clustering.conf)
+    """Yield a message for each inconsistency in links and counts of near-duplicates, on each level.
+
+    Reads the assignments page by page.
+    """
+    unclustered_conf = build_unclustered_conf(clustering.conf)
     for conf in clustering.iter_level_confs():
-        if conf != apart:
+        if conf != unclustered_conf:
             yield from _check_level(tables, clustering, conf)
 
 
@@ -66,17 +67,17 @@ def _check_level(tables: Tables, clustering: StoredClustering, conf: str) -> Ite
         clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
     )
     distinct: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
+    message_counts: Counter[str] = Counter()
     for page in tables.iter_pages(ASSIGNMENTS, prefix, ["main:"], page_rows=BATCH_SIZE):
         distinct.update(decode_text(cells, _LABEL) for _, cells in page if ORIGINAL not in cells)
-        wrong.update(_check_page(tables, clustering, conf, page))
-    for told, count in wrong.items():
-        yield f"{conf} {clustering.timestamp}: {count:,} {told}"
+        message_counts.update(_check_page(tables, clustering, conf, page))
+    for message, count in message_counts.items():
+        yield f"{conf} {clustering.timestamp}: {count:,} {message}"
     for row, cells in tables.iter_rows(CLUSTERS, prefix, [SIZE, DISTINCT]):
-        label, counted = parse_cluster_row(row)[4], decode_int(cells, DISTINCT, -1)
-        if counted != distinct[label]:
+        label, stored = parse_cluster_row(row)[4], decode_int(cells, DISTINCT, -1)
+        if stored != distinct[label]:
             yield (
-                f"{conf} {clustering.timestamp}, cluster {label!r}: it counts {counted:,} distinct documents;"
+                f"{conf} {clustering.timestamp}, cluster {label!r}: it counts {stored:,} distinct documents;"
                 f" {distinct[label]:,} of its documents are near-duplicates of none"
             )
 
@@ -88,17 +89,19 @@ def _check_page(
     linked = [(id_, cells) for id_, (_, cells) in zip(ids, page, strict=True) if ORIGINAL in cells]
     columns = [_LABEL, ORIGINAL, *(f"{COPY}{id_}" for id_, _ in linked)]
     originals = [decode_text(cells, ORIGINAL) for _, cells in linked]
-    theirs = _load_assignments(tables, clustering, conf, originals, columns)
+    original_cells = _load_assignments(tables, clustering, conf, originals, columns)
     for _, cells in linked:
-        original = theirs.get(decode_text(cells, ORIGINAL), {})
+        original = original_cells.get(decode_text(cells, ORIGINAL), {})
         if ORIGINAL in original or original.get(_LABEL) != cells.get(_LABEL):
             yield LINKED
     if conf == clustering.conf:
-        yield from _check_copies(tables, clustering, page, ids, theirs)
+        yield from _check_copies(tables, clustering, page, ids, original_cells)
         return
-    firsts = _load_assignments(tables, clustering, clustering.conf, ids, [_LABEL, ORIGINAL])
+    first_level = _load_assignments(tables, clustering, clustering.conf, ids, [_LABEL, ORIGINAL])
     for id_, (_, cells) in zip(ids, page, strict=True):
-        if id_ in firsts and decode_text(firsts[id_], ORIGINAL) != decode_text(cells, ORIGINAL):
+        if id_ in first_level and decode_text(first_level[id_], ORIGINAL) != decode_text(
+            cells, ORIGINAL
+        ):
             yield LEVELS
 
 
@@ -109,19 +112,19 @@ def _check_copies(
     ids: Sequence[str],
     other_cells: Mapping[str, Cells],
 ) -> Iterator[str]:
-    """What originals say of their near-duplicates, both ways; said on the first level alone."""
-    told = []
+    """Compare the first-level links in both directions: from near-duplicates to originals and back."""
+    links = []
     for id_, (_, cells) in zip(ids, page, strict=True):
         original = decode_text(cells, ORIGINAL)
         if original and f"{COPY}{id_}" not in other_cells.get(original, {}):
             yield COPIES
-        told += [(id_, name.removeprefix(COPY)) for name in cells if name.startswith(COPY)]
-    for some in iter_chunks(told, BATCH_SIZE):
-        found = _load_assignments(
-            tables, clustering, clustering.conf, [copy for _, copy in some], [ORIGINAL]
+        links += [(id_, name.removeprefix(COPY)) for name in cells if name.startswith(COPY)]
+    for batch in iter_chunks(links, BATCH_SIZE):
+        copy_cells = _load_assignments(
+            tables, clustering, clustering.conf, [copy for _, copy in batch], [ORIGINAL]
         )
-        for id_, copy in some:
-            if decode_text(found.get(copy), ORIGINAL) != id_:
+        for id_, copy in batch:
+            if decode_text(copy_cells.get(copy), ORIGINAL) != id_:
                 yield NOT_DUPLICATES_MESSAGE
 
 
@@ -132,7 +135,7 @@ def _load_assignments(
     ids: Sequence[str],
     columns: Sequence[str],
 ) -> dict[str, Mapping[str, bytes]]:
-    """The assignments of documents on a level, by id."""
+    """Return the assignments of documents on a level, by document id."""
     rows = {
         build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_ for id_ in ids
     }
@@ -144,40 +147,48 @@ def _load_assignments(
 def check_clusterings(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
-    """What is wrong with the clusterings of a collection, whose row holds `cells`; one that is being built
-    is left alone."""
+    """Iterate over the damage of a collection's clusterings, except those being built.
+
+    `cells` are those of the collection's row.
+    """
     rows = list_all_stored_clusterings(changes.tables, name)
-    there = {(one.conf, one.timestamp) for one in rows if DROPPED not in one.cells}
+    existing = {(stored.conf, stored.timestamp) for stored in rows if DROPPED not in stored.cells}
     for conf, timestamp in list_served_configurations(cells).items():
-        if (conf, timestamp) not in there:
-            told = f"the clustering {timestamp} by {conf}, which is served, is not there"
-            yield Damage(Remedy.BUILD, told, conf, timestamp)
-    for one in rows:
-        if DROPPED in one.cells or one.timestamp > decode_int(cells, served_column(one.conf), -1):
-            if changes.leases.get_holder(name_rebuild_lease(name, one.conf)) is None:
-                told = f"the clustering {one.timestamp} by {one.conf} was left by one that died"
-                yield Damage(Remedy.SWEEP, told, one.conf, one.timestamp)
+        if (conf, timestamp) not in existing:
+            message = f"the clustering {timestamp} by {conf}, which is served, is not there"
+            yield Damage(Remedy.BUILD, message, conf, timestamp)
+    for stored in rows:
+        if DROPPED in stored.cells or stored.timestamp > decode_int(
+            cells, served_column(stored.conf), -1
+        ):
+            if changes.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
+                message = (
+                    f"the clustering {stored.timestamp} by {stored.conf} was left by one that died"
+                )
+                yield Damage(Remedy.SWEEP, message, stored.conf, stored.timestamp)
             continue
-        remedy = Remedy.BUILD if is_served(one, cells) else Remedy.DROP
-        for told in chain(_check_sizes(changes.tables, one), check_duplicates(changes.tables, one)):
-            yield Damage(remedy, told, one.conf, one.timestamp)
-        if is_served(one, cells) and (told := _check_model(changes, one)):
-            yield Damage(remedy, told, one.conf, one.timestamp)
+        remedy = Remedy.BUILD if is_served(stored, cells) else Remedy.DROP
+        for message in chain(
+            _check_sizes(changes.tables, stored), check_duplicates(changes.tables, stored)
+        ):
+            yield Damage(remedy, message, stored.conf, stored.timestamp)
+        if is_served(stored, cells) and (message := _check_model(changes, stored)):
+            yield Damage(remedy, message, stored.conf, stored.timestamp)
     yield from _find_orphan_pages(changes, name, rows)
 
 
 def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
-    """One sentence for each cluster of any level whose size is not what it holds."""
+    """Yield a message for each cluster on any level whose size differs from its contents."""
     for conf in clustering.iter_level_confs():
         prefix = build_clustering_prefix(
             clustering.name.namespace, clustering.name.key, conf, clustering.timestamp
         )
         assigned = Counter(
-            decode_text(found, "main:label")
-            for _, found in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"])
+            decode_text(row_cells, "main:label")
+            for _, row_cells in tables.iter_rows(ASSIGNMENTS, prefix, ["main:label"])
         )
-        for row, found in tables.iter_rows(CLUSTERS, prefix, ["main:size"]):
-            label, size = parse_cluster_row(row)[4], decode_int(found, "main:size", -1)
+        for row, row_cells in tables.iter_rows(CLUSTERS, prefix, ["main:size"]):
+            label, size = parse_cluster_row(row)[4], decode_int(row_cells, "main:size", -1)
             members = sum(1 for _ in tables.iter_rows(MEMBERS, row, ["main:score"]))
             cells = len(tables.get_row(CLUSTERS, row, ["documents:"]) or {})
             if not size == members == cells == assigned[label]:
@@ -191,14 +202,14 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
 
 
 def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str:
-    """What is wrong with the model later documents are placed by; '' for nothing."""
+    """Return what is wrong with the model for later documents; '' if nothing."""
     try:
-        found = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
+        model = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
     except DamagedInputError as error:
         return f"the model of {clustering.conf} {clustering.timestamp} cannot be read: {error}"
     return (
         ""
-        if found is not None
+        if model is not None
         else f"the model of {clustering.conf} {clustering.timestamp} is gone"
     )
 
@@ -206,14 +217,19 @@ def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str
 def _find_orphan_pages(
     changes: CollectionWriter, name: CollectionName, rows: list[StoredClustering]
 ) -> Iterator[Damage]:
-    """Pages an engine read for a clustering that nobody builds."""
+    """Yield the pages that an engine read for a clustering nobody is building any more."""
     if not changes.tables.is_complete():
         return
-    by_row = {one.row: one for one in rows}
-    left: Counter[bytes] = Counter()
+    by_row = {stored.row: stored for stored in rows}
+    page_counts: Counter[bytes] = Counter()
     for row, _ in changes.tables.iter_rows(READINGS, name.row, ["main:slice"]):
-        left[next((each for each in by_row if row.startswith(each)), b"")] += 1
-    for head, count in left.items():
-        built = by_row.get(head)
-        if built is None or changes.leases.get_holder(name_rebuild_lease(name, built.conf)) is None:
+        page_counts[
+            next((candidate_row for candidate_row in by_row if row.startswith(candidate_row)), b"")
+        ] += 1
+    for clustering_row, count in page_counts.items():
+        clustering = by_row.get(clustering_row)
+        if (
+            clustering is None
+            or changes.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None
+        ):
             yield Damage(Remedy.SWEEP, f"{count:,} pages of documents were left by one that died")

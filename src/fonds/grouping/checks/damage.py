@@ -1,4 +1,4 @@
-"""What is wrong with a collection, and what makes it right."""
+"""Damage of a collection and its remedy."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from enum import StrEnum
 
 
 class Remedy(StrEnum):
-    """What is done about a damage, in the order it is done."""
+    """Remedy for a damage, in order of execution."""
 
     COUNT = "count"
-    """The documents are counted again."""
+    """Recount the documents."""
     FORGET = "forget"
-    """Vectors an encoder made of another text are removed; who needs them next makes them again."""
+    """Remove vectors that an encoder computed from another text. They are recomputed on demand."""
     SWEEP = "sweep"
-    """What a dead rebuild left is removed."""
+    """Remove the remains of a dead rebuild."""
     BUILD = "build"
-    """The clustering is built anew, and the old one removed."""
+    """Rebuild the clustering and remove the old one."""
     DROP = "drop"
-    """A kept clustering that is served no more is removed."""
+    """Remove a kept clustering that is no longer served."""
     RELEASE = "release"
-    """Exclusions of documents that are gone are removed, and documents are taken out of themes they may not
-    be in."""
+    """Remove exclusions of missing documents, and move others out of themes that exclude them."""
     SETTLE = "settle"
-    """Every document's place and vectors, dictionary and index are written again."""
+    """Rewrite each document's placement and vectors, and the dictionary and index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """`conf` and `timestamp`: the clustering it is about, '' and 0 where it is the collection itself."""
+    """Damage found in a collection.
+
+    `conf` and `timestamp` identify the clustering; '' and 0 for the collection.
+    """
 
     remedy: Remedy
     message: str

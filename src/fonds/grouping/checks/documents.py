@@ -1,4 +1,4 @@
-"""Documents' rows against the clusterings that are served: where each is, and vectors against its text."""
+"""Checks of documents' rows: placements against served clusterings, vectors against the text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fonds.grouping.tables import (
 )
 from fonds.model.errors import DamagedInputError
 
-# Vectors that encoders made, against the texts in whose rows they are kept.
+# Encoder vectors, checked against the texts in the same rows
 
 
 BATCH_SIZE = 200
@@ -45,15 +45,18 @@ WRONG_VECTOR_MESSAGE = "keep a vector an encoder made of another text, or a dama
 
 
 def find_wrong_columns(cells: Cells) -> list[str]:
-    """The columns of a document's row whose vector is not of its text, or is damaged."""
-    said = decode_text(cells, "main:text")
+    """Return the columns of a document's row whose vector is damaged or not of its text."""
+    text = decode_text(cells, "main:text")
     return [
-        column for column in ENCODED if cells.get(column) and not is_valid_cell(cells[column], said)
+        column for column in ENCODED if cells.get(column) and not is_valid_cell(cells[column], text)
     ]
 
 
 def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
-    """Remove those of a collection; in how many documents there were any."""
+    """Remove the wrong encoder vectors of a collection.
+
+    Return the number of documents that had any.
+    """
     count, tables = 0, changes.tables
     for page in tables.iter_pages(
         DOCUMENTS, name.row, ["main:id", "main:text", *ENCODED], page_rows=BATCH_SIZE
@@ -67,17 +70,19 @@ def remove_wrong(changes: CollectionWriter, name: CollectionName) -> int:
 def _remove_wrong_in_rows(
     changes: CollectionWriter, name: CollectionName, rows: Sequence[bytes]
 ) -> int:
-    """Looked at once more while nobody else may change them."""
+    """Check the rows again under the lease and remove their wrong vectors."""
     tables = changes.tables
-    with changes.lease(name) as held:
-        there = tables.get_rows(DOCUMENTS, rows, ["main:text", *ENCODED])
-        found = {
-            row: columns for row, cells in there.items() if (columns := find_wrong_columns(cells))
+    with changes.lease(name) as collection:
+        current_rows = tables.get_rows(DOCUMENTS, rows, ["main:text", *ENCODED])
+        wrong_columns = {
+            row: columns
+            for row, cells in current_rows.items()
+            if (columns := find_wrong_columns(cells))
         }
-        changes.leases.check(held.lease)
-        for row, columns in found.items():
+        changes.leases.check(collection.lease)
+        for row, columns in wrong_columns.items():
             tables.delete(DOCUMENTS, [row], columns)
-    return len(found)
+    return len(wrong_columns)
 
 
 IDF, TFIDF = "processing:vector_idf", "processing:vector_tfidf"
@@ -89,137 +94,153 @@ VectorPair = tuple[bytes, bytes]
 def check_documents(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> Iterator[Damage]:
-    """What is wrong with the documents of a collection, whose row holds `cells`: one damage a kind, with how
-    many documents have it."""
+    """Iterate over the damage of a collection's documents: one per kind, with its count.
+
+    `cells` are those of the collection's row.
+    """
     tables = changes.tables
     served = _load_models(changes, name, cells)
     counts: Counter[tuple[Remedy, str, str, int]] = Counter()
     total = 0
-    columns = [*COLUMNS, IDF, TFIDF, *(build_member_column(one.conf) for one, _ in served)]
+    columns = [*COLUMNS, IDF, TFIDF, *(build_member_column(item.conf) for item, _ in served)]
     for page in tables.iter_pages(DOCUMENTS, name.row, columns, page_rows=BATCH_SIZE):
-        there = [found for _, found in page if "main:id" in found]
-        total += len(there)
-        for one, _ in served:
-            counts.update(_check_placements(tables, one, there))
-        counts.update(_check_vectors(served, there))
+        document_cells = [row_cells for _, row_cells in page if "main:id" in row_cells]
+        total += len(document_cells)
+        for item, _ in served:
+            counts.update(_check_placements(tables, item, document_cells))
+        counts.update(_check_vectors(served, document_cells))
         counts.update(
-            (Remedy.FORGET, WRONG_VECTOR_MESSAGE, "", 0) for one in there if find_wrong_columns(one)
+            (Remedy.FORGET, WRONG_VECTOR_MESSAGE, "", 0)
+            for item in document_cells
+            if find_wrong_columns(item)
         )
-    for (remedy, told, conf, timestamp), count in counts.items():
-        yield Damage(remedy, f"{count:,} documents {told}", conf, timestamp)
+    for (remedy, message, conf, timestamp), count in counts.items():
+        yield Damage(remedy, f"{count:,} documents {message}", conf, timestamp)
     if total != (size := decode_int(cells, COLLECTION_SIZE)):
         yield Damage(Remedy.COUNT, f"its size is {size:,}, and {total:,} documents are there")
-    yield from _check_shared(tables, name, [one for one, _ in served])
+    yield from _check_shared(tables, name, [item for item, _ in served])
 
 
 def _load_models(
     changes: CollectionWriter, name: CollectionName, cells: Cells
 ) -> list[tuple[StoredClustering, ClusteringModel]]:
-    """The clusterings that are served and settled, whose model can be read."""
-    found = []
-    for one in list_stored_clusterings(changes.tables, name):
+    """Return the clusterings that are served and settled and whose model is readable."""
+    models = []
+    for clustering in list_stored_clusterings(changes.tables, name):
         if (
-            is_served(one, cells)
-            and decode_int(cells, settled_column(one.conf), -1) == one.timestamp
+            is_served(clustering, cells)
+            and decode_int(cells, settled_column(clustering.conf), -1) == clustering.timestamp
         ):
             try:
-                model = changes.models.get(changes.tables, one)
+                model = changes.models.get(changes.tables, clustering)
             except DamagedInputError:
                 continue
             if model is not None:
-                found.append((one, model))
-    return found
+                models.append((clustering, model))
+    return models
 
 
 def _check_placements(
     tables: Tables, clustering: StoredClustering, page: Sequence[Cells]
 ) -> Iterator[tuple[Remedy, str, str, int]]:
-    """Documents that are nowhere in a clustering, or whose row says another cluster."""
+    """Yield the documents that are missing from a clustering, or whose row names another cluster."""
     ids = [decode_text(cells, "main:id") for cells in page]
-    first = {
+    assignment_rows = {
         id_: build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_)
         for id_ in ids
     }
-    apart_in = build_unclustered_conf(clustering.conf)
-    apart = {
-        id_: build_assignment_row(clustering.name, apart_in, clustering.timestamp, id_)
+    unclustered_conf = build_unclustered_conf(clustering.conf)
+    unclustered_rows = {
+        id_: build_assignment_row(clustering.name, unclustered_conf, clustering.timestamp, id_)
         for id_ in ids
     }
-    found = tables.get_rows(ASSIGNMENTS, [*first.values(), *apart.values()], ["main:label"])
-    about = (clustering.conf, clustering.timestamp)
+    assignments = tables.get_rows(
+        ASSIGNMENTS, [*assignment_rows.values(), *unclustered_rows.values()], ["main:label"]
+    )
+    clustering_key = (clustering.conf, clustering.timestamp)
     for id_, cells in zip(ids, page, strict=True):
-        if first[id_] not in found and apart[id_] not in found:
-            yield Remedy.BUILD, f"are in no cluster of {clustering.conf}, and not apart", *about
+        if assignment_rows[id_] not in assignments and unclustered_rows[id_] not in assignments:
+            yield (
+                Remedy.BUILD,
+                f"are in no cluster of {clustering.conf}, and not apart",
+                *clustering_key,
+            )
         elif decode_text(cells, build_member_column(clustering.conf)) != decode_text(
-            found.get(first[id_]), "main:label"
+            assignments.get(assignment_rows[id_]), "main:label"
         ):
             yield (
                 Remedy.SETTLE,
                 f"say another cluster of {clustering.conf} than they are in",
-                *about,
+                *clustering_key,
             )
 
 
 def _check_vectors(
     models: Sequence[tuple[StoredClustering, ClusteringModel]], page: Sequence[Cells]
 ) -> Iterator[tuple[Remedy, str, str, int]]:
-    """Documents whose vectors are not those of their text, or are missing."""
+    """Yield the documents whose vectors are missing or not of their text."""
     if not models:
         return
-    last = max((one for one, _ in models), key=lambda one: one.timestamp)
-    about = (last.conf, last.timestamp)
+    newest = max((one for one, _ in models), key=lambda one: one.timestamp)
+    clustering_key = (newest.conf, newest.timestamp)
     documents: list[Document] = []
     for cells in page:
         try:
             documents.append(parse_document(cells).document)
         except DamagedInputError:
-            yield Remedy.SETTLE, "have a posted vector that cannot be read", *about
+            yield Remedy.SETTLE, "have a posted vector that cannot be read", *clustering_key
             return
-    made = {one.timestamp: build_vectors(model, documents) for one, model in models}
-    for at, cells in enumerate(page):
+    expected_vectors = {one.timestamp: build_vectors(model, documents) for one, model in models}
+    for position, cells in enumerate(page):
         pair = (cells.get(IDF, b""), cells.get(TFIDF, b""))
-        expected = [vectors[at] for vectors in made.values()]
+        expected = [vectors[position] for vectors in expected_vectors.values()]
         if pair == (b"", b""):
             if None not in expected:
-                yield Remedy.SETTLE, "are without counts of their terms", *about
+                yield Remedy.SETTLE, "are without counts of their terms", *clustering_key
         elif not any(one is not None and _is_same(pair, one) for one in expected):
-            yield Remedy.SETTLE, "have vectors that are not those of their text", *about
+            yield Remedy.SETTLE, "have vectors that are not those of their text", *clustering_key
 
 
 def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
-    """Whether stored vectors are what a text comes to; weights may differ in their last digit."""
+    """Return whether two pairs of stored vectors are equal; weights may differ in the last digit."""
     try:
         idf, tfidf = decode_idf_vector(pair[0]), decode_tfidf_vector(pair[1])
     except DamagedInputError:
         return False
-    wanted, weights = decode_idf_vector(vector_pair[0]), decode_tfidf_vector(vector_pair[1])
+    expected_idf, expected_tfidf = (
+        decode_idf_vector(vector_pair[0]),
+        decode_tfidf_vector(vector_pair[1]),
+    )
     return (
-        idf.version == wanted.version == tfidf.version
-        and np.array_equal(idf.features, wanted.features)
-        and np.array_equal(idf.values, wanted.values)
-        and np.array_equal(tfidf.features, weights.features)
-        and bool(np.allclose(tfidf.values, weights.values, atol=_WEIGHT_OFF_MAX))
+        idf.version == expected_idf.version == tfidf.version
+        and np.array_equal(idf.features, expected_idf.features)
+        and np.array_equal(idf.values, expected_idf.values)
+        and np.array_equal(tfidf.features, expected_tfidf.features)
+        and bool(np.allclose(tfidf.values, expected_tfidf.values, atol=_WEIGHT_OFF_MAX))
     )
 
 
 def _check_shared(
     tables: Tables, name: CollectionName, clusterings: Sequence[StoredClustering]
 ) -> Iterator[Damage]:
-    """Dictionary and inverted index of the collection's row: there, whole, and of what is served."""
+    """Check the collection's dictionary and inverted index.
+
+    They must exist, be readable, and belong to a served clustering.
+    """
     if not clusterings:
         return
     times = {one.timestamp for one in clusterings}
-    last = max(clusterings, key=lambda one: one.timestamp)
-    about = (last.conf, last.timestamp)
+    newest = max(clusterings, key=lambda one: one.timestamp)
+    clustering_key = (newest.conf, newest.timestamp)
     try:
         versions = {
             decode_dictionary(get_chunks(tables, COLLECTIONS, name.row, DICTIONARY)).version
         }
         index = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))
-        versions |= {run.version for run in index}
+        versions |= {posting_run.version for posting_run in index}
     except DamagedInputError as error:
-        yield Damage(Remedy.SETTLE, f"dictionary or index cannot be read: {error}", *about)
+        yield Damage(Remedy.SETTLE, f"dictionary or index cannot be read: {error}", *clustering_key)
         return
     if not versions <= times:
-        told = f"dictionary or index are of {sorted(versions - times)}, which is not served"
-        yield Damage(Remedy.SETTLE, told, *about)
+        message = f"dictionary or index are of {sorted(versions - times)}, which is not served"
+        yield Damage(Remedy.SETTLE, message, *clustering_key)

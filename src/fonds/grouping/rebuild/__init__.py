@@ -1,1 +1,1 @@
-"""A clustering built, stored, made visible, and what it leaves removed."""
+"""Rebuild of clusterings: build, store, publish, and clean up."""

@@ -1,7 +1,8 @@
-"""What follows when a clustering became visible: every document's row says where it is now, with its
-vectors, and the collection's row has the dictionary and the inverted index they are of.
+"""Settling of a published clustering: bring all documents' rows up to date.
 
-All of it follows from what is stored, so that it is done again by whoever comes after one that died.
+Each document's row gets its cluster and vectors. The collection's row gets the dictionary and the
+inverted index of these vectors. All of it derives from stored data, so another process can repeat
+it after a crash.
 """
 
 from __future__ import annotations
@@ -50,20 +51,21 @@ from fonds.model.vectors import Postings, Vector
 BATCH_SIZE = 500
 
 VectorLoader = Callable[[Sequence[str]], dict[str, tuple[bytes, bytes]]]
-"""The vectors of those of some documents that were grouped, by id."""
+"""Returns the vectors of the grouped ones among some documents, by id."""
 
 ProgressCallback = Callable[[str, int, int], None]
 
 
 def build_grouped_vectors(read: Corpus, clustering: Clustering, timestamp: int) -> VectorLoader:
-    """Those of what a clustering was built of, as it was built."""
+    """Return a loader of the vectors from which a clustering was built."""
 
     def of(ids: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
-        there = {id_: at for id_ in ids if (at := read.find_place(id_)) is not None}
-        places = np.array(list(there.values()), dtype=np.int64)
+        place_by_id = {id_: place for id_ in ids if (place := read.find_place(id_)) is not None}
+        places = np.array(list(place_by_id.values()), dtype=np.int64)
         rows, weighted = clustering.frequencies[places], clustering.build_weights(places)
         return {
-            id_: encode_vectors(rows, weighted, row, timestamp) for row, id_ in enumerate(there)
+            id_: encode_vectors(rows, weighted, row, timestamp)
+            for row, id_ in enumerate(place_by_id)
         }
 
     return of
@@ -76,23 +78,24 @@ def settle_documents(
     last_change: int = -1,
     report: ProgressCallback = lambda stage, done, total: None,
 ) -> bool:
-    """Bring all documents' rows up to a clustering that is served; whether it was served to the end.
+    """Bring all documents' rows up to date with a served clustering.
 
-    `vectors` holds for documents whose last change was `last_change` or before; those of others are
-    worked out."""
+    Return whether it was served to the end. `vectors` is valid for documents last changed by
+    `last_change` or before; those of other documents are computed.
+    """
     tables, name = changes.tables, clustering.name
     collection = tables.get_row(COLLECTIONS, name.row, ["main:size", SEQUENCE])
-    total, begun = decode_int(collection, "main:size"), decode_int(collection, SEQUENCE)
-    turned = _PostingsBuilder()
+    total, first_sequence = decode_int(collection, "main:size"), decode_int(collection, SEQUENCE)
+    postings = _PostingsBuilder()
     for page in tables.iter_pages(DOCUMENTS, name.row, TEXTLESS_COLUMNS, page_rows=BATCH_SIZE):
-        coded = _encode_vectors(changes, clustering, page, vectors, last_change)
-        if coded is None or not _write(changes, clustering, page, coded):
+        encoded = _encode_vectors(changes, clustering, page, vectors, last_change)
+        if encoded is None or not _write(changes, clustering, page, encoded):
             return False
         for row, cells in page:
-            if (pair := coded.get(row)) is not None:
-                turned.add(decode_text(cells, "main:id"), decode_tfidf_vector(pair[1]))
-        report("settle", len(turned.ids), total)
-    if not _write_index(changes, clustering, turned, begun):
+            if (pair := encoded.get(row)) is not None:
+                postings.add(decode_text(cells, "main:id"), decode_tfidf_vector(pair[1]))
+        report("settle", len(postings.ids), total)
+    if not _write_index(changes, clustering, postings, first_sequence):
         return False
     tables.put(
         COLLECTIONS,
@@ -109,32 +112,35 @@ def _encode_vectors(
     vectors: VectorLoader,
     last_change: int,
 ) -> dict[bytes, tuple[bytes, bytes]] | None:
-    """The vectors of documents by row, those apart from the start left out; None where the model is gone."""
-    found = {}
+    """Return the vectors of documents by row, without documents that are not grouped.
+
+    None if the model is gone.
+    """
+    vectors_by_row = {}
     missing = []
-    kept = [
+    unchanged_ids = [
         decode_text(cells, "main:id")
         for _, cells in page
         if decode_int(cells, SEQUENCE) <= last_change
     ]
-    of_kept = vectors(kept)
+    known_vectors = vectors(unchanged_ids)
     for row, cells in page:
-        pair = of_kept.get(decode_text(cells, "main:id"))
+        pair = known_vectors.get(decode_text(cells, "main:id"))
         if pair is None:
             missing.append(row)
         else:
-            found[row] = pair
+            vectors_by_row[row] = pair
     if not missing:
-        return found
-    served = changes.models.get(changes.tables, clustering)
-    if served is None:
+        return vectors_by_row
+    model = changes.models.get(changes.tables, clustering)
+    if model is None:
         return None
     rows = changes.tables.get_rows(DOCUMENTS, missing, COLUMNS)
-    made = build_vectors(served, [parse_document(cells).document for cells in rows.values()])
-    for row, pair in zip(rows, made, strict=True):
+    computed = build_vectors(model, [parse_document(cells).document for cells in rows.values()])
+    for row, pair in zip(rows, computed, strict=True):
         if pair is not None:
-            found[row] = pair
-    return found
+            vectors_by_row[row] = pair
+    return vectors_by_row
 
 
 def _write(
@@ -143,12 +149,15 @@ def _write(
     page: Sequence[tuple[bytes, Cells]],
     coded: dict[bytes, tuple[bytes, bytes]],
 ) -> bool:
-    """Write where documents are, and their vectors if they are what they were; whether it is still served."""
+    """Write the documents' clusters, and the vectors of unchanged documents.
+
+    Return whether the clustering is still served.
+    """
     tables = changes.tables
-    with changes.lease(clustering.name) as held:
-        if not is_served(clustering, held.cells):
+    with changes.lease(clustering.name) as collection:
+        if not is_served(clustering, collection.cells):
             return False
-        there = tables.get_rows(DOCUMENTS, [row for row, _ in page], ["main:id", SEQUENCE])
+        current_rows = tables.get_rows(DOCUMENTS, [row for row, _ in page], ["main:id", SEQUENCE])
         keys = {
             row: build_assignment_row(
                 clustering.name,
@@ -156,30 +165,33 @@ def _write(
                 clustering.timestamp,
                 decode_text(cells, "main:id"),
             )
-            for row, cells in there.items()
+            for row, cells in current_rows.items()
         }
         labels = tables.get_rows(ASSIGNMENTS, list(keys.values()), ["main:label"])
         puts = []
         for row, before in page:
-            if row not in there:
+            if row not in current_rows:
                 continue
             cells = {
                 build_member_column(clustering.conf): encode_utf8(
                     decode_text(labels.get(keys[row]), "main:label")
                 )
             }
-            if there[row].get(SEQUENCE) == before.get(SEQUENCE):
+            if current_rows[row].get(SEQUENCE) == before.get(SEQUENCE):
                 idf, tfidf = coded.get(row, (b"", b""))
                 cells |= {"processing:vector_idf": idf, "processing:vector_tfidf": tfidf}
             puts.append((row, cells))
-        changes.leases.check(held.lease)
+        changes.leases.check(collection.lease)
         tables.put(DOCUMENTS, puts)
     return True
 
 
 @dataclass(slots=True)
 class _PostingsBuilder:
-    """Vectors document by document, to be turned into postings: eight bytes a feature."""
+    """Collector of document vectors that turns them into postings.
+
+    Eight bytes per feature occurrence.
+    """
 
     ids: list[str] = field(default_factory=list)
     features: array[int] = field(default_factory=lambda: array("i"))
@@ -187,18 +199,18 @@ class _PostingsBuilder:
     ends: array[int] = field(default_factory=lambda: array("q", [0]))
 
     def add(self, id_: str, vector: Vector) -> None:
-        """One more document."""
+        """Add a document."""
         self.ids.append(id_)
         self.features.frombytes(vector.features.astype(np.int32).tobytes())
         self.weights.frombytes(vector.values.astype(np.float32).tobytes())
         self.ends.append(len(self.features))
 
     def build_matrix(self) -> Any:
-        """A column a feature: a scipy.sparse.csc_matrix."""
+        """Return a scipy.sparse.csc_matrix with one column per feature."""
         features, ends = np.array(self.features, np.int32), np.array(self.ends)
         width = int(features.max(initial=-1)) + 1
-        by_document = (np.array(self.weights, np.float32), features, ends)
-        return sp.csr_matrix(by_document, shape=(len(self.ids), width)).tocsc()
+        arrays = (np.array(self.weights, np.float32), features, ends)
+        return sp.csr_matrix(arrays, shape=(len(self.ids), width)).tocsc()
 
 
 def _write_index(
@@ -207,20 +219,25 @@ def _write_index(
     vectors: _PostingsBuilder,
     first_sequence: int,
 ) -> bool:
-    """Write the dictionary, the inverted index and the ids its numbers stand for, of all that was changed by
-    the change `first_sequence` or before; whether the clustering is there to the end."""
-    served = changes.models.get(changes.tables, clustering)
-    if served is None:
+    """Write the dictionary, the inverted index and the ids of its documents.
+
+    They include all changes up to `first_sequence`. Return whether the clustering's model still
+    exists.
+    """
+    model = changes.models.get(changes.tables, clustering)
+    if model is None:
         return False
-    turned = vectors.build_matrix()
-    counts = np.diff(turned.indptr).astype(np.int64)
-    postings = Postings(clustering.timestamp, 0, counts, turned.indices, turned.data)
-    told = IndexState(clustering.timestamp, first_sequence, served.model.language)
-    with changes.lease(clustering.name, long=True) as held:
-        write_index(changes.tables, clustering, postings, vectors.ids, told)
+    matrix = vectors.build_matrix()
+    counts = np.diff(matrix.indptr).astype(np.int64)
+    postings = Postings(clustering.timestamp, 0, counts, matrix.indices, matrix.data)
+    index_state = IndexState(clustering.timestamp, first_sequence, model.model.language)
+    with changes.lease(clustering.name, long=True) as collection:
+        write_index(changes.tables, clustering, postings, vectors.ids, index_state)
         remove_changes(
             changes.tables,
             clustering.name,
-            find_oldest_needed({**held.cells, **build_index_cells(told)}, first_sequence),
+            find_oldest_needed(
+                {**collection.cells, **build_index_cells(index_state)}, first_sequence
+            ),
         )
     return True

@@ -1,8 +1,8 @@
-"""The job that reads a collection: every text once, by several processes, into term counts and document
-frequencies.
+"""Job that reads a collection into term counts and document frequencies.
 
-The pages of documents go into rows of the table `readings` (f2' of the clustering that is built, and the
-page's number), which are removed when they were gathered; the document frequencies are the job's results.
+It reads each text once, in several processes. The pages of documents go into rows of the table
+`readings`, keyed by the clustering being built and the page number. They are removed after they are
+collected. The document frequencies are the job's results.
 """
 
 from __future__ import annotations
@@ -41,16 +41,19 @@ _TERM_RANGES = (b"t", b"tc", b"te", b"ti", b"tm", b"tp", b"ts", b"tu")
 SLICE_RANGES = 8
 
 OpenTables = Callable[[], Tables]
-"""Opens the tables where the work is done; what it opens is closed by `close`."""
+"""Opens the tables in the process that does the work; they are closed with `close`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
-    """The `read` of the job: of each page a record with all that is counted, where pages are kept, and of
-    each term one with the number of documents it stands in.
+    """Reader of the job.
 
-    `last_change`: the number of the last change of documents that are read; `usual_language`: the
-    language of texts that say none."""
+    It yields one record per page with its counts, if pages are kept, and one record per term with
+    its document frequency.
+
+    `last_change`: number of the last change of documents to read.
+    `usual_language`: language of texts that state none.
+    """
 
     open_tables: OpenTables
     clustering: StoredClustering
@@ -60,7 +63,7 @@ class DocumentReader:
     keeps_pages: bool
 
     def __call__(self, part: KeyRange) -> Iterator[bytes]:
-        """The records of one stretch."""
+        """Yield the records of one key range."""
         tables, reader = self.open_tables(), TermReader()
         counts: Counter[int] = Counter()
         documents = 0
@@ -83,21 +86,23 @@ class DocumentReader:
 
 @dataclass(frozen=True, slots=True)
 class PageWriter:
-    """The `write` of the job: pages into their rows, document frequencies summed up."""
+    """Writer of the job: it stores pages in their rows and sums document frequencies."""
 
     open_tables: OpenTables
     clustering: StoredClustering
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """A result for each term: the term, a NUL, in how many documents it stands; of the empty term, how
-        many documents there are."""
+        """Yield a result for each term: the term, a NUL, and its document frequency.
+
+        The empty term has the number of documents.
+        """
         tables = self.open_tables()
         try:
-            for term, some in groupby(records, key=_decode_term):
+            for term, term_records in groupby(records, key=_decode_term):
                 if term is not None:
-                    yield term + _TERM_ENDS + b"%d" % sum(map(_decode_record_count, some))
+                    yield term + _TERM_ENDS + b"%d" % sum(map(_decode_record_count, term_records))
                     continue
-                for record in some:
+                for record in term_records:
                     key, value = decode_record(record)
                     write_chunks(tables, READINGS, self.clustering.row + key, SLICE, split(value))
         finally:
@@ -105,7 +110,10 @@ class PageWriter:
 
 
 def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerprint: str) -> Job:
-    """Reads a collection; `fingerprint` is new each time, for collections change."""
+    """Return the job that reads a collection.
+
+    `fingerprint` must be new each time, because collections change.
+    """
     step = max(1, -(-len(parts) // SLICE_RANGES))
     pages = tuple(build_page_key(number, 0) for number in range(step, len(parts), step))
     return Job(
@@ -118,15 +126,15 @@ def build_reading_job(read: DocumentReader, parts: tuple[KeyRange, ...], fingerp
 
 
 def collect_frequencies(results: Iterator[bytes]) -> tuple[int, Iterator[tuple[str, int]]]:
-    """How many documents there are, and of each term, in order, in how many it stands."""
+    """Return the number of documents, and the document frequency of each term in order."""
     first = next(results, _TERM_ENDS + b"0")
     return int(first.partition(_TERM_ENDS)[2]), map(_decode_count, results)
 
 
 def _count(counts: Counter[int], page: TermSlice) -> None:
-    of_page = count_documents(page.frequencies)
-    met = np.flatnonzero(of_page)
-    counts.update(dict(zip(met.tolist(), of_page[met].tolist(), strict=True)))
+    frequencies = count_documents(page.frequencies)
+    terms = np.flatnonzero(frequencies)
+    counts.update(dict(zip(terms.tolist(), frequencies[terms].tolist(), strict=True)))
 
 
 def _encode_count(term: str, documents: int) -> bytes:
@@ -134,7 +142,7 @@ def _encode_count(term: str, documents: int) -> bytes:
 
 
 def _decode_term(record: bytes) -> bytes | None:
-    """The term a record counts; None for a page."""
+    """Return the term a record counts; None for a page."""
     return None if record.startswith(MARK) else record[len(TERM) :].rpartition(_TERM_ENDS)[0]
 
 

@@ -1,4 +1,4 @@
-"""A collection read by an engine, gathered for the arithmetic: what `building.reading_in.read_in` gives."""
+"""Rebuild passes on a bulk engine: read a collection into a `Corpus`, and write the placements."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from fonds.model.encoding import prepare_type
 from fonds.ports import Engine, Job
 from fonds.ports.stores import close
 
-# The job that writes where documents are in a new clustering: the rows of members, assignments and scores.
+# Job that writes the placements in a new clustering: rows of members, assignments and scores
 #
-# A part is a run of places as MessagePack, packed; its record is the part's number in ten digits, a
-# space, and base64 of the same. Whoever writes a range may do it again: the rows are the same.
+# A part is a batch of placements as compressed MessagePack. Its record is the part's number in ten
+# digits, a space, and the base64 of the part. Writing a range twice is harmless: the rows are the
+# same.
 
 
 PART_PLACES = 10_000
@@ -44,13 +45,13 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class PlacementWriter:
-    """The `write` of the job; its one result is how many places were written."""
+    """Writer of the job. Its one result is the number of placements written."""
 
     open_tables: OpenTables
     clustering: StoredClustering
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """Write the places of some parts."""
+        """Write the placements of some parts."""
         tables, count = self.open_tables(), 0
         try:
             for record in records:
@@ -69,11 +70,14 @@ def build_placement_job(
     placements: Iterator[PlacedDocument],
     fingerprint: str,
 ) -> Job:
-    """Writes all these places; `fingerprint` is new each time."""
+    """Return the job that writes these placements. `fingerprint` must be new each time."""
     parts: list[tuple[int, bytes]] = []
-    while some := list(islice(placements, PART_PLACES)):
-        told = [(id_, at.conf, at.label, at.score, at.original) for id_, at in some]
-        parts.append((len(parts), zlib.compress(msgspec.msgpack.encode(told), _LEVEL)))
+    while batch := list(islice(placements, PART_PLACES)):
+        fields = [
+            (id_, placement.conf, placement.label, placement.score, placement.original)
+            for id_, placement in batch
+        ]
+        parts.append((len(parts), zlib.compress(msgspec.msgpack.encode(fields), _LEVEL)))
     step = max(1, -(-len(parts) // RANGES))
     return Job(
         name=f"group-{fingerprint}",
@@ -85,18 +89,19 @@ def build_placement_job(
 
 
 def iter_record(part: tuple[int, bytes]) -> Iterator[bytes]:
-    """The one record of a part."""
+    """Yield the one record of a part."""
     number, packed = part
     yield b"%010d " % number + b64encode(packed)
 
 
 def _unpack_placements(packed: bytes) -> list[PlacedDocument]:
-    """Places this process or another of the same job packed."""
-    told = msgspec.msgpack.decode(
+    """Unpack placements that this or another process of the job packed."""
+    fields = msgspec.msgpack.decode(
         zlib.decompress(packed), type=prepare_type(list[tuple[str, str, str, bytes, str]])
     )
     return [
-        (id_, Placement(conf, label, score, original)) for id_, conf, label, score, original in told
+        (id_, Placement(conf, label, score, original))
+        for id_, conf, label, score, original in fields
     ]
 
 
@@ -105,8 +110,12 @@ _ROW_BATCH = 4
 
 @dataclass(frozen=True, slots=True)
 class BulkPasses:
-    """The passes of a rebuild by an engine. `fingerprint` gives a new name for each job; `open_tables` opens
-    the tables wherever the engine works; a part of the reading has `part_documents`."""
+    """Passes of a rebuild on an engine.
+
+    `fingerprint`: returns a new name for each job.
+    `open_tables`: opens the tables in the engine's processes.
+    `part_documents`: number of documents per part of the reading job.
+    """
 
     engine: Engine
     open_tables: OpenTables
@@ -122,25 +131,30 @@ class BulkPasses:
         progress: Callable[[int], None],
         store_encoded: StoreEncoded,
     ) -> Corpus:
-        """As `read_in`: every text is read by the engine, and comes back as counts."""
-        usual = detect_usual_language(tables, clustering.name)
-        read = DocumentReader(
-            self.open_tables, clustering, last_change, configuration, usual, keeps_pages=True
+        """Read the documents as `read_corpus` does. The engine reads the texts and returns counts."""
+        usual_language = detect_usual_language(tables, clustering.name)
+        document_reader = DocumentReader(
+            self.open_tables,
+            clustering,
+            last_change,
+            configuration,
+            usual_language,
+            keeps_pages=True,
         )
         parts = split_key_ranges(tables, clustering.name, self.part_documents)
-        job = build_reading_job(read, parts, self.fingerprint())
+        job = build_reading_job(document_reader, parts, self.fingerprint())
         try:
             _, counts = collect_frequencies(self.engine.run(job))
             vocabulary = Vocabulary(_sort_terms(list(counts)))
-            found = create_corpus(tables, clustering.name, vocabulary)
+            corpus = create_corpus(tables, clustering.name, vocabulary)
             for value in _iter_pages(tables, clustering):
                 page = decode_page(value, vocabulary)
                 store_encoded(page.encoded)
-                found.add_page(page)
-                progress(len(found.ids) + len(found.unclustered))
+                corpus.add_page(page)
+                progress(len(corpus.ids) + len(corpus.unclustered))
         finally:
             tables.delete_prefix(READINGS, clustering.row)
-        return found
+        return corpus
 
     def put(
         self,
@@ -149,20 +163,20 @@ class BulkPasses:
         placements: Iterator[PlacedDocument],
         progress: Callable[[int], None],
     ) -> None:
-        """As `put_places`: the rows are written by the engine."""
+        """Write the placements as `write_placements` does. The engine writes the rows."""
         job = build_placement_job(self.open_tables, clustering, placements, self.fingerprint())
         progress(sum(int(count) for count in self.engine.run(job)))
 
 
 def _sort_terms(counts: list[tuple[str, int]]) -> list[str]:
-    """The terms in order; of too many, those in most documents."""
+    """Return the terms in order; if there are too many, those with the highest document frequency."""
     if len(counts) > TERMS_MAX:
-        most = nlargest(TERMS_MAX, range(len(counts)), key=lambda at: (counts[at][1], -at))
-        return [counts[at][0] for at in sorted(most)]
+        frequent = nlargest(TERMS_MAX, range(len(counts)), key=lambda at: (counts[at][1], -at))
+        return [counts[at][0] for at in sorted(frequent)]
     return [term for term, _ in counts]
 
 
 def _iter_pages(tables: Tables, clustering: StoredClustering) -> Iterator[bytes]:
-    """The pages that were read, in the order of their documents."""
+    """Iterate over the stored pages in the order of their documents."""
     for row, _ in tables.iter_rows(READINGS, clustering.row, [SLICE], page_rows=_ROW_BATCH):
         yield join_chunks(get_chunks(tables, READINGS, row, SLICE))

@@ -1,7 +1,10 @@
-"""What was read of some documents as one record, and again in the numbering of who gathers it.
+"""Encoding of pages of read documents as records.
 
-A record is `s`, the part and the page in ten digits each, a space, and base64 of zlib of MessagePack: no line
-ends, and in the order of ids. Terms stand in it as text, numbered within the record.
+They are decoded into the vocabulary of the collecting process. A record is `s`, the part and the
+page in ten digits each, a space, and base64 of zlib of MessagePack. So it has no line ends and
+sorts in the order of ids. Terms are stored as text, numbered within the record.
+
+Also splits a collection into key ranges.
 
 Bound: 64 MiB unpacked.
 """
@@ -34,8 +37,10 @@ _LEVEL = 1
 
 
 class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
-    """A page of documents: as in `CorpusPage`, its slice with terms of its own. Numbers are little-endian:
-    int32, int64, uint64 and binary16."""
+    """Page of documents as in `CorpusPage`, with terms of its own.
+
+    Arrays are little-endian int32, int64, uint64 and binary16.
+    """
 
     ids: list[str]
     languages: list[str]
@@ -53,24 +58,24 @@ class _PackedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 def build_page_key(part: int, page: int) -> bytes:
-    """What the record of a page begins with."""
+    """Return the prefix of a page's record."""
     return MARK + b"%010d%010d" % (part, page)
 
 
 def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
-    """A page, read by this vocabulary, as a cell keeps it."""
+    """Encode a page that was read with this vocabulary."""
     numbers = page.terms.numbers
-    used = np.unique(numbers[numbers >= 0])
+    used_numbers = np.unique(numbers[numbers >= 0])
     names = list(vocabulary.numbers)
-    places = np.where(numbers >= 0, np.searchsorted(used, numbers), BREAK)
+    local_numbers = np.where(numbers >= 0, np.searchsorted(used_numbers, numbers), BREAK)
     packed = _PackedPage(
         page.ids,
         page.languages,
         page.times,
         page.unclustered,
         list(page.terms.languages),
-        [names[number] for number in used.tolist()],
-        places.astype("<i4").tobytes(),
+        [names[number] for number in used_numbers.tolist()],
+        local_numbers.astype("<i4").tobytes(),
         page.terms.starts.astype("<i8").tobytes(),
         page.terms.contents.astype("<u8").tobytes(),
         page.terms.bands.astype("<u8").tobytes(),
@@ -82,25 +87,25 @@ def encode_page(page: CorpusPage, vocabulary: Vocabulary) -> bytes:
 
 
 def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
-    """The page with its terms in the numbers of this vocabulary. Raises DamagedInputError."""
+    """Decode a page into the term numbers of this vocabulary. Raises DamagedInputError."""
     try:
         unpacking = zlib.decompressobj()
-        plain = unpacking.decompress(value, UNPACKED_MAX_BYTES)
+        unpacked = unpacking.decompress(value, UNPACKED_MAX_BYTES)
         if not unpacking.eof:
             raise ValueError(f"over {UNPACKED_MAX_BYTES:,} bytes, or cut")
-        packed = msgspec.msgpack.decode(plain, type=prepare_type(_PackedPage))
+        packed = msgspec.msgpack.decode(unpacked, type=prepare_type(_PackedPage))
         return _unpack_page(packed, vocabulary)
     except (zlib.error, msgspec.MsgspecError, ValueError, IndexError) as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"no page of documents: {error}") from error
 
 
 def encode_record(part: int, page: int, value: bytes) -> bytes:
-    """A value as a record of a job."""
+    """Encode a value as a record of a job."""
     return build_page_key(part, page) + b" " + b64encode(value)
 
 
 def decode_record(record: bytes) -> tuple[bytes, bytes]:
-    """The key of a record, and its value."""
+    """Return the key and the value of a record."""
     key, _, coded = record.partition(b" ")
     return key, b64decode(coded)
 
@@ -130,7 +135,7 @@ def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
     )
 
 
-# A collection's documents cut into stretches of its scan, and the rows of one.
+# Key ranges of a collection's documents
 
 
 PART_DOCUMENTS = 4000
@@ -138,7 +143,7 @@ PART_DOCUMENTS = 4000
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """The documents behind the row `after`, None for the first, up to the row `last`."""
+    """Documents after the row `after` (None: from the start) up to the row `last`."""
 
     number: int
     after: bytes | None
@@ -148,25 +153,27 @@ class KeyRange:
 def split_key_ranges(
     tables: Tables, name: CollectionName, documents: int = PART_DOCUMENTS
 ) -> tuple[KeyRange, ...]:
-    """All documents of a collection in stretches of about so many; one of no documents where it has none.
-    Only ids are read."""
-    found: list[KeyRange] = []
+    """Split all documents of a collection into ranges of about this many documents. Reads only ids.
+
+    A collection without documents has one empty range.
+    """
+    ranges: list[KeyRange] = []
     after: bytes | None = None
     last, count = name.row, 0
     for row, _ in tables.iter_rows(DOCUMENTS, name.row, ["main:id"]):
         last, count = row, count + 1
         if count == documents:
-            found.append(KeyRange(len(found), after, last))
+            ranges.append(KeyRange(len(ranges), after, last))
             after, count = last, 0
-    if count or not found:
-        found.append(KeyRange(len(found), after, last))
-    return tuple(found)
+    if count or not ranges:
+        ranges.append(KeyRange(len(ranges), after, last))
+    return tuple(ranges)
 
 
 def iter_rows(
     tables: Tables, name: CollectionName, stretch: KeyRange
 ) -> Iterator[list[tuple[bytes, Cells]]]:
-    """The rows of a stretch, some at a time; those put between them since are with them."""
+    """Iterate over the rows of a range in pages, including documents added since the split."""
     for page in tables.iter_pages(DOCUMENTS, name.row, COLUMNS, after=stretch.after):
         yield [(row, cells) for row, cells in page if row <= stretch.last]
         if page[-1][0] >= stretch.last:

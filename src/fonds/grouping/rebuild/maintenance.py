@@ -1,5 +1,4 @@
-"""What a collection needs from time to time: leavings removed, what died finished, a rebuild where one is
-due."""
+"""Maintenance of a collection: remove remains of dead rebuilds, settle, and rebuild when due."""
 
 from __future__ import annotations
 
@@ -26,21 +25,26 @@ from fonds.grouping.tables import COLLECTIONS, MODIFIED, Cells, decode_int
 from fonds.model.errors import ConfigurationError
 from fonds.pipelines.runtime.leases import LeaseConflictError
 
-# When a clustering is to be built again, as a pure function of what came since.
+# Rebuild triggers, as a pure function of the changes since the last rebuild
 
 
 LATER_MIN = 20
-"""Shares of fewer later documents than this say nothing."""
+"""Minimum number of later documents for shares among them to be meaningful."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
-    """What is known of a served clustering and of what came after it; all are counts, times in seconds.
+    """Counts of a served clustering and of the changes since; times in seconds.
 
-    `rebuilt`, `modified`: when it was begun, and when a document was last put. `size`: documents now,
-    `documents`: those it was built of, `outliers` of them in no cluster. `later`: documents assigned since,
-    `later_outliers` of them out of reach. `terms`, `unknown`: distinct terms of some grouped documents, and
-    how many the dictionary leaves out; `later_terms`, `later_unknown`: the same of the later ones.
+    `rebuilt`, `modified`: when the rebuild began, and when a document was last put.
+    `size`: current number of documents.
+    `documents`: number at the rebuild.
+    `outliers`: number of those in no cluster.
+    `later`: documents assigned since.
+    `later_outliers`: number of those out of reach.
+    `terms`, `unknown`: distinct terms of some grouped documents, and the number missing from the
+        dictionary.
+    `later_terms`, `later_unknown`: the same for later documents.
     """
 
     rebuilt: int
@@ -57,9 +61,9 @@ class ChangeCounts:
 
 
 def check_triggers(configuration: Configuration, since: ChangeCounts, now: int) -> str:
-    """Why to build again: `growth`, `outliers`, `drift` or `age`; '' while it is not to be.
+    """Return the reason for a rebuild: `growth`, `outliers`, `drift` or `age`; '' if none is due.
 
-    Nothing that did not change is built again, however old it is.
+    An unchanged collection is never rebuilt, however old its clustering is.
     """
     if since.later == 0 and since.modified <= since.rebuilt and since.size == since.documents:
         return ""
@@ -81,25 +85,32 @@ def _has_grown(configuration: Configuration, since: ChangeCounts) -> bool:
 
 
 def _has_outliers(configuration: Configuration, since: ChangeCounts) -> bool:
-    """Outliers are as many times more among later documents as is said; one in twenty is usual."""
+    """Return whether the share of outliers among later documents is too high.
+
+    The limit is `outliers_factor` times the previous share, which counts as at least one in twenty.
+    """
     if configuration.outliers_factor is None:
         return False
-    usual = max(since.outliers / max(since.documents, 1), 0.05)
-    return since.later_outliers / since.later > configuration.outliers_factor * usual
+    usual_share = max(since.outliers / max(since.documents, 1), 0.05)
+    return since.later_outliers / since.later > configuration.outliers_factor * usual_share
 
 
 def _has_drifted(configuration: Configuration, since: ChangeCounts) -> bool:
     if configuration.unknown_max is None or since.later_terms == 0:
         return False
-    usual = since.unknown / max(since.terms, 1)
-    return since.later_unknown / since.later_terms - usual > configuration.unknown_max
+    usual_share = since.unknown / max(since.terms, 1)
+    return since.later_unknown / since.later_terms - usual_share > configuration.unknown_max
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """What was done for one configuration of a collection: clusterings removed that died, whether one was
-    finished that was visible and not settled, why it was built again, '' where it was not, and what a person
-    must change before it can be, '' where nothing."""
+    """Result of the maintenance of one configuration of a collection.
+
+    `removed`: number of dead clusterings removed.
+    `is_settled`: whether a published but unsettled clustering was settled.
+    `reason`: reason of a rebuild; '' if there was none.
+    `refused`: what a person must change before a rebuild is possible; '' if nothing.
+    """
 
     name: CollectionName
     conf: str
@@ -116,37 +127,37 @@ def maintain(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> list[MaintenanceResult]:
-    """See to a collection; what another process builds is left to it."""
-    with changes.lease(name) as held:
-        cells = held.cells
+    """Maintain a collection. Configurations that another process is building are skipped."""
+    with changes.lease(name) as collection:
+        cells = collection.cells
         remove_changes(changes.tables, name, find_oldest_needed(cells, decode_int(cells, SEQUENCE)))
     confs = {**list_served_configurations(cells), **group_by_configuration(cells, BUILDING)}
     done = []
     for conf in confs:
         try:
-            removed, was_settled = _finish(changes, name, conf)
-            why = find_rebuild_reason(changes, name, conf)
-            if why:
+            removed, is_settled = _finish(changes, name, conf)
+            reason = find_rebuild_reason(changes, name, conf)
+            if reason:
                 rebuild(changes, name, conf, threads=threads, progress=progress)
         except LeaseConflictError:
             continue
         except ConfigurationError as error:
-            # An extra that is missing here, say: the others need not wait for it.
+            # For example, an extra is missing on this machine; other configurations continue.
             done.append(MaintenanceResult(name, conf, 0, False, "", str(error)))
             continue
-        done.append(MaintenanceResult(name, conf, removed, was_settled, why))
+        done.append(MaintenanceResult(name, conf, removed, is_settled, reason))
     return done
 
 
 def find_rebuild_reason(changes: CollectionWriter, name: CollectionName, conf: str) -> str:
-    """Why a configuration is to be built again now; '' where it need not be, or never was."""
+    """Return why a configuration must be rebuilt now; '' if it need not be or never was built."""
     tables = changes.tables
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    one = next(
+    clustering = next(
         (
-            each
-            for each in list_stored_clusterings(tables, name)
-            if each.conf == conf and is_served(each, cells)
+            candidate
+            for candidate in list_stored_clusterings(tables, name)
+            if candidate.conf == conf and is_served(candidate, cells)
         ),
         None,
     )
@@ -154,9 +165,9 @@ def find_rebuild_reason(changes: CollectionWriter, name: CollectionName, conf: s
         configuration = get(tables, name.namespace, conf)
     except ValueError:
         return ""
-    if one is None:
+    if clustering is None:
         return ""
-    return check_triggers(configuration, _collect_changes(one, cells), changes.clock())
+    return check_triggers(configuration, _collect_changes(clustering, cells), changes.clock())
 
 
 def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeCounts:
@@ -177,17 +188,23 @@ def _collect_changes(clustering: StoredClustering, collection: Cells) -> ChangeC
 
 
 def _finish(changes: CollectionWriter, name: CollectionName, conf: str) -> tuple[int, bool]:
-    """Remove what died, settle what was served and not settled. Raises LeaseConflictError while it is
-    being built."""
+    """Remove dead clusterings, and settle a served clustering that is unsettled.
+
+    Raises LeaseConflictError while it is being built.
+    """
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)):
         removed = drop_leavings(changes, name, conf)
         cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-        serving = decode_int(cells, served_column(conf), -1)
-        if serving < 0 or decode_int(cells, settled_column(conf), -1) == serving:
+        served_timestamp = decode_int(cells, served_column(conf), -1)
+        if served_timestamp < 0 or decode_int(cells, settled_column(conf), -1) == served_timestamp:
             return removed, False
         clusterings = [
-            each for each in list_stored_clusterings(changes.tables, name) if each.conf == conf
+            clustering
+            for clustering in list_stored_clusterings(changes.tables, name)
+            if clustering.conf == conf
         ]
         return removed, any(
-            settle_documents(changes, each) for each in clusterings if each.timestamp == serving
+            settle_documents(changes, clustering)
+            for clustering in clusterings
+            if clustering.timestamp == served_timestamp
         )

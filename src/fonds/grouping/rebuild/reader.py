@@ -1,5 +1,7 @@
-"""The documents a clustering is built of, as they stood when it was begun: read once in slices, and their
-texts dropped."""
+"""Reader of the documents for a rebuild, as of its start.
+
+It reads each document once, in slices, and drops the texts.
+"""
 
 from __future__ import annotations
 
@@ -57,17 +59,19 @@ SPELLED_CHARACTERS = 20_000
 _HASHES = 2**32
 
 StoreEncoded = Callable[[EncodedCells], None]
-"""Keeps what was encoded of some documents."""
+"""Stores encoded vectors of some documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusPage:
-    """Some documents as they were read: those that are grouped, with what is counted of them in `terms`, and
-    those that are apart from the start, with the reason.
+    """Page of documents after reading.
 
-    `languages`: as documents say them, '' where they do not; `times`: seconds, NaN for undated ones; `dense`:
-    their vectors as binary16, None where the configuration asks for none; `encoded`: the cells of those
-    that were made of the texts just now.
+    Grouped documents have their counts in `terms`; `unclustered` has the others with a reason.
+
+    `languages`: as stated by the documents, '' if not.
+    `times`: seconds, NaN for undated ones.
+    `dense`: their vectors as binary16; None if the configuration uses none.
+    `encoded`: cells of the vectors that were just computed from the texts.
     """
 
     ids: list[str]
@@ -81,7 +85,10 @@ class CorpusPage:
 
 @dataclass(slots=True)
 class Corpus:
-    """All that is grouped, in the order of ids, and what is apart; fields as in `CorpusPage`."""
+    """All grouped documents in the order of ids, and the ungrouped ones.
+
+    Fields are as in `CorpusPage`.
+    """
 
     counts: TermCounts
     texts: Callable[[Sequence[str]], list[str]]
@@ -92,7 +99,7 @@ class Corpus:
     dense: list[Halves] = field(default_factory=list)
 
     def add_page(self, page: CorpusPage) -> None:
-        """The documents of one page, behind those before."""
+        """Append the documents of a page."""
         self.ids += page.ids
         self.languages += page.languages
         self.times.extend(page.times)
@@ -102,21 +109,21 @@ class Corpus:
             self.dense.append(page.dense)
 
     def build_counted(self) -> CountedDocuments:
-        """As they are grouped; undated ones count as old as the oldest."""
+        """Return the documents for grouping; undated ones count as old as the oldest."""
         times = np.array(self.times, np.float64)
-        dated = ~np.isnan(times)
-        times[~dated] = times[dated].min(initial=np.inf)
+        is_dated = ~np.isnan(times)
+        times[~is_dated] = times[is_dated].min(initial=np.inf)
         return CountedDocuments(
             self.counts,
             lambda places: self.texts([self.ids[place] for place in places]),
-            times if dated.any() else None,
+            times if is_dated.any() else None,
             np.vstack(self.dense) if self.dense else None,
         )
 
     def find_place(self, id_: str) -> int | None:
-        """The place of a document among those grouped, None for another."""
-        at = bisect_left(self.ids, id_)
-        return at if at < len(self.ids) and self.ids[at] == id_ else None
+        """Return the position of a document among the grouped ones; None if it is not grouped."""
+        position = bisect_left(self.ids, id_)
+        return position if position < len(self.ids) and self.ids[position] == id_ else None
 
 
 def read_corpus(
@@ -127,25 +134,29 @@ def read_corpus(
     progress: Callable[[int], None],
     store_encoded: StoreEncoded,
 ) -> Corpus:
-    """The documents whose last change was `last_change` or before; later ones are caught up with afterwards.
+    """Read the documents last changed by `last_change` or before.
 
-    `clustering`: the clustering that is built; `progress` is told how many were read, `store_encoded`
-    what was encoded."""
+    Later ones are processed afterwards.
+
+    `clustering`: the clustering being built.
+    `progress`: called with the number of documents read.
+    `store_encoded`: called with the vectors that were encoded.
+    """
     name, reader = clustering.name, TermReader()
-    found = create_corpus(tables, name, reader.vocabulary)
-    usual = detect_usual_language(tables, name)
-    seen = 0
+    corpus = create_corpus(tables, name, reader.vocabulary)
+    usual_language = detect_usual_language(tables, name)
+    n_read = 0
     for rows in tables.iter_pages(DOCUMENTS, name.row, COLUMNS):
-        page = read_page(rows, last_change, configuration, usual, reader)
+        page = read_page(rows, last_change, configuration, usual_language, reader)
         store_encoded(page.encoded)
-        found.add_page(page)
-        seen += len(rows)
-        progress(seen)
-    return found
+        corpus.add_page(page)
+        n_read += len(rows)
+        progress(n_read)
+    return corpus
 
 
 def create_corpus(tables: Tables, name: CollectionName, vocabulary: Vocabulary) -> Corpus:
-    """Nothing read as yet, by the vocabulary of who reads."""
+    """Return an empty corpus for documents read with this vocabulary."""
     return Corpus(TermCounts(vocabulary), lambda ids: load_texts(tables, name, ids))
 
 
@@ -156,24 +167,24 @@ def read_page(
     usual_language: str,
     reader: TermReader,
 ) -> CorpusPage:
-    """What some rows of documents come to."""
+    """Read some rows of documents."""
     grouped: list[Document] = []
-    apart = []
-    for one in iter_unchanged_documents(page, last_change):
-        reason = find_ungrouped_reason(configuration, one)
+    ungrouped = []
+    for document in iter_unchanged_documents(page, last_change):
+        reason = find_ungrouped_reason(configuration, document)
         if reason is None:
-            grouped.append(one)
+            grouped.append(document)
         else:
-            apart.append((one.id, reason))
-    languages = fill_languages([one.language or None for one in grouped], usual_language)
-    kept = collect_encoded_cells(dict(page))
-    dense = build_dense_vectors(configuration, get_dimensions(configuration), grouped, kept)
+            ungrouped.append((document.id, reason))
+    languages = fill_languages([document.language or None for document in grouped], usual_language)
+    stored_cells = collect_encoded_cells(dict(page))
+    dense = build_dense_vectors(configuration, get_dimensions(configuration), grouped, stored_cells)
     return CorpusPage(
-        [one.id for one in grouped],
-        [one.language for one in grouped],
-        [math.nan if one.time is None else one.time for one in grouped],
-        apart,
-        reader.read([one.text for one in grouped], languages),
+        [document.id for document in grouped],
+        [document.language for document in grouped],
+        [math.nan if document.time is None else document.time for document in grouped],
+        ungrouped,
+        reader.read([document.text for document in grouped], languages),
         None if dense.numbers is None else dense.numbers.astype(np.float16),
         dense.new_cells,
     )
@@ -182,44 +193,51 @@ def read_page(
 def iter_unchanged_documents(
     page: Sequence[tuple[bytes, Cells]], last_change: int
 ) -> Iterator[Document]:
-    """The documents of some rows that were last changed by the change `last_change` or before."""
+    """Iterate over the documents of some rows that were last changed by `last_change` or before."""
     for _, cells in page:
-        kept = parse_document(cells)
-        if "main:id" in cells and kept.sequence <= last_change:
-            yield kept.document
+        stored = parse_document(cells)
+        if "main:id" in cells and stored.sequence <= last_change:
+            yield stored.document
 
 
 def detect_usual_language(tables: Tables, name: CollectionName) -> str:
-    """The language of texts that say none, told by about 1,000 texts that their ids choose; '' where each
-    says its own, or none is told by its function words."""
+    """Detect the language for texts that state none.
+
+    Uses about 1,000 texts selected by a hash of their ids. '' if every text states a language, or
+    stop words indicate none.
+    """
     size = decode_int(tables.get_row(COLLECTIONS, name.row, ["main:size"]), "main:size")
-    chosen, is_unsaid = [], False
+    sampled_rows, has_unstated = [], False
     for row, cells in tables.iter_rows(DOCUMENTS, name.row, ["main:id", "main:language"]):
-        is_unsaid = is_unsaid or not cells.get("main:language")
+        has_unstated = has_unstated or not cells.get("main:language")
         if crc32(cells.get("main:id", b"")) * size < GUESSED_FROM * _HASHES:
-            chosen.append(row)
-    if not is_unsaid:
+            sampled_rows.append(row)
+    if not has_unstated:
         return ""
-    found: list[str] = []
-    for at in range(0, min(len(chosen), 2 * GUESSED_FROM), TEXT_BATCH):
-        some = tables.get_rows(DOCUMENTS, chosen[at : at + TEXT_BATCH], ["main:text"])
-        found += [decode_text(cells, "main:text")[:GUESSED_CHARACTERS] for cells in some.values()]
-    return guess_language(found)
+    beginnings: list[str] = []
+    for start in range(0, min(len(sampled_rows), 2 * GUESSED_FROM), TEXT_BATCH):
+        text_rows = tables.get_rows(
+            DOCUMENTS, sampled_rows[start : start + TEXT_BATCH], ["main:text"]
+        )
+        beginnings += [
+            decode_text(cells, "main:text")[:GUESSED_CHARACTERS] for cells in text_rows.values()
+        ]
+    return guess_language(beginnings)
 
 
 def load_texts(tables: Tables, name: CollectionName, ids: Sequence[str]) -> list[str]:
-    """The beginnings of the texts of documents as they are now, '' for one that is gone."""
-    found: dict[bytes, str] = {}
+    """Return the beginnings of documents' current texts, '' for a missing one."""
+    texts: dict[bytes, str] = {}
     rows = [name.build_document_row(id_) for id_ in ids]
-    for at in range(0, len(rows), TEXT_BATCH):
-        some = tables.get_rows(DOCUMENTS, rows[at : at + TEXT_BATCH], ["main:text"])
-        for row, cells in some.items():
-            found[row] = decode_text(cells, "main:text")[:SPELLED_CHARACTERS]
-    return [found.get(row, "") for row in rows]
+    for start in range(0, len(rows), TEXT_BATCH):
+        text_rows = tables.get_rows(DOCUMENTS, rows[start : start + TEXT_BATCH], ["main:text"])
+        for row, cells in text_rows.items():
+            texts[row] = decode_text(cells, "main:text")[:SPELLED_CHARACTERS]
+    return [texts.get(row, "") for row in rows]
 
 
 def read_previous(tables: Tables, clustering: StoredClustering, read: Corpus) -> PreviousClustering:
-    """The clustering before: where the documents were in it, and the ids of its clusters."""
+    """Return the previous clustering: the cluster of each document in it, and the cluster ids."""
     prefix = build_clustering_prefix(
         clustering.name.namespace, clustering.name.key, clustering.conf, clustering.timestamp
     )
@@ -237,7 +255,7 @@ def read_previous(tables: Tables, clustering: StoredClustering, read: Corpus) ->
 
 
 def build_options(configuration: Configuration) -> Options:
-    """The parameters of the arithmetic in a configuration."""
+    """Return the grouping options of a configuration."""
     return Options(
         Algorithm(configuration.algorithm),
         configuration.clusters,

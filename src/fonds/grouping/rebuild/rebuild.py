@@ -1,9 +1,10 @@
-"""A full rebuild: built of the documents as they stood, caught up with, made visible by one cell.
+"""Full rebuild of a clustering: build from a snapshot, process later changes, and publish.
 
-Source: Grouperfish's HBase layout, v0.2 (`configuration:$conf:rebuilt`), where a new clustering is stored
-while the one before is served.
+Source: Grouperfish's HBase layout, v0.2 (`configuration:$conf:rebuilt`), which stores a new
+clustering while the previous one is served.
 
-Killed at any moment it leaves what is served as it was; the next rebuild or sweep removes its rows.
+If the process dies, the served clustering stays unchanged; the next rebuild or sweep removes the
+rows.
 """
 
 from __future__ import annotations
@@ -71,22 +72,24 @@ from fonds.model.errors import ConfigurationError
 from fonds.pipelines.runtime.leases import LeaseConflictError
 
 CATCH_UP_CHANGES_MAX = 100
-"""With so few documents left, the rest is done while nobody else may change the collection."""
+"""With at most this many changed documents left, process the rest under the lease."""
 
 ROUNDS_MAX = 50
 REPORT_EVERY_S = 0.5
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Told of a stage by its name, how many documents are done, and of how many; 0 where it is not known."""
+"""Called with the stage, the number of documents done, and the total; 0 if the total is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildPasses:
-    """How the two passes over all documents are made: here, one row after the other, or by an engine.
+    """The two passes over all documents: in this process, row by row, or on an engine.
 
-    `read` gives the documents of a clustering that were last changed by the change of a number or before, and
-    what was encoded of them to who keeps it; `put` writes where they are. Both come to the same
-    whoever makes them.
+    Both give the same result.
+
+    `read`: returns the documents last changed by a given change or before, and passes on the
+        vectors it encoded.
+    `put`: writes the placements.
     """
 
     read: Callable[
@@ -99,9 +102,14 @@ class RebuildPasses:
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """What came of a rebuild: the clustering's time, documents in clusters of the first level, how many
-    clusters, documents in none (also those people took out of a theme), as it is served; and how many came or
-    changed while it was built."""
+    """Result of a rebuild, as served.
+
+    `timestamp`: time of the clustering.
+    `documents`: documents in first-level clusters.
+    `clusters`: number of first-level clusters.
+    `unclustered`: documents in none, including those excluded from a theme by people.
+    `caught_up`: documents that were added or changed during the rebuild.
+    """
 
     timestamp: int
     documents: int
@@ -119,47 +127,55 @@ def rebuild(
     progress: ProgressCallback = lambda stage, done, total: None,
     passes: RebuildPasses | None = None,
 ) -> RebuildResult:
-    """Build a clustering anew, and serve it when it is complete.
+    """Rebuild a clustering and serve it once it is complete.
 
-    `threads`: how many the arithmetic may use, None for as many as there are cores; `passes`: None for
-    those made here. Raises LeaseConflictError when it is being rebuilt already, ValueError for a
-    configuration there is not, ConfigurationError for a collection there is not, or an encoder that is
-    not installed."""
+    `threads`: number of threads for the computation; None for one per core.
+    `passes`: None for the passes in this process.
+
+    Raises LeaseConflictError if it is already being rebuilt.
+    Raises ValueError for an unknown configuration.
+    Raises ConfigurationError for an unknown collection, or an encoder that is not installed.
+    """
     configuration = get(changes.tables, name.namespace, conf)
     check_encoder(configuration)
     with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as claim:
         drop_leavings(changes, name, conf)
-        made = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
-        until = made.begin()
-        read = made.read(until)
+        rebuilding = _Rebuild(
+            changes, name, conf, configuration, progress, passes or RebuildPasses()
+        )
+        last_change = rebuilding.begin()
+        corpus = rebuilding.read(last_change)
         with threadpool_limits(threads):
-            built = made.build(read)
-        served = made.write(read, built)
-        made.apply_exclusions(served)
-        caught_up = made.catch_up(served, until)
+            clustering = rebuilding.build(corpus)
+        model = rebuilding.write(corpus, clustering)
+        rebuilding.apply_exclusions(model)
+        caught_up = rebuilding.catch_up(model, last_change)
         if claim.lost.is_set():
             raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
         try:
-            caught_up += made.publish(served)
+            caught_up += rebuilding.publish(model)
         except LeaseConflictError:
             drop_leavings(changes, name, conf)
             raise
         settle_documents(
             changes,
-            made.stored,
-            build_grouped_vectors(read, built, made.timestamp),
-            until,
-            made.report,
+            rebuilding.stored,
+            build_grouped_vectors(corpus, clustering, rebuilding.timestamp),
+            last_change,
+            rebuilding.report,
         )
-    found = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
-    if found is None:
+    level = load_clusters(changes.tables, name, conf, rebuilding.timestamp, top=0)
+    if level is None:
         raise LeaseConflictError(f"{name} was removed as soon as it was rebuilt")
-    grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
-    return RebuildResult(made.timestamp, grouped, len(found.clusters), apart, caught_up)
+    grouped, unclustered = (
+        sum(cluster.size for cluster in level.clusters),
+        sum(level.apart.values()),
+    )
+    return RebuildResult(rebuilding.timestamp, grouped, len(level.clusters), unclustered, caught_up)
 
 
 class _Rebuild:
-    """A clustering while it is built."""
+    """Clustering during its rebuild."""
 
     def __init__(
         self,
@@ -182,23 +198,33 @@ class _Rebuild:
 
     @property
     def stored(self) -> StoredClustering:
-        """The clustering as others know it by its rows."""
+        """The clustering as other processes know it from its rows."""
         return StoredClustering(self.name, self.conf, self.timestamp, self._levels, {})
 
     def begin(self) -> int:
-        """Enter the clustering, so that changes are kept for it; the number of the last change before."""
-        with self.changes.lease(self.name) as held:
-            if not held.cells or "main:removed" in held.cells:
+        """Register the clustering, so that changes are kept for it.
+
+        Return the number of the last change before.
+        """
+        with self.changes.lease(self.name) as collection:
+            if not collection.cells or "main:removed" in collection.cells:
                 raise ConfigurationError(f"there is no collection {self.name}")
-            there = [
-                one
-                for one in list_stored_clusterings(self.tables, self.name)
-                if one.conf == self.conf
+            clusterings = [
+                clustering
+                for clustering in list_stored_clusterings(self.tables, self.name)
+                if clustering.conf == self.conf
             ]
-            last = max((one.timestamp for one in there), default=0)
-            self.timestamp = max(self.changes.clock(), last + 1)
-            serving = decode_int(held.cells, served_column(self.conf), -1)
-            self._previous = next((one for one in there if one.timestamp == serving), None)
+            last_timestamp = max((clustering.timestamp for clustering in clusterings), default=0)
+            self.timestamp = max(self.changes.clock(), last_timestamp + 1)
+            served_timestamp = decode_int(collection.cells, served_column(self.conf), -1)
+            self._previous = next(
+                (
+                    clustering
+                    for clustering in clusterings
+                    if clustering.timestamp == served_timestamp
+                ),
+                None,
+            )
             cells = {
                 "main:namespace": encode_utf8(self.name.namespace),
                 "main:collection_key": encode_utf8(self.name.key),
@@ -208,17 +234,17 @@ class _Rebuild:
                 "main:begun": encode_utf8(self.changes.clock()),
             }
             self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
-            mark = {building_column(self.conf): encode_utf8(self.timestamp)}
-            self.tables.put(COLLECTIONS, [(self.name.row, mark)])
-            return decode_int(held.cells, SEQUENCE)
+            building_cells = {building_column(self.conf): encode_utf8(self.timestamp)}
+            self.tables.put(COLLECTIONS, [(self.name.row, building_cells)])
+            return decode_int(collection.cells, SEQUENCE)
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
-        """Say how far it is, to whoever began it, and in the clustering's row."""
+        """Report the progress to the caller and in the clustering's row."""
         self._progress(stage, done, total)
-        now_s = time.monotonic()
-        if stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S:
+        monotonic_s = time.monotonic()
+        if stage == self._stage and monotonic_s - self._reported_s < REPORT_EVERY_S:
             return
-        self._stage, self._reported_s = stage, now_s
+        self._stage, self._reported_s = stage, monotonic_s
         cells = {
             "main:stage": encode_utf8(stage),
             "main:done": encode_utf8(done),
@@ -228,7 +254,7 @@ class _Rebuild:
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
 
     def read(self, last_change: int) -> Corpus:
-        """What is grouped."""
+        """Read the documents to group."""
         return self._passes.read(
             self.tables,
             self.stored,
@@ -244,20 +270,20 @@ class _Rebuild:
                 store_cells(self.tables, self.name, cells)
 
     def build(self, read: Corpus) -> Clustering:
-        """The clustering of what was read, beginning with the one that is served."""
-        before = None
+        """Build the clustering from the documents, starting with the served one."""
+        previous_clustering = None
         if self._previous is not None:
-            before = read_previous(self.tables, self._previous, read)
+            previous_clustering = read_previous(self.tables, self._previous, read)
         return build(
             read.build_counted(),
             build_options(self.configuration),
             version=self.timestamp,
-            previous=before,
+            previous=previous_clustering,
             progress=lambda stage: self.report(stage, 0, len(read.ids)),
         )
 
     def write(self, read: Corpus, clustering: Clustering) -> ClusteringModel:
-        """Write its rows and its model; what places further documents in it."""
+        """Write rows and model of the clustering. Return the model for further documents."""
         self._levels = len(clustering.levels)
         labels = [build_labels(level) for level in clustering.levels]
         outliers = int((clustering.levels[0].members < 0).sum())
@@ -269,28 +295,31 @@ class _Rebuild:
             "main:events": encode_json([[e.change, e.before, e.after] for e in clustering.events]),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
-        grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
-        total = grouped + outliers + len(read.unclustered)
-        placed = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
+        placed_count = sum(int((level.members >= 0).sum()) for level in clustering.levels)
+        total = placed_count + outliers + len(read.unclustered)
+        placements = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
         self._passes.put(
-            self.tables, self.stored, placed, lambda done: self.report("write", done, total)
+            self.tables, self.stored, placements, lambda done: self.report("write", done, total)
         )
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
-        served = read_model(self.tables, self.name, self.conf, self.timestamp)
-        if served is None:
+        model = read_model(self.tables, self.name, self.conf, self.timestamp)
+        if model is None:
             raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed meanwhile")
-        known_terms, unknown = _count_known_terms(served, read)
-        told = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
-        self.tables.put(CLUSTERINGS, [(self.stored.row, told)])
-        return served
+        known_terms, unknown = _count_known_terms(model, read)
+        term_cells = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
+        self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
+        return model
 
     def apply_exclusions(self, model: ClusteringModel) -> None:
-        """Take documents out of the themes people said they do not belong in, now that ids are known."""
+        """Move documents out of themes that people excluded them from.
+
+        Cluster ids are known only now.
+        """
         for ids in iter_misplaced_ids(self.tables, self.stored):
             self._apply_changes(model, ids, self._store_encoded)
 
     def catch_up(self, model: ClusteringModel, last_change: int) -> int:
-        """Bring in what changed since, until little is left; how many documents."""
+        """Process the changes since, until few are left. Return the number of documents."""
         count, self._reached = 0, last_change
         for _ in range(ROUNDS_MAX):
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
@@ -301,39 +330,48 @@ class _Rebuild:
         return count
 
     def publish(self, model: ClusteringModel) -> int:
-        """Bring in the rest, and serve it: one row is written, and in it one cell decides."""
-        with self.changes.lease(self.name) as held:
+        """Process the remaining changes and publish the clustering.
+
+        One cell in one row makes it visible.
+        """
+        with self.changes.lease(self.name) as collection:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
             count = self._apply_changes(
                 model, ids, lambda made: store_cells(self.tables, self.name, made)
             )
-            moment = encode_utf8(self.changes.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": moment})])
-            self.changes.leases.check(held.lease)
-            if decode_int(held.cells, building_column(self.conf), -1) != self.timestamp:
+            now = encode_utf8(self.changes.clock())
+            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": now})])
+            self.changes.leases.check(collection.lease)
+            if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
                 raise LeaseConflictError(f"{self.name} was removed while it was rebuilt")
             cells = {
                 served_column(self.conf): encode_utf8(self.timestamp),
-                processed_column(self.conf): moment,
+                processed_column(self.conf): now,
                 building_column(self.conf): b"",
             }
             self.tables.put(COLLECTIONS, [(self.name.row, cells)])
-            _remove_followed_changes(self.changes, held, self.conf, last)
+            _remove_followed_changes(self.changes, collection, self.conf, last)
         return count
 
     def _apply_changes(
         self, model: ClusteringModel, ids: Sequence[str], store_encoded: StoreEncoded
     ) -> int:
-        for done, some in enumerate(iter_chunks(ids, 500)):
-            self.report("catch up", 500 * done, len(ids))
-            documents, encoded = load_current_documents(self.changes, self.name, some)
-            barred = find_excluded_labels(self.tables, self.stored, some)
-            placed = place_documents(model, documents, encoded, barred)
-            store_encoded(placed.encoded)
+        for batch_number, batch in enumerate(iter_chunks(ids, 500)):
+            self.report("catch up", 500 * batch_number, len(ids))
+            documents, encoded = load_current_documents(self.changes, self.name, batch)
+            excluded_labels = find_excluded_labels(self.tables, self.stored, batch)
+            placement_batch = place_documents(model, documents, encoded, excluded_labels)
+            store_encoded(placement_batch.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
-            alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
-            own = dict(zip([one.id for one in documents], placed.placements, strict=True))
-            before, after = relink_duplicates(self.tables, self.stored, some, own, alike, barred)
+            duplicates = self.changes.finders.get(self.name).find(self.tables, cells, documents)
+            placements = dict(
+                zip(
+                    [document.id for document in documents], placement_batch.placements, strict=True
+                )
+            )
+            before, after = relink_duplicates(
+                self.tables, self.stored, batch, placements, duplicates, excluded_labels
+            )
             writes = PendingWrites()
             add_moves(self.tables, self.stored, before, after, writes)
             writes.apply(self.tables)
@@ -343,7 +381,7 @@ class _Rebuild:
 def load_current_documents(
     changes: CollectionWriter, name: CollectionName, ids: Sequence[str]
 ) -> tuple[list[Document], EncodedCells]:
-    """Those of these documents that are there, as they are now, and what is kept encoded of them."""
+    """Return the current state of these documents, if they exist, and their encoded vectors."""
     rows = changes.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )
@@ -353,17 +391,17 @@ def load_current_documents(
 def _remove_followed_changes(
     changes: CollectionWriter, collection: LeasedCollection, conf: str, last_change: int
 ) -> None:
-    """Changes nobody follows any more are removed."""
+    """Remove the changes that no rebuild needs any more."""
     cells = {**collection.cells, building_column(conf): b"", served_column(conf): b"1"}
     remove_changes(changes.tables, collection.name, find_oldest_needed(cells, last_change))
 
 
 def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
-    """How many terms some of the grouped documents have, and how many the dictionary leaves out."""
+    """Count the terms of some grouped documents, and those missing from the dictionary."""
     step = max(1, len(read.ids) // 500)
     ids, languages = read.ids[::step], read.languages[::step]
-    some = [
+    sample = [
         Document(id_, text, language=language)
         for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
     ]
-    return count_known_terms(model, some)
+    return count_known_terms(model, sample)

@@ -1,6 +1,7 @@
-"""Rebuilds that were asked for: a cell of the collection says so until one began afterwards and is served.
+"""Requests for rebuilds: a cell of the collection marks a request until a later rebuild is served.
 
-What is asked for outlives who asked and who was to do it: it is done by whoever looks next.
+A request survives the process that made it and the process that was to run it: the next worker
+picks it up.
 """
 
 from __future__ import annotations
@@ -44,17 +45,19 @@ if TYPE_CHECKING:
 REQUESTED = "wanted"
 QUEUED, BUILDING, DONE, FAILED = "queued", "building", "done", "failed"
 RECHECK_S = 2.0
-"""So long what another process builds, or a store that is away, is left alone."""
+"""Delay before another attempt while another process is building or a store is unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildRequest:
-    """What became of the last request to build a collection by a configuration.
+    """Status of the last request to rebuild a collection by a configuration.
 
-    `requested_at`: the time of the request; a clustering of that time or later answers it. `state`:
-    `queued`, `building_column`, `done` or `failed`. While it is built: the `stage`, and `done` documents
-    of `total`, 0 where that is not known. `served_column`: the clustering that is served, None while
-    there is none. `error`: why it failed, else ''."""
+    `requested_at`: time of the request; a clustering of that time or later answers it.
+    `state`: `queued`, `building`, `done` or `failed`.
+    `stage`, `done`, `total`: progress in documents while it is built; a `total` of 0 is unknown.
+    `rebuilt`: timestamp of the served clustering; None if there is none.
+    `error`: why it failed, otherwise ''.
+    """
 
     name: CollectionName
     conf: str
@@ -68,73 +71,91 @@ class RebuildRequest:
 
 
 def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Ask for a rebuild of what the collection has now; the time of the request.
+    """Request a rebuild of the collection's current contents. Return the time of the request.
 
-    Asked again before one began, it is the same request. Raises ValueError for a configuration there is
-    not, ConfigurationError for a collection there is not.
+    A repeated request before a rebuild began is the same request.
+    Raises ValueError for an unknown configuration, ConfigurationError for an unknown collection.
     """
     get(changes.tables, name.namespace, conf)
-    with changes.lease(name) as held:
-        cells = held.cells
+    with changes.lease(name) as collection:
+        cells = collection.cells
         if not is_collection_row(cells):
             raise ConfigurationError(f"there is no collection {name}")
-        begun = max(
+        last_timestamp = max(
             (
-                one.timestamp
-                for one in list_stored_clusterings(changes.tables, name)
-                if one.conf == conf
+                clustering.timestamp
+                for clustering in list_stored_clusterings(changes.tables, name)
+                if clustering.conf == conf
             ),
             default=0,
         )
-        before = decode_int(cells, _request_column(conf))
-        if before > begun and _find_failure(cells, conf, before) is None:
-            return before
-        wanted = max(changes.clock(), begun + 1)
-        changes.leases.check(held.lease)
-        asked = {_request_column(conf): encode_utf8(wanted), _failure_column(conf): b"{}"}
-        changes.tables.put(COLLECTIONS, [(name.row, asked)])
-    return wanted
+        previous_request = decode_int(cells, _request_column(conf))
+        if (
+            previous_request > last_timestamp
+            and _find_failure(cells, conf, previous_request) is None
+        ):
+            return previous_request
+        requested_at = max(changes.clock(), last_timestamp + 1)
+        changes.leases.check(collection.lease)
+        request_cells = {
+            _request_column(conf): encode_utf8(requested_at),
+            _failure_column(conf): b"{}",
+        }
+        changes.tables.put(COLLECTIONS, [(name.row, request_cells)])
+    return requested_at
 
 
 def find_request(
     tables: Tables, leases: Leases, name: CollectionName, conf: str
 ) -> RebuildRequest | None:
-    """What became of the last request; None where there was none."""
+    """Return the status of the last request; None if there was none."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    wanted = decode_int(cells, _request_column(conf), -1)
-    if wanted < 0 or not is_collection_row(cells):
+    requested_at = decode_int(cells, _request_column(conf), -1)
+    if requested_at < 0 or not is_collection_row(cells):
         return None
-    serving = decode_int(cells, served_column(conf), -1)
-    told = RebuildRequest(
-        name, conf, wanted, QUEUED, "", 0, 0, None if serving < 0 else serving, ""
+    served_timestamp = decode_int(cells, served_column(conf), -1)
+    request = RebuildRequest(
+        name,
+        conf,
+        requested_at,
+        QUEUED,
+        "",
+        0,
+        0,
+        None if served_timestamp < 0 else served_timestamp,
+        "",
     )
-    error = _find_failure(cells, conf, wanted)
-    if serving >= wanted:
-        return replace(told, state=DONE)
+    error = _find_failure(cells, conf, requested_at)
+    if served_timestamp >= requested_at:
+        return replace(request, state=DONE)
     if error is not None:
-        return replace(told, state=FAILED, error=error)
-    if decode_int(cells, building_column(conf), -1) >= wanted:
-        for one in rebuilds(tables, leases, name):
-            if one.conf == conf and one.who is not None:
+        return replace(request, state=FAILED, error=error)
+    if decode_int(cells, building_column(conf), -1) >= requested_at:
+        for progress in rebuilds(tables, leases, name):
+            if progress.conf == conf and progress.who is not None:
                 return replace(
-                    told, state=BUILDING, stage=one.stage, done=one.done, total=one.total
+                    request,
+                    state=BUILDING,
+                    stage=progress.stage,
+                    done=progress.done,
+                    total=progress.total,
                 )
-    return told
+    return request
 
 
 def list_requested_confs(tables: Tables, name: CollectionName) -> list[str]:
-    """The configurations a collection was ever asked to be built by."""
+    """Return the configurations for which a rebuild was ever requested."""
     return list(
         group_by_configuration(tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}, REQUESTED)
     )
 
 
 def iter_pending_requests(tables: Tables) -> Iterator[tuple[CollectionName, str]]:
-    """What was asked for, of all collections, and neither is served nor has failed; streamed."""
+    """Iterate over the requests of all collections that are neither served nor failed."""
     for name, cells in iter_collection_rows(tables):
-        for conf, wanted in group_by_configuration(cells, REQUESTED).items():
-            is_done = decode_int(cells, served_column(conf), -1) >= wanted
-            if not is_done and _find_failure(cells, conf, wanted) is None:
+        for conf, requested_at in group_by_configuration(cells, REQUESTED).items():
+            is_done = decode_int(cells, served_column(conf), -1) >= requested_at
+            if not is_done and _find_failure(cells, conf, requested_at) is None:
                 yield name, conf
 
 
@@ -146,11 +167,14 @@ def run_request(
     threads: int | None = None,
     progress: ProgressCallback = lambda stage, done, total: None,
 ) -> bool:
-    """Build what was asked for; False where another process builds it, or a store does not answer: then it
-    is still asked for. Whatever else goes wrong is what the request failed by."""
+    """Run a request and return True. An error is recorded as its failure.
+
+    Return False and leave the request pending if another process is building or a store is
+    unavailable.
+    """
     from fonds.grouping.rebuild.rebuild import rebuild
 
-    wanted = decode_int(
+    requested_at = decode_int(
         changes.tables.get_row(COLLECTIONS, name.row, [_request_column(conf)]),
         _request_column(conf),
     )
@@ -159,21 +183,21 @@ def run_request(
     except (LeaseConflictError, TransientError):
         return False
     except (FondsError, ValueError, ArithmeticError, MemoryError) as error:
-        told = encode_json({"wanted": wanted, "error": str(error) or type(error).__name__})
-        with changes.lease(name) as held:
-            if is_collection_row(held.cells):
-                changes.leases.check(held.lease)
-                changes.tables.put(COLLECTIONS, [(name.row, {_failure_column(conf): told})])
+        failure = encode_json({"wanted": requested_at, "error": str(error) or type(error).__name__})
+        with changes.lease(name) as collection:
+            if is_collection_row(collection.cells):
+                changes.leases.check(collection.lease)
+                changes.tables.put(COLLECTIONS, [(name.row, {_failure_column(conf): failure})])
     return True
 
 
 class _StoppedError(TransientError):
-    """The service ends: the rebuild under way is left, and its rows are removed by the next one."""
+    """The service is stopping: the rebuild is abandoned, and the next one removes its rows."""
 
 
 @dataclass(slots=True)
 class Runs:
-    """Builds what was asked for, whoever asked. `threads`: how many the arithmetic may use."""
+    """Worker that runs requested rebuilds. `threads`: number of threads for the computation."""
 
     changes: CollectionWriter
     threads: int | None = None
@@ -183,7 +207,7 @@ class Runs:
     _thread: threading.Thread | None = None
 
     def look(self) -> None:
-        """Something was asked for: begin, unless it is being worked on."""
+        """Check for requests now; start the worker thread if it is not running."""
         with self._guard:
             self._wake.set()
             if self._stopped.is_set() or (self._thread and self._thread.is_alive()):
@@ -192,7 +216,7 @@ class Runs:
             self._thread.start()
 
     def close(self) -> None:
-        """Leave off; what is not done is done by whoever looks next. Waits for the thread."""
+        """Stop and wait for the thread. Pending requests are left to the next worker."""
         self._stopped.set()
         self._wake.set()
         if self._thread is not None:
@@ -200,7 +224,7 @@ class Runs:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Also what was asked for before is built, while the context lasts."""
+        """Run requests while the context lasts, including earlier ones."""
         self.look()
         try:
             yield
@@ -216,16 +240,16 @@ class Runs:
                 self._stopped.wait(RECHECK_S)
 
     def _all_done(self) -> bool:
-        """Build what waits; whether nothing does any more."""
+        """Run the pending requests. Return whether none were left."""
         try:
-            wanted = list(iter_pending_requests(self.changes.tables))
-            for name, conf in wanted:
+            pending = list(iter_pending_requests(self.changes.tables))
+            for name, conf in pending:
                 self._fulfil(name, conf)
-        except ConfigurationError:  # there are no tables, so nobody asked
+        except ConfigurationError:  # there are no tables, so there are no requests
             return True
         except FondsError:
             return False
-        return not wanted
+        return not pending
 
     def _fulfil(self, name: CollectionName, conf: str) -> None:
         if not self._stopped.is_set():
@@ -245,6 +269,6 @@ def _failure_column(conf: str) -> str:
 
 
 def _find_failure(cells: Cells, conf: str, requested_at: int) -> str | None:
-    """Why the request of this time failed; None where it did not."""
-    told = msgspec.json.decode(decode_text(cells, _failure_column(conf), "{}"))
-    return str(told["error"]) if told.get("wanted") == requested_at else None
+    """Return why the request of this time failed; None if it did not."""
+    failure = msgspec.json.decode(decode_text(cells, _failure_column(conf), "{}"))
+    return str(failure["error"]) if failure.get("wanted") == requested_at else None

@@ -1,4 +1,7 @@
-"""The rows of a new clustering: its clusters, and every document's place. Nobody sees them as yet."""
+"""Rows of a new clustering: its clusters and the placement of each document.
+
+They are not visible yet.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,11 @@ from fonds.grouping.tables import (
     format_score,
 )
 
-# Where clusters lie on a map: near each other where their middles are, at the same place as before.
+# Map positions of clusters: close centroids are close on the map, and previous clusters keep their
+# place
 #
-# Source: classical multidimensional scaling (W. S. Torgerson, 1952) and orthogonal Procrustes (P. H.
-# Schönemann, 1966). Bound: 2,000 clusters of 600 directions.
+# Source: classical multidimensional scaling (W. S. Torgerson, 1952) and orthogonal Procrustes (P.
+# H. Schönemann, 1966). Bound: 2,000 clusters of 600 dimensions.
 
 
 Positions = NDArray[np.float64]
@@ -41,28 +45,37 @@ def compute_positions(
     ids: Sequence[str],
     previous_positions: Mapping[str, tuple[float, float]],
 ) -> Positions:
-    """Clusters x 2, both within -1 and 1, turned and mirrored so that clusters that were on the map before,
-    known by their ids, stay where they were as nearly as can be."""
+    """Return clusters x 2, both coordinates between -1 and 1.
+
+    The map is rotated and mirrored so that clusters with a previous position, matched by id, stay
+    as close to it as possible.
+    """
     count = len(centroids)
     if count == 0:
         return np.zeros((0, 2))
-    middle = centroids.astype(np.float64) - centroids.mean(axis=0, dtype=np.float64)
-    left, strength, _ = np.linalg.svd(middle, full_matrices=False)
-    flat = np.zeros((count, 2))
-    rank = min(2, len(strength))
-    flat[:, :rank] = left[:, :rank] * strength[:rank]
-    kept = [at for at, id_ in enumerate(ids) if id_ in previous_positions]
-    if len(kept) > 1:
-        flat = _rotate_to_match(flat, kept, np.array([previous_positions[ids[at]] for at in kept]))
-    furthest = float(np.abs(flat).max())
-    return flat / furthest if furthest > 0 else flat
+    centered = centroids.astype(np.float64) - centroids.mean(axis=0, dtype=np.float64)
+    left_vectors, strengths, _ = np.linalg.svd(centered, full_matrices=False)
+    positions = np.zeros((count, 2))
+    rank = min(2, len(strengths))
+    positions[:, :rank] = left_vectors[:, :rank] * strengths[:rank]
+    known_numbers = [number for number, id_ in enumerate(ids) if id_ in previous_positions]
+    if len(known_numbers) > 1:
+        positions = _rotate_to_match(
+            positions,
+            known_numbers,
+            np.array([previous_positions[ids[number]] for number in known_numbers]),
+        )
+    largest = float(np.abs(positions).max())
+    return positions / largest if largest > 0 else positions
 
 
 def _rotate_to_match(flat: Positions, kept_numbers: Sequence[int], target: Positions) -> Positions:
-    some = flat[kept_numbers]
-    left, _, right = np.linalg.svd((some - some.mean(axis=0)).T @ (target - target.mean(axis=0)))
-    turned: Positions = flat @ (left @ right)
-    return turned
+    known_positions = flat[kept_numbers]
+    left_vectors, _, right_vectors = np.linalg.svd(
+        (known_positions - known_positions.mean(axis=0)).T @ (target - target.mean(axis=0))
+    )
+    rotated: Positions = flat @ (left_vectors @ right_vectors)
+    return rotated
 
 
 DOCUMENT_BATCH = 1000
@@ -70,21 +83,21 @@ _REASONS = {UnclusteredReason.EMPTY: "empty", UnclusteredReason.OUTLIER: "outlie
 
 
 def build_labels(level: Level) -> list[str]:
-    """The label of each cluster, its id where it has none; none twice."""
-    taken: set[str] = set()
+    """Return a unique label for each cluster; its id if it has none."""
+    used_labels: set[str] = set()
     labels = []
     for cluster in level.clusters:
-        label = plain = cluster.label.strip() or cluster.id
-        further = 2
-        while label in taken:
-            label, further = f"{plain} ({further})", further + 1
-        taken.add(label)
+        label = base_label = cluster.label.strip() or cluster.id
+        suffix = 2
+        while label in used_labels:
+            label, suffix = f"{base_label} ({suffix})", suffix + 1
+        used_labels.add(label)
         labels.append(label)
     return labels
 
 
 PlacedDocument = tuple[str, Placement]
-"""A document by its id, and where it is on one level, or apart."""
+"""Id of a document and its placement on one level, or as unclustered."""
 
 
 def write_rows(
@@ -95,14 +108,16 @@ def write_rows(
     labels: Sequence[Sequence[str]],
     previous: StoredClustering | None,
 ) -> Iterator[PlacedDocument]:
-    """Write the clusters of all levels, and those apart; where documents are, to be put by
-    `write_placements`."""
-    where = _load_previous_positions(tables, previous)
+    """Write the clusters of all levels and the rows for unclustered documents.
+
+    Return the placements of documents, to be written by `write_placements`.
+    """
+    positions = _load_previous_positions(tables, previous)
     for number, level in enumerate(result.levels):
-        _write_clusters(tables, clustering, number, result, level, labels, where)
-    apart = _find_unclustered(read, result)
-    _write_unclustered(tables, clustering, apart)
-    return _iter_placements(clustering, read, result, labels, apart)
+        _write_clusters(tables, clustering, number, result, level, labels, positions)
+    unclustered = _find_unclustered(read, result)
+    _write_unclustered(tables, clustering, unclustered)
+    return _iter_placements(clustering, read, result, labels, unclustered)
 
 
 def write_placements(
@@ -111,12 +126,12 @@ def write_placements(
     placements: Iterator[PlacedDocument],
     progress: Callable[[int], None],
 ) -> None:
-    """Write where documents are; `progress` is told how many places were written."""
-    written = 0
+    """Write the placements of documents. `progress` is called with the number written."""
+    n_written = 0
     for batch in iter_batches(placements):
         write_batch(tables, clustering, batch)
-        written += len(batch)
-        progress(written)
+        n_written += len(batch)
+        progress(n_written)
 
 
 def _write_clusters(
@@ -131,19 +146,23 @@ def _write_clusters(
     conf = build_level_conf(clustering.conf, number)
     ids = [cluster.id for cluster in level.clusters]
     first = number == 0 and len(result.model.centroids) == len(ids)
-    flat = compute_positions(result.model.centroids, ids, map_positions) if first else None
-    over = _find_coarser_level(result.levels, level)
+    positions = compute_positions(result.model.centroids, ids, map_positions) if first else None
+    coarser_level = _find_coarser_level(result.levels, level)
     rows = []
-    for at, cluster in enumerate(level.clusters):
-        cells = _build_cluster_cells(clustering, number, cluster, labels[number][at])
-        if over is not None and cluster.parent is not None:
-            cells["main:parent"] = encode_utf8(labels[over][cluster.parent])
-            cells["main:parent_level"] = encode_utf8(over)
-        if flat is not None:
-            cells["main:x"], cells["main:y"] = (f"{value:.4f}".encode() for value in flat[at])
+    for position, cluster in enumerate(level.clusters):
+        cells = _build_cluster_cells(clustering, number, cluster, labels[number][position])
+        if coarser_level is not None and cluster.parent is not None:
+            cells["main:parent"] = encode_utf8(labels[coarser_level][cluster.parent])
+            cells["main:parent_level"] = encode_utf8(coarser_level)
+        if positions is not None:
+            cells["main:x"], cells["main:y"] = (
+                f"{value:.4f}".encode() for value in positions[position]
+            )
         rows.append(
             (
-                build_cluster_key(clustering.name, conf, clustering.timestamp, labels[number][at]),
+                build_cluster_key(
+                    clustering.name, conf, clustering.timestamp, labels[number][position]
+                ),
                 cells,
             )
         )
@@ -176,7 +195,7 @@ def _build_head_cells(clustering: StoredClustering, label: str, size: int) -> di
 def _write_unclustered(
     tables: Tables, clustering: StoredClustering, unclustered: Mapping[str, str]
 ) -> None:
-    counted = list(unclustered.values())
+    reasons = list(unclustered.values())
     rows = [
         (
             build_cluster_key(
@@ -185,7 +204,7 @@ def _write_unclustered(
                 clustering.timestamp,
                 reason,
             ),
-            _build_head_cells(clustering, reason, counted.count(reason)),
+            _build_head_cells(clustering, reason, reasons.count(reason)),
         )
         for reason in REASONS
     ]
@@ -193,15 +212,15 @@ def _write_unclustered(
 
 
 def _find_unclustered(read: Corpus, result: Clustering) -> dict[str, str]:
-    """Why each document is apart that is, by id."""
-    found = dict(read.unclustered)
-    for at, member in enumerate(result.levels[0].members.tolist()):
+    """Return the reason of each unclustered document, by id."""
+    reasons = dict(read.unclustered)
+    for position, member in enumerate(result.levels[0].members.tolist()):
         if member == NONE:
-            is_empty = result.originals[at] == EMPTY
-            found[read.ids[at]] = _REASONS[
+            is_empty = result.originals[position] == EMPTY
+            reasons[read.ids[position]] = _REASONS[
                 UnclusteredReason.EMPTY if is_empty else UnclusteredReason.OUTLIER
             ]
-    return found
+    return reasons
 
 
 def _iter_placements(
@@ -215,11 +234,11 @@ def _iter_placements(
     for number, level in enumerate(result.levels):
         conf = build_level_conf(clustering.conf, number)
         scores = level.scores.tolist()
-        for at, member in enumerate(level.members.tolist()):
+        for position, member in enumerate(level.members.tolist()):
             if member != NONE:
-                original = "" if originals[at] == at else read.ids[originals[at]]
-                score = format_score(scores[at])
-                yield read.ids[at], Placement(conf, labels[number][member], score, original)
+                original = "" if originals[position] == position else read.ids[originals[position]]
+                score = format_score(scores[position])
+                yield read.ids[position], Placement(conf, labels[number][member], score, original)
     for id_, reason in unclustered.items():
         yield id_, Placement(build_unclustered_conf(clustering.conf), reason, format_score(0.0))
 
@@ -227,7 +246,7 @@ def _iter_placements(
 def write_batch(
     tables: Tables, clustering: StoredClustering, batch: Sequence[PlacedDocument]
 ) -> None:
-    """Write where some documents are."""
+    """Write the placements of some documents."""
     puts: dict[str, dict[bytes, dict[str, bytes]]] = {}
     for id_, placement in batch:
         for table, row, cells in join_cells(clustering, id_, placement):
@@ -255,13 +274,15 @@ def _load_previous_positions(
 
 
 def _find_coarser_level(levels: Sequence[Level], level: Level) -> int | None:
-    """The number of the next coarser level."""
-    counts = {len(one.clusters): at for at, one in reversed(list(enumerate(levels)))}
-    above = max((count for count in counts if count < len(level.clusters)), default=None)
-    return None if above is None else counts[above]
+    """Return the number of the next coarser level."""
+    counts = {
+        len(candidate.clusters): number for number, candidate in reversed(list(enumerate(levels)))
+    }
+    parent_count = max((count for count in counts if count < len(level.clusters)), default=None)
+    return None if parent_count is None else counts[parent_count]
 
 
 def iter_batches(placements: Iterator[PlacedDocument]) -> Iterator[list[PlacedDocument]]:
-    """So many places as are written at once."""
+    """Split placements into batches that are written at once."""
     while batch := list(islice(placements, DOCUMENT_BATCH)):
         yield batch

@@ -1,2 +1,4 @@
-"""Row keys and stored values of collections, documents and clusterings; `docs/grouping.md` shows their
-bytes."""
+"""Row keys and stored values of collections, documents and clusterings.
+
+`docs/grouping.md` describes their bytes.
+"""

@@ -1,8 +1,8 @@
-"""Values too large for one cell, cut into chunks below HBase's limit of 10 MB a cell.
+"""Chunks of values that are too large for one cell; HBase limits a cell to 10 MB.
 
-The first chunk lies in the column that bears the value's name, the next ones in `name.1`, `name.2` and so
-on. Each begins with its number and how many there are (four bytes each, big-endian), so that one that is
-missing, or of another writing, is seen. Bound: 4,096 chunks of 8 MiB.
+The first chunk is in the column with the value's name, the next ones in `name.1`, `name.2` and so
+on. Each begins with its number and the number of chunks (four bytes each, big-endian). So a missing
+chunk, or one of another write, is detected. Bound: 4,096 chunks of 8 MiB.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ _PAYLOAD_MAX_BYTES = CHUNK_MAX_BYTES - _HEAD_BYTES
 
 
 def build_chunk_column(name: str, chunk: int) -> str:
-    """The column of a chunk, counted from 0."""
+    """Return the column of a chunk, counted from 0."""
     return f"{name}.{chunk}" if chunk else name
 
 
 def split(value: bytes) -> list[bytes]:
-    """The chunks of a value; one for a value of no bytes. Raises LimitError beyond all chunks."""
+    """Split a value into chunks; an empty value has one. Raises LimitError if there are too many."""
     pieces = [
-        value[at : at + _PAYLOAD_MAX_BYTES] for at in range(0, len(value), _PAYLOAD_MAX_BYTES)
+        value[start : start + _PAYLOAD_MAX_BYTES]
+        for start in range(0, len(value), _PAYLOAD_MAX_BYTES)
     ] or [b""]
     return number_pieces(pieces)
 
 
 def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
-    """Pieces with their number and how many there are. Raises LimitError where one or all are too large."""
+    """Prefix pieces with their number and the number of pieces.
+
+    Raises LimitError if one or all are too large.
+    """
     if len(pieces) > CHUNKS_MAX or any(len(piece) > _PAYLOAD_MAX_BYTES for piece in pieces):
         raise LimitError(
             Reason.TOO_LARGE, f"a value of over {CHUNKS_MAX} chunks of {CHUNK_MAX_BYTES} bytes"
@@ -43,12 +47,12 @@ def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
 
 
 def join_chunks(chunks: Sequence[bytes]) -> bytes:
-    """The value of all its chunks in order. Raises DamagedInputError where one is not what it should be."""
+    """Join the chunks of a value in order. Raises DamagedInputError if a chunk is wrong or missing."""
     return b"".join(list_pieces(chunks))
 
 
 def list_pieces(chunks: Sequence[bytes]) -> list[bytes]:
-    """What `number_pieces` was given. Raises DamagedInputError."""
+    """Return the pieces that `number_pieces` was given. Raises DamagedInputError."""
     if not 0 < len(chunks) <= CHUNKS_MAX:
         raise build_damaged_error(f"{len(chunks)} chunks")
     total = len(chunks).to_bytes(4, "big")

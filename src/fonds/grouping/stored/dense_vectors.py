@@ -1,11 +1,13 @@
-"""Dense vectors of documents: `vector_dense` as posted, and `vector_<encoder>` as a model computed it.
+"""Dense vectors of documents: `vector_dense` as posted, `vector_<encoder>` computed by a model.
 
-Payload of `vector_dense`: the numbers as binary32, little-endian; they are of length 1, since only the
-direction counts. Payload of `vector_<encoder>`: eight bytes that identify the model and its settings, eight
-of a digest of the text it read, then the numbers as binary16, little-endian, of length 1, or all 0 for an
-empty text. A cell whose first sixteen bytes match a model and a text holds for them, wherever it is found.
+Payload of `vector_dense`: the numbers as binary32, little-endian, normalized to length 1, since
+only the direction counts. Payload of `vector_<encoder>`: eight bytes that identify the model and
+its settings, eight bytes of a digest of the text it read, then the numbers as binary16,
+little-endian, of length 1, or all 0 for an empty text. A cell is valid for a model and a text if
+its first sixteen bytes match, in any row.
 
-Bound: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in functions.
+Bound: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in
+functions.
 """
 
 from __future__ import annotations
@@ -26,20 +28,23 @@ _LENGTH_OFF_MAX = 1e-3
 
 
 def encode_dense_vector(numbers: Sequence[float]) -> bytes:
-    """The cell `processing:vector_dense` of finite numbers that are not all 0; b"" of none."""
+    """Return the cell `processing:vector_dense` for finite numbers that are not all 0.
+
+    B"" for none.
+    """
     import numpy as np
 
     from fonds.grouping.stored.packing import seal_payload
 
     if not len(numbers):
         return b""
-    long = np.asarray(numbers, dtype=np.float64)
-    long = long / np.abs(long).max()
-    return seal_payload(b"v", (long / np.linalg.norm(long)).astype("<f4").tobytes())
+    normalized = np.asarray(numbers, dtype=np.float64)
+    normalized = normalized / np.abs(normalized).max()
+    return seal_payload(b"v", (normalized / np.linalg.norm(normalized)).astype("<f4").tobytes())
 
 
 def decode_dense_vector(value: bytes) -> NDArray[np.float32]:
-    """The numbers, none of b"". Raises DamagedInputError."""
+    """Return the numbers of a cell; none for b"". Raises DamagedInputError."""
     import numpy as np
 
     from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload
@@ -64,7 +69,7 @@ _HALF_LENGTH_OFF_MAX = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class EncodedVector:
-    """A vector as it is kept: `version` of the model, `digest` of what it read, `numbers` as float32."""
+    """Stored vector: `version` of the model, `digest` of the text it read, `numbers` as float32."""
 
     version: bytes
     digest: bytes
@@ -72,19 +77,19 @@ class EncodedVector:
 
 
 def hash_mark(data: bytes) -> bytes:
-    """Eight bytes that stand for what a model is, or for what it reads."""
+    """Return an eight-byte digest that identifies a model or the text it reads."""
     return sha256(data).digest()[:MARK_BYTES]
 
 
 def encode_text_vector(version: bytes, digest: bytes, numbers: NDArray[np.float32]) -> bytes:
-    """The cell of a vector of length 1, or of zeros."""
+    """Return the cell of a vector of length 1, or of zeros."""
     from fonds.grouping.stored.packing import seal_payload
 
     return seal_payload(_KIND, version + digest + numbers.astype("<f2").tobytes())
 
 
 def decode_text_vector(value: bytes) -> EncodedVector:
-    """What a cell holds. Raises DamagedInputError."""
+    """Decode a cell. Raises DamagedInputError."""
     import numpy as np
 
     from fonds.grouping.stored.packing import HEAD_BYTES, build_damaged_error, open_payload

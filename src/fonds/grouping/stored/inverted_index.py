@@ -1,11 +1,11 @@
-"""`index`: the inverted index of a collection, feature by feature, in chunks that can each be read alone.
+"""Encoding of the `index`: the inverted index of a collection, in separately readable chunks.
 
-Payload of a chunk: varints for the dictionary's version, the first feature, the number of features and of
-postings; how many postings each feature has here; the gaps between each feature's document numbers, those
-of a feature from 0 anew; then the weights as binary16. A feature with many postings goes on in the next
-chunk.
+Payload of a chunk: varints for the dictionary's version, the first feature, and the numbers of
+features and of postings; the number of postings of each feature in this chunk; the gaps between
+each feature's document numbers, which start from 0 for each feature; then the weights as binary16.
+A feature with many postings continues in the next chunk.
 
-Bound: 500,000 postings and as many features a chunk, so that none is over 8 MiB.
+Bound: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ DOCUMENT_MAX = 2**31 - 1
 
 
 def encode_postings(postings: Postings) -> list[bytes]:
-    """The cells of `processing:index` of one long run, chunk after chunk."""
+    """Return the cells of `processing:index`, one per chunk."""
     return number_pieces([seal_payload(b"i", _encode_run(run)) for run in _iter_runs(postings)])
 
 
 def decode_postings(chunks: Sequence[bytes]) -> list[Postings]:
-    """The runs of all chunks in order. Raises DamagedInputError."""
+    """Return the runs of all chunks in order. Raises DamagedInputError."""
     return [_read(open_payload(b"i", piece, CHUNK_MAX_BYTES)) for piece in list_pieces(chunks)]
 
 
 def _iter_runs(postings: Postings) -> Iterator[Postings]:
-    """The same postings in runs that fit a chunk; at least one run, maybe empty."""
+    """Split postings into runs that fit into a chunk; at least one run, possibly empty."""
     ends = np.cumsum(postings.counts)
-    feature, at, is_first = 0, 0, True
+    feature, position, is_first = 0, 0, True
     while feature < len(ends) or is_first:
-        whole = int(np.searchsorted(ends, at + POSTINGS_MAX, side="right"))
-        whole = min(whole, feature + FEATURES_MAX)
-        if whole > feature or not len(ends):
-            counts = np.diff(ends[feature:whole], prepend=at)
-            after = whole
+        end_feature = int(np.searchsorted(ends, position + POSTINGS_MAX, side="right"))
+        end_feature = min(end_feature, feature + FEATURES_MAX)
+        if end_feature > feature or not len(ends):
+            counts = np.diff(ends[feature:end_feature], prepend=position)
+            next_feature = end_feature
         else:
-            counts, after = np.array([POSTINGS_MAX], dtype=np.int64), feature
-        part = slice(at, at + int(counts.sum()))
+            counts, next_feature = np.array([POSTINGS_MAX], dtype=np.int64), feature
+        part = slice(position, position + int(counts.sum()))
         yield Postings(
             postings.version,
             postings.first_feature + feature,
@@ -61,7 +61,7 @@ def _iter_runs(postings: Postings) -> Iterator[Postings]:
             postings.documents[part],
             postings.weights[part],
         )
-        feature, at, is_first = after, part.stop, False
+        feature, position, is_first = next_feature, part.stop, False
 
 
 def _encode_run(run: Postings) -> bytes:
@@ -77,29 +77,29 @@ def _encode_run(run: Postings) -> bytes:
 
 
 def _compute_document_gaps(documents: Numbers, counts: Numbers) -> Numbers:
-    """How far each document is beyond the one before, less one; each feature begins anew."""
-    before = np.concatenate(([-1], documents[:-1]))
-    before[_find_starts(counts)] = -1
-    steps: Numbers = documents - before[: len(documents)] - 1
-    return steps
+    """Return the gaps between successive documents, less one; each feature starts over."""
+    previous = np.concatenate(([-1], documents[:-1]))
+    previous[_find_starts(counts)] = -1
+    gaps: Numbers = documents - previous[: len(documents)] - 1
+    return gaps
 
 
 def _find_starts(counts: Numbers) -> Numbers:
-    """Where the postings of each feature that has any begin."""
+    """Return the start of the postings of each feature that has any."""
     starts = np.cumsum(counts) - counts
     return starts[counts > 0]
 
 
 def _read(payload: bytes) -> Postings:
-    head, at = read_varints(payload, 4)
+    head, position = read_varints(payload, 4)
     version, first, features, count = (int(number) for number in head)
     if features > FEATURES_MAX or count > POSTINGS_MAX or first > DOCUMENT_MAX:
         raise build_damaged_error(f"{features} features with {count} postings in one chunk")
-    counts, at = read_varints(payload, features, at)
+    counts, position = read_varints(payload, features, position)
     if (features and int(counts.max()) > count) or int(counts.sum()) != count:
         raise build_damaged_error("the features have other than the postings there are")
-    steps, at = read_varints(payload, count, at)
-    weights = read_halves(payload, count, at)
+    steps, position = read_varints(payload, count, position)
+    weights = read_halves(payload, count, position)
     return Postings(version, first, counts, _restore_documents(steps, counts), weights)
 
 

@@ -1,8 +1,9 @@
-"""Matrices of a model (directions, centroids, evidence) as binary16, in chunks that can be read singly.
+"""Encoding of a model's matrices (projection, centroids, evidence) as binary16, in chunks.
 
-Payload of a chunk: varints for the dictionary's version, the first row, the rows here, the rows in all and
-the columns; then the values row by row, little-endian. Each column is divided by its largest magnitude,
-which stands before the values as binary32, so that small numbers keep three digits.
+Payload of a chunk: varints for the dictionary's version, the first row, the rows in the chunk, all
+rows and the columns; the scale of each column as binary32; then the values row by row,
+little-endian. Each column is divided by its scale, its largest magnitude, so that small numbers
+keep three digits.
 
 Bound: 10,000,000 rows, 4,096 columns, 8 MiB per chunk.
 """
@@ -34,29 +35,29 @@ _ROOM = CHUNK_MAX_BYTES - 64 - 4 * COLUMNS_MAX
 
 
 def encode_matrix(matrix: Weights, version: int) -> list[bytes]:
-    """The cells of a matrix of float32, chunk after chunk; at least one."""
+    """Return the cells of a float32 matrix, one per chunk; at least one."""
     rows, columns = matrix.shape
     scale = np.maximum(np.abs(matrix).max(axis=0, initial=0), np.finfo(np.float32).tiny)
-    at_once = max(1, _ROOM // max(2 * columns, 1))
-    coded = []
-    for first in range(0, max(rows, 1), at_once):
-        some = matrix[first : first + at_once]
-        head = encode_varints(np.array([version, first, len(some), rows, columns], dtype=np.int64))
-        values = (some / scale).astype("<f2").tobytes()
-        coded.append(seal_payload(b"m", head + scale.astype("<f4").tobytes() + values))
-    return number_pieces(coded)
+    chunk_rows = max(1, _ROOM // max(2 * columns, 1))
+    chunks = []
+    for first in range(0, max(rows, 1), chunk_rows):
+        part = matrix[first : first + chunk_rows]
+        head = encode_varints(np.array([version, first, len(part), rows, columns], dtype=np.int64))
+        values = (part / scale).astype("<f2").tobytes()
+        chunks.append(seal_payload(b"m", head + scale.astype("<f4").tobytes() + values))
+    return number_pieces(chunks)
 
 
 def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
-    """The matrix, float32, and the version of its dictionary. Raises DamagedInputError."""
+    """Return the matrix as float32, and the version of its dictionary. Raises DamagedInputError."""
     parts: list[Weights] = []
     shapes = set()
-    at = 0
+    row = 0
     for piece in list_pieces(chunks):
         payload = open_payload(b"m", piece, CHUNK_MAX_BYTES)
         head, start = read_varints(payload, 5)
         version, first, count, rows, columns = (int(number) for number in head)
-        if rows > ROWS_MAX or columns > COLUMNS_MAX or first != at or count > rows - at:
+        if rows > ROWS_MAX or columns > COLUMNS_MAX or first != row or count > rows - row:
             raise build_damaged_error(f"rows {first} to {first + count} of {rows} by {columns}")
         if len(payload) - start != 4 * columns + 2 * count * columns:
             raise build_damaged_error("a matrix has other than the values it says")
@@ -64,8 +65,8 @@ def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
         values = np.frombuffer(payload, "<f2", offset=start + 4 * columns)
         parts.append(values.reshape(count, columns).astype(np.float32) * scale)
         shapes.add((version, rows, columns))
-        at += count
-    if len(shapes) != 1 or at != rows or len(parts) > CHUNKS_MAX:
+        row += count
+    if len(shapes) != 1 or row != rows or len(parts) > CHUNKS_MAX:
         raise build_damaged_error("the chunks are of several matrices, or not all are there")
     matrix = np.concatenate(parts)
     if not bool(np.isfinite(matrix).all()):

@@ -1,10 +1,10 @@
-"""Whole numbers and weights as few bytes: varints and half-precision floats, many at once.
+"""Compact encoding of integers as varints and of weights as half-precision floats, vectorized.
 
-Source: the varint of Protocol Buffers (seven bits a byte, the lowest first, the high bit where more
+Source: the varint of Protocol Buffers (seven bits per byte, lowest first, high bit set if more
 follow); IEEE 754 binary16.
 
-Every stored value begins with eight bytes: `FG`, a letter for its kind, the version of its form, and the
-CRC-32 of what follows. Bound: linear in the bytes; a varint has at most nine.
+Every stored value begins with eight bytes: `FG`, a letter for its kind, the format version, and the
+CRC-32 of the rest. Bound: linear in the bytes; a varint has at most nine.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ SMALL_COUNT_MAX = 300
 
 
 def seal_payload(kind: bytes, payload: bytes) -> bytes:
-    """`payload` behind its head; `kind` is one byte."""
+    """Return the payload with its header. `kind` is one byte."""
     return (
         MAGIC + kind + bytes([FORM_VERSION]) + zlib.crc32(payload).to_bytes(4, "little") + payload
     )
 
 
 def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
-    """The payload of a stored value. Raises DamagedInputError where it is another's, altered or too
-    long."""
+    """Return the payload of a stored value.
+
+    Raises DamagedInputError for another kind, altered bytes or excess length.
+    """
     if len(value) > max_bytes:
         raise build_damaged_error(f"{len(value)} bytes, where {max_bytes} is the most")
     if value[:3] != MAGIC + kind:
@@ -50,37 +52,40 @@ def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
 
 
 def encode_varints(numbers: NDArray[Any]) -> bytes:
-    """Whole numbers from 0 to 2^63 - 1 as varints, one after the other."""
+    """Encode integers from 0 to 2^63 - 1 as consecutive varints."""
     if len(numbers) <= SMALL_COUNT_MAX:
         return _encode_few_varints(numbers.tolist())
-    left = np.asarray(numbers, dtype=np.uint64)
-    bits = np.ones(len(left), dtype=np.int64)
+    values = np.asarray(numbers, dtype=np.uint64)
+    bits = np.ones(len(values), dtype=np.int64)
     for step in range(1, VARINT_MAX_BYTES):
-        bits += left >> np.uint64(7 * step) != 0
+        bits += values >> np.uint64(7 * step) != 0
     starts = np.cumsum(bits) - bits
-    out = np.zeros(int(bits.sum()), dtype=np.uint8)
+    encoded = np.zeros(int(bits.sum()), dtype=np.uint8)
     for step in range(int(bits.max(initial=0))):
         longer = bits > step
-        septet = (left[longer] >> np.uint64(7 * step)).astype(np.uint8) & 0x7F
-        more = (bits[longer] > step + 1).astype(np.uint8) << 7
-        out[starts[longer] + step] = septet | more
-    return out.tobytes()
+        septet = (values[longer] >> np.uint64(7 * step)).astype(np.uint8) & 0x7F
+        continuation = (bits[longer] > step + 1).astype(np.uint8) << 7
+        encoded[starts[longer] + step] = septet | continuation
+    return encoded.tobytes()
 
 
 def _encode_few_varints(numbers: list[int]) -> bytes:
-    """The same one by one: for as many as a short text has terms, arrays cost ten times as much."""
-    out = bytearray()
-    for left in numbers:
-        number = int(left)
+    """Encode a few integers in a loop.
+
+    For the number of terms in a short text, arrays take ten times as long.
+    """
+    encoded = bytearray()
+    for value in numbers:
+        number = int(value)
         while number >= 0x80:
-            out.append(number & 0x7F | 0x80)
+            encoded.append(number & 0x7F | 0x80)
             number >>= 7
-        out.append(number)
-    return bytes(out)
+        encoded.append(number)
+    return bytes(encoded)
 
 
 def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
-    """`count` varints from `start` on, and where they end. Raises DamagedInputError."""
+    """Read `count` varints from `start`; return them and their end. Raises DamagedInputError."""
     if count < 0 or count > len(data) - start:
         raise build_damaged_error(f"{count} numbers are promised in {len(data) - start} bytes")
     if count == 0:
@@ -101,12 +106,12 @@ def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]
 
 
 def encode_gaps(ascending: Numbers) -> Numbers:
-    """The first number, then how far each is beyond the one before, less one."""
+    """Return the first number, then the difference of each number from the previous one, less one."""
     return np.diff(ascending, prepend=-1) - 1
 
 
 def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
-    """What `encode_gaps` was made of. Raises DamagedInputError beyond `number_max`."""
+    """Restore the numbers from `encode_gaps`. Raises DamagedInputError beyond `number_max`."""
     if len(steps) and int(steps.max()) > number_max:
         raise build_damaged_error(f"a number is over {number_max}")
     numbers = np.cumsum(steps + 1) - 1
@@ -116,12 +121,15 @@ def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
 
 
 def encode_half_floats(weights: Weights) -> bytes:
-    """Weights as little-endian binary16, each a thousandth exact."""
+    """Encode weights as little-endian binary16, accurate to a thousandth."""
     return np.asarray(weights, dtype="<f2").tobytes()
 
 
 def read_halves(data: bytes, count: int, start: int) -> Weights:
-    """`count` weights that end the data. Raises DamagedInputError for other than positive numbers."""
+    """Read `count` weights at the end of the data.
+
+    Raises DamagedInputError unless they are positive and finite.
+    """
     if len(data) - start != 2 * count:
         raise build_damaged_error(f"{count} weights are promised in {len(data) - start} bytes")
     weights = np.frombuffer(data, dtype="<f2", offset=start).astype(np.float32)
@@ -131,5 +139,5 @@ def read_halves(data: bytes, count: int, start: int) -> Weights:
 
 
 def build_damaged_error(reason: str) -> DamagedInputError:
-    """The error of a stored value that cannot be what was written."""
+    """Return the error for an invalid stored value."""
     return DamagedInputError(Reason.DAMAGED_RECORD, f"a stored value of a grouping: {reason}")

@@ -1,11 +1,11 @@
-"""`vector_idf` and `vector_tfidf`: the sparse vectors of one document, over its collection's dictionary.
+"""Encoding of `vector_idf` and `vector_tfidf`: sparse vectors over a collection's dictionary.
 
-`vector_idf` keeps how often each term stands in the document: with the dictionary's document counts, from
-which every idf follows, nothing else has to be kept. `vector_tfidf` is the same vector weighted, of length
-1.
+`vector_idf` stores the frequency of each term in the document. The idf follows from the
+dictionary's document frequencies, so nothing else is stored. `vector_tfidf` is the weighted vector,
+normalized to length 1.
 
-Payload: varints for the dictionary's version, the number of features, and the gaps between the features;
-then the frequencies as varints, or the weights as binary16. Bound: 1,000,000 features.
+Payload: varints for the dictionary's version, the number of features, and the gaps between the
+features; then the frequencies as varints, or the weights as binary16. Bound: 1,000,000 features.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from fonds.model.vectors import Numbers, Vector
 FEATURES_MAX = 1_000_000
 FEATURE_MAX = 2**31 - 1
 FREQUENCY_MAX = 2**24
-"""Whole numbers up to here are exact as float32."""
+"""Integers up to this one are exact as float32."""
 _MAX_BYTES = HEAD_BYTES + 20 + 9 * FEATURES_MAX
 
 
 def encode_idf_vector(vector: Vector) -> bytes:
-    """The cell `processing:vector_idf` of a vector of term frequencies."""
+    """Return the cell `processing:vector_idf` for a vector of term frequencies."""
     frequencies = np.minimum(vector.values, FREQUENCY_MAX).astype(np.int64)
     return seal_payload(b"f", _encode_features(vector) + encode_varints(frequencies - 1))
 
 
 def decode_idf_vector(value: bytes) -> Vector:
-    """Term frequencies. Raises DamagedInputError."""
+    """Decode term frequencies. Raises DamagedInputError."""
     payload = open_payload(b"f", value, _MAX_BYTES)
-    version, features, at = _read_features(payload)
-    frequencies, end = read_varints(payload, len(features), at)
+    version, features, position = _read_features(payload)
+    frequencies, end = read_varints(payload, len(features), position)
     if end != len(payload):
         raise build_damaged_error("something follows the frequencies")
     if len(frequencies) and int(frequencies.max()) >= FREQUENCY_MAX:
@@ -52,7 +52,7 @@ def decode_idf_vector(value: bytes) -> Vector:
 
 
 def encode_tfidf_vector(vector: Vector) -> bytes:
-    """The cell `processing:vector_tfidf`; weights are kept to three digits, and none becomes 0."""
+    """Return the cell `processing:vector_tfidf`; weights keep three digits and never become 0."""
     smallest = np.float32(np.finfo(np.float16).smallest_subnormal)
     return seal_payload(
         b"w", _encode_features(vector) + encode_half_floats(np.maximum(vector.values, smallest))
@@ -60,10 +60,10 @@ def encode_tfidf_vector(vector: Vector) -> bytes:
 
 
 def decode_tfidf_vector(value: bytes) -> Vector:
-    """Weights. Raises DamagedInputError."""
+    """Decode weights. Raises DamagedInputError."""
     payload = open_payload(b"w", value, _MAX_BYTES)
-    version, features, at = _read_features(payload)
-    return Vector(version, features, read_halves(payload, len(features), at))
+    version, features, position = _read_features(payload)
+    return Vector(version, features, read_halves(payload, len(features), position))
 
 
 def _encode_features(vector: Vector) -> bytes:
@@ -72,8 +72,8 @@ def _encode_features(vector: Vector) -> bytes:
 
 
 def _read_features(payload: bytes) -> tuple[int, Numbers, int]:
-    head, at = read_varints(payload, 2)
+    head, position = read_varints(payload, 2)
     if int(head[1]) > FEATURES_MAX:
         raise build_damaged_error(f"{head[1]} features, where {FEATURES_MAX} is the most")
-    steps, at = read_varints(payload, int(head[1]), at)
-    return int(head[0]), decode_gaps(steps, FEATURE_MAX), at
+    gaps, position = read_varints(payload, int(head[1]), position)
+    return int(head[0]), decode_gaps(gaps, FEATURE_MAX), position

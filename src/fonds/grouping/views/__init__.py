@@ -1,1 +1,1 @@
-"""What is served: plain functions over the rows."""
+"""Read-only views of collections, clusterings and themes: plain functions over the rows."""

@@ -1,4 +1,4 @@
-"""Collections and their clusterings as they are: sizes, times, which one is served, how far a rebuild is."""
+"""Views of collections and their clusterings, and the progress of rebuilds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ from fonds.pipelines.runtime.leases import Leases
 
 @dataclass(frozen=True, slots=True)
 class ServedClustering:
-    """What a collection has of one configuration: seconds since 1970 its clustering was rebuilt at, and a
-    document was last assigned."""
+    """Served clustering of one configuration; times in seconds since 1970.
+
+    `rebuilt`: time of the clustering.
+    `processed`: when a document was last assigned.
+    """
 
     conf: str
     rebuilt: int
@@ -44,8 +47,13 @@ class ServedClustering:
 
 @dataclass(frozen=True, slots=True)
 class CollectionView:
-    """A collection: how many documents it has, when the last one was put (seconds since 1970, None before
-    the first), the search that fills it, '' where it is filled by others, and its configurations."""
+    """Collection.
+
+    `size`: number of documents.
+    `modified`: when a document was last put, in seconds since 1970; None before the first.
+    `query`: search that fills it; '' if documents are put from elsewhere.
+    `served`: its served clusterings.
+    """
 
     name: CollectionName
     size: int
@@ -57,8 +65,14 @@ class CollectionView:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringView:
-    """A clustering that is served or was: `documents` it was built of, when that began and ended, how many
-    `clusters` its first level has; `later` documents came since, `later_outliers` of them out of reach."""
+    """Clustering that is or was served.
+
+    `documents`: number of documents it was built from.
+    `clusters`: number of first-level clusters.
+    `begun`, `ended`: when the rebuild began and ended.
+    `later`: documents added since.
+    `later_outliers`: number of those out of reach.
+    """
 
     conf: str
     timestamp: int
@@ -75,8 +89,13 @@ class ClusteringView:
 
 @dataclass(frozen=True, slots=True)
 class RebuildProgress:
-    """How far a rebuild is: the stage by name, `done` documents of `total` (0 where that is not known),
-    when it began and was last seen to move, and who does it; None for one that died."""
+    """Progress of a rebuild.
+
+    `stage`: its current stage.
+    `done`, `total`: documents done, of the total; 0 if unknown.
+    `begun`, `moved`: when it began and last made progress.
+    `who`: the process that runs it; None if that died.
+    """
 
     conf: str
     timestamp: int
@@ -91,15 +110,15 @@ class RebuildProgress:
 def iter_collections(
     tables: Tables, namespace: str | None = None, after: CollectionName | None = None
 ) -> Iterator[CollectionView]:
-    """All collections, or those of a namespace, in the order of their names, behind `after`; streamed."""
+    """Iterate over all collections, or those of a namespace, by name, after `after`; streamed."""
     prefix = b"" if namespace is None else build_namespace_prefix(namespace)
-    behind = None if after is None else after.row
-    for name, cells in iter_collection_rows(tables, prefix, after=behind):
+    after_row = None if after is None else after.row
+    for name, cells in iter_collection_rows(tables, prefix, after=after_row):
         yield _parse_collection(name, cells)
 
 
 def find_collection(tables: Tables, name: CollectionName) -> CollectionView | None:
-    """One collection; None where there is none."""
+    """Return a collection; None if it does not exist."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"])
     return (
         _parse_collection(name, cells) if cells is not None and is_collection_row(cells) else None
@@ -107,7 +126,7 @@ def find_collection(tables: Tables, name: CollectionName) -> CollectionView | No
 
 
 def find_served_timestamp(tables: Tables, name: CollectionName, conf: str = DEFAULT) -> int | None:
-    """The time of the clustering that is served; None where none was built yet."""
+    """Return the timestamp of the served clustering; None if none was built yet."""
     cells = tables.get_row(COLLECTIONS, name.row, [served_column(conf)])
     return None if not cells else decode_int(cells, served_column(conf))
 
@@ -115,38 +134,41 @@ def find_served_timestamp(tables: Tables, name: CollectionName, conf: str = DEFA
 def list_clusterings(
     tables: Tables, name: CollectionName, conf: str | None = None
 ) -> list[ClusteringView]:
-    """The clusterings there are of a collection, of one configuration or all, the newest first."""
+    """Return the clusterings of a collection, of one configuration or all.
+
+    Newest first per configuration.
+    """
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    found = []
+    clusterings = []
     for one in list_stored_clusterings(tables, name):
-        serving = decode_int(cells, served_column(one.conf), -1)
-        if conf in (None, one.conf) and one.timestamp <= serving:
+        served_timestamp = decode_int(cells, served_column(one.conf), -1)
+        if conf in (None, one.conf) and one.timestamp <= served_timestamp:
             row = tables.get_row(CLUSTERINGS, one.row, ["main:"]) or {}
-            found.append(_parse_clustering(row, one.timestamp == serving))
-    return sorted(found, key=lambda one: (one.conf, -one.timestamp))
+            clusterings.append(_parse_clustering(row, one.timestamp == served_timestamp))
+    return sorted(clusterings, key=lambda one: (one.conf, -one.timestamp))
 
 
 def list_progress(tables: Tables, leases: Leases, name: CollectionName) -> list[RebuildProgress]:
-    """The rebuilds of a collection that have begun and not ended."""
+    """Return the rebuilds of a collection that have begun and not ended."""
     cells = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    found = []
-    for one in list_stored_clusterings(tables, name):
-        if decode_int(cells, building_column(one.conf), -1) != one.timestamp:
+    rebuilds = []
+    for clustering in list_stored_clusterings(tables, name):
+        if decode_int(cells, building_column(clustering.conf), -1) != clustering.timestamp:
             continue
-        row = tables.get_row(CLUSTERINGS, one.row, ["main:"])
-        found.append(
+        row = tables.get_row(CLUSTERINGS, clustering.row, ["main:"])
+        rebuilds.append(
             RebuildProgress(
-                one.conf,
-                one.timestamp,
+                clustering.conf,
+                clustering.timestamp,
                 decode_text(row, "main:stage", "begun"),
                 decode_int(row, "main:done"),
                 decode_int(row, "main:total"),
                 decode_int(row, "main:begun"),
                 decode_int(row, "main:moved"),
-                leases.get_holder(name_rebuild_lease(name, one.conf)),
+                leases.get_holder(name_rebuild_lease(name, clustering.conf)),
             )
         )
-    return found
+    return rebuilds
 
 
 def _parse_collection(name: CollectionName, cells: Cells) -> CollectionView:
@@ -158,8 +180,8 @@ def _parse_collection(name: CollectionName, cells: Cells) -> CollectionView:
         decode_text(cells, "main:query"),
         decode_text(cells, "main:template"),
         tuple(
-            ServedClustering(conf, at, decode_int(cells, processed_column(conf)))
-            for conf, at in confs.items()
+            ServedClustering(conf, rebuilt, decode_int(cells, processed_column(conf)))
+            for conf, rebuilt in confs.items()
         ),
     )
 

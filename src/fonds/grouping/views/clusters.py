@@ -1,4 +1,4 @@
-"""The clusters of a clustering: labels, sizes, terms, top documents, members page by page, who is apart."""
+"""Views of clusters, their members, and unclustered documents."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ _TITLE = ("main:id", "main:title", "main:url", "main:time")
 
 @dataclass(frozen=True, slots=True)
 class ClusterMember:
-    """A document of a cluster: its cosine to the cluster's middle, its title and address where it has any,
-    and the time it is dated, in seconds since 1970, None where it has no date."""
+    """Document of a cluster.
+
+    `score`: cosine to the cluster's centroid.
+    `title`, `url`: '' if it has none.
+    `time`: date in seconds since 1970, None if undated.
+    """
 
     id: str
     score: float
@@ -47,14 +51,19 @@ class ClusterMember:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """A cluster as it is served.
+    """Cluster as served.
 
-    `id` stays over rebuilds, `label` names it within its clustering. `size` counts documents, `distinct`
-    those that are no near-duplicate of another. `terms` with their log-likelihood
-    ratios, the strongest first. `parent`: the label of the cluster of level `parent_level` that holds most
-    of it, None at the coarsest. `position`: where it lies on the map, both between -1 and 1, None where it
-    is on none. `top`: its documents with the highest scores. `name`: what a person called it, '' where
-    nobody did; `pinned`: whether it is to stand before the others.
+    `id`: persists over rebuilds.
+    `label`: unique within its clustering.
+    `size`: number of documents.
+    `distinct`: number of documents that are not near-duplicates of another.
+    `terms`: with their log-likelihood ratios, strongest first.
+    `parent`: label of the cluster on level `parent_level` that has most of its documents; None on
+        the coarsest.
+    `position`: place on the map, both coordinates between -1 and 1; None if it has none.
+    `top`: documents with the highest scores.
+    `name`: name given by a person, '' if none.
+    `pinned`: whether it precedes the others.
     """
 
     id: str
@@ -71,13 +80,17 @@ class ClusterView:
 
     @property
     def display_name(self) -> str:
-        """What people call it: the name it was given, or else its label."""
+        """Name for display: the given name, or else the label."""
         return self.name or self.label
 
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """A level of a clustering: its clusters, the largest first; how many documents are apart, by reason."""
+    """Level of a clustering.
+
+    `clusters`: largest first.
+    `apart`: number of unclustered documents by reason.
+    """
 
     name: CollectionName
     conf: str
@@ -89,8 +102,10 @@ class LevelView:
 
 @dataclass(frozen=True, slots=True)
 class MemberPage:
-    """A page of a cluster's documents, the highest score first; `after` is given to get the next page, None
-    behind the last."""
+    """Page of a cluster's documents, highest score first.
+
+    Pass `after` to get the next page; None on the last.
+    """
 
     members: tuple[ClusterMember, ...]
     after: bytes | None
@@ -105,24 +120,26 @@ def load_clusters(
     level: int = 0,
     top: int = 3,
 ) -> LevelView | None:
-    """A level of the clustering that is served, or of that of `timestamp`; None where there is none.
+    """Return a level of the served clustering, or of the one with `timestamp`.
 
-    `top`: how many documents of each cluster, at most 100.
+    None if it does not exist.
+
+    `top`: number of documents per cluster, at most 100.
     """
 
     def read(at: int) -> LevelView | None:
         rows = _load_rows(tables, name, build_level_conf(conf, level), at)
-        apart = {
+        unclustered = {
             decode_text(cells, "main:label"): decode_int(cells, SIZE)
             for _, cells in _load_rows(tables, name, build_unclustered_conf(conf), at)
         }
-        if not apart or (level and not rows):
+        if not unclustered or (level and not rows):
             return None
         rows.sort(key=lambda row: (-decode_int(row[1], SIZE), row[0]))
         tops = _load_top_members(tables, name, [row for row, _ in rows], top)
-        told = _load_curation(tables, name, conf, level)
-        found = tuple(_build_cluster(cells, tops.get(row, ()), told) for row, cells in rows)
-        return LevelView(name, conf, at, level, found, apart)
+        curated = _load_curation(tables, name, conf, level)
+        clusters = tuple(_build_cluster(cells, tops.get(row, ()), curated) for row, cells in rows)
+        return LevelView(name, conf, at, level, clusters, unclustered)
 
     return read_consistently(tables, name, conf, timestamp, read)
 
@@ -130,14 +147,14 @@ def load_clusters(
 def add_top_documents(
     tables: Tables, level: LevelView, clusters: Sequence[ClusterView], top: int = 3
 ) -> list[ClusterView]:
-    """Some clusters of a level, with the documents of the highest scores of each, at most 100."""
+    """Return clusters of a level with their `top` highest-scoring documents, at most 100 each."""
     name, conf = level.name, build_level_conf(level.conf, level.level)
     rows = [
-        build_cluster_row(name.namespace, name.key, conf, level.timestamp, one.label)
-        for one in clusters
+        build_cluster_row(name.namespace, name.key, conf, level.timestamp, cluster.label)
+        for cluster in clusters
     ]
     tops = _load_top_members(tables, name, rows, top)
-    return [replace(one, top=tops[row]) for row, one in zip(rows, clusters, strict=True)]
+    return [replace(cluster, top=tops[row]) for row, cluster in zip(rows, clusters, strict=True)]
 
 
 def find_cluster(
@@ -150,15 +167,17 @@ def find_cluster(
     level: int = 0,
     top: int = 10,
 ) -> ClusterView | None:
-    """One cluster by its label, its id, or the name it was given; None where there is none."""
+    """Return one cluster by label, id or given name; None if there is none."""
 
     def read(at: int) -> ClusterView | None:
-        wanted = _find_row(tables, name, build_level_conf(conf, level), at, label)
-        cells = None if wanted is None else tables.get_row(CLUSTERS, wanted, ["main:"])
-        if wanted is None or cells is None:
+        cluster_row = _find_row(tables, name, build_level_conf(conf, level), at, label)
+        cells = None if cluster_row is None else tables.get_row(CLUSTERS, cluster_row, ["main:"])
+        if cluster_row is None or cells is None:
             return None
-        told = _load_curation(tables, name, conf, level)
-        return _build_cluster(cells, _load_top_members(tables, name, [wanted], top)[wanted], told)
+        curated = _load_curation(tables, name, conf, level)
+        return _build_cluster(
+            cells, _load_top_members(tables, name, [cluster_row], top)[cluster_row], curated
+        )
 
     return read_consistently(tables, name, conf, timestamp, read)
 
@@ -174,8 +193,12 @@ def list_members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> MemberPage | None:
-    """The documents of a cluster by its label, id or name, page by page; None where there is no such one. At
-    most 1,000 a page. Raises ValueError for an `after` that is of another cluster."""
+    """Return a page of at most 1,000 documents of a cluster, by label, id or given name.
+
+    None if there is none.
+
+    Raises ValueError for an `after` of another cluster.
+    """
 
     def read(at: int) -> MemberPage | None:
         row = _find_row(tables, name, build_level_conf(conf, level), at, label)
@@ -196,8 +219,11 @@ def unclustered_members(
     after: bytes | None = None,
     count_max: int = 50,
 ) -> MemberPage | None:
-    """The documents in no cluster for a reason (`outlier`), or for whatever reason, those of one together, as
-    `list_members` gives those of a cluster; None where there is no such clustering or reason."""
+    """Return a page of unclustered documents for a reason such as `outlier`.
+
+    Without one, for all, grouped by reason. Otherwise as `list_members`. None if there is no such
+    clustering or reason.
+    """
 
     def read(at: int) -> MemberPage | None:
         prefix = build_clustering_prefix(name.namespace, name.key, build_unclustered_conf(conf), at)
@@ -217,10 +243,12 @@ def _load_page(
 ) -> MemberPage:
     if after is not None and not after.startswith(prefix):
         raise ValueError("this page is of another cluster or clustering; begin with the first")
-    count = max(1, min(count_max, MEMBERS_MAX))
-    page = tables.get_page(MEMBERS, prefix, after=after, count_max=count + 1)
-    last = page[count - 1][0] if len(page) > count else None
-    return MemberPage(_build_members(tables, name, [cells for _, cells in page[:count]]), last)
+    page_size = max(1, min(count_max, MEMBERS_MAX))
+    page = tables.get_page(MEMBERS, prefix, after=after, count_max=page_size + 1)
+    last_row = page[page_size - 1][0] if len(page) > page_size else None
+    return MemberPage(
+        _build_members(tables, name, [cells for _, cells in page[:page_size]]), last_row
+    )
 
 
 def read_consistently(
@@ -230,18 +258,20 @@ def read_consistently(
     timestamp: int | None,
     load: Callable[[int], T | None],
 ) -> T | None:
-    """What `load` gives of the clustering of a time, or of the one that is served; read again when another
-    was served meanwhile."""
+    """Return what `load` returns for the given or the served clustering.
+
+    Retry if another became served meanwhile.
+    """
     if timestamp is not None:
-        served = find_served_timestamp(tables, name, conf)
-        return None if served is None or timestamp > served else load(timestamp)
+        served_timestamp = find_served_timestamp(tables, name, conf)
+        return None if served_timestamp is None or timestamp > served_timestamp else load(timestamp)
     for _ in range(_TRIES):
-        served = find_served_timestamp(tables, name, conf)
-        if served is None:
+        served_timestamp = find_served_timestamp(tables, name, conf)
+        if served_timestamp is None:
             return None
-        found = load(served)
-        if found is not None or find_served_timestamp(tables, name, conf) == served:
-            return found
+        result = load(served_timestamp)
+        if result is not None or find_served_timestamp(tables, name, conf) == served_timestamp:
+            return result
     return None
 
 
@@ -249,37 +279,44 @@ def _load_rows(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> list[tuple[bytes, dict[str, bytes]]]:
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    found = []
+    cluster_rows = []
     for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:"]):
-        found.append((row, cells))
-        if len(found) >= CLUSTERS_MAX:
+        cluster_rows.append((row, cells))
+        if len(cluster_rows) >= CLUSTERS_MAX:
             break
-    return found
+    return cluster_rows
 
 
 def _find_row(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, label: str
 ) -> bytes | None:
-    """The row of a cluster by its label, or else by its id, or else by the name it was given."""
+    """Return the row of a cluster by its label, else by its id, else by its given name."""
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     if tables.get_row(CLUSTERS, row, ["main:label"]) is not None:
         return row
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    called = {id_ for id_, said in load_theme_names(tables, name, conf).items() if said == label}
+    named_ids = {
+        id_
+        for id_, theme_name in load_theme_names(tables, name, conf).items()
+        if theme_name == label
+    }
     rows = [
         (row, decode_text(cells, "main:id"))
         for row, cells in tables.iter_rows(CLUSTERS, prefix, ["main:id"])
     ]
-    found = [row for row, id_ in rows if id_ == label] or [
-        row for row, id_ in rows if id_ in called
+    matches = [row for row, id_ in rows if id_ == label] or [
+        row for row, id_ in rows if id_ in named_ids
     ]
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _load_curation(
     tables: Tables, name: CollectionName, conf: str, level: int
 ) -> Mapping[str, CuratedTheme]:
-    """What people decided about the clusters of a level, by their ids: of the first alone they stay."""
+    """Return the curation of a level's clusters, by id.
+
+    Only first-level ids persist, so other levels have none.
+    """
     return {} if level else list_curated_themes(tables, name, conf)
 
 
@@ -291,7 +328,7 @@ def _build_cluster(
     )
     has_parent = "main:parent" in cells
     id_ = decode_text(cells, "main:id")
-    decided = curated_themes.get(id_)
+    curation = curated_themes.get(id_)
     return ClusterView(
         id_,
         decode_text(cells, "main:label"),
@@ -304,22 +341,22 @@ def _build_cluster(
         if "main:x" in cells
         else None,
         tuple(top),
-        decided.name if decided else "",
-        decided is not None and decided.pinned is not None,
+        curation.name if curation else "",
+        curation is not None and curation.pinned is not None,
     )
 
 
 def _load_top_members(
     tables: Tables, name: CollectionName, rows: Sequence[bytes], top: int
 ) -> dict[bytes, tuple[ClusterMember, ...]]:
-    """The first members of each cluster's row; their titles are read at once."""
+    """Return the top members of each cluster's row; all titles are read at once."""
     count = min(top, TOP_MAX)
     pages = {
         row: tables.get_page(MEMBERS, row, count_max=count) if count > 0 else [] for row in rows
     }
     ranked = [cells for page in pages.values() for _, cells in page]
-    told = iter(_build_members(tables, name, ranked))
-    return {row: tuple(next(told) for _ in page) for row, page in pages.items()}
+    members = iter(_build_members(tables, name, ranked))
+    return {row: tuple(next(members) for _ in page) for row, page in pages.items()}
 
 
 def _build_members(
@@ -334,7 +371,7 @@ def _build_members(
 def add_titles(
     tables: Tables, name: CollectionName, scores: Sequence[tuple[str, float]]
 ) -> tuple[ClusterMember, ...]:
-    """Documents by (id, score) with what their rows say of them, in the same order."""
+    """Return the documents for (id, score) pairs with their titles, in the same order."""
     keys = [name.build_document_row(id_) for id_, _ in scores]
     rows = tables.get_rows(DOCUMENTS, keys, _TITLE)
     return tuple(

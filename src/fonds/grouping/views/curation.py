@@ -1,7 +1,7 @@
-"""What people decided about the themes of a collection: names and pins by theme, exclusions by document.
+"""View of curation by people: names and pins of themes, and exclusions of documents.
 
-A theme is known by the id it keeps over rebuilds, of the first level: those of other levels have none that
-stay. Who asks a home of before these rows were thought of is told of none. Bound: 1,000 themes of a
+A theme is identified by its id, which persists over rebuilds on the first level only. A home from
+an older version may lack these tables; then there are no results. Bound: 1,000 themes per
 configuration.
 """
 
@@ -36,13 +36,20 @@ from fonds.model.errors import ConfigurationError
 CURATED_MAX = 1_000
 BATCH_SIZE = 500
 FROM = "main:from:"
-"""An excluded document's row has a column for each theme: this, the configuration, a colon, its id."""
+"""Column prefix in an excluded document's row.
+
+The configuration, a colon and the theme's id follow.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedTheme:
-    """A theme somebody decided about: its id, the label it had then, the name it was given, '' for none,
-    when, and since when it is pinned; None for never. Times in seconds since 1970."""
+    """Theme that a person named or pinned; times in seconds since 1970.
+
+    `label`: its label at that time.
+    `name`: the given name, '' if none.
+    `named`, `pinned`: since when; None if not.
+    """
 
     id: str
     label: str
@@ -53,9 +60,14 @@ class CuratedTheme:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A document that does not belong into a theme: since when, what the theme was labelled then; and where
-    the document was in the clustering `timestamp`, as (configuration of the level, label, score, original),
-    last put by the change `sequence`."""
+    """Exclusion of a document from a theme.
+
+    `at`: when it was excluded.
+    `label`: label of the theme at that time.
+    `places`: its placements in the clustering `timestamp`, as (configuration of the level, label,
+        score, original).
+    `sequence`: the change that had last put the document.
+    """
 
     at: int
     label: str
@@ -65,84 +77,94 @@ class Exclusion:
 
 
 def list_curated_themes(tables: Tables, name: CollectionName, conf: str) -> dict[str, CuratedTheme]:
-    """The themes of a configuration that were named or pinned, by their ids."""
+    """Return the named or pinned themes of a configuration, by id."""
     prefix = build_themes_prefix(name.namespace, name.key, conf)
     try:
         rows = tables.get_page(THEMES, prefix, ["main:"], count_max=CURATED_MAX)
     except ConfigurationError:
         return {}
-    return {one.id: one for one in (_parse_curated_theme(cells) for _, cells in rows)}
+    return {theme.id: theme for theme in (_parse_curated_theme(cells) for _, cells in rows)}
 
 
 def load_theme_names(tables: Tables, name: CollectionName, conf: str) -> dict[str, str]:
-    """The names themes were given, by their ids."""
+    """Return the given names of themes, by id."""
     return {
-        one.id: one.name for one in list_curated_themes(tables, name, conf).values() if one.name
+        theme.id: theme.name
+        for theme in list_curated_themes(tables, name, conf).values()
+        if theme.name
     }
 
 
 def load_label_names(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, labels: Iterable[str]
 ) -> dict[str, str]:
-    """The names of those of these themes of a clustering that were given one, by label."""
+    """Return the given names of themes of a clustering, by label; unnamed ones are left out."""
     names = load_theme_names(tables, name, conf)
     if not names:
         return {}
     rows = {
-        build_cluster_row(name.namespace, name.key, conf, timestamp, one): one for one in labels
+        build_cluster_row(name.namespace, name.key, conf, timestamp, theme_label): theme_label
+        for theme_label in labels
     }
-    found = tables.get_rows(CLUSTERS, list(rows), ["main:id"])
-    ids = {rows[row]: decode_text(cells, "main:id") for row, cells in found.items()}
+    cells_by_row = tables.get_rows(CLUSTERS, list(rows), ["main:id"])
+    ids = {rows[row]: decode_text(cells, "main:id") for row, cells in cells_by_row.items()}
     return {label: names[id_] for label, id_ in ids.items() if id_ in names}
 
 
 def load_exclusions(
     tables: Tables, name: CollectionName, ids: Sequence[str]
 ) -> dict[str, dict[tuple[str, str], Exclusion]]:
-    """What documents are excluded from, by id and by (configuration, theme's id); who is from nothing is
-    absent."""
+    """Return the exclusions of documents, by id and by (configuration, theme id).
+
+    Documents without exclusions are left out.
+    """
     rows = {name.build_document_row(id_): id_ for id_ in ids}
     try:
-        found = tables.get_rows(EXCLUSIONS, list(rows), ["main:"])
+        exclusion_rows = tables.get_rows(EXCLUSIONS, list(rows), ["main:"])
     except ConfigurationError:
         return {}
-    return {rows[row]: parse_exclusions(cells) for row, cells in found.items()}
+    return {rows[row]: parse_exclusions(cells) for row, cells in exclusion_rows.items()}
 
 
 def parse_exclusions(cells: Cells) -> dict[tuple[str, str], Exclusion]:
-    """What the row of an excluded document says, by (configuration, theme's id)."""
-    found = {}
+    """Return the exclusions in a document's row, by (configuration, theme id)."""
+    exclusions = {}
     for column, value in cells.items():
         if column.startswith(FROM):
             conf, _, theme_id = column.removeprefix(FROM).partition(":")
-            found[conf, theme_id] = msgspec.json.decode(value, type=prepare_type(Exclusion))
-    return found
+            exclusions[conf, theme_id] = msgspec.json.decode(value, type=prepare_type(Exclusion))
+    return exclusions
 
 
 def find_excluded_labels(
     tables: Tables, clustering: StoredClustering, ids: Sequence[str]
 ) -> dict[str, set[str]]:
-    """The labels a clustering has of the themes documents are excluded from, by id; who is from none of its
-    themes is absent."""
+    """Return the labels of the themes that documents are excluded from, by document id.
+
+    Documents without exclusions in this clustering are left out.
+    """
     excluded = {
-        id_: {theme_id for conf, theme_id in some if conf == clustering.conf}
-        for id_, some in load_exclusions(tables, clustering.name, ids).items()
+        id_: {theme_id for conf, theme_id in exclusions if conf == clustering.conf}
+        for id_, exclusions in load_exclusions(tables, clustering.name, ids).items()
     }
-    wanted = set().union(*excluded.values()) if excluded else set()
-    if not wanted:
+    all_theme_ids = set().union(*excluded.values()) if excluded else set()
+    if not all_theme_ids:
         return {}
-    labels = find_labels_by_id(tables, clustering, wanted)
-    found = {
-        id_: {labels[each] for each in some if each in labels} for id_, some in excluded.items()
+    labels = find_labels_by_id(tables, clustering, all_theme_ids)
+    excluded_labels = {
+        id_: {labels[theme] for theme in exclusions if theme in labels}
+        for id_, exclusions in excluded.items()
     }
-    return {id_: some for id_, some in found.items() if some}
+    return {id_: exclusions for id_, exclusions in excluded_labels.items() if exclusions}
 
 
 def find_labels_by_id(
     tables: Tables, clustering: StoredClustering, theme_ids: set[str]
 ) -> Mapping[str, str]:
-    """The labels of those of these themes a clustering has on its first level, by id. Reads the ids of its
-    clusters."""
+    """Return the first-level labels of these themes in a clustering, by id.
+
+    Reads the ids of all its clusters.
+    """
     prefix = build_clustering_prefix(
         clustering.name.namespace, clustering.name.key, clustering.conf, clustering.timestamp
     )
@@ -168,45 +190,49 @@ def _parse_curated_theme(cells: Cells) -> CuratedTheme:
 
 
 def iter_misplaced_ids(tables: Tables, clustering: StoredClustering) -> Iterator[list[str]]:
-    """The documents a clustering has in a theme they are excluded from, some at a time."""
+    """Iterate over the documents that are in a theme they are excluded from, in batches."""
     if not has_exclusions(tables, clustering.name):
         return
     for page in tables.iter_pages(EXCLUSIONS, clustering.name.row, ["main:"], page_rows=BATCH_SIZE):
         ids = [decode_text(cells, "main:id") for _, cells in page]
-        barred = find_excluded_labels(tables, clustering, ids)
+        excluded_labels = find_excluded_labels(tables, clustering, ids)
         rows = {
             build_assignment_row(clustering.name, clustering.conf, clustering.timestamp, id_): id_
-            for id_ in barred
+            for id_ in excluded_labels
         }
-        found = tables.get_rows(ASSIGNMENTS, list(rows), ["main:label"])
-        wrong = [
+        assigned_rows = tables.get_rows(ASSIGNMENTS, list(rows), ["main:label"])
+        misplaced = [
             rows[row]
-            for row, cells in found.items()
-            if decode_text(cells, "main:label") in barred[rows[row]]
+            for row, cells in assigned_rows.items()
+            if decode_text(cells, "main:label") in excluded_labels[rows[row]]
         ]
-        if wrong:
-            yield wrong
+        if misplaced:
+            yield misplaced
 
 
 def list_exclusions(
     tables: Tables, name: CollectionName, after: bytes | None, count: int
 ) -> tuple[list[tuple[str, dict[tuple[str, str], Exclusion]]], bytes | None]:
-    """Excluded documents in the order of their ids, with what each is excluded from; the row the page ends
-    with, None behind the last. Raises ValueError for an `after` that is of another list."""
+    """Return a page of excluded documents with their exclusions, by id, and its last row.
+
+    None on the last page.
+
+    Raises ValueError for an `after` of another list.
+    """
     if after is not None and not after.startswith(name.row):
         raise ValueError("this page is of another collection; begin with the first")
     try:
         rows = tables.get_page(EXCLUSIONS, name.row, ["main:"], after=after, count_max=count + 1)
     except ConfigurationError:
         return [], None
-    last = rows[count - 1][0] if len(rows) > count else None
+    last_row = rows[count - 1][0] if len(rows) > count else None
     return [
         (decode_text(cells, "main:id"), parse_exclusions(cells)) for _, cells in rows[:count]
-    ], last
+    ], last_row
 
 
 def list_theme_ids(tables: Tables, name: CollectionName, conf: str, timestamp: int) -> set[str]:
-    """The ids of the themes a clustering has on its first level."""
+    """Return the ids of the themes on the first level of a clustering."""
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     return {
         decode_text(cells, "main:id")
@@ -215,7 +241,7 @@ def list_theme_ids(tables: Tables, name: CollectionName, conf: str, timestamp: i
 
 
 def has_exclusions(tables: Tables, name: CollectionName) -> bool:
-    """Whether any document of a collection is excluded from a theme."""
+    """Return whether any document of a collection is excluded from a theme."""
     try:
         return bool(tables.get_page(EXCLUSIONS, name.row, ["main:id"], count_max=1))
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""One document: what is kept of it, where it is in each clustering, and which of its terms put it there."""
+"""Views of one document: its contents, its place in each clustering, and the terms that explain it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,14 @@ from fonds.grouping.views.curation import load_theme_names
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlacement:
-    """Where a document is: in the cluster `label` (by its id, `cluster_id`) of a level, with its cosine to
-    the middle; or in none, for `apart`, a reason. `original`: the document it is a near-duplicate of.
-    `name`: what a person called the cluster, '' where nobody did."""
+    """Placement of a document in a cluster of a level, or in none.
+
+    `label`, `cluster_id`: the cluster; None if unclustered.
+    `score`: cosine to the centroid.
+    `apart`: reason if unclustered.
+    `original`: the document it is a near-duplicate of.
+    `name`: given name of the cluster, '' if none.
+    """
 
     conf: str
     timestamp: int
@@ -47,8 +52,12 @@ class DocumentPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PlacementExplanation:
-    """Why a document is where it is: its terms, those that speak for its cluster most first; the cluster it
-    would be in else; its score, and the least it needs."""
+    """Explanation of a document's placement.
+
+    `terms`: its terms, those that indicate its cluster most first.
+    `next_label`: the cluster it would otherwise be in.
+    `reach`: minimum score for its cluster.
+    """
 
     place: DocumentPlacement
     terms: tuple[TermEvidence, ...]
@@ -57,7 +66,7 @@ class PlacementExplanation:
 
 
 def find_document(tables: Tables, name: CollectionName, document_id: str) -> Document | None:
-    """The document; None where there is none."""
+    """Return a document; None if it does not exist."""
     cells = tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:"])
     return None if cells is None or "main:id" not in cells else parse_document(cells).document
 
@@ -65,20 +74,22 @@ def find_document(tables: Tables, name: CollectionName, document_id: str) -> Doc
 def list_placements(
     tables: Tables, name: CollectionName, document_id: str, *, includes_previous: bool = False
 ) -> list[DocumentPlacement]:
-    """Where a document is in what is served of each configuration, level by level; with
-    `includes_previous` also in the clusterings before."""
+    """Return the placements of a document in the served clusterings, level by level.
+
+    `includes_previous` adds the clusterings served before.
+    """
     collection = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    found: list[DocumentPlacement] = []
-    for one in filter_ready(list_stored_clusterings(tables, name), collection):
-        if includes_previous or is_served(one, collection):
-            found += _iter_placements(tables, one, document_id)
-    return found
+    placements: list[DocumentPlacement] = []
+    for clustering in filter_ready(list_stored_clusterings(tables, name), collection):
+        if includes_previous or is_served(clustering, collection):
+            placements += _iter_placements(tables, clustering, document_id)
+    return placements
 
 
 def iter_holders(
     tables: Tables, names: Iterable[CollectionName], document_id: str
 ) -> Iterator[CollectionName]:
-    """Those of these collections that have a document of this id."""
+    """Iterate over the given collections that have a document with this id."""
     for name in names:
         if tables.get_row(DOCUMENTS, name.build_document_row(document_id), ["main:id"]) is not None:
             yield name
@@ -93,53 +104,60 @@ def explain_placement(
     *,
     terms_max: int = 10,
 ) -> PlacementExplanation | None:
-    """Why a document is where it is in what is served; None where it is in nothing of this configuration.
+    """Explain the placement of a document in the served clustering; None if it is not in it.
 
-    Reads the model, a second for a large one that is not kept yet.
+    Reads the model, which takes a second for a large one that is not cached.
     """
-    from fonds.grouping.views.term_evidence import explain_terms  # loads numpy, scipy, scikit-learn
+    from fonds.grouping.views.term_evidence import (
+        explain_terms,
+    )  # Loads numpy, scipy, scikit-learn.
 
     collection = tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    one = next(
+    clustering = next(
         (
-            each
-            for each in list_stored_clusterings(tables, name)
-            if each.conf == conf and is_served(each, collection)
+            candidate
+            for candidate in list_stored_clusterings(tables, name)
+            if candidate.conf == conf and is_served(candidate, collection)
         ),
         None,
     )
     row = name.build_document_row(document_id)
     rows = tables.get_rows(DOCUMENTS, [row], COLUMNS)
-    if one is None or "main:id" not in rows.get(row, {}):
+    if clustering is None or "main:id" not in rows.get(row, {}):
         return None
-    there = parse_document(rows[row]).document
-    place = next(
-        (each for each in _iter_placements(tables, one, document_id) if each.level == 0), None
+    document = parse_document(rows[row]).document
+    placement = next(
+        (
+            candidate
+            for candidate in _iter_placements(tables, clustering, document_id)
+            if candidate.level == 0
+        ),
+        None,
     )
-    served = models.get(tables, one)
-    if place is None or served is None:
+    model = models.get(tables, clustering)
+    if placement is None or model is None:
         return None
     terms, next_label, reach = explain_terms(
-        served, there, collect_encoded_cells(rows), place.label, min(terms_max, TERMS_MAX)
+        model, document, collect_encoded_cells(rows), placement.label, min(terms_max, TERMS_MAX)
     )
-    spoken = tuple(TermEvidence(*term) for term in terms)
-    return PlacementExplanation(place, spoken, next_label, reach)
+    evidence = tuple(TermEvidence(*term) for term in terms)
+    return PlacementExplanation(placement, evidence, next_label, reach)
 
 
 def _iter_placements(
     tables: Tables, clustering: StoredClustering, document_id: str
 ) -> Iterator[DocumentPlacement]:
     for level in range(clustering.levels):
-        place = _find_placement(
+        placement = _find_placement(
             tables, clustering, build_level_conf(clustering.conf, level), level, document_id
         )
-        if place is not None:
-            yield place
-    place = _find_placement(
+        if placement is not None:
+            yield placement
+    placement = _find_placement(
         tables, clustering, build_unclustered_conf(clustering.conf), 0, document_id
     )
-    if place is not None:
-        yield place
+    if placement is not None:
+        yield placement
 
 
 def _find_placement(
@@ -155,9 +173,9 @@ def _find_placement(
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     cluster = tables.get_row(CLUSTERS, row, ["main:id"])
     original, id_ = decode_text(cells, "main:original") or None, decode_text(cluster, "main:id")
-    called = "" if level else load_theme_names(tables, name, clustering.conf).get(id_, "")
+    given_name = "" if level else load_theme_names(tables, name, clustering.conf).get(id_, "")
     return DocumentPlacement(
-        clustering.conf, timestamp, level, label, id_, score, None, original, called
+        clustering.conf, timestamp, level, label, id_, score, None, original, given_name
     )
 
 
@@ -166,8 +184,12 @@ TERMS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class TermEvidence:
-    """A term of a document, how much of the document it makes up (tf-idf), and how much more it speaks for
-    the document's cluster than for the next; below 0 where it speaks for the other."""
+    """Term of a document as evidence.
+
+    `weight`: its tf-idf in the document.
+    `speaks`: how much more it indicates the document's cluster than the next one; negative if it
+        indicates the other.
+    """
 
     term: str
     weight: float

@@ -1,4 +1,4 @@
-"""What changed from one clustering to another: which clusters stayed, grew, split, merged, came and went."""
+"""View of lineage: changes of clusters between two clusterings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fonds.grouping.views.curation import load_theme_names
 
 @dataclass(frozen=True, slots=True)
 class ChangeSide:
-    """A cluster on one side of a change; `name`: what a person called it, '' where nobody did."""
+    """Cluster on one side of a change. `name`: given name, '' if none."""
 
     id: str
     label: str
@@ -33,7 +33,7 @@ class ChangeSide:
 
 @dataclass(frozen=True, slots=True)
 class ClusterChange:
-    """What became of clusters: `change` is kept, grown, split, merged, new or gone."""
+    """Change of clusters. `change` is kept, grown, split, merged, new or gone."""
 
     change: str
     before: tuple[ChangeSide, ...]
@@ -42,8 +42,10 @@ class ClusterChange:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringChanges:
-    """All changes between two clusterings of a configuration, and the share of the documents known to both
-    that kept their cluster's id."""
+    """All changes between two clusterings of a configuration.
+
+    `stayed`: share of the documents in both that kept their cluster's id.
+    """
 
     conf: str
     before: int
@@ -60,35 +62,49 @@ def compare_clusterings(
     previous_timestamp: int,
     after: int | None = None,
 ) -> ClusteringChanges | None:
-    """What changed from the clustering of the time `previous_timestamp` to that of `after`, or to the one
-    that is served; None where either is not there (any more). Reads where every document was: linear in
-    them."""
-    # Who only reads clusters does without the arithmetic.
+    """Compare the clustering `previous_timestamp` with `after`, by default the served one.
+
+    None if either does not exist. Reads the assignment of every document, so the time is linear in
+    their number.
+    """
+    # Reading clusters needs no numeric libraries.
     import numpy as np
 
     from fonds.grouping.algorithms.lineage import find_events
 
-    served = find_served_timestamp(tables, name, conf)
-    later = after if after is not None else served
-    if served is None or later is None or max(previous_timestamp, later) > served:
+    served_timestamp = find_served_timestamp(tables, name, conf)
+    later_timestamp = after if after is not None else served_timestamp
+    if (
+        served_timestamp is None
+        or later_timestamp is None
+        or max(previous_timestamp, later_timestamp) > served_timestamp
+    ):
         return None
-    old, new = (
+    old_sides, new_sides = (
         _load_sides(tables, name, conf, previous_timestamp),
-        _load_sides(tables, name, conf, later),
+        _load_sides(tables, name, conf, later_timestamp),
     )
-    if not (old and new):
+    if not (old_sides and new_sides):
         return None
-    placed = [_load_memberships(tables, name, conf, at) for at in (previous_timestamp, later)]
-    every = sorted(placed[0].keys() | placed[1].keys())
-    olds, news = list(old), list(new)
-    members = [
-        np.array([place.get(labels.get(id_, ""), -1) for id_ in every], dtype=np.int64)
-        for labels, place in zip(placed, (_number_labels(olds), _number_labels(news)), strict=True)
+    memberships = [
+        _load_memberships(tables, name, conf, timestamp)
+        for timestamp in (previous_timestamp, later_timestamp)
     ]
-    ids = [[old[label].id for label in olds], [new[label].id for label in news]]
+    document_ids = sorted(memberships[0].keys() | memberships[1].keys())
+    old_labels, new_labels = list(old_sides), list(new_sides)
+    members = [
+        np.array([numbers.get(labels.get(id_, ""), -1) for id_ in document_ids], dtype=np.int64)
+        for labels, numbers in zip(
+            memberships, (_number_labels(old_labels), _number_labels(new_labels)), strict=True
+        )
+    ]
+    ids = [
+        [old_sides[label].id for label in old_labels],
+        [new_sides[label].id for label in new_labels],
+    ]
     events = find_events(members[0], ids[0], members[1], ids[1])
-    by_id = [{side.id: side for side in sides.values()} for sides in (old, new)]
-    told = tuple(
+    by_id = [{side.id: side for side in sides.values()} for sides in (old_sides, new_sides)]
+    changes = tuple(
         ClusterChange(
             event.change,
             tuple(by_id[0][id_] for id_ in event.before),
@@ -96,31 +112,39 @@ def compare_clusterings(
         )
         for event in events
     )
-    both = placed[0].keys() & placed[1].keys()
-    stayed = sum(old[placed[0][id_]].id == new[placed[1][id_]].id for id_ in both)
+    common_ids = memberships[0].keys() & memberships[1].keys()
+    stayed = sum(
+        old_sides[memberships[0][id_]].id == new_sides[memberships[1][id_]].id for id_ in common_ids
+    )
     return ClusteringChanges(
-        conf, previous_timestamp, later, told, stayed / len(both) if both else 1.0
+        conf,
+        previous_timestamp,
+        later_timestamp,
+        changes,
+        stayed / len(common_ids) if common_ids else 1.0,
     )
 
 
 def list_recorded_changes(
     tables: Tables, name: CollectionName, conf: str, timestamp: int, previous_timestamp: int
 ) -> tuple[ClusterChange, ...]:
-    """What changed from the clustering of the time `previous_timestamp`, as the rebuild that followed it
-    noted: of the documents there were then, at the cost of the clusters alone. What is kept no more is
-    left out."""
+    """Return the changes since `previous_timestamp`, as recorded by the rebuild after it.
+
+    They cover the documents of that time and cost only reading the clusters. Clusters that are no
+    longer stored are left out.
+    """
     events = _load_events(tables, name, conf, timestamp)
     if not events:
         return ()
-    old, new = (
+    old_sides, new_sides = (
         {side.id: side for side in _load_sides(tables, name, conf, at).values()}
         for at in (previous_timestamp, timestamp)
     )
     return tuple(
         ClusterChange(
             change,
-            tuple(old[id_] for id_ in olds if id_ in old),
-            tuple(new[id_] for id_ in news if id_ in new),
+            tuple(old_sides[id_] for id_ in olds if id_ in old_sides),
+            tuple(new_sides[id_] for id_ in news if id_ in new_sides),
         )
         for change, olds, news in events
     )
@@ -130,8 +154,8 @@ def _load_events(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> list[tuple[str, list[str], list[str]]]:
     row = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
-    noted = decode_text(tables.get_row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
-    return msgspec.json.decode(noted, type=list[tuple[str, list[str], list[str]]])
+    encoded = decode_text(tables.get_row(CLUSTERINGS, row, ["main:events"]), "main:events", "[]")
+    return msgspec.json.decode(encoded, type=list[tuple[str, list[str], list[str]]])
 
 
 def _load_sides(
@@ -153,7 +177,7 @@ def _load_sides(
 def _load_memberships(
     tables: Tables, name: CollectionName, conf: str, timestamp: int
 ) -> Mapping[str, str]:
-    """The label of each document's cluster, by its id."""
+    """Return the label of each document's cluster, by document id."""
     prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
     return {
         parse_cluster_row(row)[4]: decode_text(cells, "main:label")

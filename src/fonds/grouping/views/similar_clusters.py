@@ -1,8 +1,10 @@
-"""Pairs of similar clusters in one level of a clustering, as candidates for a merger.
+"""Similar clusters in one level of a clustering.
 
-Two clusters are similar when their centroids have a high cosine and they share terms. Decision 73 has the
-measurements behind both thresholds.
-Bounds: the 500 largest clusters are compared; the 1,000 nearest pairs are kept, the others only counted.
+Pairs are candidates for a merge. Also finds the nearest clusters to one cluster. Two clusters form
+a pair if their centroids have a high cosine and they share terms. Decision 73 has the measurements
+for both thresholds.
+Bounds: the 500 largest clusters are compared; the 1,000 nearest pairs are kept, the others only
+counted.
 """
 
 from __future__ import annotations
@@ -85,12 +87,14 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
     if model is None:
         return
     row_by_label = {label: row for row, label in enumerate(model.labels)}
-    clusters = [one for one in level.clusters[:CLUSTERS_MAX] if one.label in row_by_label]
-    vectors = model.centroids[[row_by_label[one.label] for one in clusters], :]
+    clusters = [
+        cluster for cluster in level.clusters[:CLUSTERS_MAX] if cluster.label in row_by_label
+    ]
+    vectors = model.centroids[[row_by_label[cluster.label] for cluster in clusters], :]
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     centroids = vectors / np.where(lengths > 0, lengths, 1)
-    terms = [[term for term, _ in one.terms] for one in clusters]
-    term_sets = [set(one) for one in terms]
+    terms = [[term for term, _ in cluster.terms] for cluster in clusters]
+    term_sets = [set(cluster) for cluster in terms]
     for start in range(0, len(clusters), _BLOCK_ROWS):
         cosines = centroids[start : start + _BLOCK_ROWS] @ centroids.T
         # Only entries above the diagonal, so that each pair comes once.
@@ -103,13 +107,16 @@ def _iter_pairs(tables: Tables, level: LevelView) -> Iterator[SimilarPair]:
                 yield SimilarPair(clusters[first].id, clusters[second].id, cosine, shared)
 
 
-# Which clusters of a clustering lie nearest to one, by the middles its model holds.
+# Nearest clusters to one cluster, by the centroids of the model
 
 
 @dataclass(frozen=True, slots=True)
 class NearCluster:
-    """Another cluster of the first level: its label, the cosine of the two middles, and what a person called
-    it, '' where nobody did."""
+    """Another first-level cluster.
+
+    `cosine`: cosine of the two centroids.
+    `name`: given name, '' if none.
+    """
 
     label: str
     cosine: float
@@ -125,24 +132,29 @@ def find_nearest_clusters(
     *,
     count_max: int = 5,
 ) -> tuple[NearCluster, ...]:
-    """The clusters nearest to the one of this label, in the first level of any clustering there is, the
-    nearest first; none where there is no such cluster. Reads of its model the middles alone."""
-    # Who only reads clusters does without the arithmetic.
+    """Return the nearest first-level clusters to the one with this label, nearest first.
+
+    Empty if it does not exist. Works for any stored clustering. Reads only the centroids of its
+    model.
+    """
+    # Reading clusters needs no numeric libraries.
     import numpy as np
 
     from fonds.grouping.clustering_model import read_middles
 
-    found = read_middles(tables, name, conf, timestamp)
-    if found is None or label not in found.labels:
+    model = read_middles(tables, name, conf, timestamp)
+    if model is None or label not in model.labels:
         return ()
-    lengths = np.linalg.norm(found.centroids, axis=1, keepdims=True)
-    middles = found.centroids / np.where(lengths > 0, lengths, 1)
-    own = found.labels.index(label)
-    cosines = middles @ middles[own]
-    order = [at for at in np.argsort(-cosines, kind="stable").tolist() if at != own]
-    some = [found.labels[at] for at in order[:count_max]]
-    names = load_label_names(tables, name, conf, timestamp, some)
+    lengths = np.linalg.norm(model.centroids, axis=1, keepdims=True)
+    unit_centroids = model.centroids / np.where(lengths > 0, lengths, 1)
+    own_number = model.labels.index(label)
+    cosines = unit_centroids @ unit_centroids[own_number]
+    order = [
+        number for number in np.argsort(-cosines, kind="stable").tolist() if number != own_number
+    ]
+    nearest_labels = [model.labels[number] for number in order[:count_max]]
+    names = load_label_names(tables, name, conf, timestamp, nearest_labels)
     return tuple(
-        NearCluster(label, float(cosines[at]), names.get(label, ""))
-        for label, at in zip(some, order, strict=False)
+        NearCluster(label, float(cosines[number]), names.get(label, ""))
+        for label, number in zip(nearest_labels, order, strict=False)
     )

@@ -1,4 +1,4 @@
-"""Which terms of a document speak for its cluster, by the model that placed it."""
+"""Evidence of a document's terms for its cluster, by the model that placed it."""
 
 from __future__ import annotations
 
@@ -22,40 +22,55 @@ def explain_terms(
     label: str | None,
     terms_max: int,
 ) -> tuple[list[tuple[str, float, float]], str | None, float | None]:
-    """(term, its tf-idf, how much more it speaks for the cluster than for the next one), the strongest first;
-    the label of the next cluster; the cosine the cluster asks for.
+    """Return the strongest terms, the next cluster's label, and the reach of the own cluster.
 
-    A document in no cluster is explained by the one it is nearest to, which is the next one then. Where
-    the model has no evidence of terms, a term speaks by its direction's cosine to the middles.
-    `stored_cells`: what is kept encoded of the document."""
+    Each term comes with its tf-idf and with how much more it indicates the cluster than the next
+    one. An unclustered document is explained by its nearest cluster, which is then also the next
+    one. If the model has no evidence, a term counts by the cosine of its vector to the centroids.
+    `stored_cells`: encoded vectors of the document.
+    """
     model = clustering_model.model
     dense = build_dense_vectors(
         clustering_model.configuration, model.space.dense, [document], stored_cells
     )
-    found = assign(model, [document.text], [document.language or None], dense.numbers)
+    assignments = assign(model, [document.text], [document.language or None], dense.numbers)
     labels = [places[0][1] for places in clustering_model.places]
-    features, weights = found.weighted.indices, found.weighted.data
+    features, weights = assignments.weighted.indices, assignments.weighted.data
     if not labels or not len(features):
         return [], None, None
-    by_cluster = _score_clusters(clustering_model, found.weighted)
-    totals = by_cluster.sum(axis=0)
-    own = labels.index(label) if label in labels else int(totals.argmax())
-    others = [at for at in np.argsort(-totals, kind="stable").tolist() if at != own]
-    other = others[0] if others else None
-    nearest = other if label in labels else own
-    speaks = by_cluster[:, own] - (by_cluster[:, other] if other is not None else 0)
-    order = np.argsort(-speaks, kind="stable")[:terms_max]
-    terms = [
-        (model.dictionary.terms[features[at]], float(weights[at]), float(speaks[at]))
-        for at in order.tolist()
+    contributions = _score_clusters(clustering_model, assignments.weighted)
+    totals = contributions.sum(axis=0)
+    own_number = labels.index(label) if label in labels else int(totals.argmax())
+    other_numbers = [
+        position
+        for position in np.argsort(-totals, kind="stable").tolist()
+        if position != own_number
     ]
-    return terms, None if nearest is None else labels[nearest], float(model.reach[own])
+    next_number = other_numbers[0] if other_numbers else None
+    nearest_number = next_number if label in labels else own_number
+    differences = contributions[:, own_number] - (
+        contributions[:, next_number] if next_number is not None else 0
+    )
+    order = np.argsort(-differences, kind="stable")[:terms_max]
+    terms = [
+        (
+            model.dictionary.terms[features[position]],
+            float(weights[position]),
+            float(differences[position]),
+        )
+        for position in order.tolist()
+    ]
+    return (
+        terms,
+        None if nearest_number is None else labels[nearest_number],
+        float(model.reach[own_number]),
+    )
 
 
 def _score_clusters(
     clustering_model: ClusteringModel, weighted: object
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """What each term of the one row adds to each cluster: terms x clusters."""
+    """Return the contribution of each term of the one row to each cluster: terms x clusters."""
     model = clustering_model.model
     features, weights = weighted.indices, weighted.data  # type: ignore[attr-defined]
     if model.evidence is not None:

@@ -1,11 +1,11 @@
-"""The documents of a theme by what people write behind `theme:`, out of the clusterings that are served.
+"""Documents of a theme for `theme:` in searches, from the served clusterings.
 
-A theme is named by its label, in any case of letters, by its id, which stays over rebuilds, or by the name a
-person gave it, which several of a collection may have: it stands for all of them. Before it may stand its
-collection, `NAMESPACE/KEY/`. Read when it is asked for: what a rebuild, a change or a deletion
-leaves is what the next search finds.
+A theme is named by its label in any case, by its id, which persists over rebuilds, or by a name
+given by a person. Several themes of a collection may have one given name, which then means all of
+them. The collection may precede it, as `NAMESPACE/KEY/`. Themes are read at each search, so
+rebuilds, changes and deletions take effect at once.
 
-Bound: 200 collections, 20,000 clusters a level of each, themes of up to 50,000 documents.
+Bound: 200 collections, 20,000 clusters per level, themes of up to 50,000 documents.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class ThemeView:
-    """A cluster of a clustering that is served: its row, label, id and how many documents it has, and what a
-    person called it, '' where nobody did."""
+    """Cluster of a served clustering. `called` is its given name, '' if none."""
 
     name: CollectionName
     row: bytes
@@ -51,72 +50,96 @@ class ThemeView:
     called: str = ""
 
     def is_labelled(self, folded: str) -> bool:
-        """Whether this is its label or its id."""
+        """Return whether this is its label or id."""
         return folded in (self.label.casefold(), self.id.casefold())
 
     def is_named(self, folded: str) -> bool:
-        """Whether a person called it so."""
+        """Return whether this is its given name."""
         return bool(folded) and folded == self.called.casefold()
 
 
 def list_theme_documents(tables: Tables, name: str) -> list[str]:
-    """The ids of a theme's documents, or of those of one collection that a person called so. Raises
-    ValueError with a sentence for people: for a theme there is not, one of several collections, and what has
-    over 50,000 documents."""
+    """Return the ids of the documents of a theme.
+
+    A given name may mean several themes of one collection.
+
+    Raises ValueError for an unknown theme, one in several collections, and over 50,000 documents.
+    """
     for _ in range(_TRIES):
-        some = find_themes(tables, name)
-        size = sum(theme.size for theme in some)
+        themes = find_themes(tables, name)
+        size = sum(theme.size for theme in themes)
         if size > MEMBERS_MAX:
             raise ValueError(
                 f"this theme has {size:,} documents; a search takes themes of up to"
                 f" {MEMBERS_MAX:,}, maybe one within it."
             )
-        ids = [id_ for theme in some for id_ in islice(_iter_members(tables, theme), MEMBERS_MAX)]
-        # A clustering that was removed meanwhile had another one served before.
-        if all(tables.get_row(CLUSTERS, theme.row, ["main:label"]) is not None for theme in some):
+        ids = [id_ for theme in themes for id_ in islice(_iter_members(tables, theme), MEMBERS_MAX)]
+        # If a clustering was removed meanwhile, another one has replaced it.
+        if all(tables.get_row(CLUSTERS, theme.row, ["main:label"]) is not None for theme in themes):
             return ids
     raise ValueError("this theme is being built anew; try again.")
 
 
 def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
-    """The theme of this label or id, coarser levels first; or those of one collection that a person called
-    so. Raises ValueError."""
+    """Return the themes with this label, id or given name.
+
+    A label or id gives one theme, from the first level that has it. A given name gives all themes
+    of one collection.
+
+    Raises ValueError.
+    """
     folded = requested_name.casefold()
-    found: dict[CollectionName, list[ThemeView]] = {}
+    themes_by_collection: dict[CollectionName, list[ThemeView]] = {}
     labels: dict[str, None] = {}
     names = _list_collections(tables)
     for name in names:
-        head = f"{name}/".casefold()
-        words = {folded, folded[len(head) :] if folded.startswith(head) else folded}
-        there = list(iter_served_themes(tables, name))
-        some = [one for one in there if any(map(one.is_labelled, words))][:1]
-        some = some or [one for one in there if any(map(one.is_named, words))]
-        if some:
-            found[name] = some
-        labels |= dict.fromkeys(said for one in there for said in (one.called, one.label) if said)
-    if not found:
+        collection_prefix = f"{name}/".casefold()
+        candidate_names = {
+            folded,
+            folded[len(collection_prefix) :] if folded.startswith(collection_prefix) else folded,
+        }
+        collection_themes = list(iter_served_themes(tables, name))
+        matches = [
+            theme for theme in collection_themes if any(map(theme.is_labelled, candidate_names))
+        ][:1]
+        matches = matches or [
+            theme for theme in collection_themes if any(map(theme.is_named, candidate_names))
+        ]
+        if matches:
+            themes_by_collection[name] = matches
+        labels |= dict.fromkeys(
+            known_name
+            for theme in collection_themes
+            for known_name in (theme.called, theme.label)
+            if known_name
+        )
+    if not themes_by_collection:
         raise ValueError(_format_unknown(requested_name, list(labels), len(names)))
-    if len(found) > 1:
-        ways = " or ".join(f'theme:"{name}/{some[0].label}"' for name, some in found.items())
-        raise ValueError(f"{len(found)} collections have such a theme; say which: {ways}.")
-    return next(iter(found.values()))
+    if len(themes_by_collection) > 1:
+        choices = " or ".join(
+            f'theme:"{name}/{matches[0].label}"' for name, matches in themes_by_collection.items()
+        )
+        raise ValueError(
+            f"{len(themes_by_collection)} collections have such a theme; say which: {choices}."
+        )
+    return next(iter(themes_by_collection.values()))
 
 
 def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeView]:
-    """The themes of the clustering by `DEFAULT` a collection serves, level by level."""
-    served = find_served_timestamp(tables, name)
+    """Iterate over the themes of a collection's served `DEFAULT` clustering, level by level."""
+    served_timestamp = find_served_timestamp(tables, name)
     levels = next(
         (
-            one.levels
-            for one in list_stored_clusterings(tables, name)
-            if one.timestamp == served and one.conf == DEFAULT
+            clustering.levels
+            for clustering in list_stored_clusterings(tables, name)
+            if clustering.timestamp == served_timestamp and clustering.conf == DEFAULT
         ),
         0,
     )
     names = load_theme_names(tables, name, DEFAULT) if levels else {}
     for level in range(levels):
         prefix = build_clustering_prefix(
-            name.namespace, name.key, build_level_conf(DEFAULT, level), served or 0
+            name.namespace, name.key, build_level_conf(DEFAULT, level), served_timestamp or 0
         )
         rows = tables.iter_rows(CLUSTERS, prefix, ["main:id", "main:label", "main:size"])
         for row, cells in islice(rows, CLUSTERS_MAX):
@@ -127,18 +150,20 @@ def iter_served_themes(tables: Tables, name: CollectionName) -> Iterator[ThemeVi
 
 
 def iter_themes(tables: Tables) -> Iterator[ThemeView]:
-    """The themes of the collections that are looked in, by the names of the collections; streamed."""
+    """Iterate over the themes of the searched collections, by collection name; streamed."""
     for name in _list_collections(tables):
         yield from iter_served_themes(tables, name)
 
 
 def _list_collections(tables: Tables) -> list[CollectionName]:
-    """The first collections by name that have themes."""
+    """Return the first collections by name that have themes."""
     if not tables.exist():
         return []
-    every = iter_collection_rows(tables)
-    served = (name for name, cells in every if DEFAULT in list_served_configurations(cells))
-    return list(islice(served, COLLECTIONS_MAX))
+    collection_rows = iter_collection_rows(tables)
+    served_names = (
+        name for name, cells in collection_rows if DEFAULT in list_served_configurations(cells)
+    )
+    return list(islice(served_names, COLLECTIONS_MAX))
 
 
 def _iter_members(tables: Tables, theme: ThemeView) -> Iterator[str]:
@@ -152,19 +177,18 @@ def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
     bound = (
         f" in the first {searched_count} collections" if searched_count == COLLECTIONS_MAX else ""
     )
-    told = format_unknown_name("theme", name, labels)
-    return f"{told[:-1] if told.endswith('?') else told}{bound}" + (
-        "?" if told.endswith("?") else "."
+    message = format_unknown_name("theme", name, labels)
+    return f"{message[:-1] if message.endswith('?') else message}{bound}" + (
+        "?" if message.endswith("?") else "."
     )
 
 
-# The clusters documents carry as tags: those of the configuration `DEFAULT`, as their own rows say.
+# Tags: the clusters of documents by the configuration `DEFAULT`, from the documents' rows
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A document is in the cluster of this label; `called`: the name a person gave that, '' where nobody
-    did."""
+    """Cluster of a document by label. `called`: given name of the cluster, '' if none."""
 
     name: CollectionName
     label: str
@@ -174,30 +198,38 @@ class Tag:
 def find_tags(
     tables: Tables, names: Sequence[CollectionName], document_ids: Sequence[str]
 ) -> Mapping[str, list[Tag]]:
-    """The tags of documents in these collections, by their id, collections in the order given; who has
-    none is absent. Read at once: as many rows as names times ids, whose number the caller bounds."""
-    asked = {name.build_document_row(id_): (name, id_) for id_ in document_ids for name in names}
+    """Return the tags of documents, by document id, in the order of the collections.
+
+    Documents without tags are left out. Reads names times ids rows at once, so the caller must
+    limit their number.
+    """
+    document_keys = {
+        name.build_document_row(id_): (name, id_) for id_ in document_ids for name in names
+    }
     column = build_member_column(DEFAULT)
-    rows = tables.get_rows(DOCUMENTS, list(asked), [column])
-    found: dict[str, list[Tag]] = {}
-    for row, (name, id_) in asked.items():
+    rows = tables.get_rows(DOCUMENTS, list(document_keys), [column])
+    tags_by_id: dict[str, list[Tag]] = {}
+    for row, (name, id_) in document_keys.items():
         if label := decode_text(rows.get(row), column):
-            found.setdefault(id_, []).append(Tag(name, label))
-    return _add_names(tables, found)
+            tags_by_id.setdefault(id_, []).append(Tag(name, label))
+    return _add_names(tables, tags_by_id)
 
 
 def _add_names(tables: Tables, tags: Mapping[str, list[Tag]]) -> dict[str, list[Tag]]:
-    """The same with the names themes were given."""
+    """Return the tags with the given names of their themes."""
     labels: dict[CollectionName, set[str]] = {}
-    for tag in (one for some in tags.values() for one in some):
+    for tag in (single_tag for tag_group in tags.values() for single_tag in tag_group):
         labels.setdefault(tag.name, set()).add(tag.label)
     names = {
         name: load_label_names(
-            tables, name, DEFAULT, find_served_timestamp(tables, name) or 0, some
+            tables, name, DEFAULT, find_served_timestamp(tables, name) or 0, tag_group
         )
-        for name, some in labels.items()
+        for name, tag_group in labels.items()
     }
     return {
-        id_: [replace(one, called=names[one.name].get(one.label, "")) for one in some]
-        for id_, some in tags.items()
+        id_: [
+            replace(single_tag, called=names[single_tag.name].get(single_tag.label, ""))
+            for single_tag in tag_group
+        ]
+        for id_, tag_group in tags.items()
     }

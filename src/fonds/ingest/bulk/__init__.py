@@ -1,5 +1,6 @@
-"""Extraction in bulk: PDFs and pages of any list of WARCs, by the pipeline's own steps, with books kept.
+"""Bulk jobs: backfill of CDX indexes, and extraction of PDFs and pages from any list of WARCs.
 
-Records are identified where they lie, brought together by the SHA-1 of their bodies, and each body is read
-once. Every record of every WARC ends with exactly one disposition.
+Extraction uses the pipeline's own steps. Records are identified in their WARCs and grouped by the
+SHA-1 of their bodies, and each body is extracted once. Every record of every WARC ends with exactly
+one disposition.
 """

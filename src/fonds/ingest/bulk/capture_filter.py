@@ -1,4 +1,9 @@
-"""Which lines of an index are captures of files the table is for, and why the others are not."""
+"""Which index lines a backfill accepts, and why the others are refused.
+
+The filter `papers` recognises URLs that look like scholarly papers, by SURT only. It uses
+heuristics common for cutting paper crawls out of whole crawls: home pages at universities, words in
+paths, words in hosts, and DOI prefixes in paths.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +18,20 @@ from fonds.model.capture import REVISIT_MIME
 from fonds.model.disposition import Reason
 from fonds.papers.bibliography.identifiers import is_doi_prefix
 
-# The filter `papers`: which addresses look like those of scholarly papers, by the SURT alone.
-#
-# Source: the heuristics by which crawls of papers have been cut out of whole crawls in this field: members'
-# pages of universities, words of paths, words of hosts, and DOI prefixes in paths.
-
-
 _UNIVERSITY_MEMBER = re.compile(r"(?:[a-z0-9-]+,)?(?:edu|ac),[^)]*\)(?::[0-9]+)?/(?:~|%7e)")
-"""`edu` or `ac` is the top of the name or just below it, and the path begins with a person's `~`."""
+"""`edu` or `ac` is the first or second label from the top, and the path begins with a person's `~`.
+"""
 _PATH_WORD = re.compile(
     r"/(?:pubs?|research|publications?|articles?|proceedings?|papers?|full-?text)(?:/|$|\?)"
 )
 _HOST_WORD = re.compile(
     r"eprint|dspace|scielo|redalyc|revues|revistas|research|journal|(?:^|,)(?:hal|ojs)(?:,|-|$)"
 )
-"""Short words count as whole parts of a name alone."""
+"""Short words count only as whole parts of a name."""
 
 
 def is_paper(surt: str) -> bool:
-    """Whether a capture's SURT looks like that of a paper, in any case of letters."""
+    """Return whether a SURT looks like that of a paper, ignoring case."""
     folded = surt.lower()
     host, _, path = folded.partition(")")
     return bool(
@@ -43,7 +43,7 @@ def is_paper(surt: str) -> bool:
 
 
 FILTERS: Mapping[str, Callable[[str], bool]] = {"papers": is_paper}
-"""What `--filter` may name."""
+"""Values of `--filter`."""
 
 
 ACCEPTED_STATUSES = (200, 203, 226)
@@ -55,7 +55,7 @@ normalize_mime_cached = lru_cache(MIMES_REMEMBERED)(normalize_mime)
 
 @dataclass(frozen=True, slots=True)
 class CaptureFilter:
-    """What is taken out of indexes: types as they are normalised, and the name of a filter or ""."""
+    """Which captures are accepted: normalised media types, and the name of a filter or ''."""
 
     mimes: frozenset[str] = frozenset({PDF_MIME})
     filter: str = ""
@@ -64,11 +64,12 @@ class CaptureFilter:
 def find_refusal_reason(
     line: CdxLine | RejectedLine | None, capture_filter: CaptureFilter
 ) -> Reason | None:
-    """Why a line is refused, by the first of these that holds; None for one that is kept.
+    """Return the first reason that applies to a line; None for one that is accepted.
 
-    Headers, comments and blank lines are no captures; a line that cannot be read is refused as such; one
-    without a SHA-1 has no key. A revisit is kept whatever it is of, for it says nothing of it. An answer of
-    another status than 200, 203 or 226 is no file; a transfer by FTP has none and is one.
+    Headers, comments and blank lines are no captures. Unreadable lines are refused as such. A line
+    without a SHA-1 has no key. A revisit is accepted whatever its original, since its line does not
+    describe it. Responses with a status other than 200, 203 or 226 are no files; FTP transfers have
+    no status and are accepted.
     """
     if not isinstance(line, CdxLine):
         return Reason.NOT_A_CAPTURE if line is None else Reason.BAD_INDEX_LINE

@@ -1,4 +1,7 @@
-"""The books of an extraction: for each WARC how many records it has, and how each of them ended."""
+"""Manifest of an extraction: for each WARC the number of records and how each of them ended.
+
+It also reserves the output folder and writes the manifest next to the Parquet files.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,29 @@ from fonds.model.disposition import PENDING, Disposition, Verdict
 from fonds.model.errors import ConfigurationError, cause_of
 
 MARK = b"~"
-"""What the counts of a WARC begin with in the records of the job: they sort behind all that is read."""
+"""Prefix of a WARC's counts in the job's records; they sort after all other records."""
 RECORDS = "records"
 Ending = tuple[str, str]
-"""Verdict and reason, "" for none."""
+"""Verdict and reason; '' for no reason."""
 
 
 @dataclass(slots=True)
 class ExtractionManifest:
-    """`records` were met in each WARC as it was walked, `endings` as their ends were written down: by
-    different hands, so that each proves the other."""
+    """Counts per WARC.
+
+    `records` counts the records met while scanning, `endings` the endings as they were recorded.
+    They come from different code, so each verifies the other.
+    """
 
     records: Counter[str] = field(default_factory=Counter)
     endings: defaultdict[str, Counter[Ending]] = field(default_factory=lambda: defaultdict(Counter))
 
     def note_end(self, path: str, ending: Disposition, count: int = 1) -> None:
-        """Note how records of a WARC ended."""
+        """Count records of a WARC that ended this way."""
         self.endings[path][str(ending.verdict), str(ending.reason or "")] += count
 
     def iter_lines(self) -> Iterator[bytes]:
-        """As lines that `take` reads, in order."""
+        """Yield the manifest as lines for `add_line`, in order."""
         for path, count in sorted(self.records.items()):
             yield MARK + msgspec.json.encode([path, RECORDS, "", count])
         for path, counts in sorted(self.endings.items()):
@@ -42,7 +48,7 @@ class ExtractionManifest:
                 yield MARK + msgspec.json.encode([path, verdict, reason, count])
 
     def add_line(self, line: bytes) -> None:
-        """Add what a line says."""
+        """Add the counts of a line."""
         path, word, reason, count = msgspec.json.decode(line.removeprefix(MARK))
         if word == RECORDS:
             self.records[path] += count
@@ -51,23 +57,25 @@ class ExtractionManifest:
 
     @property
     def total(self) -> Counter[Ending]:
-        """How the records of all WARCs ended."""
+        """Return how the records of all WARCs ended."""
         return sum(self.endings.values(), Counter())
 
     @property
     def failures(self) -> int:
-        """Records that should have been read and were not: set apart, or not ended yet."""
+        """Return the number of records that should have been extracted but are quarantined or
+        pending.
+        """
         wrong = (Verdict.QUARANTINED, PENDING)
         return sum(count for (verdict, _), count in self.total.items() if verdict in wrong)
 
     @property
     def unbalanced_warcs(self) -> list[str]:
-        """The WARCs whose records and endings are not the same number."""
+        """Return the WARCs whose numbers of records and endings differ."""
         paths = {*self.records, *self.endings}
-        return sorted(one for one in paths if self.records[one] != self.endings[one].total())
+        return sorted(path for path in paths if self.records[path] != self.endings[path].total())
 
     def build_account(self, path: str) -> Mapping[str, object]:
-        """The account of one WARC as JSON."""
+        """Return the manifest entry of one WARC as JSON."""
         return {
             "warc": path,
             RECORDS: self.records[path],
@@ -76,28 +84,26 @@ class ExtractionManifest:
 
 
 def encode_ending_counts(counts: Mapping[Ending, int]) -> Mapping[str, int]:
-    """Counts by `verdict` or `verdict:reason`."""
+    """Return counts keyed by `verdict` or `verdict:reason`."""
     return {":".join(filter(None, ending)): count for ending, count in sorted(counts.items())}
 
 
 def sum_manifests(results: Iterable[bytes]) -> ExtractionManifest:
-    """The books of all results of a job."""
-    books = ExtractionManifest()
-    for one in results:
-        books.add_line(one)
-    return books
-
-
-# The folder an extraction writes into: whose it is, and the books beside the Parquet files.
+    """Combine the results of a job into one manifest."""
+    manifest = ExtractionManifest()
+    for line in results:
+        manifest.add_line(line)
+    return manifest
 
 
 OWNER, MANIFEST_FILE = "job.json", "books.jsonl"
 
 
 def reserve_folder(folder: Path, job: str) -> None:
-    """Make the folder this job's, or find that it is. What a job leaves is the same when it runs again.
+    """Reserve the folder for this job, or verify that it is reserved. A repeated job leaves the
+    same files.
 
-    Raises ConfigurationError for a folder that holds anything else, and one that cannot be written.
+    Raises ConfigurationError for a folder that holds anything else or cannot be written.
     """
     owner = folder / OWNER
     try:
@@ -107,14 +113,16 @@ def reserve_folder(folder: Path, job: str) -> None:
                 raise ConfigurationError(f"{folder} is not empty; name a folder of its own")
             owner.write_bytes(msgspec.json.encode({"job": job}))
         elif msgspec.json.decode(owner.read_bytes()) != {"job": job}:
-            told = "holds what other WARCs or other settings gave; name another folder"
-            raise ConfigurationError(f"{folder} {told}")
+            problem = "holds what other WARCs or other settings gave; name another folder"
+            raise ConfigurationError(f"{folder} {problem}")
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigurationError(f"{folder} cannot be written into: {cause_of(error)}") from error
 
 
 def write_manifest(folder: Path, manifest: ExtractionManifest) -> None:
-    """Write the books, a JSON line for each WARC, and remove what killed writers left. Raises OSError."""
+    """Write the manifest, one JSON line per WARC, and remove files of killed writers. Raises
+    OSError.
+    """
     sweep(folder, RESULTS)
     partial = folder / f"{MANIFEST_FILE}.part"
     with partial.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""The rows an extraction leaves: one for each body that was read, one for each capture and how it ended."""
+"""Result rows of an extraction: one for each extracted body, one for each capture and how it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fonds.model.story import ParsedPage
 from fonds.papers.article_result import ArticleResult
 from fonds.queues.messages.envelope import encode_story
 
-if TYPE_CHECKING:  # a command that reads nothing loads no reader of XML
+if TYPE_CHECKING:  # Avoids loading the XML parser when nothing is extracted.
     from fonds.papers.bibliography.jats import JatsReading
 
 PLACE: Mapping[str, str] = {
@@ -60,11 +60,11 @@ CAPTURES: Mapping[str, str] = {
     **ENDED,
 }
 RESULTS: Mapping[str, Mapping[str, str]] = {"files": FILES, "captures": CAPTURES}
-"""The folders of the result, each with its columns and what they hold (`fonds.model.parquet`)."""
+"""Result folders, each with its columns and their types (`fonds.model.parquet`)."""
 
 
 def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any]:
-    """A capture and how it ended."""
+    """Build the row of a capture and how it ended."""
     return {
         **_build_place_fields(record),
         "record_type": record.capture.record_type,
@@ -75,7 +75,7 @@ def build_capture_row(record: RecordState, ending: Disposition) -> dict[str, Any
 
 
 def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> dict[str, Any]:
-    """A body with what was learned of it; what was not is None."""
+    """Build the row of a body and its extraction result; unknown values are None."""
     row: dict[str, Any] = dict.fromkeys(FILES)
     row |= {
         "sha1hex": file.sha1,
@@ -100,7 +100,7 @@ def build_file_row(record: RecordState, file: FileMeta, result: BodyResult) -> d
 
 def _build_pdf_fields(pdf_text: PdfText) -> dict[str, Any]:
     extra = dict(pdf_text.pdf_extra or {})
-    told = {
+    metadata = {
         "pdf_info": pdf_text.pdf_info,
         "pdf_extra": pdf_text.pdf_extra,
         "meta_xml": pdf_text.meta_xml,
@@ -116,17 +116,17 @@ def _build_pdf_fields(pdf_text: PdfText) -> dict[str, Any]:
         "page_count": extra.get("page_count"),
         "word_count": extra.get("word_count"),
         "doi": extra.get("doi") or None,
-        "metadata": _encode_json(told),
+        "metadata": _encode_json(metadata),
         "text": pdf_text.text,
     }
 
 
 def _build_story_fields(page: ParsedPage) -> dict[str, Any]:
     content = page.story.content_metadata
-    told = encode_story(page.story)
-    # The text has a column of its own; the time of parsing would tell one run from the next.
+    metadata = encode_story(page.story)
+    # The text has its own column, and the parse time would differ between runs.
     for name in ("text_content", "parsed_date"):
-        told.get("content_metadata", {}).pop(name, None)
+        metadata.get("content_metadata", {}).pop(name, None)
     return {
         "status": "success",
         "extractor": page.extractor,
@@ -135,26 +135,26 @@ def _build_story_fields(page: ParsedPage) -> dict[str, Any]:
         "authors": list(parse_authors(page.story.page_metadata.authors)) or None,
         "publication_date": content.publication_date,
         "language": content.language,
-        "metadata": _encode_json(told),
+        "metadata": _encode_json(metadata),
         "text": content.text_content,
     }
 
 
 def _build_article_fields(article: JatsReading) -> dict[str, Any]:
-    kept = article.reading
-    said = kept.row.get("biblio", {})
+    reading = article.reading
+    biblio = reading.row.get("biblio", {})
     return {
-        "status": SUCCESS if kept.error is None else UNREADABLE,
-        "detail": kept.error,
+        "status": SUCCESS if reading.error is None else UNREADABLE,
+        "detail": reading.error,
         "extractor": JATS_VERSION,
-        "title": said.get("title"),
-        "authors": list(parse_authors(said.get("authors"))) or None,
+        "title": biblio.get("title"),
+        "authors": list(parse_authors(biblio.get("authors"))) or None,
         "publication_date": article.date,
         "language": article.language,
-        "word_count": len(article.text.split()) if kept.error is None else None,
-        "doi": said.get("doi"),
+        "word_count": len(article.text.split()) if reading.error is None else None,
+        "doi": biblio.get("doi"),
         "metadata": _encode_json(
-            {"bibliography": msgspec.json.decode(kept.metadata)} if kept.metadata else {}
+            {"bibliography": msgspec.json.decode(reading.metadata)} if reading.metadata else {}
         ),
         "text": article.text or None,
     }

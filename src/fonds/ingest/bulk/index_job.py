@@ -1,4 +1,6 @@
-"""Writes captures, in the order of their files, into the records and the table."""
+"""Backfill job: reads captures from indexes, and writes them, grouped by file, to the records and
+the table.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,13 @@ from fonds.urls.surt import lookup_key
 BATCH = 500
 FILES, CAPTURES, REVISITS = "files", "captures", "revisits"
 SETTLING_MAX = 10
-"""How often a place two indexes contradict each other about is looked at, should others write it too."""
+"""Maximum rounds for resolving contradicting index lines while other writers change the same rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureWriter:
-    """The `write` of a backfill; the stores are opened where it is done."""
+    """The `write` function of a backfill. It opens the stores where it runs."""
 
     open_table: Callable[[], Table]
     open_records: Callable[[], Records]
@@ -53,13 +56,15 @@ class CaptureWriter:
     started_at: datetime
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """One result for each count. Rows of `cdx` are there before the table speaks of them."""
+        """Write the captures and yield the counts. Rows of `cdx` are written before the table
+        refers to them.
+        """
         table, stored = self.open_table(), self.open_records()
         tallies = ExampleCounts()
         try:
             batch: list[IndexedCapture] = []
-            for one in _iter_captures(records, tallies):
-                batch.append(one)
+            for capture in _iter_captures(records, tallies):
+                batch.append(capture)
                 if len(batch) >= BATCH:
                     self._write_batch(table, stored, batch)
                     batch = []
@@ -72,132 +77,148 @@ class CaptureWriter:
         batch = _drop_taken_down(records, batch)
         if not batch:
             return
-        record_crawler_counts(table, records, self.journal, {one.sha1hex for one in batch})
+        record_crawler_counts(table, records, self.journal, {capture.sha1hex for capture in batch})
         batch, dropped = _drop_known(records, batch)
-        lost = self._write_rows(table, records, batch) | {row.sha1hex for row in dropped}
+        files_losing_rows = self._write_rows(table, records, batch) | {
+            row.sha1hex for row in dropped
+        }
         records.delete(CdxRow, [_place_key(row) for row in dropped])
         by_file: dict[str, list[IndexedCapture]] = {}
-        for one in batch:
-            by_file.setdefault(one.sha1hex, []).append(one)
+        for capture in batch:
+            by_file.setdefault(capture.sha1hex, []).append(capture)
         keys = {build_row_key(sha1hex): sha1hex for sha1hex in by_file}
-        there = table.get(self.journal, list(keys), COLUMNS)
+        cells_by_key = table.get(self.journal, list(keys), COLUMNS)
         crawlers = find_crawler_files(records, [*by_file])
-        others, own = [], {}
+        alternate_rows, file_cells = [], {}
         for key, sha1hex in keys.items():
-            before = _strip_dropped(there.get(key, {}), dropped)
-            merged = merge(sha1hex, by_file[sha1hex], before)
-            others += merged.alternate_rows
-            own[sha1hex] = dict(merged.file_cells)
+            old_cells = _strip_dropped(cells_by_key.get(key, {}), dropped)
+            merged = merge(sha1hex, by_file[sha1hex], old_cells)
+            alternate_rows += merged.alternate_rows
+            file_cells[sha1hex] = dict(merged.file_cells)
             note = merged.file_cells.get(F_C)
-            if F_C in before and (sha1hex in crawlers or note is None):
-                note = before[F_C]
+            if F_C in old_cells and (sha1hex in crawlers or note is None):
+                note = old_cells[F_C]
             if note is not None:
-                own[sha1hex][F_C] = note
-        notes = {sha1hex: cells[F_C] for sha1hex, cells in own.items() if F_C in cells}
+                file_cells[sha1hex][F_C] = note
+        notes = {sha1hex: cells[F_C] for sha1hex, cells in file_cells.items() if F_C in cells}
         for sha1hex, count in count_captures(records, notes).items():
-            own[sha1hex][F_C] = set_dupe_count(notes[sha1hex], count)
-        # Beside the file first: a death in between leaves a capture twice, and none out.
-        table.put(self.journal, others)
+            file_cells[sha1hex][F_C] = set_dupe_count(notes[sha1hex], count)
+        # Alternate rows first: a crash in between leaves a capture twice, but loses none.
+        table.put(self.journal, alternate_rows)
         table.put(
             self.journal,
-            [(build_row_key(sha1hex), cells) for sha1hex, cells in own.items() if cells],
+            [(build_row_key(sha1hex), cells) for sha1hex, cells in file_cells.items() if cells],
         )
         table.delete(
             self.journal, [build_alternate_key(row.sha1hex, row.capture_id) for row in dropped]
         )
-        update_capture_counts(table, records, self.journal, sorted(lost - by_file.keys()))
+        update_capture_counts(
+            table, records, self.journal, sorted(files_losing_rows - by_file.keys())
+        )
 
     def _write_rows(
         self, table: Table, records: Records, batch: Sequence[IndexedCapture]
     ) -> set[str]:
-        """Write a row for each place, and give the SHA-1s that lost theirs.
+        """Write a row for each location, and return the SHA-1s of files that lost theirs.
 
-        Of several lines about one place the better stays, whichever came first; what is known by more than
-        an index stays as it is.
+        Of several lines about one location the better one wins, in whatever order they come. Rows
+        from more than an index stay unchanged.
         """
-        lost: set[str] = set()
-        wanted: dict[tuple[str, int], IndexedCapture] = {}
-        for one in batch:
-            place = (one.location.warc, one.location.offset)
-            if place not in wanted or ranks_above(one, wanted[place]):
-                wanted[place] = one
-        rows = {place: _build_row(one, self.started_at) for place, one in wanted.items()}
+        losing_files: set[str] = set()
+        best: dict[tuple[str, int], IndexedCapture] = {}
+        for capture in batch:
+            location = (capture.location.warc, capture.location.offset)
+            if location not in best or ranks_above(capture, best[location]):
+                best[location] = capture
+        rows = {
+            location: _build_row(capture, self.started_at) for location, capture in best.items()
+        }
         records.put([*rows.values()], replace=False)
         for _ in range(SETTLING_MAX):
-            held = records.get(CdxRow, [*rows])
-            worse = [
+            stored = records.get(CdxRow, [*rows])
+            outranked = [
                 row
-                for row in held
+                for row in stored
                 if is_indexed(row.capture_id)
                 and row.capture_id != rows[_place_key(row)].capture_id
-                and ranks_above(wanted[_place_key(row)], _build_capture(row))
+                and ranks_above(best[_place_key(row)], _build_capture(row))
             ]
-            if not worse:
+            if not outranked:
                 record_no_crawler(
-                    records, {one.sha1hex for one in batch} - {row.sha1hex for row in held}
+                    records,
+                    {capture.sha1hex for capture in batch} - {row.sha1hex for row in stored},
                 )
                 break
-            lost |= {row.sha1hex for row in worse}
-            leaving = Counter(
-                row.sha1hex for row in worse if row.sha1hex != rows[_place_key(row)].sha1hex
+            losing_files |= {row.sha1hex for row in outranked}
+            moved_counts = Counter(
+                row.sha1hex for row in outranked if row.sha1hex != rows[_place_key(row)].sha1hex
             )
-            record_no_crawler(records, leaving)
-            update_capture_counts(table, records, self.journal, sorted(leaving), leaving)
-            for row in worse:
-                after = rows[_place_key(row)]
-                changed = {one.name: getattr(after, one.name) for one in fields(after)}
+            record_no_crawler(records, moved_counts)
+            update_capture_counts(table, records, self.journal, sorted(moved_counts), moved_counts)
+            for row in outranked:
+                new_row = rows[_place_key(row)]
+                changed = {
+                    capture.name: getattr(new_row, capture.name) for capture in fields(new_row)
+                }
                 records.change(
                     CdxRow, [_place_key(row)], _strip_key(changed), {"capture_id": row.capture_id}
                 )
-        return lost
+        return losing_files
 
 
 def _drop_taken_down(records: Records, batch: Sequence[IndexedCapture]) -> Sequence[IndexedCapture]:
-    """Those of files that were not taken down."""
-    gone = {row.sha1hex for row in records.get(TakedownRow, [one.sha1hex for one in batch])}
-    return [one for one in batch if one.sha1hex not in gone]
+    """Return the captures of files that were not removed."""
+    removed = {
+        row.sha1hex for row in records.get(TakedownRow, [capture.sha1hex for capture in batch])
+    }
+    return [capture for capture in batch if capture.sha1hex not in removed]
 
 
 def _drop_known(
     records: Records, batch: Sequence[IndexedCapture]
 ) -> tuple[list[IndexedCapture], list[CdxRow]]:
-    """Captures that are not known under another name of their WARC, and rows whose names are worse.
+    """Return the captures not known under another name of their WARC, and existing rows with worse
+    names.
 
-    What was read here keeps its row. Of an index that gives the bare name and one that gives `item/file`
-    the second is kept.
+    A capture that was read here keeps its row. If one index gives the bare name and another
+    `item/file`, the second is kept.
     """
     where = {
-        "sha1hex": sorted({one.sha1hex for one in batch}),
-        "warc_offset": sorted({one.location.offset for one in batch}),
+        "sha1hex": sorted({capture.sha1hex for capture in batch}),
+        "warc_offset": sorted({capture.location.offset for capture in batch}),
     }
-    there: dict[CaptureKey, list[CdxRow]] = {}
+    rows_by_key: dict[CaptureKey, list[CdxRow]] = {}
     for row in records.find(CdxRow, where) if batch else ():
-        there.setdefault(build_capture_key(row), []).append(row)
-    full = {_capture_key(one) for one in batch if "/" in one.location.warc}
-    kept: list[IndexedCapture] = []
+        rows_by_key.setdefault(build_capture_key(row), []).append(row)
+    full = {_capture_key(capture) for capture in batch if "/" in capture.location.warc}
+    kept_captures: list[IndexedCapture] = []
     dropped: dict[tuple[str, int], CdxRow] = {}
-    for one in batch:
-        same = there.get(_capture_key(one), [])
-        indexed = [row for row in same if is_indexed(row.capture_id)]
-        is_bare = "/" not in one.location.warc
-        if len(indexed) < len(same) and not any(row.warc_path == one.location.warc for row in same):
+    for capture in batch:
+        same_rows = rows_by_key.get(_capture_key(capture), [])
+        indexed = [row for row in same_rows if is_indexed(row.capture_id)]
+        is_bare = "/" not in capture.location.warc
+        if len(indexed) < len(same_rows) and not any(
+            row.warc_path == capture.location.warc for row in same_rows
+        ):
             continue
-        if is_bare and (_capture_key(one) in full or any("/" in row.warc_path for row in same)):
+        if is_bare and (
+            _capture_key(capture) in full or any("/" in row.warc_path for row in same_rows)
+        ):
             dropped |= {_place_key(row): row for row in indexed if "/" not in row.warc_path}
             continue
-        kept.append(one)
+        kept_captures.append(capture)
         if not is_bare:
             dropped |= {_place_key(row): row for row in indexed if "/" not in row.warc_path}
-    return kept, list(dropped.values())
+    return kept_captures, list(dropped.values())
 
 
 def _capture_key(capture: IndexedCapture) -> CaptureKey:
-    at = capture.location
-    return capture.sha1hex, at.warc.rpartition("/")[2], at.offset, at.datetime14
+    location = capture.location
+    return capture.sha1hex, location.warc.rpartition("/")[2], location.offset, location.datetime14
 
 
 def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Mapping[str, bytes]:
-    """The cells of a file without the place of a capture that has a better name now."""
+    """Return a file's cells without the location of a dropped row."""
     try:
         location = read_location(cells)
     except ValueError:
@@ -210,22 +231,22 @@ def _strip_dropped(cells: Mapping[str, bytes], dropped: Sequence[CdxRow]) -> Map
 
 
 def _iter_captures(records: Iterator[bytes], tallies: ExampleCounts) -> Iterator[IndexedCapture]:
-    """The captures, each once; counts go into `tallies`."""
-    before, file = b"", b""
+    """Yield the captures without repetitions; counts go to `tallies`."""
+    previous, previous_file = b"", b""
     for record in records:
         if record.startswith(MARK):
             tallies.add_record(record)
             continue
-        if record == before:
+        if record == previous:
             tallies.counts[Reason.REPEATED] += 1
             continue
-        before = record
-        one = decode_record(record)
-        tallies.counts[REVISITS if one.is_revisit else CAPTURES] += 1
-        if not one.is_revisit and record[:40] != file:
-            file = record[:40]
+        previous = record
+        capture = decode_record(record)
+        tallies.counts[REVISITS if capture.is_revisit else CAPTURES] += 1
+        if not capture.is_revisit and record[:40] != previous_file:
+            previous_file = record[:40]
             tallies.counts[FILES] += 1
-        yield one
+        yield capture
 
 
 def _place_key(row: CdxRow) -> tuple[str, int]:
@@ -237,29 +258,28 @@ def _strip_key(values: dict[str, object]) -> dict[str, object]:
 
 
 def _build_row(capture: IndexedCapture, now: datetime) -> CdxRow:
-    at = capture.location
+    location = capture.location
     return CdxRow(
-        capture_id=compute_indexed_capture_id(capture.sha1hex, at),
+        capture_id=compute_indexed_capture_id(capture.sha1hex, location),
         sha1hex=capture.sha1hex,
-        url=at.url,
-        surt=at.surt,
-        surt_key=lookup_key(at.surt),
-        datetime=at.datetime14,
+        url=location.url,
+        surt=location.surt,
+        surt_key=lookup_key(location.surt),
+        datetime=location.datetime14,
         mimetype=capture.mime,
         status=capture.status,
-        warc_path=at.warc,
-        warc_csize=at.size_bytes,
-        warc_offset=at.offset,
+        warc_path=location.warc,
+        warc_csize=location.size_bytes,
+        warc_offset=location.offset,
         row_created=now,
     )
 
 
 def _build_capture(row: CdxRow) -> IndexedCapture:
-    at = Location(row.surt, row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize)
-    return IndexedCapture(row.sha1hex, at, row.mimetype, row.status)
-
-
-# The job of a backfill, made of indexes, of what is wanted, and of where the stores are.
+    location = Location(
+        row.surt, row.url, row.datetime, row.warc_path, row.warc_offset, row.warc_csize
+    )
+    return IndexedCapture(row.sha1hex, location, row.mimetype, row.status)
 
 
 RANGES_MAX = 256
@@ -273,13 +293,20 @@ def build_backfill_job(
     now: datetime,
     fingerprint: str,
 ) -> Job:
-    """`stores` open the table and the records and name the journal; `fingerprint` stands for the indexes as
-    they are now and the stores, so that a job that was ended goes on only where nothing has changed."""
+    """Build the backfill job of these index parts.
+
+    - `stores` holds the functions that open table and records, and the name of the journal.
+    - `fingerprint` identifies the indexes as they are now and the stores. An interrupted job
+      resumes only if
+      nothing has changed.
+    """
     count = max(1, min(range_count, RANGES_MAX))
-    told = repr((parts, sorted(capture_filter.mimes), capture_filter.filter, count, fingerprint))
+    identity = repr(
+        (parts, sorted(capture_filter.mimes), capture_filter.filter, count, fingerprint)
+    )
     open_table, open_records, journal = stores
     return Job(
-        name=f"backfill-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}",
+        name=f"backfill-{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:16]}",
         parts=tuple(parts),
         read=CaptureReader(capture_filter),
         ranges=split_sha1_ranges(count),
@@ -288,5 +315,5 @@ def build_backfill_job(
 
 
 def split_sha1_ranges(count: int) -> tuple[bytes, ...]:
-    """The keys that divide SHA-1s in hex into so many ranges of about the same size."""
+    """Return the keys that split hex SHA-1s into this number of ranges of about equal size."""
     return tuple(f"{number * 65536 // count:04x}".encode() for number in range(1, count))

@@ -1,4 +1,7 @@
-"""Reads a part of an index into records: what is kept, and counts of what is not."""
+"""Reads a part of an index: records for accepted lines, and counts of the others.
+
+Indexes are split into parts that are read in parallel.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,15 @@ from fonds.ingest.sources.indexes import GZIP_MAGIC, LINE_MAX_BYTES, iter_lines
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 
-# Indexes cut into parts that are read side by side, and the lines of one part.
-
-
 PART_BYTES = 32 * 1024**2
 LEGEND = b" CDX "
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPart:
-    """Lines of an index that begin in a stretch of bytes; `end` None: all of a packed one.
+    """The lines of an index that begin in a byte range; `end` None means all of a compressed index.
 
-    `legend` is the index's first line where it says the order of the fields, "" else.
+    `legend` is the index's first line if it names the fields, otherwise ''.
     """
 
     path: str
@@ -41,21 +41,22 @@ class IndexPart:
 
 
 def iter_parts(paths: Sequence[Path], part_bytes: int = PART_BYTES) -> Iterator[IndexPart]:
-    """Indexes in parts of about the same size; a packed one cannot be cut. Raises OSError."""
+    """Split indexes into parts of about equal size; compressed ones are not split. Raises OSError."""
     for path in paths:
         with path.open("rb") as stream:
-            first = stream.readline(LINE_MAX_BYTES)
-        if first.startswith(GZIP_MAGIC):
+            first_line = stream.readline(LINE_MAX_BYTES)
+        if first_line.startswith(GZIP_MAGIC):
             yield IndexPart(str(path), 0, None, "")
             continue
-        legend = first.decode("utf-8", "replace") if first.startswith(LEGEND) else ""
+        legend = first_line.decode("utf-8", "replace") if first_line.startswith(LEGEND) else ""
         size_bytes = path.stat().st_size
         for start in range(0, size_bytes, part_bytes):
             yield IndexPart(str(path), start, min(start + part_bytes, size_bytes), legend)
 
 
 def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
-    """The lines that begin in a part, each in one part; of bounded length, as `iter_lines` says.
+    """Yield the lines that begin in a part; each line belongs to one part. Their length is bounded
+    as in `iter_lines`.
 
     Raises what `iter_lines` raises, and OSError.
     """
@@ -63,18 +64,19 @@ def iter_part_lines(part: IndexPart) -> Generator[bytes, None, None]:
         yield from iter_lines(Path(part.path))
         return
     with Path(part.path).open("rb") as stream:
-        at = part.start
-        if at:
-            # What began before is the part before's, also when it is of no bounded length.
-            stream.seek(at - 1)
-            while (cut := stream.readline(LINE_MAX_BYTES)) and not cut.endswith(b"\n"):
-                at += len(cut)
-            at = stream.tell()
-        while at < part.end and (line := stream.readline(LINE_MAX_BYTES)):
-            at += len(line)
+        offset = part.start
+        if offset:
+            # A line that began earlier belongs to the previous part, even if it exceeds the maximum
+            # length.
+            stream.seek(offset - 1)
+            while (piece := stream.readline(LINE_MAX_BYTES)) and not piece.endswith(b"\n"):
+                offset += len(piece)
+            offset = stream.tell()
+        while offset < part.end and (line := stream.readline(LINE_MAX_BYTES)):
+            offset += len(line)
             yield line.rstrip(b"\r\n")
             while not line.endswith(b"\n") and (line := stream.readline(LINE_MAX_BYTES)):
-                at += len(line)
+                offset += len(line)
                 yield line.rstrip(b"\r\n")
 
 
@@ -83,12 +85,12 @@ LINES = "lines"
 
 @dataclass(frozen=True, slots=True)
 class CaptureReader:
-    """The `read` of a backfill."""
+    """The `read` function of a backfill."""
 
     filter: CaptureFilter
 
     def __call__(self, part: IndexPart) -> Iterator[bytes]:
-        """A record for each line that is kept, and the counts behind them. Raises OSError."""
+        """Yield a record for each accepted line, then the counts. Raises OSError."""
         tallies = ExampleCounts()
         try:
             yield from self._iter_kept(part, tallies)
@@ -99,18 +101,18 @@ class CaptureReader:
         yield from tallies.iter_records()
 
     def _iter_kept(self, part: IndexPart, tallies: ExampleCounts) -> Iterator[bytes]:
-        reader, wanted = IndexReader(), self.filter
+        reader, capture_filter = IndexReader(), self.filter
         if part.start and part.legend:
             reader.parse(part.legend)
         counts, parse = tallies.counts, reader.parse
         for number, text in enumerate(iter_part_lines(part), 1):
             counts[LINES] += 1
             line = parse(text.decode("utf-8", "replace"))
-            reason = find_refusal_reason(line, wanted)
+            reason = find_refusal_reason(line, capture_filter)
             if reason is None and isinstance(line, CdxLine):
                 yield encode_record(line, normalize_mime_cached(line.mime) or line.mime)
             elif isinstance(line, RejectedLine):
-                where = f"line {number}" + (f" behind byte {part.start}" if part.start else "")
-                tallies.count_one(Reason.BAD_INDEX_LINE, f"{part.path}, {where}: {line.detail}")
+                position = f"line {number}" + (f" behind byte {part.start}" if part.start else "")
+                tallies.count_one(Reason.BAD_INDEX_LINE, f"{part.path}, {position}: {line.detail}")
             elif reason is not None:
                 counts[reason] += 1

@@ -1,4 +1,4 @@
-"""Rows as Parquet files: one of each sort for a range, there whole or not at all."""
+"""Parquet files: one per row type and range, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from fonds.model.parquet import build_arrow_schema, convert_rows
 
 ROWS_MAX = 200
 GROUP_BYTES = 32 * 2**20
-"""Rows held before they are written: so many, or so many bytes of text and pictures."""
+"""Limits of buffered rows before a write: number of rows, and bytes of texts and pictures."""
 UNFINISHED = ".unfinished"
 Schemas = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(slots=True)
 class ParquetFiles:
-    """The files of one range while they are written. `writers` are pyarrow's, `columns` what they hold, by
-    the sort of row."""
+    """The open files of one range.
+
+    `writers` are pyarrow's, `columns` their columns, both by row type.
+    """
 
     writers: Mapping[str, Any]
     columns: Schemas
@@ -33,16 +35,16 @@ class ParquetFiles:
     sizes_bytes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, name: str, row: dict[str, Any]) -> None:
-        """One more row, with all columns of its sort."""
+        """Add a row with all columns of its type."""
         self.pending[name].append(row)
         self.sizes_bytes[name] += sum(
-            len(one) for one in row.values() if isinstance(one, str | bytes)
+            len(value) for value in row.values() if isinstance(value, str | bytes)
         )
         if len(self.pending[name]) >= ROWS_MAX or self.sizes_bytes[name] >= GROUP_BYTES:
             self.flush(name)
 
     def flush(self, name: str) -> None:
-        """Write what is held."""
+        """Write the buffered rows."""
         import pyarrow
 
         rows, writer = self.pending.pop(name, []), self.writers[name]
@@ -54,36 +56,37 @@ class ParquetFiles:
 
 @contextmanager
 def open_result_files(folder: Path, schemas: Schemas, number: int) -> Iterator[ParquetFiles]:
-    """Files `SORT/part-NUMBER.parquet` below a folder, zstd; under another name until they are complete.
+    """Open files `TYPE/part-NUMBER.parquet` below a folder, zstd-compressed.
 
-    Raises OSError, and StorageFullError; whoever is killed leaves files that `sweep` removes.
+    They have a temporary name until they are complete. Raises OSError and StorageFullError. A
+    killed process leaves files that `sweep` removes.
     """
-    beside = {name: _temporary_path(folder / name, number) for name in schemas}
+    partials = {name: _temporary_path(folder / name, number) for name in schemas}
     try:
         with ExitStack() as opened:
-            made = ParquetFiles(
+            files = ParquetFiles(
                 {
-                    name: opened.enter_context(_open_writer(beside[name], columns))
+                    name: opened.enter_context(_open_writer(partials[name], columns))
                     for name, columns in schemas.items()
                 },
                 schemas,
             )
-            yield made
+            yield files
             for name in schemas:
-                made.flush(name)
-        for name, partial in beside.items():
+                files.flush(name)
+        for name, partial in partials.items():
             with partial.open("rb") as stream:
                 os.fsync(stream.fileno())
             partial.replace(folder / name / f"part-{number:05d}.parquet")
     except OSError as error:
         raise find_shortage(error) or error from error
     finally:
-        for partial in beside.values():
+        for partial in partials.values():
             partial.unlink(missing_ok=True)
 
 
 def sweep(folder: Path, schemas: Schemas) -> None:
-    """Remove what killed writers left behind; for when nobody writes."""
+    """Remove the temporary files of killed writers. Call it only when nothing is being written."""
     for name in schemas:
         for partial in (folder / name).glob(f".*{UNFINISHED}"):
             partial.unlink(missing_ok=True)

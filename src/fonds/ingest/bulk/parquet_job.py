@@ -1,4 +1,4 @@
-"""Reads a WARC into records: what each of its captures holds, and how many records there were."""
+"""Extraction job: reads WARCs into records, extracts each body once, and writes Parquet files."""
 
 from __future__ import annotations
 
@@ -29,35 +29,34 @@ from fonds.ports import Job, Source
 
 @dataclass(frozen=True, slots=True)
 class WarcReader:
-    """The `read` of the job: a part is the row of a WARC."""
+    """The `read` function of the job; a part is the input row of a WARC."""
 
     source: Source
     open_reading: Callable[[], ReadingSteps]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """A record for each capture, behind them the counts. Raises what is the fault of no record."""
-        books = ExtractionManifest()
+        """Yield a record for each capture, then the counts. Raises errors that no single record
+        causes.
+        """
+        manifest = ExtractionManifest()
         reading = self.open_reading()
         with closing(reading):
-            for found in self.source.iter_entries(part):
-                if isinstance(found, Mapping):
-                    for reason, count in found.items():
-                        books.records[part.path] += count
-                        books.note_end(part.path, drop(Reason(reason)), count)
-                elif isinstance(found, Entry) and isinstance(found.item, Capture):
-                    books.records[part.path] += 1
-                    yield encode_record(identify(reading.steps, found.item))
-        yield from books.iter_lines()
-
-
-# Reads the bodies of a range, each once, and writes what came of them and how every capture ended.
+            for entry in self.source.iter_entries(part):
+                if isinstance(entry, Mapping):
+                    for reason, count in entry.items():
+                        manifest.records[part.path] += count
+                        manifest.note_end(part.path, drop(Reason(reason)), count)
+                elif isinstance(entry, Entry) and isinstance(entry.item, Capture):
+                    manifest.records[part.path] += 1
+                    yield encode_record(identify(reading.steps, entry.item))
+        yield from manifest.iter_lines()
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetWriter:
-    """The `write` of the job: Parquet below `folder`, a file of each sort for every range.
+    """The `write` function of the job: Parquet files below `folder`, one per row type and range.
 
-    `urls` are what WARCs are called that were fetched, by the paths they are read at.
+    `urls` are the URLs of fetched WARCs, by the paths they are read from.
     """
 
     open_reading: Callable[[], ReadingSteps]
@@ -65,28 +64,30 @@ class ParquetWriter:
     urls: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-        """The books of this range. Of captures of one body the earliest is read, the others are its
-        duplicates."""
-        books, before = ExtractionManifest(), ""
+        """Write a range and yield its manifest.
+
+        Of several captures with one body the earliest is extracted; the others are its duplicates.
+        """
+        manifest, previous_body = ExtractionManifest(), ""
         with (
             closing(self.open_reading()) as reading,
-            open_result_files(self.folder, RESULTS, number) as to,
+            open_result_files(self.folder, RESULTS, number) as files,
         ):
             for record in records:
                 if record.startswith(MARK):
-                    books.add_line(record)
+                    manifest.add_line(record)
                     continue
-                found = decode_record(record)
-                shown = self._resolve_warc_url(found)
-                ended = _write_record(reading, found, shown, before, to)
-                to.add("captures", build_capture_row(shown, ended))
-                books.note_end(shown.capture.place.path, ended)
-                if found.ending == DONE and found.file is not None:
-                    before = found.file.sha1
-        yield from books.iter_lines()
+                state = decode_record(record)
+                displayed = self._resolve_warc_url(state)
+                ending = _write_record(reading, state, displayed, previous_body, files)
+                files.add("captures", build_capture_row(displayed, ending))
+                manifest.note_end(displayed.capture.place.path, ending)
+                if state.ending == DONE and state.file is not None:
+                    previous_body = state.file.sha1
+        yield from manifest.iter_lines()
 
     def _resolve_warc_url(self, record: RecordState) -> RecordState:
-        """The capture with the URL of its WARC."""
+        """Return the capture with the URL of its WARC."""
         capture = record.capture
         url = self.urls.get(capture.place.path)
         if url is None:
@@ -102,22 +103,23 @@ def _write_record(
     previous_body: str,
     files: ParquetFiles,
 ) -> Disposition:
-    """How a capture ends; `previous_body` is the body that was read last, `displayed` what its row says."""
+    """Extract a capture's body if needed, and return how the capture ends.
+
+    `previous_body` is the SHA-1 of the body extracted last; `displayed` is the capture as its row
+    shows it.
+    """
     file = record.file
     if file is None or record.ending != DONE:
         return record.ending
     if file.sha1 == previous_body:
         return drop(Reason.DUPLICATE, f"same bytes as {previous_body}, met before")
-    learned = read_body(reading.steps, record, file)
-    files.add("files", build_file_row(displayed, file, learned))
-    return learned.ended
-
-
-# The job of an extraction into Parquet, made of WARCs, of how they are read, and of a folder.
+    result = read_body(reading.steps, record, file)
+    files.add("files", build_file_row(displayed, file, result))
+    return result.ended
 
 
 WARCS_MAX = 100_000
-"""WARCs of one job: their books are held in memory together."""
+"""Maximum WARCs of one job: their manifest is held in memory as a whole."""
 RANGE_BYTES, RANGES_MAX = 64 * 2**20, 256
 
 
@@ -129,19 +131,21 @@ def build_extraction_job(
     fingerprint: str,
     urls: Mapping[str, str],
 ) -> Job:
-    """Return the job that extracts these WARCs. `fingerprint` stands for extractors, limits and folder,
-    `urls` are those of fetched WARCs by path. Into how many ranges it is cut depends on the WARCs alone, so
-    that every engine with any number of workers leaves the same files.
+    """Build the job that extracts these WARCs.
 
-    Raises ValueError for more WARCs than one job takes.
+    `fingerprint` identifies extractors, limits and folder. `urls` are those of fetched WARCs, by
+    path. The number of ranges depends on the WARCs only, so every engine with any number of workers
+    writes the same files.
+
+    Raises ValueError for more than 100,000 WARCs.
     """
     if len(parts) > WARCS_MAX:
         raise ValueError(f"{len(parts):,} WARCs are more than {WARCS_MAX:,}; name fewer at once")
-    sizes = [int(one.fingerprint.partition(":")[0]) for one in parts]
+    sizes = [int(part.fingerprint.partition(":")[0]) for part in parts]
     count = max(1, min(sum(sizes) // RANGE_BYTES + 1, RANGES_MAX))
-    told = repr(([one.input_id for one in parts], sorted(RESULTS), fingerprint))
+    identity = repr(([part.input_id for part in parts], sorted(RESULTS), fingerprint))
     return Job(
-        name=f"extract-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}",
+        name=f"extract-{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:16]}",
         parts=tuple(parts),
         read=WarcReader(source, open_reading),
         ranges=split_sha1_ranges(count),

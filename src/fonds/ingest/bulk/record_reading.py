@@ -1,4 +1,4 @@
-"""The pipeline's reading steps carried out on one capture, outside a pipeline: nothing is stored."""
+"""Runs the pipeline's extraction steps on one capture, outside a pipeline; nothing is stored."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from fonds.model.story import ParsedPage
 from fonds.papers.article_result import ArticleResult
 from fonds.queues.messages.envelope import decode, encode
 
-# What became of one record of a WARC so far: identified, or ended; as a record of the job.
-
-
 DETAIL_MAX_CHARS = 2_000
 SHA1HEX_CHARS = 40
 _BETWEEN = b"\t"
@@ -33,42 +30,48 @@ _BETWEEN = b"\t"
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """One record that holds a capture. `ending` is DONE as long as nothing speaks against reading its body;
-    `identified` has no file where the record holds none or it was not read."""
+    """State of one record that holds a capture.
+
+    - `ending` is DONE unless its body is not to be extracted.
+    - `identified` has no file if the record has no body or it was not read.
+    """
 
     identified: IdentifiedCapture
     ending: Disposition = DONE
 
     @property
     def capture(self) -> Capture:
-        """Where and when it was met."""
+        """The capture of the record."""
         return self.identified.capture
 
     @property
     def file(self) -> FileMeta | None:
-        """Its body, where that was read and is wanted."""
+        """The file of its body, if it was read and accepted."""
         return self.identified.file
 
 
 def encode_record(record: RecordState) -> bytes:
-    """By the body's SHA-1, then time and id of the capture; what has no body lies anywhere between them."""
-    capture, ended = record.capture, record.ending
+    """Encode a record to sort by the body's SHA-1, then by time and id of the capture.
+
+    Records without a body sort anywhere among the others.
+    """
+    capture, ending = record.capture, record.ending
     name = capture.id.encode("utf-8", "replace")
     digest = record.file.sha1 if record.file else sha1(name).hexdigest()  # noqa: S324 (a key)
-    how = (str(ended.verdict), ended.reason, ended.detail[:DETAIL_MAX_CHARS])
+    ending_fields = (str(ending.verdict), ending.reason, ending.detail[:DETAIL_MAX_CHARS])
     key = b" ".join((digest.encode(), capture.datetime14.encode(), name))
-    return _BETWEEN.join((key, msgspec.json.encode(how), encode(record.identified)))
+    return _BETWEEN.join((key, msgspec.json.encode(ending_fields), encode(record.identified)))
 
 
 def decode_record(record: bytes) -> RecordState:
-    """The same again."""
-    _, how, body = record.split(_BETWEEN, 2)
-    verdict, reason, detail = msgspec.json.decode(how)
+    """Decode a record of `encode_record`."""
+    _, ending_fields, body = record.split(_BETWEEN, 2)
+    verdict, reason, detail = msgspec.json.decode(ending_fields)
     identified = decode(Message("", body), IdentifiedCapture)
     if not isinstance(identified, IdentifiedCapture):
         raise TypeError(f"no identified capture: {record[:80]!r}")
-    ended = Disposition(Verdict(verdict), Reason(reason) if reason else None, detail)
-    return RecordState(identified, ended)
+    ending = Disposition(Verdict(verdict), Reason(reason) if reason else None, detail)
+    return RecordState(identified, ending)
 
 
 StepFunction = Callable[[Any], Result]
@@ -78,8 +81,9 @@ StepOutput = PdfText | ParsedPage | ArticleResult
 
 @dataclass(frozen=True, slots=True)
 class ReadingSteps:
-    """The steps `identify`, `extract_pdf` and `parse_story`, what reads articles
-    (`read_article`), and what ends the processes behind them."""
+    """The steps `identify`, `extract_pdf`, `parse_story` and `read_article`, and what ends their
+    child processes.
+    """
 
     steps: Mapping[str, StepFunction]
     close: Callable[[], None]
@@ -87,7 +91,7 @@ class ReadingSteps:
 
 @dataclass(frozen=True, slots=True)
 class BodyResult:
-    """What was read of one body, and how that ended; `thumbnail` is the usual picture of a PDF."""
+    """What was extracted from one body, and how that ended; `thumbnail` has a PDF's default format."""
 
     ended: Disposition
     output: StepOutput | None = None
@@ -95,18 +99,18 @@ class BodyResult:
 
 
 def identify(steps: Mapping[str, StepFunction], capture: Capture) -> RecordState:
-    """What a record holds. Raises what is the fault of no record."""
+    """Identify what a record holds. Raises errors that the record does not cause."""
     result = run_step(steps["identify"], capture)
-    one = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)
-    if one is None:
+    identified = next((item for item in result.items if isinstance(item, IdentifiedCapture)), None)
+    if identified is None:
         return RecordState(IdentifiedCapture(capture, None), result.disposition)
-    if one.file is None:
-        return RecordState(one, drop(Reason.REVISIT, capture.digest or ""))
-    return RecordState(one, result.disposition)
+    if identified.file is None:
+        return RecordState(identified, drop(Reason.REVISIT, capture.digest or ""))
+    return RecordState(identified, result.disposition)
 
 
 def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: FileMeta) -> BodyResult:
-    """What reading a body gives, whatever happens to the reader. Raises as `identify` does."""
+    """Extract a body; there is a result even if the child process dies. Raises as `identify` does."""
     if file.kind is Kind.PDF:
         result = run_step(steps["extract_pdf"], UnextractedPdf(record.capture, file))
     elif file.kind is Kind.STORY:
@@ -116,16 +120,16 @@ def read_body(steps: Mapping[str, StepFunction], record: RecordState, file: File
         result = run_step(steps["read_article"], UnreadArticle(record.capture, file))
     else:
         return BodyResult(drop(Reason.NOT_WANTED, f"{file.mime} is {UNREAD_MESSAGE}"))
-    made = next((one for one in result.items if isinstance(one, StepOutput)), None)
-    pictures = [one for one in result.items if isinstance(one, Thumbnail)]
-    usual = next((one.image for one in pictures if one.form == PAGE0_FORM), None)
-    return BodyResult(result.disposition, made, usual)
+    output = next((item for item in result.items if isinstance(item, StepOutput)), None)
+    thumbnails = [item for item in result.items if isinstance(item, Thumbnail)]
+    default_image = next((item.image for item in thumbnails if item.form == PAGE0_FORM), None)
+    return BodyResult(result.disposition, output, default_image)
 
 
 def run_step(step: StepFunction, item: object) -> Result:
-    """A step's result; what is wrong with the item ends it, and so does a fault in a step.
+    """Run a step. A fault in the item or in the step becomes its disposition.
 
-    Raises TransientError and ConfigurationError, and what the machine lacks: nobody's fault here.
+    Raises TransientError, ConfigurationError, and shortages of the machine.
     """
     try:
         return step(item)
@@ -134,7 +138,7 @@ def run_step(step: StepFunction, item: object) -> Result:
     except (TransientError, ConfigurationError):
         raise
     except Exception as error:
-        if (short := find_shortage(error)) is not None:
-            raise short from error
-        told = redact_secrets(traceback.format_exc())[-DETAIL_MAX_CHARS:]
-        return Result(quarantine(Reason.INTERNAL_ERROR, told))
+        if (shortage := find_shortage(error)) is not None:
+            raise shortage from error
+        trace = redact_secrets(traceback.format_exc())[-DETAIL_MAX_CHARS:]
+        return Result(quarantine(Reason.INTERNAL_ERROR, trace))

@@ -1,4 +1,6 @@
-"""Extraction into the stores: each WARC goes through the pipeline of the home; its books are the ledger's."""
+"""Extraction into the stores: each WARC runs through the home's pipeline; its manifest comes from
+the ledger.
+"""
 
 from __future__ import annotations
 
@@ -15,73 +17,78 @@ from fonds.ports import Job, Records, Source
 
 
 class RunningPipeline(Protocol):
-    """The pipeline of a home at work in one process; `pipeline` is its name on the books."""
+    """The running pipeline of a home in one process."""
 
     @property
     def records(self) -> Records:
-        """Where the books are read."""
+        """The records of the home, with the ledger."""
 
     @property
     def pipeline(self) -> str:
-        """The flavour's name."""
+        """The flavour's name, as recorded in the ledger."""
 
     def run_input(self, source: Source, row: InputRow) -> None:
-        """Send all of one input through the pipeline, what is known of it too, and wait until it has ended.
+        """Send a whole input through the pipeline, including known entries, and wait until it has
+        ended.
 
-        Raises what made the work end.
+        Raises the error that stopped the work.
         """
 
     def close(self) -> None:
-        """End what works, and close the stores."""
+        """Stop the workers and close the stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleInputSource:
-    """Implements Source with one of the inputs of another."""
+    """A Source with only one of another source's inputs."""
 
     source: Source
     row: InputRow
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """The one."""
+        """Yield the input."""
         yield self.row
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """As the other gives them."""
+        """Yield the entries of the other source."""
         yield from self.source.iter_entries(row)
 
 
 @dataclass(frozen=True, slots=True)
 class WarcIngester:
-    """The `read` of the job: a part is the row of a WARC. Done again, entries and messages have the same ids,
-    so that nothing counts twice."""
+    """The `read` function of the job; a part is the input row of a WARC.
+
+    A repeated run creates the same ids of entries and messages, so nothing counts twice.
+    """
 
     source: Source
     open_working: Callable[[], RunningPipeline]
 
     def __call__(self, part: InputRow) -> Iterator[bytes]:
-        """The books of the WARC as the ledger has them."""
-        with closing(self.open_working()) as working:
-            working.run_input(SingleInputSource(self.source, part), part)
-            books = build_account(working.records, working.pipeline, part)
-        yield from books.iter_lines()
+        """Ingest the WARC, and yield its manifest from the ledger."""
+        with closing(self.open_working()) as pipeline:
+            pipeline.run_input(SingleInputSource(self.source, part), part)
+            manifest = build_account(pipeline.records, pipeline.pipeline, part)
+        yield from manifest.iter_lines()
 
 
 def build_account(records: Records, pipeline: str, part: InputRow) -> ExtractionManifest:
-    """Return what the books of a pipeline say of one input: what the intake counted, and how entries ended.
-    A failure to read it to its end counts as one record."""
-    books = ExtractionManifest()
+    """Build the manifest of one input from the ledger: the intake's counts, and how entries ended.
+
+    A failure to read the input to its end counts as one record.
+    """
+    manifest = ExtractionManifest()
     rows = records.get(InputRow, [(part.input_id, pipeline)])
     unread = records.get(InputRow, [(compute_unread_input_id(part.path), pipeline)])
     rows += [row for row in unread if row.error is not None]
     for row in rows:
-        books.records[part.path] += row.entries + row.tally_count
+        manifest.records[part.path] += row.entries + row.tally_count
         for reason, count in row.tally.items():
-            books.note_end(part.path, drop(Reason(reason)), count)
+            manifest.note_end(part.path, drop(Reason(reason)), count)
     where = {"input_id": sorted(row.input_id for row in rows), "pipeline": pipeline}
     for (outcome, reason), count in records.count(EntryRow, ("outcome", "reason"), where).items():
-        books.endings[part.path][outcome, reason or ""] += count
-    return books
+        manifest.endings[part.path][outcome, reason or ""] += count
+    return manifest
 
 
 def build_ingest_job(
@@ -90,7 +97,9 @@ def build_ingest_job(
     open_working: Callable[[], RunningPipeline],
     fingerprint: str,
 ) -> Job:
-    """`fingerprint` is new for each run that is not to go on where another was ended."""
+    """Build the job that ingests these WARCs. A run that must not resume an earlier one has a new
+    `fingerprint`.
+    """
     return Job(
         name=f"extract-into-{fingerprint}",
         parts=parts,
@@ -101,5 +110,5 @@ def build_ingest_job(
 
 
 def combine_results(number: int, records: Iterator[bytes]) -> Iterator[bytes]:
-    """The books of all parts."""
+    """Yield the combined manifest of all parts."""
     yield from sum_manifests(records).iter_lines()

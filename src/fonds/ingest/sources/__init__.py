@@ -1,1 +1,1 @@
-"""Where work comes from: paths, archives, indexes."""
+"""Sources of an ingest: paths, archives, indexes, and lists of links or tasks."""

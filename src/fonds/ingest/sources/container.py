@@ -1,10 +1,12 @@
-"""What kind of input a file is to a source: a WARC, an index, a ZIP, a loose document, a list of URLs.
+"""Container kinds: detect what a file is to a source, such as a WARC, an index, a ZIP or a list of
+URLs.
 
-Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dictionary frames); ARC 1.0 and
-2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC 8878.
+Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dictionary frames); ARC
+1.0 and 2.0; CDX file format; CDXJ as pywb and OpenWayback write it; ZipNum clusters; RFC 1952; RFC
+8878.
 
-What looks like an archive is one, however odd: whoever reads it says what is wrong with it.
-Bound: the first 64 KiB are looked at, and as much of what they unpack to.
+What looks like an archive counts as one, however damaged; its reader reports what is wrong.
+Only the first 64 KiB are examined, and as many bytes of their unpacked content.
 """
 
 from __future__ import annotations
@@ -23,22 +25,25 @@ import zstandard
 from fonds.extract.mime import HEAD_BYTES, HTML_MIMES, sniff
 
 UNPACKED_BYTES = 65536
-"""How much of a compressed head is unpacked, at most."""
+"""Maximum bytes unpacked from a compressed head."""
 
 
 class Container(StrEnum):
-    """What a source has to open; WARC and ARC files in any packing, lists and indexes also as gzip."""
+    """Kinds of files that a source opens.
+
+    WARC and ARC files may have any compression; lists and indexes may be gzip.
+    """
 
     WARC = "warc"
     ARC = "arc"
     ZIP = "zip"
     CDX = "cdx"
     CDXJ = "cdxj"
-    ZIPNUM = "zipnum"  # where in its parts a cluster of CDX lines has what
+    ZIPNUM = "zipnum"  # second-level index: which part of a cluster holds which CDX lines
     PDF = "pdf"
     HTML = "html"
-    TASKS = "tasks"  # one JSON object a line that says where a file is
-    LIST = "list"  # one http(s) URL a line, `#` begins a comment
+    TASKS = "tasks"  # one JSON object per line with the location of a file
+    LIST = "list"  # one http(s) URL per line; `#` begins a comment
 
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -53,7 +58,7 @@ _ARC_RECORD = re.compile(
     rb"[^\n]{1,1000}+(?<=[0-9])\r?\n",
     re.IGNORECASE,
 )
-"""An ARC record where the file's own, `filedesc:`, is missing: URL, IP address, date, type, length."""
+"""An ARC record, for files without the leading `filedesc:`: URL, IP address, date, type, length."""
 _ARCHIVE_NAME = re.compile(
     r"\.w?arc(?:\.(?:gz|gzip|zst|zstd|lz4|bz2|xz|lzma|lz|z|br|open))*\Z", re.IGNORECASE
 )
@@ -68,40 +73,40 @@ TASK_FIELDS = frozenset(
         "item", "path", "petabox_item", "petabox_path", "member", "collection", "file_meta", "source",
     }
 )  # fmt: skip
-"""The fields of a line of a work list (`queues/messages/work_objects.py`)."""
+"""Fields of a line of a task list (`queues/messages/work_objects.py`)."""
 _DATETIME14 = re.compile(r"[0-9]{14}")
 _URL_LINE = re.compile(rb"https?://[^\s,;\"'<>]+$", re.IGNORECASE)
 _LINES_MAX = 50
 
 
 def detect_container(head: bytes) -> Container | None:
-    """The kind of a file by its first bytes (64 KiB are enough); None when it is nothing a source reads.
+    """Return the kind of a file by its first bytes (64 KiB suffice); None if no source reads it.
 
-    A compressed file is what lies in it; a compressed PDF or page is None. Never raises.
+    A compressed file has the kind of its content; a compressed PDF or page is None. Never raises.
     """
     head = head[:HEAD_BYTES]
     if head.startswith(_ZSTD_DICTIONARY):
-        # Nothing but zstd WARCs begin with their dictionary, which may be larger than the head.
+        # Only zstd WARCs begin with their dictionary, which may be larger than the head.
         return Container.WARC
     for magic, unpack in _UNPACKERS.items():
         if head.startswith(magic):
-            found = _detect_unpacked(unpack(head))
-            return found if found in _PACKED[magic] else None
+            container = _detect_unpacked(unpack(head))
+            return container if container in _PACKED[magic] else None
     return _detect_unpacked(head)
 
 
 def is_archive_name(name: str) -> bool:
-    """Whether a file is called what WARC and ARC files are, packed or not."""
+    """Return whether a file is named like a WARC or ARC, compressed or not."""
     return _ARCHIVE_NAME.search(name) is not None
 
 
 def _detect_unpacked(head: bytes) -> Container | None:
-    """The kind of bytes that are not compressed as a whole."""
+    """Return the kind of bytes that are not compressed as a whole."""
     if _WARC.match(head):
         return Container.WARC
     if _ARC.match(head) or _ARC_RECORD.match(head):
         return Container.ARC
-    # An EPUB is a file, whatever it is packed in; its first member says so.
+    # An EPUB counts as a file, although it is a ZIP; its first member identifies it.
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) and _EPUB not in head[:200]:
         return Container.ZIP
     mime = sniff(head, None).magic_mime
@@ -113,7 +118,7 @@ def _detect_unpacked(head: bytes) -> Container | None:
 
 
 def _detect_lines(head: bytes) -> Container | None:
-    """An index or a list, told by its first whole lines."""
+    """Detect an index or a list by its first complete lines."""
     lines = [line.rstrip() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     if len(head) >= UNPACKED_BYTES and len(lines) > 1:
         lines.pop()  # cut off in the middle
@@ -139,35 +144,38 @@ def _detect_lines(head: bytes) -> Container | None:
 
 
 def _is_task(line: bytes) -> bool:
-    """Whether a line has one of the documented shapes of a work list.
+    """Return whether a line has one of the documented forms of a task.
 
-    Many files of JSON lines have a path. One alone names a work list where all fields are those of one.
+    Many JSON lines files have a `path`. A path alone makes a task only if all fields are those of
+    tasks.
     """
     try:
-        said = msgspec.json.decode(line)
+        fields = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
-    inner = said.get("source") if isinstance(said, dict) else None
-    place = inner if isinstance(inner, dict) else said
+    inner = fields.get("source") if isinstance(fields, dict) else None
+    place = inner if isinstance(inner, dict) else fields
     if not isinstance(place, dict):
         return False
-    has = {name for name, value in place.items() if isinstance(value, str) and value}
-    if {"url", "warc_path"} <= has and isinstance(place.get("warc_offset"), int):
+    present_fields = {name for name, value in place.items() if isinstance(value, str) and value}
+    if {"url", "warc_path"} <= present_fields and isinstance(place.get("warc_offset"), int):
         return True
-    if {"url", "datetime"} <= has and _DATETIME14.fullmatch(place["datetime"]):
+    if {"url", "datetime"} <= present_fields and _DATETIME14.fullmatch(place["datetime"]):
         return True
-    if has & {"item", "petabox_item"} and has & {"path", "petabox_path"}:
+    if present_fields & {"item", "petabox_item"} and present_fields & {"path", "petabox_path"}:
         return True
-    return bool(has & {"path", "petabox_path"}) and TASK_FIELDS.issuperset({*said, *place})
+    return bool(present_fields & {"path", "petabox_path"}) and TASK_FIELDS.issuperset(
+        {*fields, *place}
+    )
 
 
 def _matches_mostly(pattern: re.Pattern[bytes], lines: list[bytes]) -> bool:
-    """Whether at least half of the lines fit: indexes in the field hold broken lines."""
+    """Return whether at least half of the lines match: real indexes contain broken lines."""
     return sum(pattern.match(line) is not None for line in lines) * 2 >= len(lines)
 
 
 def _unpack_gzip(head: bytes) -> bytes:
-    """What the first gzip members in `head` unpack to, as far as they go."""
+    """Return what the first gzip members in `head` unpack to, as far as possible."""
     unpacked = b""
     while head.startswith(_GZIP) and len(unpacked) < UNPACKED_BYTES:
         member = zlib.decompressobj(wbits=31)
@@ -180,7 +188,7 @@ def _unpack_gzip(head: bytes) -> bytes:
 
 
 def _unpack_zstd(head: bytes) -> bytes:
-    """What the first zstd frame in `head` unpacks to, as far as it goes."""
+    """Return what the first zstd frame in `head` unpacks to, as far as possible."""
     frame = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(head)
     try:
         return frame.read(UNPACKED_BYTES)
@@ -206,12 +214,12 @@ def _unpack_stream(
     unpacker: lzma.LZMADecompressor | bz2.BZ2Decompressor | lz4.frame.LZ4FrameDecompressor,
     head: bytes,
 ) -> bytes:
-    """What the first stream in `head` unpacks to, as far as it goes."""
+    """Return what the first stream in `head` unpacks to, as far as possible."""
     try:
-        made: bytes = unpacker.decompress(head, UNPACKED_BYTES)
+        unpacked: bytes = unpacker.decompress(head, UNPACKED_BYTES)
     except (OSError, EOFError, ValueError, lzma.LZMAError, RuntimeError):
         return b""
-    return made
+    return unpacked
 
 
 _ARCHIVES = frozenset({Container.WARC, Container.ARC})
@@ -224,4 +232,4 @@ _UNPACKERS: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x04\x22\x4d\x18": _unpack_lz4,
 }
 _PACKED = {magic: _ARCHIVES | (_LINES if magic == _GZIP else set()) for magic in _UNPACKERS}
-"""What is read in each packing."""
+"""Kinds that are read in each compression."""

@@ -1,4 +1,4 @@
-"""Captures out of a CDX or CDXJ index, whose WARCs lie beside it or under a base."""
+"""Captures from a CDX or CDXJ index, whose WARCs lie in its folder or below a base."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 def read_index(
     path: Path, row: InputRow, collection: str, warc_base: str, follow: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """One capture a line, also for a line that cannot be understood; positions are line numbers."""
+    """Yield one capture per line, including unreadable lines; positions are line numbers."""
     reader = IndexReader()
-    # Lines of one WARC stand together, or nearly so: the disk is asked once for each.
+    # Lines of one WARC are mostly adjacent; the cache looks each up on disk once.
     find = lru_cache(WARCS_REMEMBERED)(
         partial(find_below, folder=path.parent, warc_base=warc_base, follow=follow)
     )
@@ -56,12 +56,12 @@ def read_index(
 
 
 def has_local_part(index: Path, name: bytes) -> bool:
-    """Whether a part lies beside the index; by its bare name, with or without its packing's ending."""
-    return any(is_file(index.with_name(one)) for one in list_part_names(name))
+    """Return whether a part lies in the index's folder, by its base name, with or without `.gz`."""
+    return any(is_file(index.with_name(part_name)) for part_name in list_part_names(name))
 
 
 def list_part_names(name: bytes) -> list[str]:
-    """Return the names under which a part of a ZipNum index may lie beside it."""
+    """Return the names that a part of a ZipNum index may have in the index's folder."""
     bare = PurePosixPath(name.decode("utf-8", "replace")).name
     return [bare, f"{bare}.gz"] if bare else []
 
@@ -72,9 +72,10 @@ def read_zipnum(
     collection: str,
     has_part: Callable[[Path, bytes], bool] = has_local_part,
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """What a ZipNum index leads to: its parts, which are inputs of their own; a missing one is a damage.
+    """Check that the parts a ZipNum index refers to exist; if some are missing, yield one damaged
+    capture.
 
-    The first 10,000 parts are looked for.
+    The parts are inputs of their own. Only the first 10,000 are checked.
     """
     names = (line.split(b"\t")[1] for line in iter_lines(path) if line.count(b"\t") >= 3)
     parts = list(dict.fromkeys(islice(names, PARTS_SEARCHED_MAX)))
@@ -92,18 +93,19 @@ def read_zipnum(
 def read_lines(
     path: Path, row: InputRow, collection: str, entry: Callable[[bytes, int], Capture | None]
 ) -> Iterator[Capture | int]:
-    """What `entry` makes of each line and its number (from 0), from `row.position` on.
+    """Yield the captures that `entry` builds from each line and its number (from 0), from
+    `row.position` on.
 
-    Where unpacking fails one capture says so, and what follows is lost.
+    If unpacking fails, one capture reports it, and the rest of the file is lost.
     """
     number = 0
     try:
         with closing(iter_lines(path)) as lines:
             for line in lines:
-                found = entry(line, number)
-                if number >= row.position and found is not None:
+                capture = entry(line, number)
+                if number >= row.position and capture is not None:
                     yield number
-                    yield found
+                    yield capture
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         detail = f"unpacking fails behind line {number}: {error}"
@@ -113,10 +115,11 @@ def read_lines(
 
 
 def iter_lines(path: Path) -> Generator[bytes, None, None]:
-    """Lines of bounded length of a file, unpacked if it is gzip; the rest of an over-long one comes as
-    lines of its own, which are rejected.
+    """Yield the lines of a file, unpacked if gzip; a line over 64 KiB is split and its pieces are
+    rejected later.
 
-    Raises LimitError (`bomb`) when it unpacks to more than 200 times its size, and what gzip raises.
+    Raises LimitError (`bomb`) if the file unpacks to more than 200 times its size, and gzip's
+    errors.
     """
     size_max_bytes, size_bytes = max(LINE_MAX_BYTES, RATIO_MAX * path.stat().st_size), 0
     with open_unpacked(path) as stream:
@@ -129,17 +132,17 @@ def iter_lines(path: Path) -> Generator[bytes, None, None]:
 
 
 def open_unpacked(path: Path) -> IO[bytes]:
-    """A file opened for reading, gzip undone. How much it unpacks to is for the reader to bound."""
+    """Open a file for reading, unpacking gzip. The caller must limit the unpacked size."""
     with path.open("rb") as stream:
         packed = stream.read(2) == GZIP_MAGIC
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 
 
 def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False) -> str | None:
-    """Where a file that is named in another is, or should be: below the base only, whatever it says.
+    """Return the path of a file named in another file, existing or expected; always below the base.
 
-    None when its name holds no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out of
-    the base, unless `follow`.
+    None if `filename` has no name. Raises PermanentError (NOT_FOLLOWED) for a link that leads out
+    of the base, unless `follow`.
     """
     parts = _split_path(filename)
     if not parts:
@@ -147,32 +150,36 @@ def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False
     if urlsplit(warc_base).scheme in ("http", "https", "s3"):
         return "/".join([warc_base.rstrip("/"), *parts])
     base = Path(warc_base).expanduser().absolute() if warc_base else folder
-    beside = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
-    beside += [base.parent / "archive" / parts[-1]] if not warc_base else []
-    # One that is not there yet may be put there later: the reader says so, and a retry finds it.
-    found = next((path for path in beside if is_file(path)), beside[0])
-    root = base if found.is_relative_to(base) else base.parent
-    if not follow and _is_led_out(found, root):
-        raise PermanentError(Reason.NOT_FOLLOWED, f"{found} is a link that leads out of {root}")
-    return str(found)
+    candidates = [base.joinpath(*parts), base / parts[-1], base / "archive" / parts[-1]]
+    candidates += [base.parent / "archive" / parts[-1]] if not warc_base else []
+    # A missing file may be added later: its reader reports it, and a retry finds it.
+    chosen = next((path for path in candidates if is_file(path)), candidates[0])
+    root = base if chosen.is_relative_to(base) else base.parent
+    if not follow and _is_led_out(chosen, root):
+        raise PermanentError(Reason.NOT_FOLLOWED, f"{chosen} is a link that leads out of {root}")
+    return str(chosen)
 
 
 def list_paths_below(base: str, name: str) -> list[str]:
-    """Return where a WARC may lie below a configured base; nothing without a base, or for a refused link."""
+    """Return where a WARC may lie below a configured base; empty without a base or for a refused
+    link.
+    """
     if not base:
         return []
     try:
-        found = find_below(name, Path(), base)
+        path = find_below(name, Path(), base)
     except PermanentError:
         return []
-    return [found] if found else []
+    return [path] if path else []
 
 
 def normalize_warc_name(filename: str) -> str | None:
-    """Return the name of a WARC as an index or task gives it; None for a bare name, which may be ours."""
+    """Return the WARC name given by an index or task; None for a bare name, which may be one of our
+    WARCs.
+    """
     parts = _split_path(filename)
     if filename.startswith("/"):
-        # A path of some machine is no name; its last two parts are.
+        # An absolute path is no name; its last two parts are.
         parts = parts[-2:]
     return "/".join(parts) if len(parts) > 1 and "://" not in filename else None
 
@@ -185,12 +192,12 @@ def _is_led_out(path: Path, root: Path) -> bool:
     try:
         return is_led_out(path, root)
     except OSError:
-        # What cannot be looked at cannot be read either: its reader says why.
+        # An inaccessible file cannot be read either; its reader reports why.
         return False
 
 
 def is_file(path: Path) -> bool:
-    """As `Path.is_file`, and False for a name no file can have."""
+    """Like `Path.is_file`, but False for an invalid file name."""
     try:
         return path.is_file()
     except OSError:
@@ -235,7 +242,7 @@ def _build_entry(
 def build_damaged_capture(
     row: InputRow, collection: str, path: Path, number: int, reason: Reason, detail: str
 ) -> Capture:
-    """A line of a file in which nothing can be read."""
+    """Build the capture for an unreadable line."""
     return Capture(
         id=f"{row.input_id}-{number:012x}",
         input_id=row.input_id,

@@ -1,8 +1,9 @@
-"""Links out of files: tables of addresses (CSV, or one a line) and whole-day RSS, packed with gzip or not.
+"""Links from lists: files of URLs (CSV, or one per line) and whole-day RSS, gzip or not, and named
+URLs.
 
-A file is the same input as long as its whole name, size and time are. What is known of an address is asked
-of the entries on the books: nothing grows with a file, and an address is entered once however often it
-stands in it.
+A file is the same input as long as its full name, size and time are. Whether a URL is known is
+looked up in the ledger's entries. So memory does not grow with a file, and a URL is entered only
+once.
 """
 
 from __future__ import annotations
@@ -41,17 +42,21 @@ from fonds.urls.normalization import find_canonical_domain
 
 CHUNK = 200
 RECENT_MAX = 2_000
-"""Addresses given out lately, which may not be on the books yet."""
+"""Maximum number of recently yielded URLs to remember, which may not be in the ledger yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkListSource:
-    """A Source of what a person names: paths, folders, URLs of http(s) and `s3://` with a `*` at the end.
+    """A Source of the names a user gives: paths, folders, http(s) URLs, and `s3://` with a final
+    `*`.
 
-    `form` is what the files are (`rows.py`), `downloads_url` where downloads lie. `records` None: nothing
-    is known, as where there is no home yet. `allows_known` makes files inputs they were not before, and
-    takes their links whatever was entered out of others. `problems` takes a sentence for each file that
-    could not be read, or not to its end."""
+    - `form` is the format of the files (`link_rows.py`).
+    - `downloads_url` is the location of downloads.
+    - `records` is None if nothing is known, as when there is no home yet.
+    - `allows_known` makes a file a new input and yields its links even if other inputs entered
+      them.
+    - `problems` collects a sentence for each file that could not be read to its end.
+    """
 
     names: Sequence[str]
     form: str
@@ -70,20 +75,20 @@ class LinkListSource:
     downloads_url: str = ""
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """One input a file; what cannot be read is one too."""
+        """Yield one input per file; unreadable files are inputs too."""
         for name in self.names:
             if is_remote(name):
-                yield from (self._build_remote_input(found) for found in self.remotes.find(name))
+                yield from (self._build_remote_input(path) for path in self.remotes.find(name))
             else:
                 found_paths = iter_files([Path(name)], self.home, follow=self.follows_links)
                 yield from (
-                    self._build_local_input(found)
-                    for found in found_paths
-                    if self._is_within_named(found)
+                    self._build_local_input(path)
+                    for path in found_paths
+                    if self._is_within_named(path)
                 )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """The links of one file from `row.position` on; what is refused is counted by its reason."""
+        """Yield the links of a file from `row.position` on, and counts of refused lines by reason."""
         if row.error is not None:
             reason = Reason.MISSING_SOURCE if row.kind == "missing" else Reason.UNREADABLE_SOURCE
             yield self._build_broken(row, reason, row.error)
@@ -104,53 +109,57 @@ class LinkListSource:
         except PermanentError as error:
             yield self._build_broken(row, error.reason, error.detail)
         except OSError as error:
-            if (short := find_shortage(error)) is not None:
-                raise short from error
+            if (shortage := find_shortage(error)) is not None:
+                raise shortage from error
             yield self._build_broken(row, Reason.UNREADABLE_SOURCE, cause_of(error))
         else:
             if is_remote(row.path) and not self.choice.is_full():
                 self._local_copy_path(row).unlink(missing_ok=True)
 
     def _read(self, row: InputRow, path: Path) -> Iterator[Entry | Mapping[str, int] | int]:
-        read = READERS[self.form]
+        read_rows = READERS[self.form]
         recent: OrderedDict[str, None] = OrderedDict()
-        with closing(read(path, row.path, self.downloads_url)) as rows:
-            ahead = (one for one in rows if one[0] >= row.position)
-            while some := list(islice(ahead, CHUNK)):
+        with closing(read_rows(path, row.path, self.downloads_url)) as rows:
+            unread_rows = (numbered_row for numbered_row in rows if numbered_row[0] >= row.position)
+            while chunk := list(islice(unread_rows, CHUNK)):
                 tally: Counter[str] = Counter()
-                for number, found in self._iter_sifted(row, some, recent):
-                    if isinstance(found, Reason):
-                        tally[str(found)] += 1
+                for number, result in self._iter_sifted(row, chunk, recent):
+                    if isinstance(result, Reason):
+                        tally[str(result)] += 1
                         continue
                     if self.choice.is_full():
-                        # The line is read again in the next run.
+                        # The next run reads this line again.
                         yield tally
                         yield number
                         return
                     self.choice.taken_count += 1
-                    yield found
+                    yield result
                 yield tally
-                yield some[-1][0] + 1
+                yield chunk[-1][0] + 1
 
     def _iter_sifted(
         self, row: InputRow, rows: Sequence[Row], recent: OrderedDict[str, None]
     ) -> Iterator[tuple[int, Entry | Reason]]:
-        """What comes of some lines, with their numbers: an entry, or why there is none."""
-        judged = [(number, told, self._find_refusal(told)) for number, told in rows]
-        met = self._find_known(row, [_get_url(told) for _, told, why in judged if why is None])
-        for number, told, why in judged:
-            url, own = _get_url(told), f"{row.input_id}-{number:012x}"
-            if why is None:
-                why = _classify_known(
-                    row, own, met.get(url, row.input_id if url in recent else own)
+        """Yield for each line its number and an entry, or the reason there is none."""
+        judged_rows = [(number, link, self._find_refusal(link)) for number, link in rows]
+        first_entries = self._find_known(
+            row, [_get_url(link) for _, link, reason in judged_rows if reason is None]
+        )
+        for number, link, reason in judged_rows:
+            url, entry_id = _get_url(link), f"{row.input_id}-{number:012x}"
+            if reason is None:
+                reason = _classify_known(
+                    row,
+                    entry_id,
+                    first_entries.get(url, row.input_id if url in recent else entry_id),
                 )
-            if why is not None or told is None:
-                yield number, why or Reason.BAD_INDEX_LINE
+            if reason is not None or link is None:
+                yield number, reason or Reason.BAD_INDEX_LINE
                 continue
             recent[url] = None
             if len(recent) > RECENT_MAX:
                 recent.popitem(last=False)
-            yield number, build_link_entry(self._build_link(row, told, own))
+            yield number, build_link_entry(self._build_link(row, link, entry_id))
 
     def _build_link(self, row: InputRow, listed_link: ListedLink, entry_id: str) -> Link:
         link = build_link(
@@ -181,8 +190,10 @@ class LinkListSource:
         return None if self.choice.is_sampled(link.url) else Reason.NOT_SAMPLED
 
     def _find_known(self, row: InputRow, urls: Sequence[str]) -> dict[str, str]:
-        """Those of these addresses that are on the books of the pipeline, with the first entry of each. With
-        `again` only those of this input, and those that wait to be fetched."""
+        """Return which of these URLs the pipeline's ledger has, with the first entry of each.
+
+        With `allows_known`, only entries of this input and those waiting to be fetched count.
+        """
         if self.records is None or not urls:
             return {}
         where = {"url": list(dict.fromkeys(urls)), "pipeline": self.pipeline, "kind": LINK}
@@ -193,22 +204,24 @@ class LinkListSource:
 
     @staticmethod
     def _load_first_entries(records: Records, where: Mapping[str, object]) -> dict[str, str]:
-        """The smallest id of an entry of each address."""
-        met: dict[str, str] = {}
-        for one in records.find(EntryRow, where):
-            met[one.url] = min(one.entry_id, met.get(one.url, one.entry_id))
-        return met
+        """Return the smallest entry id of each URL."""
+        first_ids: dict[str, str] = {}
+        for entry in records.find(EntryRow, where):
+            first_ids[entry.url] = min(entry.entry_id, first_ids.get(entry.url, entry.entry_id))
+        return first_ids
 
     def _build_broken(self, row: InputRow, reason: Reason, detail: str) -> Mapping[str, int]:
         self.problems.append(f"{row.path}: {detail}")
         return UnreadTally(reason, detail)
 
     def _local_copy_path(self, row: InputRow) -> Path:
-        """Where a file from elsewhere lies while it is read."""
+        """Return where the local copy of a remote file lies while it is read."""
         return self.home / "inbox" / f"list-{row.input_id}"
 
     def _is_within_named(self, found_path: FoundPath) -> bool:
-        """Links that lead out of what was named are left alone; without --follow nothing is behind them."""
+        """Return False for links that lead out of the given paths; without --follow they have no
+        content.
+        """
         return not found_path.is_led_out
 
     def _build_local_input(self, found_path: FoundPath) -> InputRow:
@@ -230,15 +243,15 @@ class LinkListSource:
         updated = datetime.fromtimestamp(seconds, UTC) if seconds else self.clock()
         if error is not None:
             return build_failed_input(path, kind, updated, error)
-        share = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
-        anew = f":{self.clock().isoformat()}" if self.allows_known else ""
-        fingerprint = f"{version}:{self.form}{share}{anew}"
-        found = compute_input_id(path.encode(), fingerprint)
-        return build_unread_input(found, path, kind, fingerprint, updated)
+        sample_suffix = "" if self.choice.percent >= 100.0 else f":{self.choice.percent:g}%"
+        repeat_suffix = f":{self.clock().isoformat()}" if self.allows_known else ""
+        fingerprint = f"{version}:{self.form}{sample_suffix}{repeat_suffix}"
+        input_id = compute_input_id(path.encode(), fingerprint)
+        return build_unread_input(input_id, path, kind, fingerprint, updated)
 
 
 def _classify_known(row: InputRow, entry_id: str, first: str) -> Reason | None:
-    """Why an address is no new link when its first entry is `first`; None for one that is."""
+    """Return why a URL whose first entry is `first` is not new; None if it is."""
     if first == entry_id:
         return None
     return Reason.REPEATED if first.startswith(row.input_id) else Reason.KNOWN_LINK
@@ -248,17 +261,15 @@ def _get_url(link: ListedLink | None) -> str:
     return normalize_requested_url(link.url) if link is not None else ""
 
 
-# Links a person names now: addresses on the command line or on standard input.
-
-
 LINKS = "links"
 MARK_EVERY = 200
 
 
 @dataclass(frozen=True, slots=True)
 class NamedLinkSource:
-    """Addresses a person names now: `named_at` (aware UTC) tells this time from all others, so that they are
-    fetched whatever was fetched before.
+    """A Source of URLs given on the command line or on standard input.
+
+    `named_at` (aware UTC) makes each run distinct, so known URLs are fetched again.
     """
 
     urls: Sequence[str]
@@ -268,106 +279,111 @@ class NamedLinkSource:
     via: str = "the command line"
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """One input for all of them."""
+        """Yield one input for all URLs."""
         if self.urls:
-            told = "\n".join(self.urls).encode("utf-8", "surrogateescape")
-            when = self.named_at.isoformat()
+            url_bytes = "\n".join(self.urls).encode("utf-8", "surrogateescape")
+            timestamp = self.named_at.isoformat()
             yield build_unread_input(
-                compute_input_id(told, when), self.via, LINKS, when, self.named_at
+                compute_input_id(url_bytes, timestamp), self.via, LINKS, timestamp, self.named_at
             )
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """A link for each address beyond the position of the row; one that is named again is counted."""
-        found = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())
-        seen: set[str] = set()
+        """Yield a link for each URL after the row's position; repeated URLs are counted."""
+        rss_entry = RssEntry(via=self.via, fetch_date=self.named_at.date().isoformat())
+        seen_ids: set[str] = set()
         for number, url in enumerate(self.urls, 1):
             link = build_link(
                 url,
                 row.input_id,
-                found,
+                rss_entry,
                 collection=self.collection,
                 found_at=self.named_at,
                 tls=self.tls,
                 allows_any_site=True,
             )
-            is_new = link.id not in seen
-            seen.add(link.id)
+            is_new = link.id not in seen_ids
+            seen_ids.add(link.id)
             if number > row.position:
                 yield build_link_entry(link) if is_new else {str(Reason.REPEATED): 1}
                 if number % MARK_EVERY == 0:
                     yield number
 
 
-# The links of lists in another order, and no more of them than are wanted in one run.
-
-
 @dataclass(frozen=True, slots=True)
 class ShuffledSource:
-    """A Source in another order: links within some thousand of each other change places, so that those of
-    one site do not stand together. `shuffle` puts a list in another order, in place."""
+    """A Source in another order: nearby links are shuffled, so that those of one site are spread
+    out.
+
+    `shuffle` reorders a list in place. `window` is the number of links shuffled together.
+    """
 
     source: LinkListSource
     shuffle: Callable[[list[Entry]], None]
     window: int = 2_500
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """The same."""
+        """Yield the inputs of the source."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """The same, a window at a time; a position is told only when all before it was given out."""
-        held: list[Entry] = []
+        """Yield the entries of the source, one window at a time.
+
+        A position is yielded only after all entries before it.
+        """
+        window: list[Entry] = []
         tally: Counter[str] = Counter()
         position, unread = row.position, list[UnreadTally]()
-        for found in self.source.iter_entries(row):
-            if isinstance(found, Entry):
-                held.append(found)
-            elif isinstance(found, UnreadTally):
-                unread.append(found)
-            elif isinstance(found, Mapping):
-                tally.update(found)
+        for item in self.source.iter_entries(row):
+            if isinstance(item, Entry):
+                window.append(item)
+            elif isinstance(item, UnreadTally):
+                unread.append(item)
+            elif isinstance(item, Mapping):
+                tally.update(item)
             else:
-                position = found
-                if len(held) >= self.window or self.source.choice.is_full():
-                    self.shuffle(held)
-                    yield from held
+                position = item
+                if len(window) >= self.window or self.source.choice.is_full():
+                    self.shuffle(window)
+                    yield from window
                     yield tally
                     yield position
-                    held, tally = [], Counter()
-        self.shuffle(held)
-        yield from held
+                    window, tally = [], Counter()
+        self.shuffle(window)
+        yield from window
         yield tally
         if unread:
-            # All that was held lies before it.
+            # All entries of the window come before it.
             yield position
             yield from unread
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedSource:
-    """A Source that says when enough was taken in this run: `is_done` then tells the intake to stop, behind
-    a position from which the next run goes on."""
+    """A Source that stops when enough links were taken in this run.
+
+    `is_done` then tells the intake to stop after a position, from which the next run resumes.
+    """
 
     source: LinkListSource | ShuffledSource
     choice: LinkSample
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """The same."""
+        """Yield the inputs of the source."""
         return self.source.iter_inputs()
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """The same."""
-        for found in self.source.iter_entries(row):
-            if isinstance(found, int) and self.choice.is_full():
+        """Yield the entries of the source."""
+        for item in self.source.iter_entries(row):
+            if isinstance(item, int) and self.choice.is_full():
                 self.choice.is_done = True
-            yield found
+            yield item
 
     @property
     def problems(self) -> list[str]:
-        """A sentence for each file that could not be read, or not to its end, so far."""
+        """Return a sentence for each file that could not be read to its end, so far."""
         lists = self.source.source if isinstance(self.source, ShuffledSource) else self.source
         return lists.problems
 
     def is_done(self) -> bool:
-        """Whether the intake is to stop."""
+        """Return whether the intake should stop."""
         return self.choice.is_done

@@ -1,6 +1,6 @@
-"""What the lines and items of a list say, in each of the forms lists have.
+"""Rows of link lists: parse the lines or items of each format, and sample them.
 
-Bound: a line is as long as its reader allows; a whole day unpacks to 200 times its size at most.
+Line length is bounded by its reader. A whole day of RSS unpacks to at most 200 times its size.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from fonds.model.capture import RssEntry
 from fonds.model.disposition import Reason
 from fonds.model.errors import LimitError
 
-# A stream that gives no more than a number of bytes: what is packed may unpack to far more than it is.
-
 
 class BoundedStream:
-    """Reads `stream`; raises LimitError (`bomb`) when it goes on beyond `bytes_max`."""
+    """Reads `stream`; raises LimitError (`bomb`) after `max_bytes`. Compressed data may unpack to
+    far more than its size.
+    """
 
     def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
         self._stream = stream
@@ -43,7 +43,7 @@ class BoundedStream:
         self._max_bytes = max_bytes
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Read at most `size` bytes; none at the end."""
         data = self._stream.read(size)
         self._remaining_bytes -= len(data)
         if self._remaining_bytes < 0:
@@ -52,12 +52,12 @@ class BoundedStream:
 
 
 ADDRESSES, RSS_DAY, DOWNLOADS = "addresses", "whole-day", "downloads"
-"""What a flavour's files are: tables of addresses, whole days of RSS, tables of an old system's downloads."""
+"""Formats of a list: tables of URLs, whole days of RSS, tables of downloads of an old system."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """What a line says: `url` is what is fetched. `final_url` and `fetch_timestamp` are those of `Link`."""
+    """The link of a line; `url` is fetched. `final_url` and `fetch_timestamp` are those of `Link`."""
 
     url: str
     entry: RssEntry = field(default_factory=RssEntry)
@@ -66,20 +66,20 @@ class ListedLink:
 
     @property
     def page(self) -> str | None:
-        """The address of the page, None where nobody noted it."""
+        """Return the URL of the page; None if it was not recorded."""
         return None if self.final_url == NEED_CANONICAL_URL else self.final_url or self.url
 
 
 Row = tuple[int, ListedLink | None]
-"""A line's or item's number from 0, and what it says; None for one that cannot be understood."""
+"""Number of a line or item from 0, and its link; None if it cannot be parsed."""
 
 Rows = Generator[Row, None, None]
 
 
 def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """The lines of a table; empty ones, comments and the header are none.
+    """Yield the lines of a table, except empty lines, comments and the header.
 
-    Without a header whole lines are addresses, commas and all, but in files called `.csv`.
+    Without a header a whole line is a URL, including commas, except in files named `.csv`.
     """
     day, header, is_bare = find_day_in_name(name), None, False
     with closing(_iter_lines(path)) as lines:
@@ -100,18 +100,20 @@ def iter_url_rows(path: Path, name: str, downloads_url: str) -> Rows:
 
 
 def iter_rss_items(path: Path, name: str, downloads_url: str) -> Rows:
-    """The items of a whole day of RSS."""
+    """Yield the items of a whole day of RSS."""
     bytes_max = RATIO_MAX * max(path.stat().st_size, LINE_MAX_BYTES)
     with open_unpacked(path) as stream:
         for item in read_rss_day(BoundedStream(stream, bytes_max), name, find_day_in_name(name)):
             entry = item.entry
-            told = None if entry is None else ListedLink((entry.link or "").strip(), entry)
-            yield item.number, told
+            link = None if entry is None else ListedLink((entry.link or "").strip(), entry)
+            yield item.number, link
 
 
 def iter_download_rows(path: Path, name: str, downloads_url: str) -> Rows:
-    """The lines of a table of downloads, which lie below `downloads_url` under their ids. Without a header
-    the lines are ids alone."""
+    """Yield the lines of a table of downloads. Each lies below `downloads_url` under its id.
+
+    Without a header a line is only an id.
+    """
     day, header = find_day_in_name(name), None
     with closing(_iter_lines(path)) as lines:
         for number, text in lines:
@@ -135,11 +137,11 @@ READERS: Mapping[str, Callable[[Path, str, str], Rows]] = {
     RSS_DAY: iter_rss_items,
     DOWNLOADS: iter_download_rows,
 }
-"""What reads each form: of a file, what it is called, and where downloads lie."""
+"""Row reader of each format. It takes a file, its name, and the location of downloads."""
 
 
 def _build_epoch_suffix(row: HistoricalRow) -> str:
-    """What tells two downloads of one id apart."""
+    """Return the URL suffix that distinguishes two downloads with one id."""
     if row.fetch_timestamp is None or not is_ambiguous(row.downloads_id):
         return ""
     epoch = find_epoch(datetime.fromtimestamp(row.fetch_timestamp, UTC))
@@ -147,7 +149,7 @@ def _build_epoch_suffix(row: HistoricalRow) -> str:
 
 
 def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
-    """The lines that say something, with their numbers."""
+    """Yield the lines with content, with their numbers."""
     with closing(iter_lines(path)) as lines:
         for number, line in enumerate(lines):
             text = line.decode("utf-8", "replace").strip("\ufeff\t\r\n ")
@@ -155,12 +157,9 @@ def _iter_lines(path: Path) -> Generator[tuple[int, str], None, None]:
                 yield number, text
 
 
-# Which of the links that are found are taken.
-
-
 @dataclass(slots=True)
 class LinkSample:
-    """Which links of those that are found are taken: a share of them in percent, and so many in this run."""
+    """Which of the links are taken: a sample in percent, and a maximum number for this run."""
 
     percent: float = 100.0
     count_max: int | None = None
@@ -168,12 +167,12 @@ class LinkSample:
     is_done: bool = False
 
     def is_full(self) -> bool:
-        """Whether no more are wanted in this run."""
+        """Return whether the maximum for this run is reached."""
         return self.count_max is not None and self.taken_count >= self.count_max
 
     def is_sampled(self, url: str) -> bool:
-        """Whether an address belongs to the share; the same ones whenever the share is the same."""
+        """Return whether a URL is in the sample; always the same for one percentage."""
         if self.percent >= 100.0:
             return True
-        chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (a choice, not a seal)
+        chance = sha1(url.encode("utf-8", "replace")).digest()  # noqa: S324 (for sampling, not security)
         return int.from_bytes(chance[:8]) < self.percent / 100.0 * 2**64

@@ -1,4 +1,6 @@
-"""Captures out of folders, WARC, ARC, CDX, ZIP and loose files, each recognised by its content."""
+"""Captures from local paths: folders, WARC, ARC, CDX, ZIP and loose files, each recognised by its
+content.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +46,22 @@ KINDS = {
     Container.ZIP: "zip",
 }
 NOUNS = {"warc": "WARC", "index": "index", "zipnum": "index", "tasks": "list", "zip": "ZIP"}
-"""What people call each kind of input."""
+"""Display name of each kind of input."""
 NAMES = {".cdx": "index", ".cdxj": "index", ".cdx.gz": "index", ".cdxj.gz": "index", ".wacz": "zip"}
-"""What a file is by the end of its name when its content does not tell; its reader says what is wrong."""
+"""Kind by file name suffix, for content that is not recognised; the reader reports what is wrong.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """What a person names on the command line. `warc_base` is where the WARCs of a CDX lie ('' beside it).
-    Links that lead out of what was named are followed with `follows_links` alone, and noted either way.
+    """A Source of the paths given on the command line.
 
-    `inbox` takes WARCs that had to be unpacked; they are kept there. `has_part` says whether a part of a
-    ZipNum index is there, by the index and the part's name.
+    - `warc_base` is the location of the WARCs of a CDX ('' for the folder of the CDX).
+    - `home` has the inbox, which keeps WARCs that had to be unpacked.
+    - `follows_links` follows links that lead out of the given paths; they are recorded in either
+      case.
+    - `has_part` returns whether a part of a ZipNum index exists, from the index and the part's
+      name.
     """
 
     paths: Sequence[Path]
@@ -67,25 +73,27 @@ class PathSource:
 
     @property
     def inbox(self) -> Path:
-        """Where unpacked WARCs are kept."""
+        """Folder of unpacked WARCs."""
         return self.home / "inbox"
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """One input for each file found; what cannot be read is one too, so that it is accounted for."""
-        for found in iter_files(self.paths, self.home, follow=self.follows_links):
-            yield _build_input(found, self.warc_base, self.follows_links)
+        """Yield one input per file. Unreadable files are inputs too, so that they are accounted
+        for.
+        """
+        for path in iter_files(self.paths, self.home, follow=self.follows_links):
+            yield _build_input(path, self.warc_base, self.follows_links)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """What lies in one input, from `row.position` on. An input in which nothing lies is one entry."""
-        for found in self.iter_captures(row):
-            yield build_capture_entry(found) if isinstance(found, Capture) else found
+        """Yield the entries of an input from `row.position` on. An empty input has one entry."""
+        for capture in self.iter_captures(row):
+            yield build_capture_entry(capture) if isinstance(capture, Capture) else capture
 
     def iter_captures(self, row: InputRow) -> Iterator[Capture | Mapping[str, int] | int]:
-        """Yield what `entries` does, with captures as they are."""
+        """Yield the same as `iter_entries`, with captures instead of entries."""
         is_empty = row.position == 0
-        for found in self._read(row):
-            is_empty = is_empty and isinstance(found, int)
-            yield found
+        for capture in self._read(row):
+            is_empty = is_empty and isinstance(capture, int)
+            yield capture
         if is_empty:
             yield self._build_empty_capture(row)
 
@@ -114,8 +122,8 @@ class PathSource:
             else:
                 yield self._build_file_capture(row, path)
         except OSError as error:
-            if (short := find_shortage(error)) is not None:
-                raise short from error
+            if (shortage := find_shortage(error)) is not None:
+                raise shortage from error
             yield self.build_unreadable(row, f"{row.path}: {cause_of(error)}")
 
     def _build_file_capture(self, row: InputRow, path: Path) -> Capture:
@@ -130,7 +138,7 @@ class PathSource:
         )
 
     def _build_link_capture(self, row: InputRow, path: Path) -> Capture:
-        """A link that leads out of what was named, as an entry that says where to."""
+        """Build the capture for a link out of the given paths, with its target."""
         return replace(
             self.build_unreadable(row, f"it leads to {path.resolve()}"),
             id=f"{row.input_id}-link",
@@ -139,7 +147,7 @@ class PathSource:
         )
 
     def _build_empty_capture(self, row: InputRow) -> Capture:
-        """An input without a record, member or line, as an entry that says so."""
+        """Build the capture for an input without records, members or lines."""
         return replace(
             self.build_unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
             id=f"{row.input_id}-empty",
@@ -148,9 +156,9 @@ class PathSource:
         )
 
     def build_unreadable(self, row: InputRow, detail: str) -> Capture:
-        """Return an input that cannot be read, a file of this machine or a URL, as an entry that says so.
+        """Build the capture for an input that cannot be read, a local file or a URL.
 
-        It is the one entry of an input of its own, so that its failure can end when the path is read.
+        It is the only entry of its own input, so that its failure can end when the path is read.
         """
         missing = row.kind == "missing"
         input_id = compute_unread_input_id(row.path)
@@ -168,7 +176,9 @@ class PathSource:
 
 
 def _build_input(found_path: FoundPath, warc_base: str, follow: bool) -> InputRow:
-    """One path as an input: the same as long as path, size and time are, and for an index the base."""
+    """Build the input of a path. Its id depends on path, size and time, and for an index on the
+    base.
+    """
     fingerprint = f"{found_path.size_bytes}:{found_path.modified_ns}"
     error, kind = found_path.error, "missing" if found_path.is_missing else "unreadable"
     path = os.fsencode(found_path.path)
@@ -177,10 +187,12 @@ def _build_input(found_path: FoundPath, warc_base: str, follow: bool) -> InputRo
     elif error is None:
         error, kind = _inspect_file(found_path.path)
     if error is not None:
-        shown = path.decode("utf-8", "backslashreplace")
-        return build_failed_input(shown, kind, _to_datetime(found_path.modified_ns / 1e9), error)
+        display_path = path.decode("utf-8", "backslashreplace")
+        return build_failed_input(
+            display_path, kind, _to_datetime(found_path.modified_ns / 1e9), error
+        )
     if kind in ("index", "tasks") and warc_base:
-        # Told where the WARCs are, what was not found before is looked for again.
+        # With another base, WARCs that were not found before are searched again.
         fingerprint += f":{warc_base}"
     if kind in ("index", "tasks") and follow:
         fingerprint += ":follow"
@@ -194,7 +206,10 @@ def _build_input(found_path: FoundPath, warc_base: str, follow: bool) -> InputRo
 
 
 def _inspect_file(path: Path) -> tuple[str | None, str]:
-    """Why a file cannot be read, or None, and what kind of input it is. Raises what the machine lacks."""
+    """Return why a file cannot be read, or None, and the kind of input it is.
+
+    Raises shortages of the machine.
+    """
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -202,13 +217,13 @@ def _inspect_file(path: Path) -> tuple[str | None, str]:
     try:
         return None, detect_kind(path)
     except OSError as error:
-        if (short := find_shortage(error)) is not None:
-            raise short from error
+        if (shortage := find_shortage(error)) is not None:
+            raise shortage from error
         return cause_of(error), "unreadable"
 
 
 def _to_datetime(seconds: float) -> datetime:
-    """A file's time; the beginning of 1970 for one no calendar holds."""
+    """Return a file's time; the beginning of 1970 for times outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -216,14 +231,14 @@ def _to_datetime(seconds: float) -> datetime:
 
 
 def detect_kind(path: Path) -> str:
-    """Return what kind of input a file is, by its content, else by its name. Raises OSError."""
+    """Return the kind of input of a file, by its content, else by its name. Raises OSError."""
     with path.open("rb") as stream:
         head = stream.read(HEAD_BYTES)
-    found = detect_container(head)
-    if found is None:
+    container = detect_container(head)
+    if container is None:
         if is_archive_name(path.name):
             return "warc"
         ending = "".join(path.suffixes[-2:]).lower()
-        named = NAMES.get(ending) or NAMES.get(path.suffix.lower())
-        return named if named and head else "file"
-    return KINDS.get(found, "file")
+        kind = NAMES.get(ending) or NAMES.get(path.suffix.lower())
+        return kind if kind and head else "file"
+    return KINDS.get(container, "file")

@@ -1,4 +1,4 @@
-"""Reaches the files of other machines that a person names: over http(s), and in S3."""
+"""Remote files named by a user: find and fetch them over http(s) and from S3."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from fonds.model.errors import LimitError, PermanentError, TransientError
 if TYPE_CHECKING:
     from fonds.fetching.http_client import HttpClient
 
-# Files that lie elsewhere, as who reads lists asks for them: what there is, and one of them on this disk.
-
 
 SCHEMES = ("http", "https", "s3")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """One file. `version` tells it from what lay there before: its time, or what its server calls it.
-    `error` says why it cannot be read, None where it can; `is_missing` that there is none."""
+    """A remote file.
+
+    - `version` distinguishes it from earlier files at the URL: its time, or the server's ETag.
+    - `error` says why it cannot be read, or is None. `is_missing` says that it does not exist.
+    """
 
     url: str
     size_bytes: int = 0
@@ -35,19 +36,24 @@ class RemoteFile:
 
 
 class RemoteFileStore(Protocol):
-    """What reaches other machines."""
+    """Access to files on other machines."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL; for `s3://BUCKET/PREFIX*` all that begin so, in order of name. What cannot
-        be had is one with an error. To have a file `fetched` before the next is wanted costs no request.
+        """Yield the file at a URL; for `s3://BUCKET/PREFIX*` all with that prefix, in order of
+        name.
+
+        An unavailable file is yielded with an error. A file that is fetched before the next one is
+        requested costs no further request.
         """
 
     def fetch(self, url: str, target: Path) -> Path:
-        """Return the file at `target`, fetched once and whole. Raises PermanentError and OSError."""
+        """Fetch the complete file to `target`, once, and return it. Raises PermanentError and
+        OSError.
+        """
 
 
 def is_remote(name: str) -> bool:
-    """Whether a person means a file of another machine."""
+    """Return whether a name is the URL of a remote file."""
     return urlsplit(name).scheme.lower() in SCHEMES if "://" in name[:12] else False
 
 
@@ -59,19 +65,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """Implements Remotes. `web` asks over http(s), `objects` opens what reads S3 when it is needed.
+    """Implements RemoteFileStore. `web` fetches over http(s); `objects` opens the S3 client on
+    first use.
 
-    A server that does not answer is asked again after each of `pauses_s`, then its file cannot be read.
+    If a server does not respond, the request is repeated after each of `pauses_s`; then it fails.
     """
 
     web: HttpClient
     objects: Callable[[], Any]
     pauses_s: Sequence[float] = (1.0, 5.0)
     _answers: dict[str, Any] = field(default_factory=dict)
-    """The answer that `find` has open, by its URL."""
+    """The response that `find` keeps open, by URL."""
 
     def find(self, url: str) -> Iterator[RemoteFile]:
-        """Yield the file at a URL, or those in S3 that begin so. An answer stays open until the next."""
+        """Yield the file at a URL, or those in S3 with the prefix. A response stays open until the
+        next file.
+        """
         try:
             if urlsplit(url).scheme == "s3":
                 yield from self._iter_objects(url)
@@ -82,7 +91,7 @@ class RemoteFiles:
             yield RemoteFile(url, error=error.detail, is_missing=missing)
 
     def fetch(self, url: str, target: Path) -> Path:
-        """Return the file at `target`: there whole, or not at all. Raises PermanentError and OSError."""
+        """Fetch the file to `target`, completely or not at all. Raises PermanentError and OSError."""
         if not target.exists():
             self._retry(lambda: self._download(url, target))
         return target
@@ -100,31 +109,31 @@ class RemoteFiles:
 
     def _iter_objects(self, url: str) -> Iterator[RemoteFile]:
         prefix = url.removesuffix("*")
-        listed = self._retry(lambda: self.objects().list_objects(prefix))
+        objects = self._retry(lambda: self.objects().list_objects(prefix))
         if not url.endswith("*"):
-            listed = [one for one in listed if one[0] == url]
-        if not listed:
+            objects = [stored_object for stored_object in objects if stored_object[0] == url]
+        if not objects:
             yield RemoteFile(url, error="there is no such object", is_missing=True)
-        for name, size_bytes, version in listed:
+        for name, size_bytes, version in objects:
             if not name.endswith("/"):
                 yield RemoteFile(name, size_bytes, version)
 
     def _iter_page(self, url: str) -> Iterator[RemoteFile]:
         with ExitStack() as opened:
-            found = self._retry(lambda: opened.enter_context(self._open_response(url)))
-            told = {name.lower(): value for name, value in found.headers.items()}
-            size = told.get("content-length", "")
-            version = told.get("etag") or told.get("last-modified") or ""
+            response = self._retry(lambda: opened.enter_context(self._open_response(url)))
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            size = headers.get("content-length", "")
+            version = headers.get("etag") or headers.get("last-modified") or ""
             size_bytes = int(size) if size.isascii() and size.isdigit() else 0
-            self._answers[url] = found
+            self._answers[url] = response
             opened.callback(self._answers.pop, url, None)
             yield RemoteFile(url, size_bytes, version)
 
     @contextmanager
     def _open_response(self, url: str) -> Iterator[Any]:
-        with self.web.open(url, {}, total_s=TOTAL_S) as found:
-            _check(found.status)
-            yield found
+        with self.web.open(url, {}, total_s=TOTAL_S) as response:
+            _check(response.status)
+            yield response
 
     def _retry(self, act: Callable[[], T]) -> T:
         for pause_s in self.pauses_s:
@@ -134,18 +143,22 @@ class RemoteFiles:
         try:
             return act()
         except TransientError as error:
-            told = f"{error}, asked {len(self.pauses_s) + 1} times"
-            raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
+            detail = f"{error}, asked {len(self.pauses_s) + 1} times"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, detail) from error
 
     def _iter_pieces(self, url: str) -> Iterator[bytes]:
         if urlsplit(url).scheme == "s3":
             yield from self._iter_object_pieces(url)
             return
-        opened = self._answers.pop(url, None)
-        with nullcontext(opened) if opened is not None else self._open_response(url) as found:
-            length = found.headers.get("content-length", "")
+        open_response = self._answers.pop(url, None)
+        with (
+            nullcontext(open_response)
+            if open_response is not None
+            else self._open_response(url) as response
+        ):
+            length = response.headers.get("content-length", "")
             size_bytes = 0
-            while piece := found.read(PIECE_BYTES):
+            while piece := response.read(PIECE_BYTES):
                 size_bytes += len(piece)
                 _check_size(size_bytes)
                 yield piece

@@ -1,4 +1,4 @@
-"""Captures out of files behind http(s) URLs and in S3, read as files of this machine are.
+"""Captures from files at http(s) URLs and in S3, read like local files.
 
 Source: seed 004, "Queuers" (local files, directories, HTTP URLs, cloud storage with `*`).
 """
@@ -30,7 +30,7 @@ from fonds.pipelines.runtime.intake import (
 from fonds.urls.parts import member_name, member_url
 
 REMOTE = "remote"
-"""The kind of such an input: what it is shows when it was fetched."""
+"""Kind of a remote input; its content is detected after the fetch."""
 LISTS = ("index", "zipnum", "tasks")
 URL_NAMED_KINDS = ("warc", "file")
 _ODD_NAMES = ("", ".", "..")
@@ -40,10 +40,11 @@ _ODD_NAMES = ("", ".", "..")
 class RemotePathSource:
     """A Source of URLs, `s3://BUCKET/PREFIX*`, and the paths of `local`.
 
-    Each file is fetched once and whole to `inbox/INPUT` of the home, and stays there: captures refer to it.
-    With `keeps_files` False, as where workers on other machines read them, WARCs and loose files are removed
-    again, and their captures refer to the URL. Indexes and lists of work are removed either way; WARCs that
-    they name are read at their URLs, below `local.warc_base` or beside the index.
+    Each file is fetched once, completely, to `inbox/INPUT` in the home. It stays there, since
+    captures refer to it. With `keeps_files` False (when workers on other machines read the files)
+    WARCs and loose files are deleted afterwards, and their captures refer to the URL. Indexes and
+    task lists are always deleted. WARCs that they name are read at their URLs, below
+    `local.warc_base` or in the index's folder.
     """
 
     local: PathSource
@@ -54,23 +55,23 @@ class RemotePathSource:
     _found_urls: set[str] = field(default_factory=set)
 
     def iter_inputs(self) -> Iterator[InputRow]:
-        """Yield one input for each file; what cannot be had is one too."""
+        """Yield one input per file; unavailable files are inputs too."""
         yield from self.local.iter_inputs()
         for url in self.urls:
-            for found in self.remotes.find(url):
-                self._found_urls.add(found.url)
-                yield self._build_input(found)
+            for remote_file in self.remotes.find(url):
+                self._found_urls.add(remote_file.url)
+                yield self._build_input(remote_file)
 
     def iter_entries(self, row: InputRow) -> Iterator[Entry | Mapping[str, int] | int]:
-        """Yield what lies in one input, from `row.position` on."""
+        """Yield the entries of an input, from `row.position` on."""
         if not is_remote(row.path):
             yield from self.local.iter_entries(row)
             return
-        for found in self._iter_captures(row):
-            yield build_capture_entry(found) if isinstance(found, Capture) else found
+        for item in self._iter_captures(row):
+            yield build_capture_entry(item) if isinstance(item, Capture) else item
 
     def fetch(self, row: InputRow) -> Path:
-        """Return the file of an input that is `REMOTE`, in the inbox and whole.
+        """Fetch the complete file of a `REMOTE` input to the inbox, and return it.
 
         Raises PermanentError, LimitError and OSError.
         """
@@ -81,7 +82,7 @@ class RemotePathSource:
         )
 
     def discard(self, path: Path) -> None:
-        """Remove a file that was fetched, and the folders this leaves empty."""
+        """Delete a fetched file and the folders that become empty."""
         path.unlink(missing_ok=True)
         folder = path.parent
         while folder != self.local.inbox and not any(folder.iterdir()):
@@ -100,8 +101,8 @@ class RemotePathSource:
             )
             return
         except OSError as error:
-            if (short := find_shortage(error)) is not None:
-                raise short from error
+            if (shortage := find_shortage(error)) is not None:
+                raise shortage from error
             yield self.local.build_unreadable(row, cause_of(error))
             return
         kind = detect_kind(path)
@@ -114,40 +115,45 @@ class RemotePathSource:
     def _read(
         self, row: InputRow, path: Path, kind: str
     ) -> Iterator[Capture | Mapping[str, int] | int]:
-        beside = row.path.rpartition("/")[0]
+        folder_url = row.path.rpartition("/")[0]
         local = self.local
         if kind in LISTS:
             local = replace(
-                local, warc_base=local.warc_base or beside, has_part=self._has_part(beside)
+                local, warc_base=local.warc_base or folder_url, has_part=self._has_part(folder_url)
             )
-        own = path.as_uri()
-        for found in local.iter_captures(replace(row, path=str(path), kind=kind)):
-            if not isinstance(found, Capture):
-                yield found
+        file_url = path.as_uri()
+        for item in local.iter_captures(replace(row, path=str(path), kind=kind)):
+            if not isinstance(item, Capture):
+                yield item
                 continue
-            if is_unread(found.id) and found.damage is not None:
-                yield self.local.build_unreadable(row, found.damage)
+            if is_unread(item.id) and item.damage is not None:
+                yield self.local.build_unreadable(row, item.damage)
                 continue
-            if found.url == own:
-                found = replace(found, url=row.path)
-            elif found.url.startswith(f"{own}#"):
-                found = replace(found, url=member_url(row.path, member_name(found.url) or ""))
-            is_listed = kind in LISTS and found.place.path == str(path)
+            if item.url == file_url:
+                item = replace(item, url=row.path)
+            elif item.url.startswith(f"{file_url}#"):
+                item = replace(item, url=member_url(row.path, member_name(item.url) or ""))
+            is_listed = kind in LISTS and item.place.path == str(path)
             if is_listed or (kind in URL_NAMED_KINDS and not self.keeps_files):
-                found = replace(found, place=replace(found.place, path=row.path))
-            yield found
+                item = replace(item, place=replace(item.place, path=row.path))
+            yield item
 
     def _has_part(self, folder_url: str) -> Callable[[Path, bytes], bool]:
-        """Whether a part of an index is named too, or was found by the same prefix."""
+        """Return a function that checks whether a part of an index was given too, or found by the
+        same prefix.
+        """
 
         def has_part(index: Path, name: bytes) -> bool:
-            there = any(f"{folder_url}/{one}" in self._found_urls for one in list_part_names(name))
-            return there or has_local_part(index, name)
+            is_listed = any(
+                f"{folder_url}/{part_name}" in self._found_urls
+                for part_name in list_part_names(name)
+            )
+            return is_listed or has_local_part(index, name)
 
         return has_part
 
     def _build_input(self, remote_file: RemoteFile) -> InputRow:
-        """A file is the same input as long as its URL, size and version are."""
+        """Build the input of a remote file. Its id depends on URL, size, version and base."""
         if remote_file.error is not None:
             kind = "missing" if remote_file.is_missing else REMOTE
             return build_failed_input(remote_file.url, kind, self.clock(), remote_file.error)
@@ -165,7 +171,9 @@ class RemotePathSource:
 
 
 def _build_target_path(inbox: Path, url: str, input_id: str) -> Path:
-    """Where a file is kept: below two parts of its URL's path at most, which give a WARC its name."""
-    parts = [unquote(one).replace("/", "_")[-200:] for one in urlsplit(url).path.split("/")]
-    named = [one for one in parts if one.strip() not in _ODD_NAMES and "\0" not in one]
-    return inbox.joinpath(input_id, *(named[-2:] or ["file"]))
+    """Return where a file is stored: below at most two parts of its URL's path, which give a WARC
+    its name.
+    """
+    parts = [unquote(part).replace("/", "_")[-200:] for part in urlsplit(url).path.split("/")]
+    names = [part for part in parts if part.strip() not in _ODD_NAMES and "\0" not in part]
+    return inbox.joinpath(input_id, *(names[-2:] or ["file"]))

@@ -1,7 +1,8 @@
-"""Captures out of JSON lines that say where files are, and where other programs' tasks may lead.
+"""Task lists: captures from JSON lines with file locations, and the locations allowed to tasks of
+other programs.
 
-A line is a work object (`queues/messages/work_objects.py`). Files and WARCs are looked for below a base,
-never where a line says that they are.
+A line is a work object (`queues/messages/work_objects.py`). Files and WARCs are searched below a
+base, never at the path a line gives.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from fonds.queues.messages.work_objects import read_task
 def read_tasks(
     path: Path, row: InputRow, collection: str, base: str, follow: bool = False
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """One capture a line, also for a line that cannot be understood; positions are line numbers.
+    """Yield one capture per line, including unreadable lines; positions are line numbers.
 
-    Files and WARCs are looked for below `base`, or beside the list.
+    Files and WARCs are searched below `base`, or in the list's folder.
     """
 
     def entry(line: bytes, number: int) -> Capture | None:
@@ -82,10 +83,12 @@ def _choose_url(task: Task, place: Place) -> str:
 
 
 def _build_place(task: Task, folder: Path, base: str, follow: bool) -> Place:
-    """Where the bytes are, with local names below `base`, or else `folder`. Raises ValueError."""
+    """Return the location of a task's bytes, with local names below `base` or `folder`. Raises
+    ValueError.
+    """
     if task.kind is PlaceKind.WARC:
-        found = _resolve_below(task.path, folder, base, follow)
-        return _build_warc_place(task, found)
+        path = _resolve_below(task.path, folder, base, follow)
+        return _build_warc_place(task, path)
     if task.kind is PlaceKind.FILE:
         return Place(PlaceKind.FILE, _resolve_below(task.path, folder, base, follow))
     return Place(task.kind, task.place)
@@ -97,19 +100,20 @@ def _build_warc_place(task: Task, path: str) -> Place:
 
 
 def _resolve_below(name: str, folder: Path, base: str, follow: bool) -> str:
-    found = find_below(name, folder, base, follow)
-    if found is None:
+    path = find_below(name, folder, base, follow)
+    if path is None:
         raise ValueError(f"{name!r} names no file")
-    return found
+    return path
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaces:
-    """Where other programs' tasks may lead: what they name is theirs to say, where it is looked for ours.
+    """Resolves the locations in tasks of other programs. Tasks give names; Fonds decides where to
+    search.
 
-    WARCs are below `warc_base` (folder or URL), else below `folder`; loose files below `folder` alone.
-    Both empty: no file of this machine is read. Without a base, a capture whose WARC is not below the
-    folder is asked of the web archive, where the task says its time.
+    WARCs are below `warc_base` (folder or URL), else below `folder`. Loose files are below `folder`
+    only. If both are empty, no local file is read. Without a base, a capture whose WARC is not
+    below the folder is requested from the web archive, if the task has its time.
     """
 
     warc_base: str
@@ -117,9 +121,9 @@ class TaskPlaces:
     follows_links: bool = False
 
     def __call__(self, task: Task) -> tuple[Place, str]:
-        """The place, and the URL its capture goes by.
+        """Return the location, and the URL of its capture.
 
-        Raises PermanentError (`unreadable-source`) with a sentence for what is refused.
+        Raises PermanentError (`unreadable-source`) with a sentence on what is refused.
         """
         place = self._build_place(task)
         return place, _choose_url(task, place)
@@ -130,31 +134,31 @@ class TaskPlaces:
         if task.kind is not PlaceKind.WARC:
             return Place(task.kind, task.place)
         if self.warc_base:
-            found = find_below(task.path, Path(), self.warc_base, self.follows_links)
-            if found is None:
+            path = find_below(task.path, Path(), self.warc_base, self.follows_links)
+            if path is None:
                 raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
-            return _build_warc_place(task, found)
+            return _build_warc_place(task, path)
         try:
-            found = self._resolve_allowed(task.path)
-            if is_file(Path(found)) or not task.datetime14:
-                return _build_warc_place(task, found)
+            path = self._resolve_allowed(task.path)
+            if is_file(Path(path)) or not task.datetime14:
+                return _build_warc_place(task, path)
         except PermanentError:
             if not task.datetime14:
                 raise
         return Place(PlaceKind.REPLAY, f"{task.datetime14}/{task.url}")
 
     def _resolve_allowed(self, name: str) -> str:
-        """A path of this machine, links resolved, that lies below the folder."""
+        """Resolve a local path with links; it must lie below the folder."""
         if not self.folder:
-            told = f"{name[:200]!r} is a file of this machine; set elsewhere.task_folder to allow a folder"
-            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
+            detail = f"{name[:200]!r} is a file of this machine; set elsewhere.task_folder to allow a folder"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, detail)
         try:
             base = Path(self.folder).expanduser().resolve()
-            found = (base / name).resolve()
+            path = (base / name).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            told = f"{name[:200]!r} names no file: {cause_of(error)}"
-            raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
-        if not found.is_relative_to(base):
-            told = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"
-            raise PermanentError(Reason.UNREADABLE_SOURCE, told)
-        return str(found)
+            detail = f"{name[:200]!r} names no file: {cause_of(error)}"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, detail) from error
+        if not path.is_relative_to(base):
+            detail = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"
+            raise PermanentError(Reason.UNREADABLE_SOURCE, detail)
+        return str(path)

@@ -1,4 +1,4 @@
-"""Finds the files below the paths a person named: each once, in a stable order, whatever the links do."""
+"""Walks the given paths and finds each file once, in a stable order, without link loops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from fonds.model.errors import cause_of, find_shortage
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """One path; `error` says why it cannot be read, `is_missing` that it is not there, `is_led_out` that
-    it is a link that leads out of what was named."""
+    """A path found.
+
+    `error` says why it cannot be read, `is_missing` that it does not exist. `is_led_out` marks a
+    link that leads out of the given path.
+    """
 
     path: Path
     size_bytes: int = 0
@@ -28,20 +31,21 @@ class FoundPath:
 def iter_files(
     paths: Sequence[Path], leave_out: Path, *, follow: bool = False
 ) -> Iterator[FoundPath]:
-    """Files below `paths`, folders in order of name, no folder entered twice.
+    """Yield the files below `paths`, folders in order of name. No folder is entered twice.
 
-    What is named may be a link. Below it links are followed to what lies below it too; one that leads out
-    is found as such, and what is behind it with `follow` alone. `leave_out` (the home) is not entered.
+    A given path may be a link. Below it, links are followed if they stay below it. A link that
+    leads out is yielded as such, and its content only with `follow`. `leave_out` (the home) is not
+    entered.
     """
     entered: set[tuple[int, int]] = set()
     for path in paths:
-        # Without following links: `..` is gone, and what a person called it stays.
+        # `abspath` does not resolve links: `..` is removed, but the name the user gave stays.
         start = Path(os.path.abspath(path))  # noqa: PTH100
         yield from _visit_path(start, leave_out.resolve(), entered, follow)
 
 
 def is_led_out(path: Path, root: Path) -> bool:
-    """Whether a path is led out of the folder `root` by a link. Raises OSError."""
+    """Return whether links lead a path out of the folder `root`. Raises OSError."""
     try:
         return not path.resolve().is_relative_to(root.resolve())
     except RuntimeError as error:
@@ -51,9 +55,9 @@ def is_led_out(path: Path, root: Path) -> bool:
 def _visit_path(
     start: Path, leave_out: Path, entered: set[tuple[int, int]], follow: bool
 ) -> Iterator[FoundPath]:
-    waiting = [start]
-    while waiting:
-        path = waiting.pop()
+    pending = [start]
+    while pending:
+        path = pending.pop()
         try:
             status = path.stat()
             if path != start and path.is_symlink() and is_led_out(path, start):
@@ -67,12 +71,12 @@ def _visit_path(
             if place in entered or path.resolve() == leave_out:
                 continue
             entered.add(place)
-            waiting += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)
+            pending += sorted((Path(entry) for entry in os.scandir(path)), reverse=True)
         except FileNotFoundError:
             yield FoundPath(path, error="no such file", is_missing=True)
         except OSError as error:
-            if (short := find_shortage(error)) is not None:
-                raise short from error
+            if (shortage := find_shortage(error)) is not None:
+                raise shortage from error
             yield FoundPath(path, error=cause_of(error))
 
 

@@ -1,4 +1,6 @@
-"""Captures out of one WARC or ARC, scanned by its record heads; bodies are read later, by place."""
+"""Captures from one WARC or ARC, found by scanning record heads; bodies are read later, by
+location.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,18 @@ CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 def read_warc(
     stream: BinaryIO, row: InputRow, collection: str, path: Path, *, base_bytes: int = 0
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """Captures, tallies of the records that hold none, and after each the offset of the next record.
+    """Yield captures, counts of other records, and before each record its offset, where reading can
+    resume.
 
-    `base_bytes` is where the WARC begins in the file at `path`, if it is stored in another. A file without
-    any record is one damage.
+    `base_bytes` is the offset of the WARC in the file at `path`, if it is stored inside another
+    file. A file without records is one damage.
     """
     is_empty = row.position == 0
     crawler = _find_crawler(stream, base_bytes)
     for head in read_heads(stream, max(0, row.position - base_bytes)):
         is_empty = False
         offset = base_bytes + head.offset
-        # Everything before this record was given out: reading can go on here.
+        # Everything before this record has been yielded, so reading can resume here.
         yield offset
         size_bytes = None if isinstance(head, Damage) else head.size_bytes
         place = Place(PlaceKind.WARC, str(path), offset, size_bytes)
@@ -55,8 +58,11 @@ def read_warc(
 
 
 def _find_crawler(stream: BinaryIO, offset: int) -> str:
-    """The User-Agent in the warcinfo a file begins with; "" where there is none. Any further one is of a file
-    that was joined to it, and is passed over: a scan may begin in the middle."""
+    """Return the User-Agent from the first warcinfo record; '' if there is none.
+
+    Later warcinfo records are ignored: they belong to files appended to this one, and a scan may
+    begin in the middle.
+    """
     try:
         payload = read_record(stream, offset, body_max_bytes=WARCINFO_MAX_BYTES)
     except PermanentError:
@@ -73,7 +79,7 @@ def _find_crawler(stream: BinaryIO, offset: int) -> str:
 def _build_capture(
     row: InputRow, collection: str, place: Place, head: RecordHead, path: Path
 ) -> Capture:
-    """A record that names no URL goes by its own place."""
+    """Build the capture of a record. Without a URL it gets one from its location."""
     return Capture(
         id=f"{row.input_id}-{offset_id(place.offset)}",
         input_id=row.input_id,

@@ -1,4 +1,4 @@
-"""Captures out of a ZIP: PDFs, pages, and the WARCs of a WACZ."""
+"""Captures from a ZIP: PDFs, pages, and the WARCs of a WACZ."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from fonds.model.errors import find_shortage
 from fonds.model.rows import InputRow
 from fonds.urls.parts import member_url
 
-# A stretch of an open file as a file of its own: a WARC stored in a ZIP without compression.
-
 
 class Window(io.RawIOBase):
-    """Bytes `start` to `start + size` of `stream`, read and sought as if they were all there is."""
+    """`size_bytes` bytes of `stream` from `start_bytes` on as a file, for a WARC stored
+    uncompressed in a ZIP.
+    """
 
     def __init__(self, stream: BinaryIO, start_bytes: int, size_bytes: int) -> None:
         self._stream = stream
@@ -35,19 +35,19 @@ class Window(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """The position in the window, in bytes."""
+        """Return the position in the window, in bytes."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move within the window; past its end is allowed and reads nothing."""
+        """Move within the window. A position past its end is allowed and reads nothing."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(0, base + offset)
         return self._position
@@ -67,7 +67,7 @@ UNPACKED_MAX_BYTES = 16 * 1024**3
 HEAD_BYTES = 64 * 1024
 ENCRYPTED_FLAG = 0x1
 LOCAL_HEADER_BYTES = 30
-# What reading a damaged member raises; the unpackers of the standard library each have their own.
+# Errors of reading a damaged member; each unpacker of the standard library has its own.
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -83,7 +83,9 @@ UNREADABLE = (
 def read_zip(
     path: Path, row: InputRow, collection: str, inbox: Path
 ) -> Iterator[Capture | Mapping[str, int] | int]:
-    """One capture a member, those of its WARCs instead of the WARC; positions are member numbers."""
+    """Yield one capture per member, or those of its records for a WARC; positions are member
+    numbers.
+    """
     reading = _OpenZip(path, row, collection, inbox)
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
@@ -107,7 +109,7 @@ class _ZipMember:
 
 @dataclass(frozen=True, slots=True)
 class _OpenZip:
-    """The ZIP that is read: what all its captures have in common."""
+    """The open ZIP: what its captures have in common."""
 
     path: Path
     row: InputRow
@@ -115,10 +117,10 @@ class _OpenZip:
     inbox: Path
 
     def build_damaged(self, member: _ZipMember | None, reason: Reason, detail: str) -> Capture:
-        """A capture that says what cannot be read: a member, or for None the ZIP."""
-        where = "whole" if member is None else f"{member.number:012x}"
+        """Build the capture for an unreadable member, or for None the whole ZIP."""
+        suffix = "whole" if member is None else f"{member.number:012x}"
         return Capture(
-            id=f"{self.row.input_id}-{where}-damage",
+            id=f"{self.row.input_id}-{suffix}-damage",
             input_id=self.row.input_id,
             place=Place(PlaceKind.FILE, str(self.path)),
             url=self.path.as_uri(),
@@ -130,7 +132,7 @@ class _OpenZip:
         )
 
     def build_loose(self, member: _ZipMember) -> Capture:
-        """A member that is a file by itself."""
+        """Build the capture of a member that is a single file."""
         info = member.info
         try:
             moment = datetime(*info.date_time, tzinfo=UTC)
@@ -151,20 +153,22 @@ class _OpenZip:
     def iter_records(
         self, stream: BinaryIO, path: Path, base_bytes: int, prefix: str | None = None
     ) -> Iterator[Capture | Mapping[str, int]]:
-        """The records of a WARC inside, without its positions: a ZIP goes on from member to member."""
-        whole = replace(self.row, position=0)
-        for found in read_warc(stream, whole, self.collection, path, base_bytes=base_bytes):
-            if isinstance(found, Capture):
+        """Yield the records of a contained WARC without positions: a ZIP resumes per member."""
+        unread_row = replace(self.row, position=0)
+        for item in read_warc(stream, unread_row, self.collection, path, base_bytes=base_bytes):
+            if isinstance(item, Capture):
                 yield (
-                    found
+                    item
                     if prefix is None
-                    else replace(found, id=self._build_member_id(found.id, prefix))
+                    else replace(item, id=self._build_member_id(item.id, prefix))
                 )
-            elif isinstance(found, Mapping):
-                yield found
+            elif isinstance(item, Mapping):
+                yield item
 
     def _build_member_id(self, capture_id: str, prefix: str) -> str:
-        """Ids of records of an unpacked member: two members may have records at the same offset."""
+        """Return the id of a record of an unpacked member: two members may have records at one
+        offset.
+        """
         return prefix + capture_id.removeprefix(self.row.input_id)
 
 
@@ -181,21 +185,21 @@ def _iter_member(
         return
     try:
         is_empty = True
-        for found in _iter_member_captures(reading, stream, archive, member):
+        for item in _iter_member_captures(reading, stream, archive, member):
             is_empty = False
-            yield found
+            yield item
         if is_empty:
             yield reading.build_damaged(member, Reason.EMPTY_BODY, f"{name} holds no record")
     except UNREADABLE as error:
-        if (short := find_shortage(error)) is not None:
-            raise short from error
+        if (shortage := find_shortage(error)) is not None:
+            raise shortage from error
         yield reading.build_damaged(member, Reason.DAMAGED_RECORD, f"{name}: {error}")
 
 
 def _iter_member_captures(
     reading: _OpenZip, stream: IO[bytes], archive: zipfile.ZipFile, member: _ZipMember
 ) -> Iterator[Capture | Mapping[str, int]]:
-    """What lies in one member. Raises one of UNREADABLE when its bytes are damaged."""
+    """Yield the captures of one member. Raises one of UNREADABLE if its bytes are damaged."""
     info, row = member.info, reading.row
     with archive.open(info) as unpacked:
         head = unpacked.read(HEAD_BYTES)
@@ -214,20 +218,22 @@ def _iter_member_captures(
         detail = f"{info.filename} would unpack to {info.file_size} bytes"
         yield reading.build_damaged(member, Reason.BOMB, detail)
     else:
-        kept = _unpack_member(
+        warc_path = _unpack_member(
             archive, info, reading.inbox / f"{row.input_id}-{member.number:06d}.warc"
         )
-        with kept.open("rb") as records:
-            yield from reading.iter_records(records, kept, 0, f"{row.input_id}.{member.number}")
+        with warc_path.open("rb") as records:
+            yield from reading.iter_records(
+                records, warc_path, 0, f"{row.input_id}.{member.number}"
+            )
 
 
 def _is_nested(name: str, head: bytes) -> bool:
-    """Whether a ZIP within is one to look into: office documents and others are ZIPs too."""
+    """Return whether a nested ZIP should be opened: office documents and others are ZIPs too."""
     return name.lower().endswith((".zip", ".wacz")) or b"datapackage.json" in head
 
 
 def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
-    """Where a stored member's bytes begin: behind its local header, whose lengths are its own."""
+    """Return the offset of a stored member's bytes, after its local header with its own lengths."""
     stream.seek(member.header_offset)
     header = stream.read(LOCAL_HEADER_BYTES)
     name_bytes, extra_bytes = struct.unpack_from("<HH", header, 26)
@@ -235,7 +241,7 @@ def _find_data_offset(stream: IO[bytes], member: zipfile.ZipInfo) -> int:
 
 
 def _unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> Path:
-    """The member as a file of the inbox, written once and kept. Raises OSError."""
+    """Unpack a member to the inbox, once, and return the file. Raises OSError."""
     if target.exists() and target.stat().st_size == member.file_size:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

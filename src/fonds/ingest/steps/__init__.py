@@ -1,1 +1,1 @@
-"""What Fonds does to a message, one verb a file; a step knows neither its queue nor its neighbours."""
+"""Pipeline steps, one module per verb. A step knows neither its queue nor its neighbours."""

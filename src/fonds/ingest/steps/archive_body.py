@@ -1,4 +1,4 @@
-"""archive_body: bodies that lie in no WARC yet into files of ours, and their place into the books."""
+"""archive_body: write bodies that are in no WARC yet to our WARC files, and record their locations."""
 
 from __future__ import annotations
 
@@ -37,49 +37,50 @@ from fonds.queues.messages.envelope import encode_story
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
-# Which captures are being archived by whom: rows, so that of several who have one in hand one writes it.
-
-
 ABANDONED = timedelta(minutes=10)
-"""A claim so old is nobody's, where it cannot be told whether its process has ended."""
+"""Lease duration where it is unknown whether the owner's process has ended."""
 
 
 @contextmanager
 def lease_for_archiving(
     records: Records, now: datetime, capture_ids: Sequence[str]
 ) -> Iterator[set[str]]:
-    """Those of the captures that nobody else archives meanwhile; they are anybody's again afterwards.
+    """Lease captures, and yield those that no other process archives meanwhile. The leases end
+    afterwards.
 
-    Whether one is archived is to be asked inside: whoever had it before has written its row of `cdx`. Each
-    batch claims for itself: two threads of a process may have one capture in hand.
+    Check inside whether a capture is archived: the previous owner has written its row of `cdx`.
+    Each batch has its own leases, since two threads of a process may work on one capture.
     """
-    claimant, wanted = create_worker_name(), list(dict.fromkeys(capture_ids))
-    records.put([ArchivingLeaseRow(one, claimant, now) for one in wanted], replace=False)
+    holder_name, unique_ids = create_worker_name(), list(dict.fromkeys(capture_ids))
+    records.put(
+        [ArchivingLeaseRow(capture_id, holder_name, now) for capture_id in unique_ids],
+        replace=False,
+    )
     try:
-        yield _lease_captures(records, wanted, claimant, now)
+        yield _lease_captures(records, unique_ids, holder_name, now)
     finally:
         with suppress(TransientError):
-            _release(records, wanted, claimant)
+            _release(records, unique_ids, holder_name)
 
 
 def _lease_captures(
     records: Records, capture_ids: Sequence[str], holder_name: str, now: datetime
 ) -> set[str]:
-    there = records.get(ArchivingLeaseRow, capture_ids)
-    ours = {row.capture_id for row in there if row.claimed_by == holder_name}
-    for row in there:
+    leases = records.get(ArchivingLeaseRow, capture_ids)
+    ours = {row.capture_id for row in leases if row.claimed_by == holder_name}
+    for row in leases:
         if row.capture_id not in ours and _is_abandoned(row, now):
             values = {"claimed_by": holder_name, "claimed_at": now}
-            still = {"claimed_by": row.claimed_by}
-            if records.change(ArchivingLeaseRow, [row.capture_id], values, still):
+            unchanged = {"claimed_by": row.claimed_by}
+            if records.change(ArchivingLeaseRow, [row.capture_id], values, unchanged):
                 ours.add(row.capture_id)
     return ours
 
 
 def _release(records: Records, capture_ids: Sequence[str], holder_name: str) -> None:
-    there = records.get(ArchivingLeaseRow, capture_ids)
+    leases = records.get(ArchivingLeaseRow, capture_ids)
     records.delete(
-        ArchivingLeaseRow, [row.capture_id for row in there if row.claimed_by == holder_name]
+        ArchivingLeaseRow, [row.capture_id for row in leases if row.claimed_by == holder_name]
     )
 
 
@@ -98,10 +99,13 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
-    """Writes each capture once: what `cdx` already names is not written again, and of several processes that
-    have the same capture in hand, as two pipelines may, one writes it and the others come again.
+    """Writes each capture once.
 
-    `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
+    What `cdx` already names is not written again. If several processes work on one capture, as in
+    two pipelines, one writes it and the others retry.
+
+    `prefix` begins the file names, '' for the archive's own. `{YYYY}` in it is the year of the
+    capture.
     """
 
     archive: Archive
@@ -113,63 +117,78 @@ class ArchiveBodyStep:
     prefix: str = ""
 
     def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
-        """Durable in the WARC before its place is written down, both before the spool forgets what was there,
-        and all of it before the message is settled."""
+        """Archive the bodies.
+
+        A body is durable in the WARC before its location is recorded. Both precede its removal from
+        the spool, and all precede the completion of the message.
+        """
         ids = [item.capture.id for item in items]
-        with lease_for_archiving(self.records, self.clock(), ids) as claimed:
-            there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
-            # A message may come twice in one batch.
-            fresh = {item.capture.id: item for item in items if item.capture.id in claimed - there}
-            for some in _batch_by_size(list(fresh.values())):
-                self._archive(some)
-        archived = claimed | there
+        with lease_for_archiving(self.records, self.clock(), ids) as leased:
+            archived_before = {
+                row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})
+            }
+            # A message may occur twice in one batch.
+            new_items = {
+                item.capture.id: item
+                for item in items
+                if item.capture.id in leased - archived_before
+            }
+            for batch in _batch_by_size(list(new_items.values())):
+                self._archive(batch)
+        archived = leased | archived_before
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
 
     def _archive(self, items: Sequence[UnarchivedBody]) -> None:
-        first = self._find_originals(items)
-        entries = [self._build_entry(item, first) for item in items]
+        originals = self._find_originals(items)
+        entries = [self._build_entry(item, originals) for item in items]
         self._record_places(items, entries, self.archive.write(entries))
-        met = [item.file.sha1 for item in items]
-        update_capture_counts(self.table, self.records, self.journal, met)
+        sha1hexes = [item.file.sha1 for item in items]
+        update_capture_counts(self.table, self.records, self.journal, sha1hexes)
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
-        """The captures that brought these bytes first, by their ids.
+        """Return the primary captures of these bytes, by id.
 
-        As `f:c` of the file says; a page we fetched goes by the address it came from in the end. Of one
-        that is not in the table yet the books are asked, whichever pipeline it came into.
+        They come from the file's `f:c`; a page we fetched has its final URL. For files not in the
+        table yet, the ledger is searched, in all pipelines.
         """
         owners = {item.repeat_of: build_row_key(item.file.sha1) for item in items if item.repeat_of}
         if not owners:
             return {}
         cells = self.table.get(self.journal, list(owners.values()), [F_C])
-        said = {one: parse_first_archived(cells.get(key, {})) for one, key in owners.items()}
-        found = {one: known for one, known in said.items() if known is not None}
-        absent = [one for one in owners if one not in found]
-        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
-        found |= {
+        first_archived = {
+            owner: parse_first_archived(cells.get(key, {})) for owner, key in owners.items()
+        }
+        originals = {
+            owner: original for owner, original in first_archived.items() if original is not None
+        }
+        missing_ids = [owner for owner in owners if owner not in originals]
+        entries = self.records.find(EntryRow, {"entry_id": missing_ids}) if missing_ids else ()
+        originals |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
-            for row in entered
+            for row in entries
             if row.seen
         }
         fetched = self.records.get(FetchedPageRow, list(owners))
-        return found | {
-            row.capture_id: _build_original(row, found.get(row.capture_id)) for row in fetched
+        return originals | {
+            row.capture_id: _build_original(row, originals.get(row.capture_id)) for row in fetched
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
-        """The spool needs no more what lies in a WARC."""
-        spooled = [one for one in captures if one.place.kind is PlaceKind.SPOOL]
+        """Delete archived bodies from the spool."""
+        spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
         if spooled:
-            self.blobs.delete([one.place.path for one in spooled])
-            self.records.change(FetchedPageRow, [one.id for one in spooled], {"in_spool": False})
+            self.blobs.delete([capture.place.path for capture in spooled])
+            self.records.change(
+                FetchedPageRow, [capture.id for capture in spooled], {"in_spool": False}
+            )
 
     def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
-        told = item.story
-        if told is None and payload.exchange is not None:
-            told = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
+        story = item.story
+        if story is None and payload.exchange is not None:
+            story = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
         return ArchiveEntry(
             capture_id=capture.id,
             url=capture.url,
@@ -177,7 +196,7 @@ class ArchiveBodyStep:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=msgspec.json.encode(encode_story(told)) if told else None,
+            metadata_json=msgspec.json.encode(encode_story(story)) if story else None,
             original=first.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
@@ -191,18 +210,18 @@ class ArchiveBodyStep:
     ) -> None:
         now, rows, cells = self.clock(), [], []
         crawlers = find_crawler_files(self.records, [item.file.sha1 for item in items])
-        for item, entry, there in zip(items, entries, archived, strict=True):
-            place = there.place
+        for item, entry, record in zip(items, entries, archived, strict=True):
+            place = record.place
             row = replace(
                 build_cdx_row(item.capture, item.file, place, now), status=get_status(entry.http)
             )
             rows.append(row if entry.original is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
                 if item.file.sha1 in crawlers:
-                    first = build_later_cells(item.capture, place)
+                    first_cells = build_later_cells(item.capture, place)
                 else:
-                    first = build_first_cells(item.capture, place, there.record_id)
-                cells.append((build_row_key(item.file.sha1), first))
+                    first_cells = build_first_cells(item.capture, place, record.record_id)
+                cells.append((build_row_key(item.file.sha1), first_cells))
             else:
                 key = build_alternate_key(item.file.sha1, item.capture.id)
                 cells.append((key, build_later_cells(item.capture, place)))
@@ -211,16 +230,22 @@ class ArchiveBodyStep:
 
 
 def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> OriginalCapture:
-    """A page we fetched, to the fraction of a second; its record's id where `f:c` is of the same capture."""
-    there = (row.final_url, format_datetime14(row.fetched))
-    same = recorded is not None and (recorded.url, format_datetime14(recorded.captured_at)) == there
+    """Build the original of a page we fetched, with fractions of a second.
+
+    It has the record's id if `f:c` is of the same capture.
+    """
+    capture_key = (row.final_url, format_datetime14(row.fetched))
+    is_same = (
+        recorded is not None
+        and (recorded.url, format_datetime14(recorded.captured_at)) == capture_key
+    )
     return OriginalCapture(
-        row.final_url, row.fetched, recorded.record_id if recorded and same else None
+        row.final_url, row.fetched, recorded.record_id if recorded and is_same else None
     )
 
 
 def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedBody]]:
-    """Groups whose bodies fit into memory together; a larger body stands alone."""
+    """Yield groups whose bodies fit in memory together; a larger body is a group of its own."""
     group: list[UnarchivedBody] = []
     size_bytes = 0
     for item in items:
@@ -233,7 +258,7 @@ def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedB
         yield group
 
 
-# archive_unparsed: a page goes to the archive as it is, in pipelines that parse nothing.
+# archive_unparsed: archive pages unchanged, in pipelines that parse nothing.
 
 
 ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
@@ -241,12 +266,12 @@ ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnparsedStep:
-    """What lies in a WARC stays there, unless bodies are to be copied."""
+    """Sends pages to the archive. Bodies in a WARC stay there unless they are to be copied."""
 
     copies_bodies: bool
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """Its body, if it lies in no WARC yet."""
+        """Return the body, if it is in no WARC yet."""
         if item.capture.place.kind is PlaceKind.WARC and not self.copies_bodies:
             return Result()
         return Result(items=(UnarchivedBody(item.capture, item.file),))

@@ -1,4 +1,4 @@
-"""extract_pdf: text, metadata and thumbnails of one PDF, read in an isolated process."""
+"""extract_pdf: extract text, metadata and thumbnails of one PDF in an isolated process."""
 
 from __future__ import annotations
 
@@ -45,12 +45,15 @@ EMITS = (Output(PdfText), Output(Thumbnail), Output(UnarchivedBody))
 
 @dataclass(frozen=True, slots=True)
 class ExtractPdfStep:
-    """`extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
+    """Extracts one PDF.
 
-    `salvage` reads the same without text and picture, for a file on which `extract` was stopped.
-    `remember` says how a PDF ends that needs no reading, before its bytes are fetched. `take_in` makes
-    known work of another program's task, an Unextracted and what else is to be done about the file; what
-    comes as known work it checks.
+    - `extract` reads the bytes in an isolated process; `pdf_extractor` names program and versions.
+    - `salvage` extracts only the metadata, if `extract` was stopped.
+    - `remember` returns the known ending of a PDF that needs no extraction, before its bytes are
+      fetched.
+    - `take_in` turns another program's task into an UnextractedPdf and further work on the file. It
+      also
+      checks work that is already in that form.
     """
 
     archive: Archive
@@ -61,11 +64,11 @@ class ExtractPdfStep:
     take_in: Callable[[Task | UnextractedPdf], Result]
 
     def __call__(self, item: UnextractedPdf | Task) -> Result:
-        """A PdfText whatever happened, unless all is known already; and the pictures of page 0.
+        """Return a PdfText in any case, unless the result is known, and the thumbnails of page 0.
 
-        The pictures come first: where the text has arrived, they are on their way too. A task that states
-        a SHA-1 and leads to no PDF has a PdfText that says why. Raises PermanentError for other work that
-        is refused.
+        The thumbnails come first, so they have been sent when the text arrives. A task with a SHA-1
+        that leads to no PDF has a PdfText that says why. Raises PermanentError for other refused
+        work.
         """
         return register_then_run(
             self.take_in, item, UnextractedPdf, self._extract, self._build_missing
@@ -74,7 +77,7 @@ class ExtractPdfStep:
     def _build_missing(
         self, task: Task, sha1hex: str, lack: MissingPdfReason, message: str
     ) -> PdfText:
-        """Return the result of a task whose PDF could not be had."""
+        """Build the result of a task whose PDF could not be obtained."""
         return PdfText(
             sha1hex=sha1hex,
             status=_STATUS_BY_MISSING_REASON[lack],
@@ -90,21 +93,22 @@ class ExtractPdfStep:
         )
 
     def _extract(self, item: UnextractedPdf) -> Result:
-        known = self.remember(item)
-        if known is not None:
-            return Result(known)
+        known_ending = self.remember(item)
+        if known_ending is not None:
+            return Result(known_ending)
         try:
             payload = self.archive.read(item.capture.place, item.file.sha1)
         except PermanentError as error:
-            lost = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
-            ended = replace(build_ending(lost.status, error.detail), reason=error.reason)
-            return Result(ended, (self._build_text(item, lost),))
-        found = self._read(payload.body)
-        pictures = tuple(
-            Thumbnail(item.file.sha1, form, image) for form, image in found.thumbnails.items()
+            failed = PdfExtraction(PdfStatus.ERROR_SOURCE, error_msg=error.detail)
+            ending = replace(build_ending(failed.status, error.detail), reason=error.reason)
+            return Result(ending, (self._build_text(item, failed),))
+        extraction = self._read(payload.body)
+        thumbnails = tuple(
+            Thumbnail(item.file.sha1, form, image) for form, image in extraction.thumbnails.items()
         )
         return Result(
-            build_ending(found.status, found.error_msg), (*pictures, self._build_text(item, found))
+            build_ending(extraction.status, extraction.error_msg),
+            (*thumbnails, self._build_text(item, extraction)),
         )
 
     def _build_text(self, item: UnextractedPdf, extraction: PdfExtraction) -> PdfText:
@@ -123,17 +127,17 @@ class ExtractPdfStep:
         )
 
     def _read(self, body: bytes) -> PdfExtraction:
-        """What could be had: everything, else the metadata, else only how reading ended."""
+        """Return the full extraction, else the metadata, else only how extraction ended."""
         try:
             return self.extract(body)
         except FaultError as fault:
-            told = str(fault)[-_TRACE_MAX_CHARS:]
-            return PdfExtraction(PdfStatus.ERROR_INTERNAL, error_msg=told)
+            trace = str(fault)[-_TRACE_MAX_CHARS:]
+            return PdfExtraction(PdfStatus.ERROR_INTERNAL, error_msg=trace)
         except ChildError as error:
             status = _STATUS_BY_REASON.get(error.reason, PdfStatus.ERROR_CRASH)
-            stopped = error.detail
+            detail = error.detail
         try:
-            rest = self.salvage(body)
+            salvaged = self.salvage(body)
         except (ChildError, FaultError):
-            return PdfExtraction(status, error_msg=stopped)
-        return replace(rest, status=status, error_msg=stopped, text=None, thumbnails={})
+            return PdfExtraction(status, error_msg=detail)
+        return replace(salvaged, status=status, error_msg=detail, text=None, thumbnails={})

@@ -1,4 +1,4 @@
-"""fetch: what links lead to, many at once, each host at its pace and as its robots.txt allows."""
+"""fetch: fetch many links concurrently, each host within its rate limit and its robots.txt."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from fonds.urls.request_url import parse_request_url
 EMITS = (Output(Capture), Output(UnindexedFile))
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,application/xml;q=0.9,*/*;q=0.8"
 SAVE_BATCH = 64
-"""So many pages, at most, are written to the spool together."""
+"""Maximum pages written to the spool together."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """What one link may take; a passing fault is given about `retry_s`."""
+    """Limits of one link. `retry_s` is the approximate delay after a temporary fault."""
 
     body_max_bytes: int = 10_000_000
     redirects_max: int = 10
@@ -47,11 +47,13 @@ class FetchRules:
 
 
 class FetchStep:
-    """Implements Errands over what asks the web for this process.
+    """Implements ConcurrentStep with the fetcher of this process.
 
-    `refusal` judges redirects of links out of sources and lists, `refusal_named` those of links a person
-    named. `keep_robots` keeps the robots.txt that allowed what was fetched, and notes it there. A page
-    goes on when `tdmrep` knows how its host answered; None asks no host.
+    - `refusal` judges redirects of links from sources and lists, `named_link_refusal` those of
+      links that a
+      user named.
+    - `keep_robots` stores the robots.txt that allowed each fetch, and records it in the exchange.
+    - `tdmrep` holds each page until its host's tdmrep.json is known. None requests no tdmrep.json.
     """
 
     def __init__(
@@ -83,95 +85,106 @@ class FetchStep:
 
     @property
     def free_slots(self) -> int:
-        """How many more links may be begun."""
-        waiting = (self._links, self._new, self._fetched, self._unchanged, self._ended)
-        held = len(self._tdmrep) if self._tdmrep is not None else 0
-        return self._rules.active_max - sum(map(len, waiting)) - held
+        """Number of further links that may begin."""
+        pending = (self._links, self._new, self._fetched, self._unchanged, self._ended)
+        held_count = len(self._tdmrep) if self._tdmrep is not None else 0
+        return self._rules.active_max - sum(map(len, pending)) - held_count
 
     def begin(self, items: Sequence[tuple[int, Link]]) -> None:
-        """As the port says."""
+        """See `ConcurrentStep`."""
         self._new += items
 
     def collect_finished(self, wait_s: float) -> Sequence[tuple[int, Result | Exception]]:
-        """As the port says."""
+        """See `ConcurrentStep`."""
         self._start_new()
         with self._outcome_arrived:
             if not (self._outcomes or self._ended or self._fetched or self._unchanged):
                 self._outcome_arrived.wait(wait_s)
-            told, self._outcomes = self._outcomes, []
-        for key, end in told:
+            outcomes, self._outcomes = self._outcomes, []
+        for key, end in outcomes:
             if self._tdmrep is not None and self._tdmrep.note_response(key, end):
                 continue
-            before = self._previous_rows.pop(key, None)
-            if (found := self._links.pop(key, None)) is not None:
-                self._handle_outcome(*found, end, before)
+            previous = self._previous_rows.pop(key, None)
+            if (link := self._links.pop(key, None)) is not None:
+                self._handle_outcome(*link, end, previous)
         self._save_fetched()
         if self._tdmrep is not None:
             self._ended += self._tdmrep.collect_finished()
-        ended, self._ended = self._ended, []
-        return ended
+        finished, self._ended = self._ended, []
+        return finished
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """As the port says."""
+        """See `ConcurrentStep`."""
         unwanted = set(numbers)
         keys = [key for key, (number, _) in self._links.items() if number in unwanted]
         for key in keys:
             del self._links[key]
             self._previous_rows.pop(key, None)
-        self._new = [one for one in self._new if one[0] not in unwanted]
-        self._fetched = [one for one in self._fetched if one[0] not in unwanted]
-        self._unchanged = [one for one in self._unchanged if one[0] not in unwanted]
+        self._new = [item for item in self._new if item[0] not in unwanted]
+        self._fetched = [item for item in self._fetched if item[0] not in unwanted]
+        self._unchanged = [item for item in self._unchanged if item[0] not in unwanted]
         if self._tdmrep is not None:
             self._tdmrep.forget(unwanted)
         self._fetcher.forget(keys)
 
     def close(self) -> None:
-        """As the port says."""
+        """See `ConcurrentStep`."""
         self._fetcher.close(self._count_unsaved)
 
     def _count_unsaved(self) -> int:
-        """Answers that would be lost with this process; asked from the thread that asks the web."""
+        """Return the number of responses that would be lost with this process. The fetcher's thread
+        calls it.
+        """
         return len(self._outcomes) + len(self._fetched) + len(self._unchanged)
 
     def _start_new(self) -> None:
-        """What was begun sets out, once the stores say what was fetched before; of a link that was itself
-        fetched before, the capture is there."""
+        """Submit the new links after looking up earlier fetches. A link that was itself fetched has
+        its capture.
+        """
         if not self._new:
             return
         links = [link for _, link in self._new]
-        kept, befores = (
+        captures, previous_rows = (
             self._spool.find_kept(links),
             self._spool.find_previous([link.url for link in links]),
         )
-        self._continue([(*one, kept[one[1].id]) for one in self._new if one[1].id in kept])
-        wanted = []
+        self._continue(
+            [
+                (*new_item, captures[new_item[1].id])
+                for new_item in self._new
+                if new_item[1].id in captures
+            ]
+        )
+        requests = []
         for number, link in self._new:
-            if link.id in kept:
+            if link.id in captures:
                 continue
             key = f"{link.id} {next(self._keys)}"
             try:
-                wanted.append(self._build_request(key, link, befores))
+                requests.append(self._build_request(key, link, previous_rows))
             except PermanentError as error:
                 self._ended.append((number, error))
                 continue
             self._links[key] = (number, link)
-            if (before := befores.get(link.url)) is not None:
-                self._previous_rows[key] = before
+            if (previous_row := previous_rows.get(link.url)) is not None:
+                self._previous_rows[key] = previous_row
         self._new = []
-        self._fetcher.submit_all((one, partial(self._receive_outcome, one.key)) for one in wanted)
+        self._fetcher.submit_all(
+            (new_item, partial(self._receive_outcome, new_item.key)) for new_item in requests
+        )
 
     def _build_request(
         self, key: str, link: Link, previous_rows: Mapping[str, FetchedPageRow]
     ) -> FetchRequest:
-        before = previous_rows.get(link.url)
+        previous = previous_rows.get(link.url)
         return FetchRequest(
             key,
             parse_request_url(link.url),
             self._rules.body_max_bytes,
             self._rules.redirects_max,
             ACCEPT,
-            _build_conditional_headers(before),
-            before.final_url if before is not None else "",
+            _build_conditional_headers(previous),
+            previous.final_url if previous is not None else "",
             link.tls,
             refusal=self._choose_refusal(link),
         )
@@ -180,7 +193,7 @@ class FetchStep:
         return self._named_link_refusal if link.allows_any_site else self._refusal
 
     def _continue(self, pages: Sequence[tuple[int, Link, Capture]]) -> None:
-        """What lies in the spool goes on, once its host was asked what it states."""
+        """Pass on pages from the spool, once the tdmrep.json of their hosts is known."""
         if self._tdmrep is None:
             self._ended += [(number, Result(items=(capture,))) for number, _, capture in pages]
             return
@@ -191,7 +204,7 @@ class FetchStep:
         self._ended += self._tdmrep.add(fetched, self._receive_outcome)
 
     def _receive_outcome(self, key: str, end: FetchOutcome) -> None:
-        """From the thread that asks."""
+        """Store an outcome; called from the fetcher's thread."""
         with self._outcome_arrived:
             self._outcomes.append((key, end))
             self._outcome_arrived.notify()
@@ -210,31 +223,41 @@ class FetchStep:
         self, number: int, link: Link, end: FetchResponse, previous: FetchedPageRow | None
     ) -> None:
         exchange = Exchange(end.hops, str(link.tls))
-        known = RobotsResponse(end.url, end.robots) if end.url and end.robots else None
+        robots_response = RobotsResponse(end.url, end.robots) if end.url and end.robots else None
         if end.hops[-1].status == NOT_MODIFIED and previous is not None:
-            self._unchanged.append((number, FetchedLink(link, exchange, b"", previous, known)))
+            self._unchanged.append(
+                (number, FetchedLink(link, exchange, b"", previous, robots_response))
+            )
             return
-        ended = classify_status(link.id, end.hops[-1].status, end.after_s, self._rules.retry_s)
-        if ended is not DONE:
-            self._ended.append((number, Result(ended)))
+        disposition = classify_status(
+            link.id, end.hops[-1].status, end.after_s, self._rules.retry_s
+        )
+        if disposition is not DONE:
+            self._ended.append((number, Result(disposition)))
             return
-        self._fetched.append((number, FetchedLink(link, exchange, end.body, host=known)))
+        self._fetched.append((number, FetchedLink(link, exchange, end.body, host=robots_response)))
 
     def _save_fetched(self) -> None:
-        """What was fetched is kept together; what cannot be kept now is tried again the next time."""
+        """Write fetched pages to the spool in batches. Pages that cannot be written now are retried
+        next time.
+        """
         while self._unchanged:
             self._handle_unchanged(*self._unchanged[0])
             self._unchanged.pop(0)
-        some, rest = self._fetched[:SAVE_BATCH], self._fetched[SAVE_BATCH:]
-        if some:
-            captures = self._spool.save(self._save_robots([one for _, one in some]))
-            pairs = zip(some, captures, strict=True)
-            self._continue([(number, one.link, capture) for (number, one), capture in pairs])
-            self._fetched = rest
+        batch, remaining = self._fetched[:SAVE_BATCH], self._fetched[SAVE_BATCH:]
+        if batch:
+            captures = self._spool.save(
+                self._save_robots([fetched_link for _, fetched_link in batch])
+            )
+            pairs = zip(batch, captures, strict=True)
+            self._continue(
+                [(number, fetched_link.link, capture) for (number, fetched_link), capture in pairs]
+            )
+            self._fetched = remaining
             self._fetcher.wake()
 
     def _handle_unchanged(self, number: int, unchanged: FetchedLink) -> None:
-        """A page that had not changed has the body of the capture before, where that was kept."""
+        """Use the body of the previous capture for an unchanged page, if it was stored."""
         body = self._spool.load_body(unchanged.previous) if unchanged.previous is not None else None
         if body is None:
             self._ended.append((number, Result(classify_status(unchanged.link.id, NOT_MODIFIED))))
@@ -243,8 +266,8 @@ class FetchStep:
 
 
 def _build_conditional_headers(previous: FetchedPageRow | None) -> Headers:
-    """The headers that ask for what was fetched before only if it has changed."""
+    """Return the request headers that make a repeated fetch conditional."""
     if previous is None:
         return ()
-    told = {"If-None-Match": previous.etag, "If-Modified-Since": previous.last_modified}
-    return tuple((name, value) for name, value in told.items() if value)
+    headers = {"If-None-Match": previous.etag, "If-Modified-Since": previous.last_modified}
+    return tuple((name, value) for name, value in headers.items() if value)

@@ -1,4 +1,5 @@
-"""fetch_download: what an old system kept of a page, out of its bucket, into the spool as if fetched then.
+"""fetch_download: copy a page stored by an old system from its bucket to the spool, as if fetched
+then.
 
 Source: seed 004, Appendix A (`historical`); mediacloud/story-indexer, hist-fetcher.
 """
@@ -28,35 +29,38 @@ from fonds.text.coding import decode_body
 EMITS = (Output(Capture),)
 GZIP_MAGIC = b"\x1f\x8b"
 REDUNDANT = b"(redundant feed)"
-"""What the old system kept instead of a feed that had not changed."""
+"""Stored by the old system in place of an unchanged feed."""
 
 
 class DownloadStore(Protocol):
-    """Objects by their `s3://BUCKET/KEY`; errors are those of `Archive.read`, and TransientError."""
+    """Objects by URL, `s3://BUCKET/KEY`. Raises the errors of `Archive.read`, and TransientError."""
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """The object, or this version of it, and when it was written, aware."""
+        """Return the object, or this version of it, and its write time (aware)."""
 
     def list_versions(self, url: str) -> Sequence[tuple[str, datetime]]:
-        """Ids of its versions, and when each was written."""
+        """Return the ids of an object's versions and their write times."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchDownloadStep:
-    """Objects are gzip, or as they are; neither has more than `body_max_bytes`."""
+    """Copies one download. Objects are gzip or uncompressed; both have at most `body_max_bytes`."""
 
     downloads: DownloadStore
     spool: Spool
     body_max_bytes: int
 
     def __call__(self, link: Link) -> Result:
-        """The capture of a page where and when the table says it was found; what it does not say is the
-        object's address, and when that was written. Raises as `DownloadStore` does, and as `decode_body`."""
-        kept = self.spool.find_kept([link])
-        if link.id in kept:
-            return Result(items=(kept[link.id],))
+        """Return the capture of a page, with the URL and time from the table.
+
+        If missing, they are the object's URL and write time. Raises as `DownloadStore` and
+        `decode_body`.
+        """
+        captures = self.spool.find_kept([link])
+        if link.id in captures:
+            return Result(items=(captures[link.id],))
         url = link.url.partition("#")[0]
         version = self._choose_version(link, url)
         if isinstance(version, Result):
@@ -67,23 +71,25 @@ class FetchDownloadStep:
             return Result(drop(Reason.REDUNDANT_FEED))
         fetched_at = _to_datetime(link.fetch_timestamp) or modified
         found_at = link.final_url if link.final_url not in (None, NEED_CANONICAL_URL) else url
-        # Nothing of the answer was noted but that there was one.
+        # Only the existence of the response was recorded.
         hop = Hop(found_at or url, fetched_at, 200, "HTTP/1.0 200 OK", ())
         return Result(items=tuple(self.spool.save([FetchedLink(link, Exchange((hop,)), body)])))
 
     def _choose_version(self, link: Link, url: str) -> str | Result | None:
-        """Which version is meant; None for the newest, a result where none can be told to be."""
+        """Return the version to read; None for the newest, or a result if no version can be
+        determined.
+        """
         number = _parse_downloads_id(link)
         if not is_ambiguous(number):
             return None
         versions = [
-            ObjectVersion(id_, written) for id_, written in self.downloads.list_versions(url)
+            ObjectVersion(id_, written_at) for id_, written_at in self.downloads.list_versions(url)
         ]
-        chosen = choose(number, _to_datetime(link.fetch_timestamp), versions)
-        if chosen is None:
-            told = f"{url} has {len(versions)} versions"
-            return Result(drop(Reason.NO_SUCH_VERSION, told))
-        return chosen.id
+        version = choose(number, _to_datetime(link.fetch_timestamp), versions)
+        if version is None:
+            detail = f"{url} has {len(versions)} versions"
+            return Result(drop(Reason.NO_SUCH_VERSION, detail))
+        return version.id
 
     def _unpack(self, body: bytes) -> bytes:
         if not body.startswith(GZIP_MAGIC):
@@ -92,11 +98,11 @@ class FetchDownloadStep:
 
 
 def _parse_downloads_id(link: Link) -> int:
-    """Raises PermanentError for a link that is to no download."""
-    told = link.rss_entry.link or ""
-    if not (told.isascii() and told.isdigit() and len(told) <= 18):
-        raise PermanentError(Reason.BAD_URL, f"not the id of a download: {told[:80]!r}")
-    return int(told)
+    """Return the download id of a link. Raises PermanentError if it has none."""
+    text = link.rss_entry.link or ""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise PermanentError(Reason.BAD_URL, f"not the id of a download: {text[:80]!r}")
+    return int(text)
 
 
 def _to_datetime(seconds: float | None) -> datetime | None:

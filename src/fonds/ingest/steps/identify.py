@@ -1,4 +1,4 @@
-"""identify: read the bytes at a capture's place, hash them, and say what they are."""
+"""identify: read the bytes of a capture, hash them, and detect their type."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from fonds.urls.parts import split_address
 FULLY_FETCHED_KINDS = frozenset({PlaceKind.FILE, PlaceKind.REPLAY, PlaceKind.PETABOX})
 _LARGE_KINDS = (Kind.PDF, Kind.UNREAD)
 NOT_MODIFIED = 304
-ACCEPTED_STATUSES = frozenset({200, 203, 226})  # 226 is how FTP transfers stand in old indexes
+ACCEPTED_STATUSES = frozenset({200, 203, 226})  # 226 marks FTP transfers in old indexes
 SUCCESSES = frozenset(range(200, 300))
 _HOST_FILES = {
     ("/robots.txt", PLAIN_TEXT): ROBOTS_TXT,
     ("/.well-known/tdmrep.json", "application/json"): TDMREP,
 }
-"""By path and the type the bytes have; a page in the place of one is a page."""
+"""Types by path and detected type; a page at one of these paths stays a page."""
 
 
 EMITS = (
@@ -52,9 +52,15 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class IdentifyStep:
-    """`describe` turns bytes and a declared type into a FileMeta; the limits are in bytes.
-    `statuses` are those of HTTP behind which there is a file. `takes_plain_text` is for pipelines that begin
-    with links: plain text to which a link led is a story; what else a crawl holds of it is not."""
+    """Identifies captures.
+
+    - `describe` builds a FileMeta from bytes and a declared type.
+    - The limits are in bytes.
+    - `statuses` are the HTTP statuses of responses with a file.
+    - `takes_plain_text` is for pipelines that begin with links: linked plain text is a story; other
+      plain
+      text in a crawl is not.
+    """
 
     archive: Archive
     describe: Callable[[bytes, str | None], FileMeta]
@@ -64,13 +70,13 @@ class IdentifyStep:
     takes_plain_text: bool = False
 
     def __call__(self, capture: Capture) -> Result:
-        """One Identified for what is kept; the reason for what is not.
+        """Return an IdentifiedCapture for what is accepted, or the reason for what is not.
 
         Raises DamagedInputError, LimitError and PermanentError as `Archive.read` does.
         """
-        ended = self._judge_unread(capture)
-        if ended is not None:
-            return Result(ended)
+        disposition = self._judge_unread(capture)
+        if disposition is not None:
+            return Result(disposition)
         if capture.record_type == REVISIT:
             return Result(items=(self._identify_revisit(capture),))
         payload = self.archive.read(capture.place)
@@ -84,9 +90,9 @@ class IdentifyStep:
         file = self.describe(payload.body, (http and http.get("content-type")) or capture.mime)
         file = _set_host_file_type(capture, file)
         _check_digest(capture, file)
-        ended = self._judge(file)
-        if ended is not DONE:
-            return Result(ended)
+        disposition = self._judge(file)
+        if disposition is not DONE:
+            return Result(disposition)
         charset = http.charset if http else None
         rights = read_stated_rights(capture, payload)
         text = decode_robots_text(payload.body) if file.mime in (ROBOTS_TXT, TDMREP) else None
@@ -95,8 +101,10 @@ class IdentifyStep:
         )
 
     def _identify_revisit(self, capture: Capture) -> IdentifiedCapture:
-        """A revisit. What its record refers to is read where no SHA-1 says it; a record that cannot be read
-        states nothing."""
+        """Identify a revisit. If it has no SHA-1, read what its record refers to.
+
+        A revisit with a SHA-1 whose record cannot be read states no rights.
+        """
         is_known = parse_sha1(capture.digest or "") is not None
         try:
             payload = self.archive.read(capture.place)
@@ -119,7 +127,7 @@ class IdentifyStep:
         return DONE
 
     def _judge_unread(self, capture: Capture) -> Disposition | None:
-        """What can be said without opening anything."""
+        """Return the disposition that needs no reading, or None."""
         if capture.damage is not None:
             return end(capture.damage_reason or Reason.DAMAGED_RECORD, capture.damage)
         status = capture.status if capture.record_type != "revisit" else None
@@ -128,31 +136,31 @@ class IdentifyStep:
         return None
 
     def _is_kept(self, status: int, capture: Capture) -> bool:
-        """Whether there is a page behind this status; behind a 304 of ours is the one that was fetched
-        before."""
+        """Return whether a response with this status has a page. Our own 304 has the page fetched
+        before.
+        """
         return status in self.statuses or (
             status == NOT_MODIFIED and capture.place.kind is PlaceKind.SPOOL
         )
 
 
 def _set_host_file_type(capture: Capture, file: FileMeta) -> FileMeta:
-    """What a host says to crawlers has types of its own, so that it is no page and no unknown data."""
+    """Set the own types of robots.txt and tdmrep.json, which are neither pages nor unknown data."""
     mime = _HOST_FILES.get((split_address(capture.url).path, file.magic_mime))
     return file if mime is None else replace(file, mime=mime)
 
 
 def read_stated_rights(capture: Capture, payload: Payload) -> Rights:
-    """Return what the host stated in its robots.txt, as we fetched it, the head of a response, and the feed
-    that led there."""
+    """Return the rights stated in the robots.txt we fetched, the response headers, and the feed."""
     http, exchange, entry = payload.http, payload.exchange, capture.rss_entry
-    known = exchange.rights if exchange is not None and exchange.rights else NO_RIGHTS
+    exchange_rights = exchange.rights if exchange is not None and exchange.rights else NO_RIGHTS
     statements = read_header_statements(http, capture.url) if http is not None else ()
     by_feed = entry.rights if entry is not None else ()
-    return replace(known, statements=(*known.statements, *statements, *by_feed))
+    return replace(exchange_rights, statements=(*exchange_rights.statements, *statements, *by_feed))
 
 
 def _build_revisit(capture: Capture, payload: Payload) -> IdentifiedCapture:
-    """Return a capture whose record turns out to be a revisit, with the SHA-1 the record declares."""
+    """Return a capture whose record proves to be a revisit, with the SHA-1 it declares."""
     reference = _build_reference(capture, payload.warc_headers)
     sha1 = parse_sha1(reference.digest)
     digest = reference.digest or None if sha1 is None else encode_sha1_base32(sha1)
@@ -162,12 +170,12 @@ def _build_revisit(capture: Capture, payload: Payload) -> IdentifiedCapture:
 
 
 def _build_reference(capture: Capture, headers: Mapping[str, str]) -> RevisitReference:
-    named = {name.lower(): value.strip() for name, value in headers.items()}
+    fields = {name.lower(): value.strip() for name, value in headers.items()}
     return RevisitReference(
-        url=named.get("warc-refers-to-target-uri", "").strip("<>"),
-        captured_at=_parse_moment(named.get("warc-refers-to-date", "")),
-        digest=named.get("warc-payload-digest", "") or capture.digest or "",
-        record_id=named.get("warc-refers-to", "").strip("<>"),
+        url=fields.get("warc-refers-to-target-uri", "").strip("<>"),
+        captured_at=_parse_moment(fields.get("warc-refers-to-date", "")),
+        digest=fields.get("warc-payload-digest", "") or capture.digest or "",
+        record_id=fields.get("warc-refers-to", "").strip("<>"),
     )
 
 
@@ -180,10 +188,10 @@ def _parse_moment(text: str) -> datetime | None:
 
 
 def _check_digest(capture: Capture, file: FileMeta) -> None:
-    """Whoever gives another capture of the URL than was asked for gives other bytes.
+    """Check the digest of fetched bytes: a web archive may return another capture of the URL.
 
-    The digests of WARC records are not held against them: too many are of bodies with their codings.
-    Raises DamagedInputError.
+    The digests of WARC records are not checked: too many include content codings. Raises
+    DamagedInputError.
     """
     if capture.digest is None or capture.place.kind not in FULLY_FETCHED_KINDS:
         return

@@ -1,4 +1,6 @@
-"""import_story: a story's text into the blobs, its metadata into records, both into the index."""
+"""import_story: write a story's text to the blobs, its metadata to the records, and both to the
+index.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class ImportStoryStep:
-    """Blobs first, then the row, then the index, so that what the row promises is there.
+    """Writes blobs first, then the row, then the index, so that everything a row promises exists.
 
-    The index has each story once, as the version captured last, with the texts of earlier ones.
+    The index has one document per story, from the version captured last, with the texts of earlier
+    ones.
     """
 
     records: Records
@@ -44,13 +47,13 @@ class ImportStoryStep:
     clock: Callable[[], datetime]
 
     def __call__(self, items: Sequence[ParsedPage]) -> list[Result]:
-        """Idempotent by the SHA-1 of the page."""
+        """Import the stories. Idempotent by the SHA-1 of the page."""
         now = self.clock()
         rows = [_build_row(item, now) for item in items]
         texts = [encode_text(item.story.content_metadata.text_content or "") for item in items]
-        named = zip(rows, texts, strict=True)
-        self.blobs.put([build_text_blob(row.sha1hex, text) for row, text in named])
-        left = self._find_left_stories(rows)
+        rows_with_texts = zip(rows, texts, strict=True)
+        self.blobs.put([build_text_blob(row.sha1hex, text) for row, text in rows_with_texts])
+        left_stories = self._find_left_stories(rows)
         text_fixity = [
             build_fixity(row.sha1hex, TEXT, text) for row, text in zip(rows, texts, strict=True)
         ]
@@ -58,49 +61,55 @@ class ImportStoryStep:
             build_page_sketch(row, item.story.content_metadata.text_content or "")
             for row, item in zip(rows, items, strict=True)
         ]
-        rights = [one for row in rows for one in build_rights_rows(row)]
-        beside = [*map(build_row_fixity, rows), *text_fixity, *rights]
-        write_sketches(self.records, sketches, [*rows, *beside])
+        rights = [rights_row for row in rows for rights_row in build_rights_rows(row)]
+        companion_rows = [*map(build_row_fixity, rows), *text_fixity, *rights]
+        write_sketches(self.records, sketches, [*rows, *companion_rows])
         remove_stale_rights(self.records, rows, rights)
-        known = {
+        loaded = {
             item.file.sha1: (text, DocumentOrigin(item.capture.url, "", item.capture.collection))
             for item, text in zip(items, texts, strict=True)
         }
-        ids = sorted({*left, *(row.story_id for row in rows)})
+        ids = sorted({*left_stories, *(row.story_id for row in rows)})
         index_until_stable(
             self.records,
             self.index,
             ids,
             lambda: load_current_versions(self.records, ids),
-            lambda some: self._list_documents(some, known),
+            lambda versions: self._list_documents(versions, loaded),
         )
         return [Result() for _ in items]
 
     def _find_left_stories(self, rows: Sequence[StoryMetaRow]) -> set[str]:
-        """The stories these files were versions of and are no more, because a page that is read again may
-        say another address. Their documents change before the rows do: afterwards nobody would know."""
-        told = {row.sha1hex: row.story_id for row in rows}
-        before = self.records.get(StoryMetaRow, list(told))
-        left = {row.story_id for row in before if row.story_id != told[row.sha1hex]}
-        if left:
-            others = load_current_versions(self.records, sorted(left), excluded=told)
-            self.index.put(
-                add_rights(self.records, self._list_documents(list(others.values()), {}))
+        """Return the stories these files no longer belong to: a page parsed again may state another
+        URL.
+
+        Their documents are updated before the rows change; afterwards the old story would be
+        unknown.
+        """
+        story_ids = {row.sha1hex: row.story_id for row in rows}
+        old_rows = self.records.get(StoryMetaRow, list(story_ids))
+        left_stories = {row.story_id for row in old_rows if row.story_id != story_ids[row.sha1hex]}
+        if left_stories:
+            remaining = load_current_versions(
+                self.records, sorted(left_stories), excluded=story_ids
             )
-            self.index.delete(sorted(left - others.keys()))
-        return left
+            self.index.put(
+                add_rights(self.records, self._list_documents(list(remaining.values()), {}))
+            )
+            self.index.delete(sorted(left_stories - remaining.keys()))
+        return left_stories
 
     def _list_documents(
         self, current: Sequence[CurrentRow], loaded: Mapping[str, tuple[bytes, DocumentOrigin]]
     ) -> list[IndexDocument]:
-        """The documents of these versions; `loaded` has text and origin of those in hand."""
+        """Build the documents of these versions; `loaded` has text and origin of those in memory."""
         return list(iter_index_documents(INDEXED, self.records, self.blobs, current, loaded))
 
 
 def choose_publication_date(story: Story) -> date | None:
-    """The parser's date, else the feed's; None when neither is one.
+    """Return the parser's date, else the feed's; None if neither is valid.
 
-    The two stay apart in the story itself, so that the archive tells extracted from announced.
+    The story itself keeps both, so that the archive distinguishes extracted from announced dates.
     """
     try:
         return date.fromisoformat(story.content_metadata.publication_date or "")

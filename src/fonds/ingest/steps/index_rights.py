@@ -1,4 +1,4 @@
-"""index_rights: what later captures of a file state about its use, into the document that is there."""
+"""index_rights: update a file's document with the rights stated by its later captures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class IndexRightsStep:
-    """A document that has all that is stated is not written."""
+    """Reindexes files whose rights changed; documents that are up to date are not written."""
 
     records: Records
     blobs: Blobs
     index: Index
 
     def __call__(self, items: Sequence[UnindexedFile]) -> list[Result]:
-        """Idempotent by SHA-1."""
+        """Reindex the files. Idempotent by SHA-1."""
         sha1hexes = sorted({item.sha1hex for item in items})
         reindex_files(self.records, self.blobs, self.index, sha1hexes)
         return [Result() for _ in items]

@@ -1,4 +1,4 @@
-"""What hosts say to crawlers, robots.txt and tdmrep.json: kept as captures, once for each change."""
+"""Store the robots.txt and tdmrep.json of hosts as captures, once per change."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ from fonds.rights.host_files import (
 )
 
 CACHE_SIZE = 10_000
-"""Robots.txt files whose captures are remembered, so that the records are not asked for each page."""
+"""Maximum robots.txt files whose captures are cached, to avoid a query for each page."""
 _FOLDERS = {ROBOTS_TXT: "robots", TDMREP: "tdmrep"}
 
 
 def return_fetched(links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-    """What was fetched as it is, where robots.txt files are not kept."""
+    """Return the links unchanged, where robots.txt files are not stored."""
     return links
 
 
 @dataclass(frozen=True, slots=True)
 class HostFile:
-    """The answer to a request for a robots.txt or tdmrep.json; `body` has its content codings.
+    """The response to a request for robots.txt or tdmrep.json; `body` still has its content
+    codings.
 
-    `mime` is the type such a file has here. The last of the `hops` answered.
+    `mime` is Fonds's own type of such a file. The last of the `hops` is the response.
     """
 
     mime: str
@@ -49,19 +50,22 @@ class HostFile:
 
     @property
     def url(self) -> str:
-        """The address that was asked for, before redirects."""
+        """The requested URL, before redirects."""
         return self.hops[0].url
 
     @property
     def digest(self) -> str:
-        """What tells its bytes from others."""
+        """Hash that identifies the bytes."""
         return hashlib.sha256(self.body).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHostFile:
-    """`capture_id` is None for what was not kept. `changed` are the SHA-1s of files captured before whose
-    captures have other rights now."""
+    """Result of storing a host file.
+
+    `capture_id` is None if it was not stored. `changed` are the SHA-1s of files captured before
+    whose captures now have other rights.
+    """
 
     capture_id: str | None = None
     changed: Sequence[str] = ()
@@ -69,8 +73,10 @@ class KeptHostFile:
 
 @dataclass(frozen=True, slots=True)
 class HostFileKeeper:
-    """Keeps what hosts say to crawlers. Such a file takes the steps of every capture, at once: no message
-    leads to it, `fetched` has a row of it. Not for several threads at once.
+    """Stores host files. Not thread-safe.
+
+    A host file runs through the steps of every capture at once, without a message. It has a row in
+    `fetched`.
     """
 
     spool: Spool
@@ -82,29 +88,32 @@ class HostFileKeeper:
     capture_ids: OrderedDict[tuple[str, str], str | None] = field(default_factory=OrderedDict)
 
     def __call__(self, links: Sequence[FetchedLink]) -> Sequence[FetchedLink]:
-        """Note in each exchange what the robots.txt stated, and its capture, which is there by then."""
-        files = {id(one.host.robots): one.host.robots for one in links if one.host is not None}
+        """Add to each exchange what its robots.txt stated, and the id of the stored robots.txt
+        capture.
+        """
+        files = {id(link.host.robots): link.host.robots for link in links if link.host is not None}
         ids = {key: self._find_robots_id(robots) for key, robots in files.items()}
-        return [replace(one, exchange=_add_robots_id(one, ids)) for one in links]
+        return [replace(link, exchange=_add_robots_id(link, ids)) for link in links]
 
     def save(self, file: HostFile) -> KeptHostFile:
-        """Keep a file whose bytes differ from those kept last of its address; note that it is in force.
+        """Store a file whose bytes differ from the last ones of its URL, and record that it is in
+        force.
 
-        Nothing is kept of a body that is no file of this type, is larger than 500 KiB, or was taken down.
-        Raises StoreUnavailableError; done again, it goes on.
+        Nothing is stored of a body of another type, larger than 500 KiB, or removed by a takedown.
+        Raises StoreUnavailableError; a repeated call resumes.
         """
         where = {"url": file.url}
         rows = self.records.find(FetchedPageRow, where, order=("-fetched",), count_max=1)
-        last = next((row for row in rows if row.capture_id.endswith(f"-{file.digest}")), None)
-        if last is None:
+        last_row = next((row for row in rows if row.capture_id.endswith(f"-{file.digest}")), None)
+        if last_row is None:
             return self._register_file(self._spool_file(file), file.mime)
-        if last.in_spool:
-            # A process that was killed may have left it there.
-            return self._register_file(self._build_capture(last), file.mime)
-        return self._extend_last(last, file)
+        if last_row.in_spool:
+            # A killed process may have left it in the spool.
+            return self._register_file(self._build_capture(last_row), file.mime)
+        return self._extend_last(last_row, file)
 
     def _find_robots_id(self, robots: Robots) -> str | None:
-        """The capture of a robots.txt; None for one not kept."""
+        """Return the capture id of a robots.txt; None if it is not stored."""
         if not robots.is_kept:
             return None
         file = HostFile(ROBOTS_TXT, robots.hops, robots.body)
@@ -117,7 +126,7 @@ class HostFileKeeper:
         return self.capture_ids[key]
 
     def _extend_last(self, last: FetchedPageRow, file: HostFile) -> KeptHostFile:
-        """What has not changed since it was kept is in force from now on."""
+        """Record that an unchanged file is still in force."""
         if file.mime == ROBOTS_TXT:
             return KeptHostFile(last.capture_id)
         places = self.records.find(CdxRow, {"capture_id": last.capture_id}, count_max=1)
@@ -128,7 +137,7 @@ class HostFileKeeper:
         rows = HostRows(files=[row] if row is not None else [])
         changed = write_host_rows(self.records, rows, self.clock())
         if list(self.records.get(TakedownRow, [sha1hex])):
-            # A takedown says so before it purges, and may not have seen the row.
+            # A takedown is recorded before it purges, and may not have seen the new row.
             changed |= remove_host_rows(self.records, rows, self.clock())
         return KeptHostFile(last.capture_id, sorted(changed))
 
@@ -145,29 +154,31 @@ class HostFileKeeper:
         return self.spool.find_kept([link])[row.capture_id]
 
     def _register_file(self, capture: Capture, mime: str) -> KeptHostFile:
-        """It has gone all its way; of what is no such file nothing stays."""
-        found = [one for one in self._identify(capture) if _is_host_file(one, mime)]
-        results = self.persist(found) if found else ()
-        items = [one for result in results for one in result.items]
-        bodies = [one for one in items if isinstance(one, UnarchivedBody)]
+        """Run the steps on a host file at once; remove it if its type is wrong."""
+        identified = [item for item in self._identify(capture) if _is_host_file(item, mime)]
+        results = self.persist(identified) if identified else ()
+        items = [item for result in results for item in result.items]
+        bodies = [item for item in items if isinstance(item, UnarchivedBody)]
         if not bodies:
             self.spool.remove(capture)
             return KeptHostFile()
         self.archive(bodies)
-        own = {one.sha1hex for one in found}
-        others = {one.sha1hex for one in items if isinstance(one, UnindexedFile)} - own
-        return KeptHostFile(capture.id, sorted(others))
+        own_sha1hexes = {item.sha1hex for item in identified}
+        other_sha1hexes = {
+            item.sha1hex for item in items if isinstance(item, UnindexedFile)
+        } - own_sha1hexes
+        return KeptHostFile(capture.id, sorted(other_sha1hexes))
 
     def _identify(self, capture: Capture) -> Sequence[IdentifiedCapture]:
         try:
             items = self.identify(capture).items
         except PermanentError:
             return ()
-        return [one for one in items if isinstance(one, IdentifiedCapture)]
+        return [item for item in items if isinstance(item, IdentifiedCapture)]
 
 
 def _is_host_file(identified: IdentifiedCapture, mime: str) -> bool:
-    """Whether it is what it is called: many sites answer with a page."""
+    """Return whether the file has the expected type: many sites respond with a page."""
     file = identified.file
     return file is not None and file.mime == mime and (mime != TDMREP or file.size <= MAX_BYTES)
 

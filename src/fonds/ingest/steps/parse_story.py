@@ -1,4 +1,4 @@
-"""parse_story: title, text, date and language of one page, read in an isolated process."""
+"""parse_story: extract title, text, date and language of one page in an isolated process."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ EMITS = (Output(ParsedPage), Output(UnarchivedBody))
 
 
 def _allow_any_url(url: str) -> None:
-    """Any address will do."""
+    """Refuse no URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParseStoryStep:
-    """`parse` takes (body, url, charset, captured_at, whether fetched, whether it is plain text) into an
-    isolated process. `refusal` judges the addresses that are learned from pages alone, as those of links
-    are.
+    """Parses one page.
+
+    - `parse` runs in an isolated process with (body, url, charset, captured_at, whether fetched,
+      whether
+      plain text).
+    - `refusal` judges URLs known only from the page, like those of links.
     """
 
     archive: Archive
@@ -46,10 +49,14 @@ class ParseStoryStep:
     refusal: Callable[[str], tuple[Reason, str] | None] = _allow_any_url
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """A Parsed when there is text; the body goes to the archive in any case, unless it lies in a WARC."""
+        """Return a ParsedPage if there is text. The body is sent to the archive in any case,
+        unless it is in a WARC.
+        """
         capture = item.capture
-        stays = item.again or (capture.place.kind is PlaceKind.WARC and not self.copies_bodies)
-        keep = () if stays else (UnarchivedBody(capture, item.file),)
+        is_archived = item.again or (
+            capture.place.kind is PlaceKind.WARC and not self.copies_bodies
+        )
+        bodies = () if is_archived else (UnarchivedBody(capture, item.file),)
         payload = self.archive.read(capture.place, item.file.sha1)
         fetched = payload.http is not None
         charset = item.charset or (payload.http.charset if payload.http else None)
@@ -59,22 +66,24 @@ class ParseStoryStep:
                 payload.body, capture.url, charset, capture.captured_at, fetched, is_plain
             )
         except ChildError as error:
-            return Result(quarantine(error.reason, error.detail), keep)
+            return Result(quarantine(error.reason, error.detail), bodies)
         story = self._build_story(capture, payload, charset, page)
         url = story.content_metadata.url or capture.url
-        ended = (
+        disposition = (
             _build_disposition(page) if page.status.reason else self._handle_unplaced(capture, url)
         )
-        if ended is not DONE:
-            return Result(ended, keep)
+        if disposition is not DONE:
+            return Result(disposition, bodies)
         if _is_blind(capture):
             capture = replace(capture, url=url)
         parsed = ParsedPage(capture, item.file, story, compute_story_id(url), self.page_extractor)
-        kept = (replace(one, capture=capture, story=story) for one in keep)
-        return Result(items=(parsed, *kept))
+        archived_bodies = (replace(body, capture=capture, story=story) for body in bodies)
+        return Result(items=(parsed, *archived_bodies))
 
     def _handle_unplaced(self, capture: Capture, url: str) -> Disposition:
-        """Of a page whose address nobody noted: how it ends without one it states, or with a refused one."""
+        """Return how a page without a recorded URL ends: dropped if it states no URL, or a refused
+        one.
+        """
         if not _is_blind(capture):
             return DONE
         if url == capture.url:
@@ -97,7 +106,7 @@ class ParseStoryStep:
 
 
 def _is_blind(capture: Capture) -> bool:
-    """Whether a page was fetched by what somebody called its bytes, and not by its address."""
+    """Return whether the URL of a page is only the address of its stored object."""
     return capture.place.kind is PlaceKind.SPOOL and capture.url.startswith("s3://")
 
 

@@ -1,4 +1,8 @@
-"""persist_file: write down a file and its capture, and send what is new to the readers of its kind."""
+"""persist_file: record a file and its capture, and send new files to the extractors of their kind.
+
+A crawler may have recorded a file's first capture in the column `f:c`. That note stays, with an
+updated count of captures.
+"""
 
 from __future__ import annotations
 
@@ -52,55 +56,68 @@ from fonds.stores.journal_table.cells import (
 )
 from fonds.stores.journal_table.keys import build_alternate_key, build_old_key, build_row_key
 
-# The note of a file's first capture, `f:c`: kept where a crawler wrote it, with the count of captures.
-
-
 ROUNDS_MAX = 10
-"""Others may write this often in between."""
+"""Maximum rounds while other processes write the same cells."""
 
 
 def record_crawler_counts(
     table: Table, records: Records, journal: str, sha1hexes: Collection[str]
 ) -> None:
-    """Remember which of these files a crawler noted before Fonds knew them, and its count.
+    """Record which of these files a crawler noted before Fonds knew them, with its count.
 
-    Call it before anything of a new file is written; again is harmless. The note is `f:c` in the row of the
-    file, or in the row `sha1:BASE32` that Heritrix writes, from which it is copied.
+    Call it before writing anything about a new file; repeated calls are harmless. The note is `f:c`
+    in the file's row, or in the row `sha1:BASE32` that Heritrix writes, from which it is copied.
     """
-    wanted = _find_unknown(records, sorted(set(sha1hexes)))
-    keys = {build_row_key(one): one for one in wanted}
-    older = {build_old_key(one): one for one in wanted}
-    there = table.get(journal, [*keys, *older], [F_C, FILE_META]) if wanted else {}
-    described = {one for key, one in keys.items() if FILE_META in there.get(key, {})}
-    notes = {one: there[key][F_C] for key, one in older.items() if F_C in there.get(key, {})}
-    copied = {
-        one: cell for one, cell in notes.items() if F_C not in there.get(build_row_key(one), {})
+    unknown = _find_unknown(records, sorted(set(sha1hexes)))
+    keys = {build_row_key(sha1hex): sha1hex for sha1hex in unknown}
+    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in unknown}
+    cells_by_key = table.get(journal, [*keys, *old_keys], [F_C, FILE_META]) if unknown else {}
+    described = {sha1hex for key, sha1hex in keys.items() if FILE_META in cells_by_key.get(key, {})}
+    notes = {
+        sha1hex: cells_by_key[key][F_C]
+        for key, sha1hex in old_keys.items()
+        if F_C in cells_by_key.get(key, {})
     }
-    notes |= {one: there[key][F_C] for key, one in keys.items() if F_C in there.get(key, {})}
+    copied = {
+        sha1hex: cell
+        for sha1hex, cell in notes.items()
+        if F_C not in cells_by_key.get(build_row_key(sha1hex), {})
+    }
+    notes |= {
+        sha1hex: cells_by_key[key][F_C]
+        for key, sha1hex in keys.items()
+        if F_C in cells_by_key.get(key, {})
+    }
     rows = [
-        CrawlerCountRow(one, count)
-        for one, cell in notes.items()
-        if one not in described and (count := _count(cell)) is not None
+        CrawlerCountRow(sha1hex, count)
+        for sha1hex, cell in notes.items()
+        if sha1hex not in described and (count := _count(cell)) is not None
     ]
     if not rows:
         return
-    kept = {row.sha1hex for row in rows}
-    if cells := [(build_row_key(one), {F_C: cell}) for one, cell in copied.items() if one in kept]:
+    recorded = {row.sha1hex for row in rows}
+    if cells := [
+        (build_row_key(sha1hex), {F_C: cell})
+        for sha1hex, cell in copied.items()
+        if sha1hex in recorded
+    ]:
         table.put(journal, cells)
     records.put(rows, replace=False)
 
 
 def record_no_crawler(records: Records, sha1hexes: Collection[str]) -> None:
-    """Remember of files without a crawler's note that there was none, where they may have no row of `cdx`.
+    """Record that files have no crawler's note, if they may have no row of `cdx`.
 
-    Their `f:c` would be taken for a crawler's afterwards.
+    Otherwise their `f:c` would later pass for a crawler's.
     """
     if sha1hexes:
-        records.put([CrawlerCountRow(one, 0) for one in sorted(set(sha1hexes))], replace=False)
+        records.put(
+            [CrawlerCountRow(sha1hex, 0) for sha1hex in sorted(set(sha1hexes))], replace=False
+        )
 
 
 def find_crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]:
-    """Return those files whose `f:c` is a crawler's: it stays but for its count."""
+    """Return the files whose `f:c` is a crawler's; only its count may change."""
     return {
         row.sha1hex for row in records.get(CrawlerCountRow, sorted(set(sha1hexes))) if row.count
     }
@@ -109,10 +126,11 @@ def find_crawler_files(records: Records, sha1hexes: Collection[str]) -> set[str]
 def count_captures(
     records: Records, notes: Mapping[str, bytes], leaving: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Count the captures of files, given their `f:c`: rows of `cdx`, and those a crawler counted before.
+    """Count the captures of files, given their `f:c`: rows of `cdx`, plus captures a crawler
+    counted before.
 
-    The capture the crawler noted counts once, also when it has a row by now. `leaving` gives by SHA-1 the
-    number of rows that are about to go.
+    The capture in the crawler's note counts once, even if it has a row now. `leaving` is the number
+    of rows, by SHA-1, that are about to be removed.
     """
     counts = {
         sha1hex: count
@@ -120,12 +138,12 @@ def count_captures(
     }
     for sha1hex, count in (leaving or {}).items():
         counts[sha1hex] = counts.get(sha1hex, 0) - count
-    totals = {one: counts.get(one, 1) for one in notes}
+    totals = {sha1: counts.get(sha1, 1) for sha1 in notes}
     for row in records.get(CrawlerCountRow, [*notes]):
         if not row.count:
             continue
-        known = _has_row(records, row.sha1hex, notes[row.sha1hex])
-        totals[row.sha1hex] = row.count + counts.get(row.sha1hex, 0) - known
+        noted_count = _has_row(records, row.sha1hex, notes[row.sha1hex])
+        totals[row.sha1hex] = row.count + counts.get(row.sha1hex, 0) - noted_count
     return totals
 
 
@@ -136,72 +154,73 @@ def update_capture_counts(
     sha1hexes: Sequence[str],
     leaving: Mapping[str, int] | None = None,
 ) -> None:
-    """Count the captures of these files, revisits too, as `cdx` has them; the same however often it is done.
+    """Update the capture counts of these files, including revisits, from `cdx`. Idempotent.
 
-    `leaving` is as for `count_captures`: counted before its rows go, a file has the right count also when
-    this process is killed right behind that.
+    `leaving` is as in `count_captures`. If the count is updated before the rows are removed, it is
+    right even if this process is killed in between.
 
-    A count is written only where the cell is as it was read: a place another writes meanwhile stays. Who
-    wrote looks again: of several who note captures of one file at the same moment the last to write sees
-    the rows of all others. The row a crawler reads, `sha1:BASE32`, gets the same count.
+    A count is written only if the cell is unchanged since it was read, so that concurrent writes
+    stay. After a write the count is checked again: of several processes that add captures of one
+    file, the last to write sees the rows of all others. The row that crawlers read, `sha1:BASE32`,
+    gets the same count.
     """
-    wanted = sorted(set(sha1hexes))
-    older = {build_old_key(one): one for one in find_crawler_files(records, wanted)}
-    keys = {build_row_key(one): one for one in wanted} | older
+    unique = sorted(set(sha1hexes))
+    old_keys = {build_old_key(sha1hex): sha1hex for sha1hex in find_crawler_files(records, unique)}
+    keys = {build_row_key(sha1hex): sha1hex for sha1hex in unique} | old_keys
     for _ in range(ROUNDS_MAX):
-        there = table.get(journal, sorted(keys), [F_C]) if keys else {}
-        if not there:
+        cells_by_key = table.get(journal, sorted(keys), [F_C]) if keys else {}
+        if not cells_by_key:
             return
         totals = count_captures(
-            records, {keys[key]: row[F_C] for key, row in there.items()}, leaving
+            records, {keys[key]: row[F_C] for key, row in cells_by_key.items()}, leaving
         )
         counted = [
-            (key, {F_C: after})
-            for key, row in there.items()
-            if (after := set_dupe_count(row[F_C], totals[keys[key]])) != row[F_C]
+            (key, {F_C: new_cell})
+            for key, row in cells_by_key.items()
+            if (new_cell := set_dupe_count(row[F_C], totals[keys[key]])) != row[F_C]
         ]
         if not counted:
             return
-        table.put(journal, counted, where_equal={key: there[key][F_C] for key, _ in counted})
+        table.put(journal, counted, where_equal={key: cells_by_key[key][F_C] for key, _ in counted})
         keys = {key: keys[key] for key, _ in counted}
 
 
 def _find_unknown(records: Records, sha1hexes: Sequence[str]) -> list[str]:
-    """Those files of which nothing is in the records yet."""
+    """Return the files without any rows in the records."""
     if not sha1hexes:
         return []
     indexed = records.count(CdxRow, ("sha1hex",), {"sha1hex": sha1hexes})
-    known = {one for (one,) in indexed}
-    known |= {row.sha1hex for row in records.get(CrawlerCountRow, sha1hexes)}
-    return [one for one in sha1hexes if one not in known]
+    known_sha1hexes = {sha1hex for (sha1hex,) in indexed}
+    known_sha1hexes |= {row.sha1hex for row in records.get(CrawlerCountRow, sha1hexes)}
+    return [sha1hex for sha1hex in sha1hexes if sha1hex not in known_sha1hexes]
 
 
 def _count(cell: bytes) -> int | None:
-    """The count in a crawler's note, 1 where it has none; None for a note that cannot be read."""
+    """Return the count in a crawler's note, 1 if it has none; None if the note is unreadable."""
     try:
-        seen = read_first_seen({F_C: cell})
+        note = read_first_seen({F_C: cell})
     except ValueError:
         return None
-    return None if seen is None else seen.count or 1
+    return None if note is None else note.count or 1
 
 
 def _has_row(records: Records, sha1hex: str, cell: bytes) -> bool:
-    """Whether the capture a note speaks of has a row in `cdx`."""
+    """Return whether the capture in a note has a row in `cdx`."""
     try:
-        seen = read_first_seen({F_C: cell})
+        note = read_first_seen({F_C: cell})
     except ValueError:
         return False
-    if seen is None or seen.warc is None or seen.offset is None:
+    if note is None or note.warc is None or note.offset is None:
         return False
-    rows = records.find(CdxRow, {"sha1hex": sha1hex, "warc_offset": seen.offset})
-    return any(row.warc_path.rpartition("/")[2] == seen.warc for row in rows)
+    rows = records.find(CdxRow, {"sha1hex": sha1hex, "warc_offset": note.offset})
+    return any(row.warc_path.rpartition("/")[2] == note.warc for row in rows)
 
 
 RETRY_S = 2.0
 
 
 def return_place(place: Place) -> Place:
-    """Leave a place as it is, where no names are kept."""
+    """Return the location unchanged, where no WARC names are recorded."""
     return place
 
 
@@ -217,7 +236,9 @@ EMITS = (
 
 @dataclass(frozen=True, slots=True)
 class PersistFileStep:
-    """The first capture of a file owns it; later ones are noted beside it and end as duplicates."""
+    """Records files and captures. The first capture of a file becomes its primary capture; later
+    ones end as duplicates.
+    """
 
     table: Table
     records: Records
@@ -225,66 +246,80 @@ class PersistFileStep:
     copies_bodies: bool
     clock: Callable[[], datetime]
     name_place: Callable[[Place], Place] = return_place
-    """Gives a place with its WARC's name for the path, as `WarcNames.named` does."""
+    """Returns a location with the WARC's name as path, like `WarcNames.name_place`."""
 
     def __call__(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
-        """Idempotent: a capture seen again finds itself the owner and is sent on again. Of bytes that were
-        taken down nothing stays written, whoever brings them.
+        """Record the captures.
 
-        It is asked before the write and again behind it: a takedown says so before it purges, so that what
-        it came too early to see is found here. What a killed process wrote goes when its message is back.
+        Idempotent: a repeated primary capture is sent on again. Nothing stays written of removed
+        bytes.
+
+        Takedowns are checked before and after the write. A takedown is recorded before it purges,
+        so what it came too early to see is found here. Rows of a killed process are removed when
+        its message returns.
         """
-        late = [one for one in items if _is_missing_sha1(one)]
-        if not late:
+        without_sha1 = [item for item in items if _is_missing_sha1(item)]
+        if not without_sha1:
             return self._build_results(items)
-        # What they repeat may be in the same batch.
-        plain = [one for one in items if not _is_missing_sha1(one)]
-        results = dict(zip(map(id, plain), self._build_results(plain), strict=True))
-        results |= dict(zip(map(id, late), map(self._persist_revisit, late), strict=True))
-        return [results[id(one)] for one in items]
+        # The captures they repeat may be in the same batch.
+        others = [item for item in items if not _is_missing_sha1(item)]
+        results = dict(zip(map(id, others), self._build_results(others), strict=True))
+        results |= dict(
+            zip(map(id, without_sha1), map(self._persist_revisit, without_sha1), strict=True)
+        )
+        return [results[id(item)] for item in items]
 
     def _persist_revisit(self, identified: IdentifiedCapture) -> Result:
-        """Note a revisit without a SHA-1 by the file it repeats; it waits while that may still come."""
-        found = find_revisited(
+        """Record a revisit without a SHA-1 under the file it repeats; defer it while that file may
+        still arrive.
+        """
+        revisited = find_revisited(
             self.records, identified.capture, identified.refers_to or RevisitReference()
         )
-        if found.sha1hex is not None:
-            digest = encode_sha1_base32(bytes.fromhex(found.sha1hex))
-            known = replace(
+        if revisited.sha1hex is not None:
+            digest = encode_sha1_base32(bytes.fromhex(revisited.sha1hex))
+            resolved = replace(
                 identified, capture=replace(identified.capture, digest=digest), refers_to=None
             )
-            return self._build_results([known])[0]
-        if found.is_open:
+            return self._build_results([resolved])[0]
+        if revisited.is_open:
             return Result(defer(Reason.NOT_YET, "what it repeats is being read", RETRY_S))
         return Result(drop(Reason.REVISIT, "what it repeats is not here"))
 
     def _build_results(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
-        gone = self._find_taken_down(items)
-        wanted = [one for one in items if one.sha1hex not in gone]
-        kept = dict(zip(map(id, wanted), self._persist(wanted), strict=True))
-        gone |= self._find_taken_down(wanted)
+        removed = self._find_taken_down(items)
+        allowed = [item for item in items if item.sha1hex not in removed]
+        results_by_id = dict(zip(map(id, allowed), self._persist(allowed), strict=True))
+        removed |= self._find_taken_down(allowed)
         refused = Result(drop(Reason.TAKEN_DOWN))
-        results = [refused if one.sha1hex in gone else kept[id(one)] for one in items]
-        if gone:
-            changed = self._remove_written([one for one in items if one.sha1hex in gone])
+        results = [
+            refused if item.sha1hex in removed else results_by_id[id(item)] for item in items
+        ]
+        if removed:
+            changed = self._remove_written([item for item in items if item.sha1hex in removed])
             _request_reindex(results, items, changed)
         return results
 
     def _find_taken_down(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        wanted = {sha1 for one in items if (sha1 := one.sha1hex) is not None}
-        return {row.sha1hex for row in self.records.get(TakedownRow, sorted(wanted))}
+        sha1hexes = {sha1 for item in items if (sha1 := item.sha1hex) is not None}
+        return {row.sha1hex for row in self.records.get(TakedownRow, sorted(sha1hexes))}
 
     def _remove_written(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """Remove what was written of these, their files last, by which the rest is found. Return the SHA-1s
-        of others whose captures have other rights now."""
+        """Remove what was written for these captures. The file rows go last, since they lead to the
+        rest.
+
+        Return the SHA-1s of other files whose captures now have other rights.
+        """
         now = self.clock()
-        places = [row for one in items for row in self._list_captures(one, now)]
-        plan = plan_captures(self.records, places, {row.sha1hex: row.capture_id for row in places})
-        gone = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
-        self.records.delete(CdxRow, [build_cdx_key(row) for row in gone])
-        self.records.delete(CaptureRightsRow, [one.capture.id for one in items])
+        capture_rows = [row for item in items for row in self._list_captures(item, now)]
+        plan = plan_captures(
+            self.records, capture_rows, {row.sha1hex: row.capture_id for row in capture_rows}
+        )
+        removed_rows = [*plan.rows.values(), *chain.from_iterable(plan.replaced.values())]
+        self.records.delete(CdxRow, [build_cdx_key(row) for row in removed_rows])
+        self.records.delete(CaptureRightsRow, [item.capture.id for item in items])
         changed = remove_host_rows(self.records, build_host_rows(items), now)
-        sha1hexes = sorted({sha1 for one in items if (sha1 := one.sha1hex) is not None})
+        sha1hexes = sorted({sha1 for item in items if (sha1 := item.sha1hex) is not None})
         for sha1hex in sha1hexes:
             for page in iter_pages(self.table, self.journal, build_row_key(sha1hex)):
                 self.table.delete(self.journal, [key for key, _ in page])
@@ -293,23 +328,26 @@ class PersistFileStep:
 
     def _persist(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
         now = self.clock()
-        files = [(one.capture, one.file) for one in items if one.file is not None]
+        files = [(item.capture, item.file) for item in items if item.file is not None]
         self.records.put(
             [_build_file_row(capture, file, now) for capture, file in files], replace=False
         )
-        known = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
-        owners = {row.sha1hex: row.capture_id for row in known}
+        file_rows = self.records.get(FileMetaRow, [file.sha1 for _, file in files])
+        owners = {row.sha1hex: row.capture_id for row in file_rows}
         plan = plan_captures(
-            self.records, [row for one in items for row in self._list_captures(one, now)], owners
+            self.records, [row for item in items for row in self._list_captures(item, now)], owners
         )
-        mine = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
-        record_crawler_counts(self.table, self.records, self.journal, mine)
-        noted, crawlers = self._load_cells(mine), find_crawler_files(self.records, mine)
+        primary_files = [file.sha1 for capture, file in files if owners[file.sha1] == capture.id]
+        record_crawler_counts(self.table, self.records, self.journal, primary_files)
+        stored_cells, crawlers = (
+            self._load_cells(primary_files),
+            find_crawler_files(self.records, primary_files),
+        )
         cells = [
             row
             for capture, file in files
             for row in self._build_cells(
-                capture, file, noted, plan, first=owners[file.sha1] == capture.id
+                capture, file, stored_cells, plan, first=owners[file.sha1] == capture.id
             )
         ]
         cells = [
@@ -318,39 +356,39 @@ class PersistFileStep:
             else (key, row)
             for key, row in cells
         ]
-        self.table.put(self.journal, [*_build_displaced_rows(noted, plan), *cells])
-        if taken_over := _list_replaced_keys(plan):
-            self.table.delete(self.journal, taken_over)
+        self.table.put(self.journal, [*_build_displaced_rows(stored_cells, plan), *cells])
+        if replaced_keys := _list_replaced_keys(plan):
+            self.table.delete(self.journal, replaced_keys)
         write_captures(self.records, plan)
         remove_capture_rights(self.records, list(chain.from_iterable(plan.replaced.values())))
-        rights = [row for one in items if (row := _build_rights_row(one, now)) is not None]
+        rights = [row for item in items if (row := _build_rights_row(item, now)) is not None]
         self.records.put([row for row in rights if row.capture_id not in plan.repeats])
-        hosts = build_host_rows(one for one in items if one.capture.id not in plan.repeats)
+        hosts = build_host_rows(item for item in items if item.capture.id not in plan.repeats)
         changed = write_host_rows(self.records, hosts, now)
-        firsts = set(owners.values())
-        rows = [row for row in plan.rows.values() if row.capture_id not in firsts]
-        again = {row.sha1hex for row in rows}
-        again |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
-        again |= {key.hex() for key, there in noted.items() if F_C in there}
-        update_capture_counts(self.table, self.records, self.journal, sorted(again))
-        stating = self._find_stating(items)
-        results = [self._route(one, owners, stating) for one in items]
+        primary_ids = set(owners.values())
+        rows = [row for row in plan.rows.values() if row.capture_id not in primary_ids]
+        recounted = {row.sha1hex for row in rows}
+        recounted |= {row.sha1hex for row in chain.from_iterable(plan.replaced.values())}
+        recounted |= {key.hex() for key, stored in stored_cells.items() if F_C in stored}
+        update_capture_counts(self.table, self.records, self.journal, sorted(recounted))
+        stating_ids = self._find_stating(items)
+        results = [self._route(item, owners, stating_ids) for item in items]
         _request_reindex(results, items, changed)
         return results
 
     def _find_stating(self, items: Sequence[IdentifiedCapture]) -> set[str]:
-        """The ids of the captures of which something is stated about their use, by whomever."""
-        rows = self.records.get(CaptureRightsRow, [one.capture.id for one in items])
+        """Return the ids of the captures with any rights statements."""
+        rows = self.records.get(CaptureRightsRow, [item.capture.id for item in items])
         return {row.capture_id for row in rows if parse_row_rights(row).statements}
 
     def _load_cells(self, sha1hexes: Sequence[str]) -> dict[bytes, dict[str, bytes]]:
-        """What the table says of these files by now."""
-        keys = [build_row_key(one) for one in sha1hexes]
+        """Return the current table cells of these files."""
+        keys = [build_row_key(sha1hex) for sha1hex in sha1hexes]
         columns = [F_C, FILE_CDX, FILE_META]
         return self.table.get(self.journal, keys, columns) if keys else {}
 
     def _is_referenced(self, capture: Capture) -> bool:
-        """Whether the body stays where it is: in somebody's WARC."""
+        """Return whether the body stays where it is, in a WARC of others."""
         return capture.place.kind is PlaceKind.WARC and not self.copies_bodies
 
     def _build_cells(
@@ -362,14 +400,16 @@ class PersistFileStep:
         *,
         first: bool,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """The crawler's own note of this very record may have told its id: that stays."""
+        """Build the table rows of a capture. If a crawler's note of the same record has its record
+        id, that id stays.
+        """
         row = plan.rows.get(capture.id)
         place = replace(capture.place, path=row.warc_path) if row else capture.place
         if first:
             key, cells = build_row_key(file.sha1), build_file_cells(file)
             if row is not None:
-                known = find_recorded_id(stored_cells.get(key, {}), capture.url, place)
-                cells |= build_first_cells(capture, place, known)
+                recorded_id = find_recorded_id(stored_cells.get(key, {}), capture.url, place)
+                cells |= build_first_cells(capture, place, recorded_id)
             return [(key, cells)]
         if row is not None:
             key = build_alternate_key(file.sha1, capture.id)
@@ -395,23 +435,31 @@ class PersistFileStep:
     def _route(
         self, identified: IdentifiedCapture, owners: dict[str, str], stating: set[str]
     ) -> Result:
-        """What comes of a capture. Of a later one the document learns what it states."""
+        """Return the result of a capture. A later capture with rights statements triggers a
+        reindex.
+        """
         capture, file = identified.capture, identified.file
         sha1hex = identified.sha1hex
-        learns = (UnindexedFile(sha1hex),) if sha1hex is not None and capture.id in stating else ()
+        reindex_items = (
+            (UnindexedFile(sha1hex),) if sha1hex is not None and capture.id in stating else ()
+        )
         if file is None:
-            return Result(drop(Reason.REVISIT, capture.digest or ""), learns, sha1hex)
+            return Result(drop(Reason.REVISIT, capture.digest or ""), reindex_items, sha1hex)
         referenced = self._is_referenced(capture)
         owner = owners[file.sha1]
         if owner != capture.id:
-            repeat = UnarchivedBody(capture, file, repeat_of=owner)
-            ended = drop(Reason.DUPLICATE, f"same bytes as capture {owner}")
-            return Result(ended, learns if referenced else (repeat, *learns))
+            repeated_body = UnarchivedBody(capture, file, repeat_of=owner)
+            disposition = drop(Reason.DUPLICATE, f"same bytes as capture {owner}")
+            return Result(
+                disposition, reindex_items if referenced else (repeated_body, *reindex_items)
+            )
         if file.kind is Kind.STORY:
             return Result(items=(UnparsedPage(capture, file, identified.charset),))
         if file.kind is Kind.UNREAD:
-            kept = keep_without_text(Reason.UNREAD_TYPE, file.mime)
-            return Result(kept, () if referenced else (UnarchivedBody(capture, file),))
+            disposition_unread = keep_without_text(Reason.UNREAD_TYPE, file.mime)
+            return Result(
+                disposition_unread, () if referenced else (UnarchivedBody(capture, file),)
+            )
         if file.kind is Kind.JATS:
             article = UnreadArticle(capture, file)
             return Result(
@@ -424,37 +472,40 @@ class PersistFileStep:
 def _request_reindex(
     results: list[Result], items: Sequence[IdentifiedCapture], sha1hexes: Collection[str]
 ) -> None:
-    """Hand on, with the first result, files whose documents may lack what is stated now."""
+    """Add to the first result the files whose documents may lack changed rights."""
     if sha1hexes:
-        first, others = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
+        first_result, unindexed = results[0], tuple(map(UnindexedFile, sorted(sha1hexes)))
         about = items[0].sha1hex
-        results[0] = replace(first, items=(*first.items, *others), about=about)
+        results[0] = replace(first_result, items=(*first_result.items, *unindexed), about=about)
 
 
 def _is_missing_sha1(identified: IdentifiedCapture) -> bool:
-    """Whether a revisit declares no SHA-1, so that the capture it refers to says which bytes it repeats."""
+    """Return whether this is a revisit without a SHA-1, whose bytes are known from the capture it
+    refers to.
+    """
     return identified.refers_to is not None and identified.sha1hex is None
 
 
 def _build_displaced_rows(
     stored_cells: Mapping[bytes, Mapping[str, bytes]], plan: CapturePlan
 ) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Captures that an index had told of before the files came: they are kept beside the first now.
+    """Build rows of captures an index had listed before the files came; they become alternates of
+    the first.
 
-    One that is the same as a capture of this batch is left out.
+    Captures that are the same as one of this batch are omitted.
     """
-    known = set(_list_replaced_keys(plan))
+    replaced_keys = set(_list_replaced_keys(plan))
     return [
         (key, {FILE_CDX: cells[FILE_CDX]})
-        for own, cells in stored_cells.items()
+        for row_key, cells in stored_cells.items()
         if FILE_CDX in cells
         and FILE_META not in cells
-        and (key := build_indexed_key(own.hex(), cells)) not in known
+        and (key := build_indexed_key(row_key.hex(), cells)) not in replaced_keys
     ]
 
 
 def _list_replaced_keys(plan: CapturePlan) -> list[bytes]:
-    """The rows of the table for captures whose place others take."""
+    """Return the table keys of the captures that are replaced."""
     replaced = chain.from_iterable(plan.replaced.values())
     return sorted({build_alternate_key(row.sha1hex, row.capture_id) for row in replaced})
 
@@ -472,7 +523,7 @@ def _build_file_row(capture: Capture, file: FileMeta, now: datetime) -> FileMeta
 
 
 def _build_rights_row(identified: IdentifiedCapture, now: datetime) -> CaptureRightsRow | None:
-    """What is kept of what a capture states; None for one that states nothing or whose file is not known."""
+    """Build the row of a capture's rights; None if it states nothing or its file is unknown."""
     sha1hex = identified.sha1hex
     return (
         None

@@ -1,4 +1,6 @@
-"""persist_pdf_text: the text of a PDF into the blobs, its metadata into records, both into the index."""
+"""persist_pdf_text and persist_thumbnail: write what was extracted from a PDF to blobs, records and
+index.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ METADATA_KEYS = (
     "keywords",
 )
 BIBLIOGRAPHIC_KEYS = ("title", "authors", "doi", "arxiv_id")
-"""What is looked for in several places; `…_from` says where it was found."""
+"""Fields searched in several places; `…_from` says where one was found."""
 EXTRA_KEYS = (
     "form",
     "encrypted",
@@ -69,9 +71,9 @@ EMITS = ()
 
 @dataclass(frozen=True, slots=True)
 class PersistPdfTextStep:
-    """Blobs first, then the row, then the index, so that what the row promises is there.
+    """Writes blobs first, then the row, then the index, so that everything a row promises exists.
 
-    What cost a reader its life is remembered for `stopped_days`.
+    A crash of the extractor is remembered for `stopped_days`.
     """
 
     records: Records
@@ -81,77 +83,91 @@ class PersistPdfTextStep:
     stopped_days: float
 
     def __call__(self, items: Sequence[PdfText]) -> list[Result]:
-        """Idempotent by SHA-1; a failure never replaces an earlier success."""
+        """Store the texts. Idempotent by SHA-1; a failure never replaces an earlier success."""
         now = self.clock()
         keys = [item.sha1hex for item in items]
-        before = {row.sha1hex: row for row in self.records.get(PdfMetaRow, keys)}
-        kept = [
-            item for item in _choose_best(items) if _replaces_row(item, before.get(item.sha1hex))
+        old_rows = {row.sha1hex: row for row in self.records.get(PdfMetaRow, keys)}
+        stored_items = [
+            item for item in _choose_best(items) if _replaces_row(item, old_rows.get(item.sha1hex))
         ]
         self.blobs.put(
             [
-                build_text_blob(one.sha1hex, text)
-                for one in kept
-                if (text := _encode_text(one)) is not None
+                build_text_blob(stored_item.sha1hex, text)
+                for stored_item in stored_items
+                if (text := _encode_text(stored_item)) is not None
             ]
         )
         expires = now + timedelta(days=self.stopped_days)
         self.records.put(
             [_build_crash_row(item, now, expires) for item in items if item.status in STOPPED]
         )
-        self._write_rows(kept, now)
-        known = {item.sha1hex: item for item in kept}
+        self._write_rows(stored_items, now)
+        items_by_sha1 = {item.sha1hex: item for item in stored_items}
         index_until_stable(
             self.records,
             self.index,
             (),
-            lambda: find_rows(self.records, list(known)),
-            lambda rows: [self._build_document(known[row.sha1hex], row, now) for row in rows],
+            lambda: find_rows(self.records, list(items_by_sha1)),
+            lambda rows: [
+                self._build_document(items_by_sha1[row.sha1hex], row, now) for row in rows
+            ],
         )
         return [Result(_build_disposition(item)) for item in items]
 
     def _build_document(self, item: PdfText, row: PdfMetaRow, now: datetime) -> IndexDocument:
-        """The document of a row; one that another wrote meanwhile has another text than `item`."""
+        """Build the document of a row. A row that another process wrote meanwhile has another text
+        than `item`.
+        """
         url = item.source.url
-        day = item.source.captured_at.astimezone(UTC).date()
-        origin = DocumentOrigin(url, find_canonical_domain(url) or "", item.source.collection, day)
-        shown = replace(row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail)
+        captured_date = item.source.captured_at.astimezone(UTC).date()
+        origin = DocumentOrigin(
+            url, find_canonical_domain(url) or "", item.source.collection, captured_date
+        )
+        row_with_thumbnail = replace(
+            row, has_page0_thumbnail=row.has_page0_thumbnail or item.page0_thumbnail
+        )
         if row.updated != now:
             stored = self.blobs.get(build_text_blob_key(row.sha1hex)) if row.word_count else None
-            return build_document(shown, stored, origin)
-        return build_document(shown, _encode_text(item), origin)
+            return build_document(row_with_thumbnail, stored, origin)
+        return build_document(row_with_thumbnail, _encode_text(item), origin)
 
     def _write_rows(self, items: Sequence[PdfText], now: datetime) -> None:
-        """Write the rows. A thumbnail that is stored meanwhile finds no row yet: it is looked for again."""
-        pictured = self._find_pictured([item.sha1hex for item in items])
-        rows = [_build_row(item, now, item.sha1hex in pictured) for item in items]
+        """Write the rows. A thumbnail stored meanwhile found no row yet, so thumbnails are checked
+        again afterwards.
+        """
+        with_thumbnail = self._find_pictured([item.sha1hex for item in items])
+        rows = [_build_row(item, now, item.sha1hex in with_thumbnail) for item in items]
         texts = [
-            build_fixity(one.sha1hex, TEXT, text)
-            for one in items
-            if (text := _encode_text(one)) is not None
+            build_fixity(rights_row.sha1hex, TEXT, text)
+            for rights_row in items
+            if (text := _encode_text(rights_row)) is not None
         ]
-        sketches = [_build_sketch(row, one) for row, one in zip(rows, items, strict=True)]
-        rights = [one for row in rows for one in build_rights_rows(row)]
+        sketches = [
+            _build_sketch(row, rights_row) for row, rights_row in zip(rows, items, strict=True)
+        ]
+        rights = [rights_row for row in rows for rights_row in build_rights_rows(row)]
         write_sketches(
             self.records, sketches, [*rows, *map(build_row_fixity, rows), *texts, *rights]
         )
         remove_stale_rights(self.records, rows, rights)
-        late = self._find_pictured([item.sha1hex for item in items if item.sha1hex not in pictured])
-        self.records.change(PdfMetaRow, sorted(late), {"has_page0_thumbnail": True})
+        added_later = self._find_pictured(
+            [item.sha1hex for item in items if item.sha1hex not in with_thumbnail]
+        )
+        self.records.change(PdfMetaRow, sorted(added_later), {"has_page0_thumbnail": True})
 
     def _find_pictured(self, sha1hexes: Sequence[str]) -> set[str]:
-        """Those whose page-0 thumbnail lies in the blobs."""
+        """Return the files whose page-0 thumbnail is in the blobs."""
         keys = {build_thumbnail_blob_key(sha1hex): sha1hex for sha1hex in sha1hexes}
         return {keys[key] for key in self.blobs.filter_existing(list(keys))} if keys else set()
 
 
 def _encode_text(item: PdfText) -> bytes | None:
-    """The text as it is stored; None for a text without words."""
+    """Return the text as stored; None for a text without words."""
     return encode_text(item.text) if item.text and item.text.strip() else None
 
 
 def _build_disposition(item: PdfText) -> Disposition:
-    """How the message ends: done, with the reason when a PDF that was read has no text."""
+    """Return how the message ends: done, with a reason if a PDF that was read has no text."""
     if item.status.status_class is not StatusClass.OK or _encode_text(item) is not None:
         return DONE
     origin = (item.pdf_extra or {}).get("origin")
@@ -161,18 +177,20 @@ def _build_disposition(item: PdfText) -> Disposition:
 
 
 def _choose_best(items: Sequence[PdfText]) -> list[PdfText]:
-    """One outcome for each file: the last of those that weigh most."""
+    """Return one result for each file: the last of those with the highest weight."""
     best: dict[str, PdfText] = {}
     for item in items:
-        there = best.get(item.sha1hex)
-        if there is None or _weigh_status(item.status) >= _weigh_status(there.status):
+        previous = best.get(item.sha1hex)
+        if previous is None or _weigh_status(item.status) >= _weigh_status(previous.status):
             best[item.sha1hex] = item
     return list(best.values())
 
 
 def _replaces_row(item: PdfText, stored: PdfMetaRow | None) -> bool:
-    """Whether this outcome may stand in the row: no failure over a success, nor what says nothing of the
-    file over what does."""
+    """Return whether this result may replace the row.
+
+    A failure does not replace a success, nor a temporary failure a finding about the file.
+    """
     return stored is None or _weigh_status(item.status) >= _weigh_row(stored)
 
 
@@ -181,7 +199,7 @@ def _weigh_status(status: PdfStatus) -> int:
 
 
 def _weigh_row(row: PdfMetaRow) -> int:
-    """The weight of a stored status; 0 for a status of another program."""
+    """Return the weight of a stored status; 0 for a status of another program."""
     return _weigh_status(PdfStatus(row.status)) if row.status in set(PdfStatus) else 0
 
 
@@ -216,44 +234,45 @@ def _build_row(item: PdfText, now: datetime, pictured: bool) -> PdfMetaRow:
 
 
 def _build_metadata(item: PdfText, extra: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The subset of seed 003, under its spelling, whatever the case in the file, and what else is small.
+    """Return the metadata fields of seed 003, spelled as there whatever the case in the file, and
+    other small ones.
 
-    Title and DOI are those that were judged the document's, wherever they were found.
+    Title and DOI are those judged to be the document's, wherever they were found.
     """
     by_name: dict[str, str] = {}
     for name, value in (item.pdf_info or {}).items():
         if value.strip():
             by_name.setdefault(name.lower(), value.strip())
-    small: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         key: by_name[key.lower()] for key in METADATA_KEYS if key.lower() in by_name
     }
-    small |= _find_publication_date(extra.get("bibliography"))
-    small |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
+    metadata |= _find_publication_date(extra.get("bibliography"))
+    metadata |= {key: extra[key] for key in EXTRA_KEYS if extra.get(key) is not None}
     for key in BIBLIOGRAPHIC_KEYS:
         if extra.get(key):
-            small |= {key: extra[key], f"{key}_from": extra.get(f"{key}_from")}
+            metadata |= {key: extra[key], f"{key}_from": extra.get(f"{key}_from")}
         elif key in extra:
-            small.pop(key, None)
+            metadata.pop(key, None)
     if extra.get("unseen"):
-        small["unseen_chars"] = sum(len(one["text"]) for one in extra["unseen"])
+        metadata["unseen_chars"] = sum(len(hidden_text["text"]) for hidden_text in extra["unseen"])
     if extra.get("written_on"):
-        small["written_on"] = extra["written_on"]
+        metadata["written_on"] = extra["written_on"]
     if extra.get("text_truncated"):
-        small["text_truncated"] = True
+        metadata["text_truncated"] = True
     counts = extra.get("word_count"), extra.get("word_count_whitespace")
     if counts[0] != counts[1]:
-        small["word_count_whitespace"] = counts[1]
-    return small or None
+        metadata["word_count_whitespace"] = counts[1]
+    return metadata or None
 
 
 def _find_publication_date(bibliography: Any) -> dict[str, str]:
-    """When the paper says it appeared, in years, months or days."""
-    said = bibliography.get("date") if isinstance(bibliography, dict) else None
-    return {"published": said} if isinstance(said, str) and said else {}
+    """Return when the paper says it was published, as a year, month or day."""
+    published = bibliography.get("date") if isinstance(bibliography, dict) else None
+    return {"published": published} if isinstance(published, str) and published else {}
 
 
 def _find_creation_date(info: Mapping[str, str]) -> datetime | None:
-    """The creation date; None when it is absent or was not a date."""
+    """Return the creation date; None if it is missing, invalid or without a zone."""
     try:
         moment = datetime.fromisoformat(info.get("CreationDate", ""))
     except ValueError:
@@ -261,7 +280,7 @@ def _find_creation_date(info: Mapping[str, str]) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-# persist_thumbnail: a picture of page 0 into the blobs, and that it is there into the records.
+# persist_thumbnail
 
 
 _CONTENT_TYPES = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
@@ -269,17 +288,16 @@ _CONTENT_TYPES = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 
 @dataclass(frozen=True, slots=True)
 class PersistThumbnailStep:
-    """Idempotent: the same picture is written over itself.
+    """Writes the thumbnail's blob, then records it. Idempotent: the same picture overwrites itself.
 
-    The blob comes first. Whoever writes the row looks for the blob afterwards, so that whichever of the
-    two is later notes it.
+    The step that writes the row checks for the blob afterwards, so the later of the two records it.
     """
 
     blobs: Blobs
     records: Records
 
     def __call__(self, items: Sequence[Thumbnail]) -> list[Result]:
-        """One blob each, `thumbnail/pdf/….180px.jpg`."""
+        """Store one blob each, `thumbnail/pdf/….180px.jpg`."""
         self.blobs.put([_build_blob(item) for item in items])
         self.records.put(
             [
@@ -287,8 +305,8 @@ class PersistThumbnailStep:
                 for item in items
             ]
         )
-        noted = [item.sha1hex for item in items if item.form == PAGE0_FORM]
-        self.records.change(PdfMetaRow, noted, {"has_page0_thumbnail": True})
+        page0_sha1hexes = [item.sha1hex for item in items if item.form == PAGE0_FORM]
+        self.records.change(PdfMetaRow, page0_sha1hexes, {"has_page0_thumbnail": True})
         return [Result() for _ in items]
 
 

@@ -1,4 +1,4 @@
-"""restore_story: the story a page's metadata record holds, as it was parsed when it was archived.
+"""restore_story: read the story from a page's metadata record, as it was parsed when archived.
 
 Source: seed 004, "WARC metadata record" and Appendix A (`archive`).
 """
@@ -26,10 +26,10 @@ from fonds.urls.normalization import compute_story_id
 
 EMITS = (Output(ParsedPage),)
 EXTRACTOR = "archived-story/1"
-"""What stories are said to be read by that were not parsed here."""
+"""Extractor name of stories that were not parsed here."""
 
 RECORDS_MAX = 4
-"""So many records behind a page's are looked at; a request may lie between the two."""
+"""Maximum records to read after a page's; a request may lie between the two."""
 
 _COMPANION_TYPES = frozenset({"metadata", "request"})
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -37,13 +37,16 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 @dataclass(frozen=True, slots=True)
 class RestoreStoryStep:
-    """Reads on behind the record of each page, to the metadata that refer to it."""
+    """Reads the records after each page's, up to the metadata record that refers to it."""
 
     archive: Archive
 
     def __call__(self, item: UnparsedPage) -> Result:
-        """A Parsed, nothing parsed again. Raises DamagedInputError for metadata that are no JSON, LimitError
-        and PermanentError as `Archive.read` does."""
+        """Return a ParsedPage without parsing.
+
+        Raises DamagedInputError for metadata that is not JSON; LimitError and PermanentError as
+        `Archive.read`.
+        """
         metadata = self._read_metadata(item.capture)
         if metadata is None:
             return Result(drop(Reason.NO_METADATA, str(item.capture.place)))
@@ -68,7 +71,7 @@ class RestoreStoryStep:
             try:
                 record = self.archive.read(place)
             except DamagedInputError:
-                # The end of the file, or a damage that whoever scanned the file has entered as one.
+                # The end of the file, or damage that was entered when the file was scanned.
                 return None
             if record.warc_headers.get("WARC-Type", "").lower() not in _COMPANION_TYPES:
                 return None
@@ -79,20 +82,24 @@ class RestoreStoryStep:
 
 
 def _is_metadata_record(record: Payload, record_id: str, url: str) -> bool:
-    """Whether a record holds the metadata of that page."""
-    told = record.warc_headers
-    if told.get("Content-Type", "").partition(";")[0].strip().lower() != METADATA_TYPE:
+    """Return whether a record is the metadata record of the page."""
+    headers = record.warc_headers
+    if headers.get("Content-Type", "").partition(";")[0].strip().lower() != METADATA_TYPE:
         return False
-    referred = told.get("WARC-Refers-To")
-    return referred == record_id if referred else told.get("WARC-Target-URI") == url
+    record_id_of_page = headers.get("WARC-Refers-To")
+    return (
+        record_id_of_page == record_id
+        if record_id_of_page
+        else headers.get("WARC-Target-URI") == url
+    )
 
 
 def _complete_story(story: Story, capture: Capture) -> Story:
-    """The story with what every story has here, wherever its archive left that out."""
+    """Complete the story with the fields every story has, if its archive omitted them."""
     content, http = story.content_metadata, story.http_metadata
-    final = http.final_url if http.final_url != NEED_CANONICAL_URL else None
-    url = content.url or final or capture.url
-    hashed = story.page_metadata.unique_url_hash or hash_url(url)
+    final_url = http.final_url if http.final_url != NEED_CANONICAL_URL else None
+    url = content.url or final_url or capture.url
+    url_hash = story.page_metadata.unique_url_hash or hash_url(url)
     return replace(
         story,
         raw_html=RawHtml(encoding=http.encoding),
@@ -102,17 +109,16 @@ def _complete_story(story: Story, capture: Capture) -> Story:
             language=_parse_language(content),
             parsed_date=content.parsed_date or _format_naive(capture.captured_at),
         ),
-        page_metadata=replace(story.page_metadata, unique_url_hash=hashed),
+        page_metadata=replace(story.page_metadata, unique_url_hash=url_hash),
     )
 
 
 def _parse_language(content: ContentMetadata) -> str | None:
-    """The code of a language, the same as for pages that are read here; what is none of its form says
-    nothing."""
-    told = (content.language or "").strip().lower()
-    return find_two_letter_code(told) or told if _LANGUAGE.fullmatch(told) else None
+    """Return the language code, as for pages parsed here; None if malformed."""
+    code = (content.language or "").strip().lower()
+    return find_two_letter_code(code) or code if _LANGUAGE.fullmatch(code) else None
 
 
 def _format_naive(moment: datetime) -> str:
-    """As Media Cloud writes times: UTC without saying so."""
+    """Format a UTC time without zone, as Media Cloud does."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat()

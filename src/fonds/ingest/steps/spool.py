@@ -1,4 +1,4 @@
-"""What was fetched, durable before anything else hears of it: the exchange among the blobs, then its row."""
+"""Spool: stores fetched exchanges durably before they are used: first a blob, then its row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOB_TYPE = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
-    """The robots.txt that allowed an address."""
+    """The robots.txt that allowed a URL."""
 
     url: RequestUrl
     robots: Robots
@@ -31,8 +31,10 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class FetchedLink:
-    """A link that was answered with a page; `body` has its content codings. Of a page that had not changed
-    it is the body that was `previous`, without any. `host` is None where robots.txt was not asked.
+    """A link that was fetched. `body` still has its content codings.
+
+    For an unchanged page `body` is that of `previous`, decoded. `host` is None if robots.txt was
+    not requested.
     """
 
     link: Link
@@ -44,40 +46,49 @@ class FetchedLink:
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """Blob before row, row before capture: what anybody is told of is there."""
+    """Writes blob before row, and row before capture, so that every capture is readable."""
 
     blobs: Blobs
     records: Records
     archive: Archive
 
     def save(self, links: Sequence[FetchedLink]) -> list[Capture]:
-        """The captures of what was fetched, in order; done again, they replace what is there."""
-        rows = [_build_row(one) for one in links]
+        """Store the fetched links and return their captures, in order. A repeated call replaces
+        what is stored.
+        """
+        rows = [_build_row(fetched_link) for fetched_link in links]
         self.blobs.put(
             [
                 Blob(
-                    build_spool_key(one.link.id), encode_exchange(one.exchange, one.body), BLOB_TYPE
+                    build_spool_key(fetched_link.link.id),
+                    encode_exchange(fetched_link.exchange, fetched_link.body),
+                    BLOB_TYPE,
                 )
-                for one in links
+                for fetched_link in links
             ]
         )
         self.records.put(rows)
-        return [_build_capture(one.link, row) for one, row in zip(links, rows, strict=True)]
+        return [
+            _build_capture(fetched_link.link, row)
+            for fetched_link, row in zip(links, rows, strict=True)
+        ]
 
     def find_kept(self, links: Sequence[Link]) -> dict[str, Capture]:
-        """By their ids, the captures of links that were fetched before: what failed since is no reason to
-        fetch them again."""
+        """Return the captures of links that were fetched before, by id.
+
+        A later failure is no reason to fetch them again.
+        """
         rows = self.records.get(FetchedPageRow, [link.id for link in links])
         by_id = {link.id: link for link in links}
         return {row.capture_id: _build_capture(by_id[row.capture_id], row) for row in rows}
 
     def remove(self, capture: Capture) -> None:
-        """Keep nothing of a capture."""
+        """Remove a capture from the spool."""
         self.records.delete(FetchedPageRow, [capture.id])
         self.blobs.delete([capture.place.path])
 
     def load_body(self, previous: FetchedPageRow) -> bytes | None:
-        """The body of what was fetched before; None where it was not kept. Raises TransientError."""
+        """Return the body of a previous fetch; None if it was not stored. Raises TransientError."""
         try:
             place = Place(PlaceKind.SPOOL, build_spool_key(previous.capture_id))
             return self.archive.read(place).body or None
@@ -85,33 +96,38 @@ class Spool:
             return None
 
     def find_previous(self, urls: Sequence[str]) -> dict[str, FetchedPageRow]:
-        """What was fetched last from these addresses, of what a request can be made conditional by; with
-        the id of the capture that had the body."""
-        found: dict[str, FetchedPageRow] = {}
-        wanted = sorted(set(urls))
-        for row in self.records.find(FetchedPageRow, {"url": wanted}, order=("url", "fetched")):
+        """Return the last fetch of each URL that allows a conditional request, with the capture id
+        of its body.
+        """
+        previous: dict[str, FetchedPageRow] = {}
+        unique_urls = sorted(set(urls))
+        for row in self.records.find(
+            FetchedPageRow, {"url": unique_urls}, order=("url", "fetched")
+        ):
             if row.etag or row.last_modified:
-                whole = found.get(row.url) if row.status == NOT_MODIFIED else None
-                found[row.url] = row if whole is None else replace(row, capture_id=whole.capture_id)
-        return found
+                full_row = previous.get(row.url) if row.status == NOT_MODIFIED else None
+                previous[row.url] = (
+                    row if full_row is None else replace(row, capture_id=full_row.capture_id)
+                )
+        return previous
 
 
 def _build_row(link: FetchedLink) -> FetchedPageRow:
-    last = link.exchange.hops[-1]
+    last_hop = link.exchange.hops[-1]
     return FetchedPageRow(
         capture_id=link.link.id,
         url=link.link.url,
-        final_url=last.url,
-        fetched=last.began_at,
-        status=last.status,
-        mime=_get_mime(last) or (link.previous.mime if link.previous is not None else None),
-        address=last.address,
-        tls=last.tls,
+        final_url=last_hop.url,
+        fetched=last_hop.began_at,
+        status=last_hop.status,
+        mime=_get_mime(last_hop) or (link.previous.mime if link.previous is not None else None),
+        address=last_hop.address,
+        tls=last_hop.tls,
         tls_check=link.exchange.tls_check,
         redirects=len(link.exchange.hops) - 1,
         in_spool=True,
-        etag=_get_validator(last, "etag"),
-        last_modified=_get_validator(last, "last-modified"),
+        etag=_get_validator(last_hop, "etag"),
+        last_modified=_get_validator(last_hop, "last-modified"),
     )
 
 
@@ -120,7 +136,7 @@ def _get_mime(hop: Hop) -> str | None:
 
 
 def _get_validator(hop: Hop, name: str) -> str | None:
-    """All headers of this name as one."""
+    """Join all headers of this name."""
     values = [value for key, value in hop.headers if key.lower() == name]
     return ", ".join(values)[:VALIDATOR_MAX_CHARS] or None
 

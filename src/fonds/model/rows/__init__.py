@@ -1,7 +1,7 @@
-"""The rows of the SQL store, one frozen value per table.
+"""Rows of the SQL store, one frozen type per table.
 
-The attribute order is the column order. `TABLE` names the table, `KEY` its primary key. All texts are
-without NUL and lone surrogates; all times aware UTC.
+The attribute order is the column order. `TABLE` names the table, `KEY` its primary key. Texts have
+no NUL and no lone surrogates. Times are aware UTC.
 """
 
 from fonds.model.rows.accounting import (
@@ -109,4 +109,4 @@ __all__ = [
 ]
 
 ROWS: tuple[type[Row], ...] = tuple(globals()[name] for name in __all__ if name != "Row")
-"""Every row there is: the SQL store has a table for each."""
+"""All row types: the SQL store has a table for each."""

@@ -1,4 +1,6 @@
-"""Rows of the accounting: what was read, what entered, how each message ended, and the counts of it all."""
+"""Rows of the ledger: inputs, entries, how each message ended, the counts, and decisions about
+failures.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,15 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """`inputs`: one WARC, CDX, ZIP, feed or loose file a source reads into a pipeline, and how far it got.
+    """`inputs`: a WARC, CDX, ZIP, feed or loose file that a source reads into a pipeline, with its
+    progress.
 
-    `fingerprint` is size and modification time: an input is read again when it changes. `position` is
-    the source's own mark to go on from. `entries` counts what was emitted, `tally` what was counted
-    and not emitted, by reason, and `tally_count` all of that. `error` says why reading it ended early.
-    `pipeline` is filled by the intake.
+    - `fingerprint`: size and modification time; a changed input is read again.
+    - `position`: the source's own mark from which to continue.
+    - `entries`: number of emitted entries.
+    - `tally`: items counted but not emitted, by reason; `tally_count` is their total.
+    - `error`: why reading ended early.
+    - `pipeline`: set by the intake.
     """
 
     TABLE: ClassVar[str] = "inputs"
@@ -36,15 +41,19 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """`entries`: everything that ever entered a pipeline, and what became of it over all its steps.
+    """`entries`: everything that entered a pipeline, and its outcome over all steps.
 
-    `kind` is what it was when it came in (`capture`, `link`, `document`, …), `url` what it is called,
-    `seen` its 14-digit time and `place` where its bytes lay, where it has them.
-    `outcome` is `quarantined` if any message made of it is; else `pending` while one is open; else
-    `dropped` if any was dropped; else `done`. `reason`, `step`, `message_id`, `about`, `detail` and
-    `settled_at` are those of the disposition that decided, or of the heaviest so far; `open_count`
-    counts the messages that are promised and not settled. `failure_group` is the group of what is
-    quarantined (`model/tallies.py`). All of these are written by the ledger alone.
+    - `kind`: what it was when it came in (`capture`, `link`, `message`).
+    - `url`: name shown to people.
+    - `seen`, `place`: its 14-digit time and its location, if it has them.
+    - `outcome`: `quarantined` if any message made from it is; else `pending` while one is open;
+      else `dropped` if any was dropped; else `done`.
+    - `reason`, `step`, `message_id`, `about`, `detail`, `settled_at`: those of the disposition that
+      decided the outcome, or of the heaviest so far.
+    - `open_count`: number of messages recorded and not settled.
+    - `failure_group`: group of a quarantined entry (`model/tallies.py`).
+
+    Only the ledger writes the columns from `outcome` on.
     """
 
     TABLE: ClassVar[str] = "entries"
@@ -72,12 +81,13 @@ class EntryRow:
 
 @dataclass(frozen=True, slots=True)
 class DispositionRow:
-    """`dispositions`: one message at one step: promised, or how it ended there.
+    """`dispositions`: one message at one step, pending or ended.
 
-    A message that was promised and has not ended is `pending`; `retried` and `deferred` ones are open
-    too. `parent_id` and `parent_step` name the message and step that emitted it, None for the one that
-    entered. `about` is what it is about: a file's SHA-1 in hex, a story's or a document's id.
-    `next_attempt_at` is when a message that comes back is due, None for any other.
+    - `verdict`: `pending` for a recorded message that has not ended. `retried` and `deferred`
+      messages are open too.
+    - `parent_id`, `parent_step`: message and step that emitted it, None for the first message.
+    - `about`: subject: a file's SHA-1 in hex, a story's or a document's id.
+    - `next_attempt_at`: when a message that returns is due, None for others.
     """
 
     TABLE: ClassVar[str] = "dispositions"
@@ -101,11 +111,11 @@ class DispositionRow:
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """`tallies`: how many rows of a table have these values; kept in the transaction that changes them.
+    """`tallies`: number of rows of a table with these values, updated in the same transaction.
 
-    `counted` is the table, or `failure_groups` for entries in quarantine by group, step and reason, or one of
-    those by day and hour in `model/tallies.py`, or by source in `model/tallies.py`; `first`, `second` and
-    `third` are what `stores/records/accounting/` counts by, '' for none.
+    `counted` is the table, `failure_groups` for quarantined entries by group, step and reason, or
+    one of the names in `model/tallies.py`. `first`, `second` and `third` are the values that
+    `stores/records/tallies.py` counts by, "" for none.
     """
 
     TABLE: ClassVar[str] = "tallies"
@@ -120,10 +130,11 @@ class TallyRow:
 
 @dataclass(frozen=True, slots=True)
 class FailureNoteRow:
-    """`failure_notes`: what a person noted about a group of failures, and `owner`, whom it is left to.
+    """`failure_notes`: a person's note about a group of failures, and the `owner` who takes care of
+    it.
 
-    `step` and `reason` are the group's, so that the note can be told when none of its failures is left.
-    `noted_by` is who wrote it last, as acts name them.
+    `step` and `reason` are those of the group, so that the note can be shown when none of its
+    failures is left. `noted_by` is the user who wrote it last.
     """
 
     TABLE: ClassVar[str] = "failure_notes"
@@ -140,10 +151,12 @@ class FailureNoteRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """`decisions`: what a person decided about failures, under a key of its own, so that it is done once.
+    """`decisions`: a person's decision about failures, with its own key, so that it is carried out
+    once.
 
-    `act` is `retry` or `accept`. What it was about is a group or one entry, of one pipeline. `taken_by` is
-    the request that did it; `ended_at` None until it is done, and `count` then says to how many messages.
+    `act` is `retry` or `accept`. It applies to a group or to one entry of one pipeline. `taken_by`
+    is the request that carried it out. `ended_at` is None until then; `count` is the number of
+    messages.
     """
 
     TABLE: ClassVar[str] = "decisions"

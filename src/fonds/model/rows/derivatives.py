@@ -1,4 +1,4 @@
-"""Rows about PDFs, and about what papers say of themselves and cite."""
+"""Rows derived from files: PDFs, papers, citations, stories and text sketches."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 class PdfMetaRow:
     """`pdf_meta`: the DDL of seed 003, plus `extractor` and `error_msg`.
 
-    `extractor` is empty in rows of other programs. `word_count` is 0 for pages without words, None when no
-    page was read.
+    `extractor` is empty in rows of other programs. `word_count` is 0 for pages without words, None
+    if no page was read.
     """
 
     TABLE: ClassVar[str] = "pdf_meta"
@@ -38,9 +38,9 @@ class PdfMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CrashedPdfRow:
-    """`stopped`: a PDF that cost an isolated reader its life, by the extractor that met it.
+    """`stopped`: a PDF that crashed an isolated reader, by extractor.
 
-    It is not tried again with that extractor before `expires`; `status` is that of the PDF then.
+    It is not tried again with that extractor before `expires`. `status` is the status of the PDF.
     """
 
     TABLE: ClassVar[str] = "stopped"
@@ -55,10 +55,10 @@ class CrashedPdfRow:
 
 @dataclass(frozen=True, slots=True)
 class BibliographyRow:
-    """`bibliography`: what was read of a paper without a server; the whole of it is in the table, `bib0`.
+    """`bibliography`: bibliographic data read from a paper without a server.
 
-    `metadata` is as in `grobid`; `title`, `doi`, `arxiv_id` and `reference_count` are out
-    of it, to be asked for.
+    The full result is in the table, `bib0`. `metadata` is as in `grobid`. `title`, `doi`,
+    `arxiv_id` and `reference_count` are copied from it for queries.
     """
 
     TABLE: ClassVar[str] = "bibliography"
@@ -79,11 +79,11 @@ class BibliographyRow:
 
 @dataclass(frozen=True, slots=True)
 class GrobidRow:
-    """`grobid`: how GROBID's reading of a PDF ended; the table of this name others have, plus `quality`,
-    `extractor` and `error_msg`.
+    """`grobid`: result of GROBID for a PDF.
 
+    It is the table of this name in other systems, plus `quality`, `extractor` and `error_msg`.
     `metadata` holds `biblio` (title, authors, journal, date, identifiers), `reference_count`,
-    `grobid_timestamp` and `language_code`. `fatcat_release` is what older results may say.
+    `grobid_timestamp` and `language_code`. `fatcat_release` may be set in older results.
     """
 
     TABLE: ClassVar[str] = "grobid"
@@ -104,9 +104,10 @@ class GrobidRow:
 
 @dataclass(frozen=True, slots=True)
 class JatsRow:
-    """`jats`: what one article in JATS or NLM XML says of itself; its text lies in the blobs.
+    """`jats`: metadata of an article in JATS or NLM XML; its text is in the blobs.
 
-    `metadata` is as in `grobid`; `published` as exact as told, `error_msg` why it could not be read.
+    `metadata` is as in `grobid`. `published` is as exact as stated. `error_msg` says why it could
+    not be read.
     """
 
     TABLE: ClassVar[str] = "jats"
@@ -128,16 +129,16 @@ class JatsRow:
     extractor: str
 
 
-# Rows about which works papers are, and which works they cite.
+# Works that papers are, and works they cite.
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRow:
-    """`matches`: which work of the catalogue a paper is; the evidence is in the table, `match0:minfo`.
+    """`matches`: the catalogue work that a paper is; the evidence is in the table, `match0:minfo`.
 
-    `status` and `reason` are words of closed lists (docs/matching.md). `work` is the id of the work in
-    the catalogue and `doi` its DOI, both where the status is exact or strong.
-    `evidence` is the best candidate and how far it agrees, for people.
+    `status` and `reason` are from closed lists (docs/matching.md). `work` is the id of the work in
+    the catalogue and `doi` its DOI, both set if the status is exact or strong.
+    `evidence` is the best candidate and how well it agrees, for people.
     """
 
     TABLE: ClassVar[str] = "matches"
@@ -157,10 +158,10 @@ class MatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CitationRow:
-    """`citations`: who cites whom. The file `sha1hex` has the reference `number` (from 0) in its list.
+    """`citations`: reference `number` (from 0) in the list of the file `sha1hex`.
 
-    `reference` is it as printed, `told_doi` the DOI it states itself; `work` and `doi` are those of the work
-    it was matched with, `status`, `reason` and `score` how surely.
+    `reference` is the printed text, `told_doi` the DOI it states. `work` and `doi` are those of the
+    matched work; `status`, `reason` and `score` give the confidence.
     """
 
     TABLE: ClassVar[str] = "citations"
@@ -178,15 +179,15 @@ class CitationRow:
     score: float | None
 
 
-# Rows about news pages, and those by which pages are found that say nearly the same.
+# News pages, and sketches of texts for finding near-duplicates.
 
 
 @dataclass(frozen=True, slots=True)
 class StoryMetaRow:
-    """`story_meta`: one page, a version of its story; `story` holds the sub-objects without body and text.
+    """`story_meta`: a page, a version of its story.
 
-    `captured` is the 14-digit time of the capture that owns the file: of several versions of a story the
-    last one captured is in the index.
+    `story` holds the sub-objects without body and text. `captured` is the 14-digit time of the
+    file's primary capture. Of several versions of a story the last one captured is in the index.
     """
 
     TABLE: ClassVar[str] = "story_meta"
@@ -210,11 +211,12 @@ class StoryMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class TextSketchRow:
-    """`text_sketch`: what is kept of a text to tell it from others, and a story's versions apart.
+    """`text_sketch`: sketch of a text, to compare texts and to distinguish versions of a story.
 
-    `text_sha256hex` is the hash of the text as it lies in the blobs. `signature` are its MinHash values in
-    hex (`text/similarity.py`), "" where `status` is `too-short`. `url`, `story_id` and `captured`
-    are those of the story's row; of a PDF or an article those of its capture, and its SHA-1 for `story_id`.
+    - `text_sha256hex`: hash of the text in the blobs.
+    - `signature`: MinHash values in hex (`text/similarity.py`), "" if `status` is `too-short`.
+    - `url`, `story_id`, `captured`: those of the story's row; for a PDF or an article those of its
+      capture, with its SHA-1 as `story_id`.
     """
 
     TABLE: ClassVar[str] = "text_sketch"
@@ -234,7 +236,7 @@ class TextSketchRow:
 
 @dataclass(frozen=True, slots=True)
 class TextBandRow:
-    """`text_band`: a text has this band; texts that are alike share one or more of theirs."""
+    """`text_band`: band of a text; similar texts very likely share one."""
 
     TABLE: ClassVar[str] = "text_band"
     KEY: ClassVar[tuple[str, ...]] = ("band", "sha1hex")

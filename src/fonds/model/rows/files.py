@@ -1,4 +1,4 @@
-"""Rows about files and the captures that hold them."""
+"""Rows of files, captures, WARC files, takedowns and embargoes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class FileMetaRow:
-    """`file_meta`: one file, and the capture that brought it first."""
+    """`file_meta`: a file, and the capture that first contained it."""
 
     TABLE: ClassVar[str] = "file_meta"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
@@ -26,12 +26,13 @@ class FileMetaRow:
 
 @dataclass(frozen=True, slots=True)
 class CdxRow:
-    """`cdx`: one capture whose bytes lie in a WARC, known by that place.
+    """`cdx`: a capture whose bytes are in a WARC, identified by that location.
 
-    `warc_path` is the WARC's name (`item/file`, of ours the bare name), not where it lies now.
-
-    `surt_key` is the SURT as an index can hold it (`urls/surt.py`), `status` the HTTP status, None where
-    there is none. `mimetype` is `warc/revisit` for a record that holds no body. `capture_id` is indexed.
+    - `warc_path`: name of the WARC (`item/file`, for ours the bare name), not its current location.
+    - `surt_key`: SURT as an index can store it (`urls/surt.py`).
+    - `status`: HTTP status, None without one.
+    - `mimetype`: `warc/revisit` for a record without a body.
+    - `capture_id`: indexed.
     """
 
     TABLE: ClassVar[str] = "cdx"
@@ -52,10 +53,10 @@ class CdxRow:
 
 @dataclass(frozen=True, slots=True)
 class WarcFileRow:
-    """`warc_files`: a path or URL where the WARC lies that `cdx` calls `name`.
+    """`warc_files`: path or URL of the WARC that `cdx` calls `name`.
 
-    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" where they could not be read. `file_name` is the
-    last part of the name.
+    `head_sha1` is the SHA-1 of its first 1,024 bytes, "" if they could not be read. `file_name` is
+    the last part of the name.
     """
 
     TABLE: ClassVar[str] = "warc_files"
@@ -69,9 +70,10 @@ class WarcFileRow:
 
 @dataclass(frozen=True, slots=True)
 class CrawlerCountRow:
-    """`crawler_counts`: how often a crawler had met a file before Fonds, as `f:c` said then.
+    """`crawler_counts`: number of times a crawler saw a file before Fonds, according to `f:c`.
 
-    0 is of a file that no crawler noted, and whose place in a WARC an index gives to another file.
+    0 marks a file that no crawler recorded, and whose location in a WARC an index assigns to
+    another file.
     """
 
     TABLE: ClassVar[str] = "crawler_counts"
@@ -82,10 +84,11 @@ class CrawlerCountRow:
 
 @dataclass(frozen=True, slots=True)
 class ArchivingLeaseRow:
-    """`archiving`: a capture that is being written to a WARC of ours now, and by whom.
+    """`archiving`: lease on a capture that is being written to one of our WARCs.
 
-    `claimed_by` names a process and its batch (`process_identity.this_process`). The row is gone once the
-    capture's row of `cdx` is there, or its process failed; what a killed process left is taken over.
+    `claimed_by` names a process and its batch (`process_identity.this_process`). The row is deleted
+    once the capture's row in `cdx` exists, or its process failed. Rows of killed processes are
+    taken over.
     """
 
     TABLE: ClassVar[str] = "archiving"
@@ -97,11 +100,13 @@ class ArchivingLeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class TakedownRow:
-    """`takedowns`: a file that was taken down: its bytes are refused, and a tombstone stands at its address.
+    """`takedowns`: a removed file: its bytes are refused, and its address shows a tombstone.
 
-    `reason_class` is one of `model/restrictions.py`; `made_by` who did it, as the machine knows that person.
-    `rest` has under `documents` the ids of those that are still to be purged, under `warcs` the names of
-    our WARCs that are still to be written anew; it is empty when `finished` says when everything was.
+    - `reason_class`: one of `model/restrictions.py`.
+    - `made_by`: the user who did it, as the machine names them.
+    - `rest`: work left. `documents` has the ids of documents to purge, `warcs` the names of our
+      WARCs to rewrite.
+    - `finished`: when everything was purged; `rest` is then empty.
     """
 
     TABLE: ClassVar[str] = "takedowns"
@@ -117,11 +122,14 @@ class TakedownRow:
 
 @dataclass(frozen=True, slots=True)
 class EmbargoRow:
-    """`embargoes`: a file that nobody is shown until a date, though it is kept and worked on.
+    """`embargoes`: a file hidden from readers until a date, although it is stored and processed.
 
-    It is hidden while `lifting` is None; afterwards `lifting` is when that ended, and `ended` when all
-    was back in its place. `until` is when it is to end, `reason_class` one of `model/restrictions.py`,
-    `made_by` who wished it, as the machine knows that person."""
+    - `lifting`: None while the file is hidden, then the time it became visible.
+    - `ended`: when everything was restored.
+    - `until`: planned end.
+    - `reason_class`: one of `model/restrictions.py`.
+    - `made_by`: the user who requested it, as the machine names them.
+    """
 
     TABLE: ClassVar[str] = "embargoes"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)

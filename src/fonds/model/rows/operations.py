@@ -1,4 +1,4 @@
-"""The rows of tasks that recur, of what one process alone may do at a time, and of who is at work."""
+"""Rows of scheduled tasks, leases, workers, access control, fixity and the deep audit."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TimetableRow:
-    """`timetable`: one task that recurs, when it is due next, who does it and how it ended last.
+    """`timetable`: a recurring task: when it is due, who runs it and how it last ended.
 
-    `pipeline` is the flavour it belongs to, '' for none. `claimed_by` names the process that does it now;
-    `claimed_until` is for people: a claim ends when `beats`, which every change of its holder counts up,
-    was seen to stand still. `runs` counts what came to an end, `failures` those since it last went well.
+    - `pipeline`: the flavour it belongs to, "" for none.
+    - `claimed_by`: the process that runs it. Its lease expires when `beats`, which each update
+      increments, stops changing; `claimed_until` is only for people.
+    - `runs`: completed runs; `failures`: failed runs since the last success.
     """
 
     TABLE: ClassVar[str] = "timetable"
@@ -35,9 +36,10 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`claim`: something one process alone may do at a time, and who does it now, None for nobody.
+    """`claim`: lease on work that one process at a time may do.
 
-    A claim ends when `beats`, which every change of its holder counts up, was seen to stand still.
+    `claimed_by` is the process, None for none. The lease expires when `beats`, which each update
+    increments, stops changing.
     """
 
     TABLE: ClassVar[str] = "claim"
@@ -49,12 +51,12 @@ class LeaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """`workers`: a process that works a step, and its last sign of life; gone when it was told to stop.
+    """`workers`: heartbeat of a process that runs a step; deleted when the process is told to stop.
 
-    `worker` names the process and nobody else, ever (`process_identity.py`). `seen` is when it last wrote
-    this row, by its own clock, every `every_s` seconds; `ended` counts the messages it has settled at this
-    step, and `last_ended` is when the last of them was, None when none was. `trouble` is what the step waits
-    for, None for nothing.
+    - `worker`: identifies the process uniquely for all time (`isolation/process_identity.py`).
+    - `seen`: last heartbeat by its own clock, every `every_s` seconds.
+    - `ended`: messages settled at this step; `last_ended`: time of the last, None if there is none.
+    - `trouble`: what the step waits for, None for nothing.
     """
 
     TABLE: ClassVar[str] = "workers"
@@ -70,16 +72,19 @@ class WorkerRow:
     trouble: str | None
 
 
-# Rows of who may do what, and of who did it.
+# Access control: keys, sessions and actions.
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKeyRow:
-    """`access_keys`: a key of the pages and the service; of its secret only what it is known by.
+    """`access_keys`: an access key of the pages and the service; its secret is not stored.
 
-    `name` is never given out again. `prefix` begins the secret and is no secret itself; `sha256hex` is of
-    the whole secret. `role` is one of `model/access.py`. Not taken from `until` on, None: no end.
-    `last_used` is behind the truth by ten minutes at most. A revoked key stays, with when, by whom and why.
+    - `name`: never reused.
+    - `prefix`: public start of the secret; `sha256hex` is the hash of the whole secret.
+    - `role`: one of `model/access.py`.
+    - `until`: the key expires then; None means never.
+    - `last_used`: at most ten minutes out of date.
+    - `revoked`, `revoked_by`, `revoked_reason`: a revoked key stays, with time, user and reason.
     """
 
     TABLE: ClassVar[str] = "access_keys"
@@ -99,9 +104,10 @@ class AccessKeyRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """`sessions`: a browser that showed a key, until it signs out or `until`; gone with its key.
+    """`sessions`: a browser that signed in with a key, until it signs out or `until`.
 
-    `session_id` and a secret make the cookie; `sha256hex` is of the whole cookie.
+    The row is deleted with its key. The cookie consists of `session_id` and a secret. `sha256hex` is the hash
+    of the whole cookie.
     """
 
     TABLE: ClassVar[str] = "sessions"
@@ -115,11 +121,12 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class ActRow:
-    """`acts`: what somebody changed, or was about to when `outcome` is None.
+    """`acts`: a user's action; `outcome` is None until it has ended.
 
-    `who` names a key, or after `local:` who was logged in at this machine; empty: whoever reached the pages
-    where nobody made a key. `what` is a method and address without its query, or a command; `outcome` is the
-    HTTP status, of a command 200 where it was done and 400 where it was refused.
+    - `who`: name of a key, or `local:` and the user of this computer; "" for page visitors while no
+      key exists.
+    - `what`: method and address without query, or a command.
+    - `outcome`: HTTP status; for a command 200 if it succeeded and 400 if it was refused.
     """
 
     TABLE: ClassVar[str] = "acts"
@@ -131,15 +138,16 @@ class ActRow:
     outcome: int | None = None
 
 
-# Rows of what proves the rest: fixity, what the deep audit found, and how far it got.
+# Integrity: fixity, and progress and findings of the deep audit.
 
 
 @dataclass(frozen=True, slots=True)
 class FixityRow:
-    """`fixity`: size and SHA-256 of one part of what was made of a file, as they were when it was written.
+    """`fixity`: size and SHA-256 of one derived part of a file at the time it was written.
 
-    `part` is a table, for the file's row in it, or what `derivatives/fixity.py` calls a blob of the file.
-    Written in one transaction with the row."""
+    `part` is a table, for the file's row in it, or the name of a blob in `derivatives/fixity.py`.
+    Written in one transaction with the row.
+    """
 
     TABLE: ClassVar[str] = "fixity"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex", "part")
@@ -151,9 +159,9 @@ class FixityRow:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """`faults`: what the deep audit found of a file and did not find mended since.
+    """`faults`: a fault the deep audit found in a file and has not seen repaired.
 
-    `check` is the word for it (`audit/fault.py`), `told` the sentence.
+    `check` is its code (`audit/fault.py`), `told` the sentence.
     """
 
     TABLE: ClassVar[str] = "faults"
@@ -166,10 +174,10 @@ class FaultRow:
 
 @dataclass(frozen=True, slots=True)
 class DeepAuditRow:
-    """`deep_audits`: how far a round of the deep audit got through the files, which it reads by SHA-1.
+    """`deep_audits`: progress of a deep audit, which reads files by SHA-1.
 
-    `last_key` is the last file it was through with, '' before the first; `checked` and `found` count files
-    and faults of this round. A round that is finished is followed by the next.
+    `last_key` is the last file checked, "" before the first. `checked` and `found` count files
+    and faults of this round. The next round starts when this one is finished.
     """
 
     TABLE: ClassVar[str] = "deep_audits"

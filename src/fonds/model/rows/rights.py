@@ -1,4 +1,4 @@
-"""Rows about what is stated of the use of captures and files (`model/rights.py`)."""
+"""Rows with statements about the use of captures and files (`model/rights.py`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class CaptureRightsRow:
-    """`capture_rights`: what the host and the response of one capture stated; none is written without either.
+    """`capture_rights`: what the host and the response of one capture stated.
 
-    `robots_url` is the address of the robots.txt in force, None where it is not known; `robots_answer`,
-    `robots_capture_id` and `robots_rule` are those of `RobotsInForce`. `stated` has under `statements` the
-    statements as JSON.
+    The row exists only if they stated something. `robots_url` is the address of the robots.txt in
+    force, None if unknown. `robots_answer`, `robots_capture_id` and `robots_rule` are those of
+    `RobotsInForce`.
+    `stated` has the statements as JSON under the key `statements`.
     """
 
     TABLE: ClassVar[str] = "capture_rights"
@@ -31,9 +32,10 @@ class CaptureRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRightsRow:
-    """`file_rights`: what one file states of itself; none is written for a file that states nothing.
+    """`file_rights`: what one file states about its use; only if it states something.
 
-    `stated` has under `statements` the statements as JSON; `extractor` is the version that read them.
+    `stated` has the statements as JSON under the key `statements`. `extractor` is the version that
+    read them.
     """
 
     TABLE: ClassVar[str] = "file_rights"
@@ -46,9 +48,9 @@ class FileRightsRow:
 
 @dataclass(frozen=True, slots=True)
 class HostFileRow:
-    """`host_files`: a capture of what a host says to crawlers; `name` is `robots.txt` or `tdmrep.json`.
+    """`host_files`: a capture of a host's file for crawlers.
 
-    `origin` is scheme, host and port, as requests have them.
+    `name` is `robots.txt` or `tdmrep.json`. `origin` is scheme, host and port, as in requests.
     """
 
     TABLE: ClassVar[str] = "host_files"
@@ -62,7 +64,7 @@ class HostFileRow:
 
 @dataclass(frozen=True, slots=True)
 class HostTextRow:
-    """`host_texts`: the text of such a file, 500 KiB of it at most."""
+    """`host_texts`: text of such a file, at most 500 KiB."""
 
     TABLE: ClassVar[str] = "host_texts"
     KEY: ClassVar[tuple[str, ...]] = ("sha1hex",)
@@ -72,11 +74,11 @@ class HostTextRow:
 
 @dataclass(frozen=True, slots=True)
 class HostCaptureRow:
-    """`host_captures`: a response, of which the files of its host state more.
+    """`host_captures`: a response to which statements in its host's files apply.
 
-    `target` is path and query of its address, as requests have them. `crawler` is the User-Agent that fetched
-    it, "" where it is not known. `is_fetched`: Fonds requested it, so that its robots.txt is the one that
-    allowed the request.
+    `target` is path and query of its address, as in requests. `crawler` is the User-Agent that
+    fetched it, "" if unknown. `is_fetched` says that Fonds fetched it, so its robots.txt is the one
+    that allowed the request.
     """
 
     TABLE: ClassVar[str] = "host_captures"
@@ -92,10 +94,11 @@ class HostCaptureRow:
 
 @dataclass(frozen=True, slots=True)
 class TdmrepAnswerRow:
-    """`tdmrep_answers`: how a host answered when it was last asked for its tdmrep.json.
+    """`tdmrep_answers`: the last answer of a host to a request for its tdmrep.json.
 
-    `origin` is scheme, host and port, as requests have them. `answer` is the status (`200`, `404`), or the
-    reason there was none (`robots-denied`). `capture_id` is that of the file, None where none was kept.
+    `origin` is scheme, host and port, as in requests. `answer` is the status (`200`, `404`), or the
+    reason why there was none (`robots-denied`). `capture_id` is that of the file, None if none was
+    kept.
     """
 
     TABLE: ClassVar[str] = "tdmrep_answers"

@@ -1,4 +1,4 @@
-"""What every row of the records store is, what each about a derivative says, and conditions on values."""
+"""Interfaces of rows in the records store, and conditions on values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import ClassVar, Protocol
 
 
 class Row(Protocol):
-    """Anything the records store can keep: the attribute order is the column order.
+    """Row of the records store; the attribute order is the column order.
 
-    A row may also have `COUNTED_BY`, the columns a tally of its table is kept by, and `WITHOUT_FIXITY`:
-    whoever writes it notes the fixity of all its columns but these (`derivatives/fixity.py`).
+    A row may also have `COUNTED_BY`, the columns by which its table is tallied, and
+    `WITHOUT_FIXITY`: its writer records the fixity of all its columns except these
+    (`derivatives/fixity.py`).
     """
 
     TABLE: ClassVar[str]
@@ -19,18 +20,18 @@ class Row(Protocol):
 
 
 class DerivativeRow(Protocol):
-    """What was computed from one file, known by its SHA-1: how it ended, when, and by which extractor."""
+    """Row computed from one file, identified by its SHA-1: status, time and extractor."""
 
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
 
     @property
     def sha1hex(self) -> str:
-        """The file it is about; the primary key."""
+        """The file's SHA-1; the primary key."""
 
     @property
     def updated(self) -> datetime:
-        """When the row was written last."""
+        """When the row was last written."""
 
     @property
     def status(self) -> str:
@@ -38,19 +39,19 @@ class DerivativeRow(Protocol):
 
     @property
     def extractor(self) -> str:
-        """Program, versions and limits that made it."""
+        """Program, versions and limits that produced it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Stands where a value would: texts that begin with `text`, letter case counting; all for ""."""
+    """Condition: texts that begin with `text`, case-sensitive; "" matches all."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """Stands where a value would: times from `first` to `last`, both of them included."""
+    """Condition: times from `first` to `last`, both included."""
 
     first: datetime
     last: datetime

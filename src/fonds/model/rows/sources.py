@@ -1,4 +1,4 @@
-"""The row of a source that is followed: polled again and again for what is new."""
+"""Rows of followed sources: polls, refused links, fetched pages and rate limits."""
 
 from __future__ import annotations
 
@@ -10,26 +10,33 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """`sources`: one feed, sitemap, page of links or API that is followed, and what is known of it.
+    """`sources`: a feed, sitemap, page of links or API that is followed, and its status.
 
-    `kind` is `feed` (feeds, sitemaps and lists, told by their content), `page` or `rss-fetcher`; `state`
-    `active`, `paused` or `gone`, which it stays until a person changes it. `source_id` follows from the URL
-    it was added with. `polls` counts polls begun; one is under way, or was broken off, while `polling`.
-    `claims` counts who took it: of several who would, one does. `etag`, `last_modified` and `digest` (SHA-1
-    of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
-    is how many new links it has a day, None before the first listing. `failures` counts polls that failed
-    since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
-    had and that were refused. `hints` is what the listing says of being polled. `claimed_by` names the
-    process that began the last poll. `listed` is how many links the last listing that had any had;
-    `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
-    links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
-    (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones. `standing` is how the
-    last poll left it (`following/health.py`), whatever `state` says. `failing_since` is when the
-    first of `failures` was, None also where that was before it was noted. A person said at `muted_at`, with
-    `mute_note`, that until `muted_until` what ails it needs nobody. `form` is that of its listings
-    (`following/listings/listing.py`), None before one with links was read; it was `form_before` until
-    `form_changed`. `backfill` is the last one somebody asked for and how it stands
-    (`sources/following/backfill/`), None for none ever; `backfill_changes` counts what people said of it.
+    - `source_id`: derived from the URL it was added with.
+    - `kind`: `feed` (feeds, sitemaps and lists, distinguished by their content), `page` or
+      `rss-fetcher`.
+    - `state`: `active`, `paused` or `gone`; only a person changes `gone`.
+    - `polls`: polls begun; `polling` while one is in progress or was interrupted.
+    - `claims`: number of leases taken; one of several competing processes succeeds. `claimed_by` is
+      the process that began the last poll.
+    - `etag`, `last_modified`, `digest` (SHA-1 of the body): those of the last listing read.
+    - `mark`: id after which an API is queried.
+    - `rate_day`: new links per day, None before the first listing.
+    - `failures`: failed polls since `last_well`; `error` and `status` are those of the last.
+    - `failing_since`: time of the first of `failures`, None also if it was not recorded then.
+    - `refused`: ids of refused links in the last listing.
+    - `hints`: what the listing says about polling.
+    - `listed`: number of links in the last listing that had any.
+    - `silent_polls`: listings without links read since then, the first at `silent_since`.
+    - `refused_tally`: refused links of all polls, by reason.
+    - `days`: for each of the last days with polls (YYYY-MM-DD, UTC) the polls, failed polls, new
+      links and refused links.
+    - `standing`: health after the last poll (`following/health.py`), regardless of `state`.
+    - `muted_at`, `muted_until`, `mute_note`: when a person muted its alerts, until when, and why.
+    - `form`: format of its listings (`following/listings/listing.py`), None before one with links
+      was read; `form_before` is the previous one, until `form_changed`.
+    - `backfill`: last backfill requested, with its progress (`following/backfill.py`), None without
+      one; `backfill_changes` counts the requests of people about it.
     """
 
     TABLE: ClassVar[str] = "sources"
@@ -83,11 +90,12 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLinkRow:
-    """`refused_links`: a link a source listed that was refused before it entered, and why.
+    """`refused_links`: a link that a source listed and that was refused before it entered, with the
+    reason.
 
-    `url_sha1` is the SHA-1 in hex of the address as it would have been fetched; `url` is cut to 2,000
-    characters. `refused_at` is when a poll last found it new in the listing, `input_id` that poll. Of each
-    poll at most a thousand links have a row.
+    `url_sha1` is the SHA-1 in hex of the address that would have been fetched. `url` is cut to
+    2,000 characters. `refused_at` is when a poll last found it new in the listing, `input_id` that
+    poll. At most 1,000 links per poll have a row.
     """
 
     TABLE: ClassVar[str] = "refused_links"
@@ -103,16 +111,16 @@ class RefusedLinkRow:
     refused_at: dt.datetime
 
 
-# Rows about what was fetched, and how soon a domain may be asked again, and by whom.
+# Fetched pages, rate limits per domain, and the processes that use an address.
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPageRow:
-    """`fetched`: one link that was answered with a page; `capture_id` is the link's and its capture's.
+    """`fetched`: a link that was answered with a page.
 
-    `url` is the address that was asked for, `final_url` the one that answered; `mime` is the declared type.
-    `in_spool`: its exchange lies there still. `etag` and `last_modified` are what a later request may be made
-    conditional by.
+    `capture_id` is that of the link and its capture. `url` is the requested address, `final_url`
+    the one that answered. `mime` is the declared type. `in_spool` says that its exchange is still
+    in the spool. `etag` and `last_modified` can make a later request conditional.
     """
 
     TABLE: ClassVar[str] = "fetched"
@@ -134,12 +142,14 @@ class FetchedPageRow:
 
 @dataclass(frozen=True, slots=True)
 class PaceRow:
-    """`paces`: how soon a registered domain and its hosts may be asked again, and which process asks them.
+    """`paces`: rate limits of a registered domain and its hosts, and the process that holds its
+    lease.
 
-    `claimed_by` names the process, None for nobody; its claim ends when `beats`, which each change of its
-    counts up, was seen to stand still. `paces` has by host, "" for the domain, when it may be asked next
-    (Unix seconds), the slowdown and what else the pace remembers. `wanted_by` names a process that wants to
-    poll a source of the domain, since `wanted_at`.
+    - `claimed_by`: the process, None for none. Its lease expires when `beats`, which each update
+      increments, stops changing.
+    - `paces`: by host, "" for the domain: the next allowed request (Unix seconds), the slowdown and
+      other state of the rate limit.
+    - `wanted_by`, `wanted_at`: a process that waits to poll a source of the domain, and since when.
     """
 
     TABLE: ClassVar[str] = "paces"
@@ -155,7 +165,7 @@ class PaceRow:
 
 @dataclass(frozen=True, slots=True)
 class AddressUseRow:
-    """`address_uses`: a process that asks an IP address, as it said last when it was `updated`."""
+    """`address_uses`: a process that sends requests to an IP address, as reported at `updated`."""
 
     TABLE: ClassVar[str] = "address_uses"
     KEY: ClassVar[tuple[str, ...]] = ("address", "used_by")

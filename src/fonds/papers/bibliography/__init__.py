@@ -1,1 +1,1 @@
-"""What a paper says of itself and what it cites: out of TEI, JATS or a PDF's own text; pure."""
+"""Read a paper's metadata and references from TEI, JATS or PDF text. Pure functions."""

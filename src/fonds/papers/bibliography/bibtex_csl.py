@@ -1,4 +1,4 @@
-"""Documents as references, for those who cite them: BibTeX and CSL-JSON.
+"""Export documents as references in BibTeX and CSL-JSON.
 
 Source: BibTeX's btxdoc, section 3; the CSL 1.0.2 data schema (csl-data.json).
 """
@@ -31,7 +31,7 @@ _IN_URLS = str.maketrans({"{": "%7B", "}": "%7D", "\\": "%5C", "%": r"\%", "#": 
 
 
 def format_bibtex(document: IndexDocument, journal: Journal | None = None) -> str:
-    """One entry, with a key of author, year and SHA-1, which no other document has."""
+    """Format a BibTeX entry. Its key combines author, year and SHA-1, so it is unique."""
     journal = journal or Journal()
     day = document.publication_date
     fields = {
@@ -52,23 +52,25 @@ def format_bibtex(document: IndexDocument, journal: Journal | None = None) -> st
         "howpublished": _escape(document.canonical_domain) if document.kind is Kind.STORY else "",
         "note": f"SHA-1 {document.sha1hex}",
     }
-    told = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
     entry_type = "article" if document.doi or journal.name else "misc"
-    return f"@{entry_type}{{{_build_citation_key(document)},\n{told}\n}}\n"
+    return f"@{entry_type}{{{_build_citation_key(document)},\n{lines}\n}}\n"
 
 
 def build_csl(document: IndexDocument, journal: Journal | None = None) -> dict[str, Any]:
-    """One item of CSL-JSON; what is not known is left out."""
+    """Build a CSL-JSON item without unknown fields."""
     journal = journal or Journal()
     site = document.canonical_domain if document.kind is Kind.STORY else None
-    day, seen = document.publication_date, document.captured
+    day, captured = document.publication_date, document.captured
     values: dict[str, Any] = {
         "id": document.id,
         "type": "article-journal" if journal.name else _choose_csl_type(document),
         "title": document.article_title,
         "author": [_build_csl_name(name) for name in document.authors],
         "issued": {"date-parts": [[day.year, day.month, day.day]]} if day else None,
-        "accessed": {"date-parts": [[seen.year, seen.month, seen.day]]} if seen else None,
+        "accessed": {"date-parts": [[captured.year, captured.month, captured.day]]}
+        if captured
+        else None,
         "DOI": document.doi,
         "URL": clean_public_url(document.url),
         "language": document.language,
@@ -85,9 +87,9 @@ def build_csl(document: IndexDocument, journal: Journal | None = None) -> dict[s
 
 
 def clean_public_url(url: str) -> str:
-    """The URL without blanks and credentials; empty for one that others cannot open.
+    """Return the URL without blanks and credentials, or "" if it is not public.
 
-    That is a path or bucket of this house, and an address on its network.
+    Local paths, buckets and addresses on a private network are not public.
     """
     parts = split_address(_BLANKS.sub("", url))
     host = parts.host.lower().rstrip(".")
@@ -112,7 +114,7 @@ def _is_public_host(host: str) -> bool:
 
 
 def _format_bibtex_name(name: str) -> str:
-    """`von Family, Suffix, Given`; a name that is not in parts is in braces."""
+    """Format a name as `von Family, Suffix, Given`; a name that cannot be split is put in braces."""
     person = split_name(name)
     if person is None:
         return f"{{{_escape(name)}}}"
@@ -141,7 +143,10 @@ def _choose_csl_type(document: IndexDocument) -> str:
 
 
 def _build_citation_key(document: IndexDocument) -> str:
-    """ASCII letters and digits: the first author's family name or the site, the year, the id's beginning."""
+    """Build a key of ASCII letters and digits.
+
+    It joins the first author's family name or the site, the year, and the beginning of the id.
+    """
     name = document.authors[0] if document.authors else document.canonical_domain.partition(".")[0]
     person = split_name(name)
     name = person.family if person else name

@@ -1,7 +1,8 @@
-"""A paper out of JATS or NLM XML, as publishers and SciELO give it.
+"""Parse a paper from JATS or NLM XML, as publishers and SciELO provide it.
 
-Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, whose names it keeps.
-Bound: linear in the bytes, which the caller limits; counts are cut at the figures below.
+Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, which uses the
+same names. Bound: linear in the bytes, which the caller limits; counts are cut at the constants
+below.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ _BLOCKS = frozenset(
 
 
 def read_jats(data: bytes) -> Paper:
-    """The paper an article is of. Raises ValueError for what is none, or declares entities."""
+    """Parse an article. Raises ValueError if it is not JATS or declares entities."""
     return parse_paper(parse_jats_root(data))
 
 
 def parse_jats_root(data: bytes) -> etree._Element:
-    """The tree of an article. Raises ValueError for what is none, or declares entities."""
+    """Parse the XML tree of an article. Raises ValueError if it is not JATS or declares entities."""
     try:
         root = parse_strictly(data)
     except DamagedInputError as error:
@@ -59,7 +60,7 @@ def parse_jats_root(data: bytes) -> etree._Element:
 
 
 def parse_paper(root: etree._Element) -> Paper:
-    """The paper of an article's tree."""
+    """Build the paper from the tree of an article."""
     meta = _find_first(root, "front/article-meta")
     journal = _find_first(root, "front/journal-meta")
     return Paper(
@@ -77,12 +78,12 @@ def parse_paper(root: etree._Element) -> Paper:
 
 
 def _find_first(element: etree._Element, path: str) -> etree._Element:
-    found = element.find(path)
-    return etree.Element("none") if found is None else found
+    match = element.find(path)
+    return etree.Element("none") if match is None else match
 
 
 def _get_line(element: etree._Element | None) -> str | None:
-    """Its text in one line."""
+    """Return the text of an element on one line."""
     return " ".join(get_text(element).split()) or None
 
 
@@ -95,38 +96,43 @@ def _find_line(element: etree._Element, *paths: str) -> str | None:
 
 
 def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._Element]:
-    return [one for one, _ in zip(elements, range(count_max), strict=False)]
+    return [element for element, _ in zip(elements, range(count_max), strict=False)]
 
 
 def _get_block_text(element: etree._Element) -> str | None:
-    """Paragraphs, titles and cells as lines of their own; text that stands in none too."""
+    """Return the text with one line per paragraph, title or cell, including text outside of these."""
     pieces: list[str] = []
-    for event, one in etree.iterwalk(element, events=("start", "end")):
+    for event, node in etree.iterwalk(element, events=("start", "end")):
         if event == "start":
-            pieces += ["\n" if one.tag in _BLOCKS else "", one.text or ""]
+            pieces += ["\n" if node.tag in _BLOCKS else "", node.text or ""]
         else:
             pieces += [
-                "\n" if one.tag in _BLOCKS else "",
-                one.tail or "" if one is not element else "",
+                "\n" if node.tag in _BLOCKS else "",
+                node.tail or "" if node is not element else "",
             ]
     lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
     return "\n".join(line for line in lines if line) or None
 
 
 def _strip_html(text: str | None) -> str | None:
-    """Without the HTML that SciELO puts into a body as text."""
+    """Remove the escaped HTML that SciELO puts into a body as text."""
     if text is None or "</p>" not in text[:20_000].lower():
         return text
     return _get_block_text(html.fromstring(f"<div>{text}</div>"))
 
 
 def _parse_own_metadata(meta: etree._Element) -> dict[str, Any]:
-    stated = _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
-    named = [(one.get("pub-id-type") or "other", _get_line(one) or "") for one in stated]
-    known = [(kind, text) for kind, text in named if kind not in ("other", "publisher-id", "pii")]
+    article_ids = _limit(meta.iterfind("article-id"), IDENTIFIERS_MAX)
+    pairs = [
+        (article_id.get("pub-id-type") or "other", _get_line(article_id) or "")
+        for article_id in article_ids
+    ]
+    typed_pairs = [
+        (kind, text) for kind, text in pairs if kind not in ("other", "publisher-id", "pii")
+    ]
     keywords = _limit(meta.iterfind("kwd-group/kwd"), KEYWORDS_MAX)
     return {
-        **collect_identifiers(known),
+        **collect_identifiers(typed_pairs),
         "title": _find_line(meta, "title-group/article-title"),
         "authors": _parse_authors(meta),
         "date": _choose_date(meta.iterfind("pub-date")),
@@ -136,45 +142,48 @@ def _parse_own_metadata(meta: etree._Element) -> dict[str, Any]:
 
 
 def _parse_authors(meta: etree._Element) -> tuple[Author, ...]:
-    places = {one.get("id"): _parse_affiliation(one) for one in _limit(meta.iter("aff"), NAMES_MAX)}
-    found = (
-        _parse_author(one, places)
-        for one in _limit(meta.iterfind("contrib-group/contrib"), NAMES_MAX)
-        if one.get("contrib-type") in (None, "author")
+    affiliations = {
+        author_element.get("id"): _parse_affiliation(author_element)
+        for author_element in _limit(meta.iter("aff"), NAMES_MAX)
+    }
+    authors = (
+        _parse_author(author_element, affiliations)
+        for author_element in _limit(meta.iterfind("contrib-group/contrib"), NAMES_MAX)
+        if author_element.get("contrib-type") in (None, "author")
     )
-    return tuple(one for one in found if one is not None)
+    return tuple(author_element for author_element in authors if author_element is not None)
 
 
 def _parse_author(contrib: etree._Element, places: dict[str | None, Affiliation]) -> Author | None:
     name = contrib.find("name")
     if name is None:
         name = contrib.find(".//name")
-    links = [one for one in contrib.iterfind("xref") if one.get("ref-type") == "aff"]
-    ids = [one.get("rid") for one in links[:IDENTIFIERS_MAX]]
-    found = [places[key] for key in ids if key in places]
-    found += [_parse_affiliation(one) for one in contrib.iterfind("aff")]
-    found = [one for one in found if one != Affiliation()]
-    more: dict[str, Any] = {
+    links = [node for node in contrib.iterfind("xref") if node.get("ref-type") == "aff"]
+    ids = [node.get("rid") for node in links[:IDENTIFIERS_MAX]]
+    affiliations = [places[key] for key in ids if key in places]
+    affiliations += [_parse_affiliation(node) for node in contrib.iterfind("aff")]
+    affiliations = [node for node in affiliations if node != Affiliation()]
+    extra_fields: dict[str, Any] = {
         "email": _find_line(contrib, ".//email"),
         "orcid": next(
-            filter(None, (find_orcid(get_text(one)) for one in contrib.iter("contrib-id"))), None
+            filter(None, (find_orcid(get_text(node)) for node in contrib.iter("contrib-id"))), None
         ),
-        "affiliation": found[0] if found else None,
-        "affiliations": tuple(found[1:]),
+        "affiliation": affiliations[0] if affiliations else None,
+        "affiliations": tuple(affiliations[1:]),
     }
     if name is None:
         text = _find_line(contrib, "collab", "string-name", "name-alternatives")
-        return Author(name=text, **more) if text else None
-    return _parse_name(name, more)
+        return Author(name=text, **extra_fields) if text else None
+    return _parse_name(name, extra_fields)
 
 
 def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None) -> Author | None:
     given, surname = (_find_line(name, "given-names") or "").split(), _find_line(name, "surname")
-    whole = " ".join((*given, surname or "")).strip() or _get_line(name)
-    if not whole:
+    full_name = " ".join((*given, surname or "")).strip() or _get_line(name)
+    if not full_name:
         return None
     return Author(
-        name=whole,
+        name=full_name,
         given_name=given[0] if given else None,
         middle_name=" ".join(given[1:]) or None,
         surname=surname,
@@ -183,7 +192,7 @@ def _parse_name(name: etree._Element, extra_fields: dict[str, Any] | None = None
 
 
 def _parse_affiliation(element: etree._Element) -> Affiliation:
-    where = Address(
+    address = Address(
         line=_find_line(element, "addr-line"),
         settlement=_find_line(element, "city", "addr-line/named-content[@content-type='city']"),
         region=_find_line(element, "state"),
@@ -195,19 +204,19 @@ def _parse_affiliation(element: etree._Element) -> Affiliation:
     )
     return Affiliation(
         institution=institution or None,
-        address=where if where != Address() else None,
+        address=address if address != Address() else None,
         unstructured=None if institution else _get_line(element),
     )
 
 
 def _choose_date(elements: Iterable[etree._Element]) -> str | None:
-    """The date of appearing, in print before online, as exact as told."""
+    """Choose the publication date, print before online, as precise as stated."""
     ranks = {"ppub": 0, "pub": 0, "collection": 2, "epub": 1}
-    found = []
-    for one in _limit(elements, IDENTIFIERS_MAX):
-        rank = ranks.get(one.get("pub-type") or one.get("date-type") or "", 1)
-        found.append((rank, _parse_date(one)))
-    return next((date for _, date in sorted(found, key=lambda pair: pair[0]) if date), None)
+    dates = []
+    for element in _limit(elements, IDENTIFIERS_MAX):
+        rank = ranks.get(element.get("pub-type") or element.get("date-type") or "", 1)
+        dates.append((rank, _parse_date(element)))
+    return next((date for _, date in sorted(dates, key=lambda pair: pair[0]) if date), None)
 
 
 def _parse_date(element: etree._Element) -> str | None:
@@ -215,9 +224,9 @@ def _parse_date(element: etree._Element) -> str | None:
     if year is None or not year[:4].isdigit():
         return None
     parts = [year[:4]]
-    for name, most in (("month", 12), ("day", 31)):
+    for name, maximum in (("month", 12), ("day", 31)):
         text = _find_line(element, name) or ""
-        if not (text.isascii() and text.isdigit() and 1 <= int(text[:3]) <= most):
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:3]) <= maximum):
             break
         parts.append(f"{int(text[:3]):02d}")
     return "-".join(parts)
@@ -225,11 +234,11 @@ def _parse_date(element: etree._Element) -> str | None:
 
 def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | None:
     issns = {
-        one.get("pub-type") or "": find_issn(get_text(one))
-        for one in _limit(about.iterfind("issn"), 20)
+        issn.get("pub-type") or "": find_issn(get_text(issn))
+        for issn in _limit(about.iterfind("issn"), 20)
     }
     electronic = issns.pop("epub", None)
-    found = Journal(
+    journal = Journal(
         name=_find_line(about, "journal-title-group/journal-title", "journal-title"),
         abbreviation=_find_line(
             about, "journal-title-group/abbrev-journal-title", "abbrev-journal-title"
@@ -241,7 +250,7 @@ def _parse_journal(about: etree._Element, meta: etree._Element) -> Journal | Non
         issue=_find_line(meta, "issue", "numero"),
         pages=_parse_pages(meta),
     )
-    return found if found != Journal() else None
+    return journal if journal != Journal() else None
 
 
 def _parse_pages(element: etree._Element) -> str | None:
@@ -262,39 +271,39 @@ def _parse_funding(meta: etree._Element) -> Funding | None:
 
 def _iter_citations(root: etree._Element) -> Iterator[Citation]:
     for index, ref in enumerate(_limit(root.iterfind("back//ref-list/ref"), CITATIONS_MAX)):
-        cited = next((one for one in ref.iter() if one.tag in _CITED), ref)
-        yield _parse_citation(ref, cited, index)
+        citation = next((element for element in ref.iter() if element.tag in _CITED), ref)
+        yield _parse_citation(ref, citation, index)
 
 
 def _parse_citation(ref: etree._Element, element: etree._Element, index: int) -> Citation:
-    """From its elements; where there are none, from the text as printed."""
+    """Parse a reference from its elements, or from its printed text if it has none."""
     printed = _get_line(element)
     title = _find_line(element, "article-title", "chapter-title", "data-title")
     source = _find_line(element, "source")
     if title is None and source is None:
         return parse_reference(printed or "", index, ref.get("id"))
     names = _limit(element.iter("name", "string-name"), NAMES_MAX)
-    people = [(one, _parse_name(one)) for one in names]
+    people = [(node, _parse_name(node)) for node in names]
     editors = {
         id(n)
         for group in element.iterfind("person-group[@person-group-type='editor']")
         for n in group
     }
     ids = [
-        (one.get("pub-id-type") or "", _get_line(one) or "")
-        for one in _limit(element.iter("pub-id"), 20)
+        (node.get("pub-id-type") or "", _get_line(node) or "")
+        for node in _limit(element.iter("pub-id"), 20)
     ]
     link = element.find(".//ext-link")
     is_article = (
         element.get("publication-type", element.get("citation-type", "journal")) == "journal"
     )
-    found = collect_identifiers(ids)
-    found.pop("eissn", None)
+    identifiers = collect_identifiers(ids)
+    identifiers.pop("eissn", None)
     return Citation(
         id=ref.get("id") or f"b{index}",
         index=index,
-        authors=tuple(a for one, a in people if a is not None and id(one) not in editors),
-        editors=tuple(a for one, a in people if a is not None and id(one) in editors),
+        authors=tuple(a for node, a in people if a is not None and id(node) not in editors),
+        editors=tuple(a for node, a in people if a is not None and id(node) in editors),
         title=title or source,
         journal=source if title and is_article else None,
         book_title=source if title and not is_article else None,
@@ -305,18 +314,22 @@ def _parse_citation(ref: etree._Element, element: etree._Element, index: int) ->
         pages=_parse_pages(element),
         url=link.get(_HREF) if link is not None else None,
         unstructured=printed if element.tag == "mixed-citation" else None,
-        **found,
+        **identifiers,
     )
 
 
-# One JATS article from bytes to all that is kept of it; to be run in a child process.
+# Reading a whole article, run in a child process
 
 
 @dataclass(frozen=True, slots=True)
 class JatsReading:
-    """`text` is what is searched: abstract, body, what stands behind it; `date` as exact as told.
-    `rights` are what the article states about its use. One that cannot be read has a `reason`, and an error
-    in what is kept."""
+    """Result of reading an article.
+
+    `text` is searchable text: abstract, body, acknowledgement and annex.
+    `date` is as precise as stated.
+    `rights` are the article's statements about its use.
+    `reason` is set if the article cannot be read; `reading` then has the error.
+    """
 
     reading: BibliographyReading
     text: str = ""
@@ -327,17 +340,17 @@ class JatsReading:
 
     @property
     def disposition(self) -> Disposition:
-        """How reading it ended."""
+        """Disposition of the message: done, or ended with the reason."""
         return end(self.reason, self.reading.error or "") if self.reason else DONE
 
 
 def read_jats_body(body: OpenBody) -> JatsReading:
-    """The reading of a body in an open file. Raises TransientError when that cannot be read."""
+    """Read an article from an open file. Raises TransientError when the file cannot be read."""
     return read_jats_bytes(body.read_all("the article"))
 
 
 def read_jats_bytes(data: bytes) -> JatsReading:
-    """All that is kept of an article, or what is the matter with it."""
+    """Read everything that is stored about an article, or return the reason why it cannot be read."""
     try:
         root = parse_jats_root(data)
         paper = parse_paper(root)

@@ -1,7 +1,7 @@
-"""What a JATS or NLM article states about its use: licence and holder.
+"""Licences and rights holders stated in a JATS or NLM article.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `permissions`; NISO RP-22 (`ali:license_ref`).
-Bound: `STATEMENTS_MAX` elements of each name are read.
+Bound: at most `STATEMENTS_MAX` elements of each name are read.
 """
 
 from __future__ import annotations
@@ -27,41 +27,44 @@ _STATED_IN = StatementSource.ARTICLE
 
 
 def read_article_rights(root: etree._Element) -> tuple[Statement, ...]:
-    """Return the licences and holders that stand in the `permissions` of an article's own metadata."""
+    """Return the licences and holders in the `permissions` of the article's own metadata."""
     meta = root.find("front/article-meta")
     if meta is None:
         return ()
-    found: list[Statement] = []
-    for place in (*meta.findall("permissions")[:STATEMENTS_MAX], meta):
-        for element in place.findall("license")[:STATEMENTS_MAX]:
-            found += _parse_license(element)
-        for element in place.findall(_LICENSE_REF)[:STATEMENTS_MAX]:
-            found += build_license_statements(get_text(element), _STATED_IN, "license_ref")
-        holders = [get_text(one) for one in place.findall("copyright-holder")[:STATEMENTS_MAX]]
+    statements: list[Statement] = []
+    for permissions in (*meta.findall("permissions")[:STATEMENTS_MAX], meta):
+        for element in permissions.findall("license")[:STATEMENTS_MAX]:
+            statements += _parse_license(element)
+        for element in permissions.findall(_LICENSE_REF)[:STATEMENTS_MAX]:
+            statements += build_license_statements(get_text(element), _STATED_IN, "license_ref")
+        holders = [
+            get_text(holder_element)
+            for holder_element in permissions.findall("copyright-holder")[:STATEMENTS_MAX]
+        ]
         for holder in holders:
-            found += build_holder_statements(holder, _STATED_IN, "copyright-holder")
+            statements += build_holder_statements(holder, _STATED_IN, "copyright-holder")
         if not holders:
-            for element in place.findall("copyright-statement")[:STATEMENTS_MAX]:
-                found += build_rights_statements(
+            for element in permissions.findall("copyright-statement")[:STATEMENTS_MAX]:
+                statements += build_rights_statements(
                     get_text(element), _STATED_IN, "copyright-statement"
                 )
-    return tuple(dict.fromkeys(found))[:STATEMENTS_MAX]
+    return tuple(dict.fromkeys(statements))[:STATEMENTS_MAX]
 
 
 def _parse_license(element: etree._Element) -> list[Statement]:
-    """The licence an element links, the one its text links or names, or else its text."""
+    """Parse the licence an element links to, or its text links to or names; otherwise its text."""
     address = element.get(_HREF) or next(_iter_license_urls(element), "")
     if address:
         return build_license_statements(address, _STATED_IN, "license")
     text = get_text(element)
-    known = find_license_by_name(text)
-    return build_license_statements(known or text, _STATED_IN, "license") if text.strip() else []
+    licence = find_license_by_name(text)
+    return build_license_statements(licence or text, _STATED_IN, "license") if text.strip() else []
 
 
 def _iter_license_urls(element: etree._Element) -> Iterator[str]:
-    """Addresses within a licence: of its `license_ref`, then of links to Creative Commons."""
-    yield from (text for one in element.iter(_LICENSE_REF) if (text := get_text(one).strip()))
+    """Yield URLs in a licence: those in `license_ref`, then links to Creative Commons."""
+    yield from (text for node in element.iter(_LICENSE_REF) if (text := get_text(node).strip()))
     links = (
-        one.get(_HREF) or "" for one in islice(element.iter("ext-link", "uri"), STATEMENTS_MAX)
+        node.get(_HREF) or "" for node in islice(element.iter("ext-link", "uri"), STATEMENTS_MAX)
     )
     yield from (link for link in links if is_creative_commons(link))

@@ -1,7 +1,8 @@
-"""The bibliography of one paper: one value, and one JSON, wherever it was read.
+"""Bibliography of one paper, with one JSON form for all readers, and its quality.
 
-Source: seed 000, `grobid0:tei_json` and `grobid0:metadata`; the names are those readers of GROBID's
-results have used since 2018.
+Source: seed 000, `grobid0:tei_json`, `grobid0:metadata` and `grobid0:quality`, whose values the
+seed leaves to the writer. The field names are those that readers of GROBID's results have used
+since 2018.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Address(
     kw_only=True,
     rename={"line": "addrLine", "postcode": "postCode"},
 ):
-    """Where an affiliation is; as much of it as is told. In the JSON the names are TEI's."""
+    """Address of an affiliation. In the JSON the names are TEI's."""
 
     line: str | None = None
     postcode: str | None = None
@@ -31,7 +32,7 @@ class Address(
 
 
 class Affiliation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where an author works. `unstructured` is it as printed, where its parts are not known."""
+    """Affiliation of an author. `unstructured` is its printed text if its parts are unknown."""
 
     institution: str | None = None
     department: str | None = None
@@ -41,8 +42,13 @@ class Affiliation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 class Author(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One author or editor. `name` is all of it in the order it is read; `given_name` the first of the given
-    ones, `middle_name` the others. `affiliations` are those beyond the first. `orcid` is bare."""
+    """Author or editor.
+
+    `name` is the full name in reading order.
+    `given_name` is the first given name; `middle_name` holds the others.
+    `affiliations` are those after the first.
+    `orcid` is bare.
+    """
 
     name: str
     given_name: str | None = None
@@ -55,7 +61,7 @@ class Author(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where the paper itself appeared."""
+    """Journal, volume and pages in which the paper itself appeared."""
 
     name: str | None = None
     abbreviation: str | None = None
@@ -68,23 +74,27 @@ class Journal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Funder(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Who paid, and by which grants."""
+    """Funder and its grants."""
 
     name: str
     grants: tuple[str, ...] = ()
 
 
 class Funding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Who paid for it. `statement` is what the paper says of it, as printed."""
+    """Funding of a paper. `statement` is the printed statement."""
 
     funders: tuple[Funder, ...] = ()
     statement: str | None = None
 
 
 class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One entry of the list of references. `index` counts from 0, `id` is the source's own name of it;
-    `date` is as exact as told (`2011`, `2011-03`, `2011-03-28`); identifiers are bare and normalised;
-    `unstructured` is the entry as printed."""
+    """One reference of a paper.
+
+    `index` counts from 0; `id` is the identifier in the source.
+    `date` is as precise as stated (`2011`, `2011-03`, `2011-03-28`).
+    Identifiers are bare and normalised.
+    `unstructured` is the reference as printed.
+    """
 
     id: str
     index: int
@@ -111,11 +121,15 @@ class Citation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Paper(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """All that a paper says of itself and cites; what it does not say is None or empty, and not in the JSON.
+    """Metadata, text and references of a paper.
 
-    `date` is as in a Citation, `doi` in lower case, `language_code` of two or three letters where it is
-    known. `grobid_version` names the program that read it and `grobid_timestamp` when, as that
-    program wrote it. `fatcat_release` is what older results of others may hold; nothing here writes it.
+    Missing fields are None or empty, and not in the JSON.
+    `date` is as in Citation.
+    `doi` is in lower case.
+    `language_code` has two or three letters.
+    `grobid_version` is the program that read the paper and `grobid_timestamp` the time that it
+    wrote.
+    `fatcat_release` may occur in older results of other programs; Fonds never writes it.
     """
 
     grobid_version: str
@@ -141,18 +155,18 @@ class Paper(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def encode_object(paper: Paper) -> dict[str, Any]:
-    """The JSON object of a paper; `authors` and `citations` are always in it."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(paper))
-    return {"authors": [], "citations": []} | found
+    """Convert a paper to its JSON object, which always has `authors` and `citations`."""
+    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(paper))
+    return {"authors": [], "citations": []} | fields
 
 
 def encode_paper(paper: Paper) -> bytes:
-    """`encode_object` as JSON in UTF-8, the same bytes for the same paper."""
+    """Encode `encode_object` as JSON in UTF-8; equal papers give equal bytes."""
     return msgspec.json.encode(encode_object(paper), order="deterministic")
 
 
 def decode_paper(data: bytes) -> Paper:
-    """The paper again. Raises ValueError for what is none."""
+    """Decode a paper. Raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -160,54 +174,51 @@ def decode_paper(data: bytes) -> Paper:
 
 
 def strip_full_text(paper: Paper) -> Paper:
-    """The paper without its full text: `grobid0:metadata`. The abstract stays, as seed 000 has it."""
+    """Remove the full text, for `grobid0:metadata`. The abstract stays, as in seed 000."""
     return msgspec.structs.replace(paper, body=None, annex=None)
 
 
 def summarize_paper(paper: Paper) -> dict[str, Any]:
-    """The few fields a row holds: `summarize_paper` of the SQL table's `strip_full_text`, with how many
-    references."""
-    kept = ("title", "authors", "journal", "date", "doi", "arxiv_id", "pmid", "pmcid")
-    whole = encode_object(paper)
-    found: dict[str, Any] = {"biblio": {name: whole[name] for name in kept if whole.get(name)}}
+    """Build the `metadata` of a row: selected fields under `biblio`, and the number of references."""
+    names = ("title", "authors", "journal", "date", "doi", "arxiv_id", "pmid", "pmcid")
+    fields = encode_object(paper)
+    summary: dict[str, Any] = {"biblio": {name: fields[name] for name in names if fields.get(name)}}
     for name in ("grobid_timestamp", "language_code"):
-        if name in whole:
-            found[name] = whole[name]
-    return found | {"reference_count": len(paper.citations)}
-
-
-# A citation as people read it: as it was printed, else put together from its fields.
+        if name in fields:
+            summary[name] = fields[name]
+    return summary | {"reference_count": len(paper.citations)}
 
 
 CITATION_MAX_CHARS, NAMES_MAX = 600, 6
 
 
 def format_citation(citation: Citation) -> str:
-    """One line, at most 600 characters long."""
+    """Format a reference on one line of up to 600 characters: as printed, or joined from its
+    fields.
+    """
     if citation.unstructured:
         return citation.unstructured[:CITATION_MAX_CHARS]
-    names = [one.name for one in citation.authors]
+    names = [author.name for author in citation.authors]
     authors = ", ".join(names[:NAMES_MAX]) + (" et al" if len(names) > NAMES_MAX else "")
-    where = citation.journal or citation.book_title or citation.publisher
+    container = citation.journal or citation.book_title or citation.publisher
     numbers = " ".join(
         filter(None, (citation.volume, citation.pages and f"pages {citation.pages}"))
     )
     doi = f"doi:{citation.doi}" if citation.doi else None
-    parts = (authors, citation.date, citation.title, where, numbers, doi or citation.url)
+    parts = (authors, citation.date, citation.title, container, numbers, doi or citation.url)
     return ". ".join(part for part in parts if part)[:CITATION_MAX_CHARS]
-
-
-# How good a reading of a paper is: `grobid0:quality`.
-#
-# Source: seed 000, which leaves the meaning to the writer.
 
 
 TITLE_MIN_LETTERS, TEXT_WORDS_MIN = 4, 100
 
 
 class Quality(StrEnum):
-    """Good: title, authors, text and references were found. Bad: no title, or nothing beside one.
-    Marginal: what lies between."""
+    """Quality of a reading.
+
+    Good: title, authors, text and references were found.
+    Bad: no title, or nothing except a title.
+    Marginal: everything between.
+    """
 
     GOOD = "good"
     MARGINAL = "marginal"
@@ -215,13 +226,17 @@ class Quality(StrEnum):
 
 
 def assess_quality(paper: Paper) -> Quality:
-    """By four signs: a title of 4 letters, an author with a family name, 100 words of abstract and body, and
-    a reference with a title or as printed. All four are good; no title, or none of the others, is bad."""
+    """Assess the quality by four signs.
+
+    The signs are a title of 4 letters, an author with a family name, 100 words of abstract and
+    body, and a reference with a title or printed text. All four are good. No title, or none of the
+    other three, is bad.
+    """
     has_title = sum(map(str.isalpha, paper.title or "")) >= TITLE_MIN_LETTERS
     others = (
-        any(one.surname or " " in one.name for one in paper.authors),
+        any(item.surname or " " in item.name for item in paper.authors),
         _count_words(paper.abstract) + _count_words(paper.body) >= TEXT_WORDS_MIN,
-        any(one.title or one.unstructured for one in paper.citations),
+        any(item.title or item.unstructured for item in paper.citations),
     )
     if not has_title or not any(others):
         return Quality.BAD

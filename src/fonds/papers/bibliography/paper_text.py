@@ -1,6 +1,8 @@
-"""A paper's bibliography out of the text of its PDF, without a server.
+"""Read a paper's bibliography from the text of its PDF, without a GROBID server.
 
-Bound: linear in the text; the front is looked for in 12,000 characters, references in 300,000.
+Affiliations are read from the lines below the title, by marks or by order.
+Bound: linear in the text. The front is searched in 12,000 characters and references in 300,000.
+For affiliations, 45 lines of 200 characters, 100 authors and 40 affiliations are considered.
 """
 
 from __future__ import annotations
@@ -17,11 +19,6 @@ from fonds.papers.bibliography.reference_containers import YEAR, parse_numbers
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_names import parse_names
 from fonds.papers.bibliography.reference_parser import parse_reference
-
-# Where the authors of a paper work, out of the lines below its title: by marks, else by what stands below.
-#
-# Bound: 45 lines of 200 characters are looked at, for 100 authors; 40 places are told apart.
-
 
 LINES_MAX, LINE_MAX_CHARS, AUTHORS_MAX, PLACES_MAX, PER_AUTHOR_MAX, BELOW_MAX = (
     45,
@@ -52,7 +49,7 @@ _NEXT = re.compile(rf"(?<=[A-Za-z.,;])\s+(?=(?:\d{{1,2}}|{_SIGN})\s?[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class AffiliationLine:
-    """A line that names a place of work, as printed and without its mark; `mark` is "" where it has none."""
+    """Line that names an affiliation, as printed without its mark; `mark` is "" if there is none."""
 
     line: int
     mark: str
@@ -60,25 +57,26 @@ class AffiliationLine:
 
 
 def add_affiliations(authors: Sequence[Author], head: str) -> tuple[Author, ...]:
-    """The authors with the places they are tied to in `head`, the text above the abstract.
+    """Add to authors the affiliations found in `head`, the text above the abstract.
 
-    A mark behind a name ties it to the line that begins with it. Without marks an author works at what stands
-    below the line that has the name, up to the next such line. One place for all is everybody's.
+    A mark after a name refers to the line that begins with the mark. Without marks, an author's
+    affiliations are the lines between the author's line and the next line of authors. A single
+    affiliation belongs to all authors.
     """
-    lines = [" ".join(one.translate(_PLAIN).split()) for one in head.split("\n")[:LINES_MAX]]
+    lines = [" ".join(line.translate(_PLAIN).split()) for line in head.split("\n")[:LINES_MAX]]
     places = _parse_places(lines)
     if not places or len(authors) > AUTHORS_MAX:
         return tuple(authors)
-    where = {author: _find_line(author, lines) for author in authors}
-    marked = {one.mark: one for one in reversed(places) if one.mark}
-    tied = _match_by_marks(where, lines, marked) if marked else {}
-    if not tied:
-        tied = _match_by_order(where, places)
-    return tuple(_set_affiliations(author, tied.get(author, ())) for author in authors)
+    positions = {author: _find_line(author, lines) for author in authors}
+    marked_lines = {line.mark: line for line in reversed(places) if line.mark}
+    affiliations = _match_by_marks(positions, lines, marked_lines) if marked_lines else {}
+    if not affiliations:
+        affiliations = _match_by_order(positions, places)
+    return tuple(_set_affiliations(author, affiliations.get(author, ())) for author in authors)
 
 
 def parse_affiliation(text: str) -> Affiliation:
-    """A place as printed, with the parts that are told by their words."""
+    """Parse a printed affiliation; its parts are recognised by typical words."""
     pieces = [piece.strip(" .;") for piece in re.split(r",\s|;\s", text)]
 
     def first(words: str) -> str | None:
@@ -93,27 +91,31 @@ def parse_affiliation(text: str) -> Affiliation:
 
 
 def _parse_places(lines: Sequence[str]) -> list[AffiliationLine]:
-    """The places named, each with its mark, in order; a line may name several that have marks."""
-    found = []
-    for number, whole in enumerate(lines):
-        line = whole[:LINE_MAX_CHARS]
+    """Return the affiliations in order, with their marks. A line with marks may name several."""
+    affiliations = []
+    for number, full_line in enumerate(lines):
+        line = full_line[:LINE_MAX_CHARS]
         for piece in _NEXT.split(line) if _MARKED.match(line) else [line]:
-            begin = _MARKED.match(piece)
-            said = piece[begin.end() if begin else 0 :].strip(" ,;")
-            mark = begin["mark"] if begin else ""
-            named = _PLACE.search(said) or (mark.isdigit() and "," in said)
-            if len(said) > 7 and "@" not in said and named:
-                found.append(AffiliationLine(number, mark, parse_affiliation(said)))
-    return found[:PLACES_MAX]
+            mark_match = _MARKED.match(piece)
+            text = piece[mark_match.end() if mark_match else 0 :].strip(" ,;")
+            mark = mark_match["mark"] if mark_match else ""
+            is_affiliation = _PLACE.search(text) or (mark.isdigit() and "," in text)
+            if len(text) > 7 and "@" not in text and is_affiliation:
+                affiliations.append(AffiliationLine(number, mark, parse_affiliation(text)))
+    return affiliations[:PLACES_MAX]
 
 
 def _find_line(author: Author, lines: Sequence[str]) -> tuple[int, int] | None:
-    """The line an author stands in, and where in it the name ends."""
+    """Return the number of the line with an author's name, and the position where the name ends."""
     names = (author.name, author.surname or author.name)
     for name in names:
         for number, line in enumerate(lines):
-            if len(name) > 2 and (at := line.find(name)) >= 0 and not _PLACE.search(line[:at]):
-                return number, at + len(name)
+            if (
+                len(name) > 2
+                and (position := line.find(name)) >= 0
+                and not _PLACE.search(line[:position])
+            ):
+                return number, position + len(name)
     return None
 
 
@@ -122,39 +124,56 @@ def _match_by_marks(
     lines: Sequence[str],
     marked_lines: Mapping[str, AffiliationLine],
 ) -> dict[Author, list[Affiliation]]:
-    """Nothing at all where fewer than half of the authors have a mark a place begins with."""
-    tied = {}
-    for author, at in positions.items():
-        found = _MARKS.match(lines[at[0]], at[1]) if at else None
-        marks = dict.fromkeys(_MARK.findall(found[0])) if found else {}
-        if here := [marked_lines[one].affiliation for one in marks if one in marked_lines]:
-            tied[author] = here
-    return tied if 2 * len(tied) >= len(positions) else {}
+    """Match authors and affiliations by marks.
+
+    Return nothing if fewer than half of the authors have a mark that an affiliation begins with.
+    """
+    affiliations = {}
+    for author, position in positions.items():
+        match = _MARKS.match(lines[position[0]], position[1]) if position else None
+        marks = dict.fromkeys(_MARK.findall(match[0])) if match else {}
+        if author_affiliations := [
+            marked_lines[mark].affiliation for mark in marks if mark in marked_lines
+        ]:
+            affiliations[author] = author_affiliations
+    return affiliations if 2 * len(affiliations) >= len(positions) else {}
 
 
 def _match_by_order(
     positions: Mapping[Author, tuple[int, int] | None], places: Sequence[AffiliationLine]
 ) -> dict[Author, list[Affiliation]]:
-    """Everybody's where there is one place; else those of each run of names are the lines below it."""
-    if len({one.affiliation for one in places}) == 1:
+    """Match by order: a single affiliation belongs to all authors.
+
+    Otherwise each group of authors gets the lines below it.
+    """
+    if len({place.affiliation for place in places}) == 1:
         return {author: [places[0].affiliation] for author in positions}
-    begins = sorted({at[0] for at in positions.values() if at})
+    begins = sorted({position[0] for position in positions.values() if position})
     if not begins or places[0].line < begins[0]:
         return {}
     blocks = dict(_iter_blocks(begins, places))
-    return {author: blocks[at[0]] for author, at in positions.items() if at and blocks.get(at[0])}
+    return {
+        author: blocks[position[0]]
+        for author, position in positions.items()
+        if position and blocks.get(position[0])
+    }
 
 
 def _iter_blocks(
     begins: Sequence[int], places: Sequence[AffiliationLine]
 ) -> Iterator[tuple[int, list[Affiliation]]]:
-    """For each line with names the places between it, or the names that follow at once, and the next."""
-    here: list[Affiliation] = []
+    """For each line with authors, yield the affiliations between it and the next such line.
+
+    A line without affiliations gets those of the following line of authors.
+    """
+    affiliations: list[Affiliation] = []
     for begin, end in reversed([*zip(begins, [*begins[1:], LINES_MAX], strict=True)]):
-        here = [
-            one.affiliation for one in places if begin < one.line < min(end, begin + BELOW_MAX)
-        ] or here
-        yield begin, here
+        affiliations = [
+            place.affiliation
+            for place in places
+            if begin < place.line < min(end, begin + BELOW_MAX)
+        ] or affiliations
+        yield begin, affiliations
 
 
 def _set_affiliations(author: Author, places: Sequence[Affiliation]) -> Author:
@@ -165,7 +184,7 @@ def _set_affiliations(author: Author, places: Sequence[Affiliation]) -> Author:
 
 
 VERSION = "fonds-bibliography/3"
-"""Another name when something else is read; the extractor of PDFs is then another too."""
+"""Version of this reader. Change it when the output changes, with that of the PDF extractor."""
 FRONT_MAX_CHARS, ABSTRACT_MAX_CHARS = 12_000, 6_000
 _ABSTRACT = re.compile(
     r"^[ \t]*(?:a[ \t]?b[ \t]?s[ \t]?t[ \t]?r[ \t]?a[ \t]?c[ \t]?t|summary|r\u00e9sum\u00e9"
@@ -202,9 +221,9 @@ _SELF_MAX_CHARS = 700
 def read_own(
     text: str | None, fields: Mapping[str, Any], language: str | None
 ) -> dict[str, Any] | None:
-    """The JSON object of a paper, without full text; None where there is no text.
+    """Read a paper's JSON object without full text; None if there is no text.
 
-    `fields` holds `title`, `authors`, `doi` and `arxiv_id` as they were found already.
+    `fields` holds the `title`, `authors`, `doi` and `arxiv_id` that were found before.
     """
     if not text:
         return None
@@ -217,7 +236,7 @@ def read_own(
         authors=_parse_authors(fields.get("authors") or (), first),
         doi=fields.get("doi"),
         arxiv_id=fields.get("arxiv_id"),
-        citations=tuple(parse_reference(one, index) for index, one in enumerate(entries)),
+        citations=tuple(parse_reference(entry, index) for index, entry in enumerate(entries)),
         abstract=_find_abstract(front),
         language_code=language,
         **_find_publication(first, fields),
@@ -227,14 +246,14 @@ def read_own(
 
 def _parse_authors(names: Sequence[str], first: str) -> tuple[Author, ...]:
     return add_affiliations(
-        [_parse_author(one) for one in names], _ABSTRACT.split(first, maxsplit=1)[0]
+        [_parse_author(author_name) for author_name in names], _ABSTRACT.split(first, maxsplit=1)[0]
     )
 
 
 def _parse_author(name: str) -> Author:
-    found = parse_names(name)
-    if len(found) == 1 and found[0].surname:
-        return found[0]
+    authors = parse_names(name)
+    if len(authors) == 1 and authors[0].surname:
+        return authors[0]
     parts = name.split()
     if len(parts) < 2:
         return Author(name=name)
@@ -257,7 +276,7 @@ def _find_abstract(front: str) -> str | None:
 
 
 def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Date and journal: as the paper asks to be cited, else as its first page says."""
+    """Return date and journal, from the paper's citation of itself or else from its first page."""
     own = _find_self_citation(first, fields)
     if own is not None and (own.journal or own.date):
         journal = Journal(name=own.journal, volume=own.volume, issue=own.issue, pages=own.pages)
@@ -267,17 +286,17 @@ def _find_publication(first: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_self_citation(first: str, fields: Mapping[str, Any]) -> Any:
-    """The reference to itself many journals print at the foot of the first page."""
+    """Return the self-citation that many journals print at the foot of the first page."""
     doi, title = fields.get("doi"), fields.get("title")
     if not doi or not title:
         return None
     lines = [line.strip() for line in first.split("\n") if line.strip()]
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         if YEAR.search(line) and re.search(r"\(\d{4}\)", line):
-            block = " ".join(lines[place : place + 3])[:_SELF_MAX_CHARS]
-            found = parse_reference(block)
-            if found.doi == doi and found.title and _is_same_author(found.title, title):
-                return found
+            block = " ".join(lines[number : number + 3])[:_SELF_MAX_CHARS]
+            reference = parse_reference(block)
+            if reference.doi == doi and reference.title and _is_same_author(reference.title, title):
+                return reference
     return None
 
 
@@ -288,28 +307,28 @@ def _is_same_author(first: str, other: str) -> bool:
 
 def _find_year(first: str) -> str | None:
     head = first[:4_000]
-    for pattern, where in (
+    for pattern, search_text in (
         (_PUBLISHED, first),
         (_ARXIV_DATE, first),
         (_COPYRIGHT, first),
         (_MEETING, head),
     ):
-        found = pattern.search(where)
-        if found:
-            return found["year"]
+        match = pattern.search(search_text)
+        if match:
+            return match["year"]
     return None
 
 
 def _find_journal(first: str) -> Journal | None:
     lines = [line.strip() for line in first.split("\n") if line.strip()]
     for line in (*lines[:6], *lines[-8:]):
-        found = _JOURNAL.match(line)
-        if found and len(found["name"].split()) >= 2 and len(line) < 160:
-            rest = parse_numbers(line[found.end() :])
+        match = _JOURNAL.match(line)
+        if match and len(match["name"].split()) >= 2 and len(line) < 160:
+            numbers = parse_numbers(line[match.end() :])
             return Journal(
-                name=found["name"].strip(" ,"),
-                volume=rest.volume,
-                issue=rest.issue,
-                pages=rest.pages,
+                name=match["name"].strip(" ,"),
+                volume=numbers.volume,
+                issue=numbers.issue,
+                pages=numbers.pages,
             )
     return None

@@ -1,4 +1,4 @@
-"""The name of a person in parts: family, given, particle, suffix.
+"""Split names of persons into family name, given name, particle and suffix.
 
 Source: the name variables of CSL 1.0.2; BibTeX's btxdoc, section 4.
 """
@@ -47,7 +47,7 @@ _PARTS_MAX = 7
 
 @dataclass(frozen=True, slots=True)
 class PersonName:
-    """`particle` is one in lower case before the family name ("van"); what is absent is empty."""
+    """Parts of a name; missing parts are empty. `particle` is a lower-case particle such as "van"."""
 
     family: str
     given: str
@@ -56,19 +56,21 @@ class PersonName:
 
 
 def split_name(text: str) -> PersonName | None:
-    """The parts of a name, written `Given Family`, `Family, Given` or `Family GI`.
+    """Split a name written as `Given Family`, `Family, Given` or `Family GI`.
 
-    None for an organisation, and for a name of one word: nobody can say which part it is.
+    Return None for an organisation and for a single word, which could be either part.
     """
     name = " ".join(text.split())
     if not name or _NO_PERSON.search(name) or len(name.split()) > _PARTS_MAX:
         return None
     if _EAST_ASIAN.fullmatch(name):
         return _parse_family_first(name)
-    parts = [one.strip() for one in name.split(",") if one.strip()]
-    parts = [one for number, one in enumerate(parts) if number == 0 or not _DEGREE.fullmatch(one)]
-    suffix = next((one for one in parts[1:] if _SUFFIX.fullmatch(one)), "")
-    parts = [parts[0], *(one for one in parts[1:] if one != suffix)] if parts else []
+    parts = [part.strip() for part in name.split(",") if part.strip()]
+    parts = [
+        part for number, part in enumerate(parts) if number == 0 or not _DEGREE.fullmatch(part)
+    ]
+    suffix = next((part for part in parts[1:] if _SUFFIX.fullmatch(part)), "")
+    parts = [parts[0], *(part for part in parts[1:] if part != suffix)] if parts else []
     if len(parts) == 2:
         particle, family = _split_particle(parts[0].split())
         return PersonName(family, parts[1], particle, suffix)
@@ -78,7 +80,7 @@ def split_name(text: str) -> PersonName | None:
 
 
 def find_family_start(parts: Sequence[str], particles: frozenset[str] = PARTICLES) -> int:
-    """Return the index of the first word of the family name, which goes to the last word."""
+    """Return the index of the first word of the family name, which extends to the last word."""
     start = len(parts) - 1
     while start > 1 and parts[start - 1].lower() in particles:
         start -= 1
@@ -103,7 +105,7 @@ def _are_initials(part: str) -> bool:
 
 
 def _split_particle(parts: Sequence[str]) -> tuple[str, str]:
-    """The particle and the rest of a family name; a particle with a capital belongs to the name."""
+    """Split a family name into particle and rest; a capitalised particle belongs to the name."""
     count = 0
     while count < len(parts) - 1 and parts[count].islower() and parts[count] in _EXTENDED_PARTICLES:
         count += 1

@@ -1,4 +1,4 @@
-"""Journal, book, series, editors and publisher in what stands behind the title of a reference.
+"""Parse what follows the title of a reference: journal or book, volume, pages, editors, publisher.
 
 Bound: linear in the text, which the caller limits.
 """
@@ -10,11 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fonds.papers.bibliography.reference_names import parse_names
-
-# Year, volume, issue and pages in what a reference says of where it appeared.
-#
-# Bound: linear in the text, which the caller limits.
-
 
 _RANGE = (
     r"[A-Za-z]{0,2}\d{1,7}(?:[.:]\d{1,5})?\s?[-\u2010-\u2015\u2212]{1,2}\s?[A-Za-z]{0,2}\d{1,7}"
@@ -60,8 +55,10 @@ _MONTH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReferenceNumbers:
-    """What was found, and where in the text its first number begins; `begin` is the length where there is
-    none."""
+    """Numbers in a reference.
+
+    `begin` is the position of the first one, or the length if there is none.
+    """
 
     volume: str | None
     issue: str | None
@@ -71,38 +68,38 @@ class ReferenceNumbers:
 
 
 def parse_numbers(text: str) -> ReferenceNumbers:
-    """Volume, issue and pages: those that say which they are, else by how they stand together."""
-    found: dict[str, str] = {}
+    """Parse volume, issue and pages, first by labels such as "pp." and then by their arrangement."""
+    fields: dict[str, str] = {}
     begin = len(text)
     for pattern in (_LABELLED_PAGES, _LABELLED_VOLUME, _LABELLED_ISSUE):
         match = pattern.search(text)
         if match:
-            found |= match.groupdict()
+            fields |= match.groupdict()
             begin = min(begin, match.start())
-    bare = _SEPARATE_YEAR.sub(lambda one: " " * len(one[0]), text)
+    text_without_years = _SEPARATE_YEAR.sub(lambda one: " " * len(one[0]), text)
     for pattern, source in (
         (_VOLUME_COMMA_ISSUE, text),
         (_VOLUME_ISSUE, text),
-        (_LEADING_VOLUME, bare),
-        (_VOLUME_PAGES, bare),
+        (_LEADING_VOLUME, text_without_years),
+        (_VOLUME_PAGES, text_without_years),
         (_VOLUME_YEAR, text),
-        (_BARE_RANGE, bare),
+        (_BARE_RANGE, text_without_years),
     ):
-        if "volume" in found and "pages" in found:
+        if "volume" in fields and "pages" in fields:
             break
         match = pattern.search(source)
         if match and not _is_year(match.groupdict().get("volume")):
             for name, value in match.groupdict().items():
                 if value:
-                    found.setdefault(name, value)
+                    fields.setdefault(name, value)
             begin = min(begin, match.start())
-    pages = found.get("pages")
+    pages = fields.get("pages")
     return ReferenceNumbers(
-        volume=found.get("volume"),
-        issue=found.get("issue"),
+        volume=fields.get("volume"),
+        issue=fields.get("issue"),
         pages=_DASHES.sub("-", pages) if pages else None,
         begin=begin,
-        has_volume="volume" in found,
+        has_volume="volume" in fields,
     )
 
 
@@ -114,9 +111,9 @@ def _is_year(text: str | None) -> bool:
 
 
 def parse_date_at(text: str, place: int, year: str) -> str:
-    """The year with the month and day that stand beside it."""
-    beside = text[max(0, place - 14) : place + 24]
-    month = _MONTH.search(beside)
+    """Return the year, with month and day if they occur near it in the text."""
+    context = text[max(0, place - 14) : place + 24]
+    month = _MONTH.search(context)
     if month is None:
         return year
     number = _MONTHS.index(month["month"].lower()) + 1
@@ -188,36 +185,39 @@ _DAYS = re.compile(
 
 
 def parse_container(text: str) -> dict[str, Any]:
-    """`journal` or `book_title`, `volume`, `issue`, `pages`, `editors`, `publisher`, `institution`,
-    `series_title`: those that are there."""
-    found: dict[str, Any] = {}
+    """Return the fields that were found.
+
+    These are `journal` or `book_title`, and `volume`, `issue`, `pages`, `editors`, `publisher`,
+    `institution` and `series_title`.
+    """
+    fields: dict[str, Any] = {}
     text = text.strip(" ,;:.")
-    inside = _IN.match(text)
-    if inside:
-        text = inside["rest"]
-        edited = _LEADING_EDITORS.match(text) if "d" in text[:320] else None
+    in_match = _IN.match(text)
+    if in_match:
+        text = in_match["rest"]
+        editors_match = _LEADING_EDITORS.match(text) if "d" in text[:320] else None
         if (
-            edited
-            and not re.search(r"\d{3}", edited["names"])
-            and not _BOOKISH.search(edited["names"])
+            editors_match
+            and not re.search(r"\d{3}", editors_match["names"])
+            and not _BOOKISH.search(editors_match["names"])
         ):
-            found["editors"] = parse_names(edited["names"])
-            text = edited["rest"]
+            fields["editors"] = parse_names(editors_match["names"])
+            text = editors_match["rest"]
     numbers = parse_numbers(text)
-    found |= {"volume": numbers.volume, "issue": numbers.issue, "pages": numbers.pages}
-    _add_publisher(text, found)
+    fields |= {"volume": numbers.volume, "issue": numbers.issue, "pages": numbers.pages}
+    _add_publisher(text, fields)
     head = text[: numbers.begin] if numbers.begin else text
-    name = None if "institution" in found else _find_container_name(head, found)
+    name = None if "institution" in fields else _find_container_name(head, fields)
     if name:
-        is_book = bool(inside) or (bool(_BOOKISH.search(name)) and not numbers.has_volume)
+        is_book = bool(in_match) or (bool(_BOOKISH.search(name)) and not numbers.has_volume)
         key = "book_title" if is_book else "journal"
-        if numbers.volume or numbers.pages or inside or is_book or not found.get("publisher"):
-            found[key] = name
-    return found
+        if numbers.volume or numbers.pages or in_match or is_book or not fields.get("publisher"):
+            fields[key] = name
+    return fields
 
 
 def _add_publisher(text: str, fields: dict[str, Any]) -> None:
-    """Who brought it out: a house, a university, a laboratory."""
+    """Add the publisher, the institution of a thesis or report, and the series."""
     thesis = _THESIS.search(text)
     if thesis:
         fields["institution"] = (thesis["place"] or "").strip(_ENDS) or None
@@ -238,7 +238,7 @@ def _add_publisher(text: str, fields: dict[str, Any]) -> None:
 
 
 def _cut_first_sentence(text: str) -> str:
-    """Up to the first full stop that is not that of a shortened word."""
+    """Cut the text at the first full stop that does not follow an abbreviation."""
     for stop in _STOP.finditer(text):
         word = stop["word"]
         if (
@@ -251,7 +251,10 @@ def _cut_first_sentence(text: str) -> str:
 
 
 def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
-    """What the journal or book is called: what stands before its numbers, without year, house and place."""
+    """Return the name of the journal or book: the text before the numbers.
+
+    Year, publisher and series are removed.
+    """
     name = _BRACKETS.sub("", head)
     year = YEAR.search(name)
     if year and year.start() > 3:
@@ -261,15 +264,15 @@ def _find_container_name(head: str, fields: dict[str, Any]) -> str | None:
             else name[: year.start()]
         )
     for part in (fields.get("publisher"), fields.get("series_title")):
-        at = name.find(part) if part else -1
-        if at > 3:
-            name = name[:at]
+        position = name.find(part) if part else -1
+        if position > 3:
+            name = name[:position]
     name = _DAYS.sub("", name) if _DAYS.search(name) else name
     name = _cut_first_sentence(name.lstrip(_ENDS))
     pieces = name.split(", ")
     if _BOOKISH.search(pieces[0]) or fields.get("volume"):
-        kept = pieces[:1] if _BOOKISH.search(pieces[0]) else pieces
-        name = ", ".join(kept)
+        name_pieces = pieces[:1] if _BOOKISH.search(pieces[0]) else pieces
+        name = ", ".join(name_pieces)
     name = " ".join(name.split()).strip(' ,;:([\u201c\u201d"*_/')
     if "." not in name[:-1] and name[:-1] not in _SHORTENED:
         name = name.rstrip(".")

@@ -1,6 +1,8 @@
-"""The list of references in the text of a paper, and its entries, each on one line.
+"""Find the reference list in the text of a paper and split it into entries of one line each.
 
-Bound: linear in the text; of a list 300,000 characters and 5,000 entries are read.
+Lines of an entry are joined: hyphenation is removed and addresses stay whole.
+Bound: linear in the text; at most 300,000 characters of a list and 5,000 entries of 4,000
+characters are read.
 """
 
 from __future__ import annotations
@@ -14,11 +16,6 @@ from fonds.papers.bibliography.identifiers import DOI_PREFIX
 from fonds.papers.bibliography.reference_names import INITIALS, SURNAME, UPPER
 from fonds.papers.bibliography.reference_parser import match_names_before_year
 
-# The lines of each entry of a list of references become one: hyphens undone, addresses whole.
-#
-# Bound: linear in the lines; 5,000 entries of 4,000 characters.
-
-
 ENTRIES_MAX, ENTRY_MAX_CHARS = 5_000, 4_000
 _IN_ADDRESS = re.compile(
     r"(?:https?:|https?://\S*|www\.\S*|doi:\s?\S*|\b10\.\d*|\b"
@@ -30,16 +27,16 @@ _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010\u00ad]$")
 
 
 def join_entries(entries: Sequence[Sequence[str]]) -> list[str]:
-    """Each entry on one line; what has no words in it is none."""
-    found = []
+    """Join the lines of each entry; entries without words are dropped."""
+    joined_entries = []
     for lines in entries[:ENTRIES_MAX]:
-        whole = ""
+        entry = ""
         for line in lines:
-            whole = _join_line(whole, line.strip())
-        whole = whole[:ENTRY_MAX_CHARS].strip()
-        if sum(map(str.isalpha, whole)) >= 3:
-            found.append(whole)
-    return found
+            entry = _join_line(entry, line.strip())
+        entry = entry[:ENTRY_MAX_CHARS].strip()
+        if sum(map(str.isalpha, entry)) >= 3:
+            joined_entries.append(entry)
+    return joined_entries
 
 
 def _join_line(joined: str, line: str) -> str:
@@ -55,7 +52,7 @@ def _join_line(joined: str, line: str) -> str:
 
 
 def _is_continued(joined: str, line: str) -> bool:
-    """Whether an address that fills a line is continued on the next."""
+    """Return whether a URL or DOI that fills a line continues on the next."""
     return (
         joined[-1] in "/:-_=?&%#"
         or line.startswith(("//", "/"))
@@ -145,10 +142,10 @@ _ENDS = re.compile(
 
 
 def split_entries(text: str) -> list[str]:
-    """The entries of the list of references, in order, without their line breaks; [] where there is none."""
-    found = _find_lists(text)
-    for begin in reversed(found[-HEADINGS_MAX:]):
-        if begin < 0.08 * len(text) and len(found) > 1:
+    """Return the entries of the reference list in order, each on one line; [] if there is no list."""
+    list_starts = _find_lists(text)
+    for begin in reversed(list_starts[-HEADINGS_MAX:]):
+        if begin < 0.08 * len(text) and len(list_starts) > 1:
             continue
         lines = _collect_lines(text, begin)
         entries = _split(lines)
@@ -158,23 +155,26 @@ def split_entries(text: str) -> list[str]:
 
 
 def _find_unheaded_entries(text: str) -> list[str]:
-    """The entries of a list without a heading: labels that count up, in the second half, most with years."""
+    """Find a list without a heading in the second half of the text.
+
+    Its labels must count up, and most entries must contain a year.
+    """
     flat = text.replace("\f", "\n")
     for match in reversed(list(_FIRST_LABEL.finditer(flat, len(flat) // 2))[-20:]):
         lines = _collect_lines(text, match.start())
         starts = _find_labels("\n".join(lines), _BRACKETED)
         entries = _split(lines) if len(starts) >= UNHEADED_MIN else []
-        if entries and sum(bool(_YEAR.search(one)) for one in entries) >= 0.6 * len(entries):
+        if entries and sum(bool(_YEAR.search(entry)) for entry in entries) >= 0.6 * len(entries):
             return entries
     return []
 
 
 def _find_lists(text: str) -> list[int]:
-    """Where lists of references may begin. A page's end stands for a line's."""
+    """Return the positions where reference lists may begin. A page break counts as a line break."""
     flat = text.replace("\f", "\n")
     lowered = flat.lower()
     if len(lowered) != len(flat):
-        return sorted({one.end() for one in _HEADING.finditer(flat)})
+        return sorted({match.end() for match in _HEADING.finditer(flat)})
     ends = set()
     for stem in _STEMS:
         place = lowered.find(stem)
@@ -182,39 +182,41 @@ def _find_lists(text: str) -> list[int]:
             begin = flat.rfind("\n", 0, place) + 1
             if place - begin < HEADING_PREFIX_MAX_CHARS:
                 ends |= {
-                    one.end()
-                    for one in (_HEADING.match(flat, begin), _RUN_IN.match(flat, begin))
-                    if one
+                    match.end()
+                    for match in (_HEADING.match(flat, begin), _RUN_IN.match(flat, begin))
+                    if match
                 }
             place = lowered.find(stem, place + len(stem))
     return sorted(ends)
 
 
 def _collect_lines(text: str, begin: int) -> list[str]:
-    """The lines of the list: without page numbers, without what repeats at the edges of pages, up to the next
-    heading."""
+    """Return the lines of the list up to the next heading, without page numbers and running
+    headers.
+    """
     repeated = _find_repeated_lines(text)
     part = text[begin : begin + LIST_MAX_CHARS]
     lines = []
     for page in part.split("\f"):
-        kept = [" ".join(line.split()) for line in page.split("\n")]
-        kept = [line for line in kept if line]
-        edges = {0, 1, 2, *range(len(kept) - 5, len(kept))}
+        page_lines = [" ".join(line.split()) for line in page.split("\n")]
+        page_lines = [line for line in page_lines if line]
+        edges = {0, 1, 2, *range(len(page_lines) - 5, len(page_lines))}
         lines += [
             line
-            for place, line in enumerate(kept)
+            for position, line in enumerate(page_lines)
             if not (
-                place in edges and (_DIGITS.sub("#", line) in repeated or _PAGE_NUMBER.match(line))
+                position in edges
+                and (_DIGITS.sub("#", line) in repeated or _PAGE_NUMBER.match(line))
             )
         ]
-    for place, line in enumerate(lines):
-        if place and _END.match(line):
-            return lines[:place]
+    for position, line in enumerate(lines):
+        if position and _END.match(line):
+            return lines[:position]
     return lines
 
 
 def _find_repeated_lines(text: str) -> set[str]:
-    """Lines at the edges of pages that come more than once, whatever numbers are in them."""
+    """Return lines that repeat at the top or bottom of pages, ignoring the numbers in them."""
     counts: Counter[str] = Counter()
     for page in text.split("\f")[:PAGES_JUDGED_MAX]:
         lines = [" ".join(line.split()) for line in (page[:500] + "\n" + page[-800:]).split("\n")]
@@ -242,32 +244,37 @@ def _split(lines: Sequence[str]) -> list[str]:
 
 
 def _find_labels(text: str, pattern: re.Pattern[str]) -> list[int]:
-    """Where labelled entries begin, if the list is one of labels: the first stands at its beginning, numbers
-    count up by one."""
+    """Return the positions of labelled entries.
+
+    The list must begin with a label, and numbers must increase by one. Otherwise return [].
+    """
     first = pattern.match(text)
     if first is None:
         return []
     if not first["label"].isdigit():
-        return [one.start() for one in pattern.finditer(text)][:ENTRIES_MAX]
+        return [match.start() for match in pattern.finditer(text)][:ENTRIES_MAX]
     number = int(first["label"])
     if pattern is _NUMBERED and number != 1:
         return []
     starts, place = [0], first.end()
     while len(starts) < ENTRIES_MAX:
         number += 1
-        at = _find_next_label(text, place, number, pattern)
-        if at is None:
+        next_start = _find_next_label(text, place, number, pattern)
+        if next_start is None:
             break
-        starts.append(at)
-        place = at + 1
+        starts.append(next_start)
+        place = next_start + 1
     return starts if len(starts) > 1 or pattern is _BRACKETED or len(text) < 600 else []
 
 
 def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str]) -> int | None:
-    """The nearest place where this number is a label; a bracketed one may stand within a line."""
+    """Return the nearest position of this number as a label.
+
+    A bracketed label may occur within a line.
+    """
     if pattern is _BRACKETED:
-        at = text.find(f"[{number}]", place)
-        return at if 0 <= at < place + 6 * ENTRY_MAX_CHARS else None
+        position = text.find(f"[{number}]", place)
+        return position if 0 <= position < place + 6 * ENTRY_MAX_CHARS else None
     for match in pattern.finditer(text, place, place + 2 * ENTRY_MAX_CHARS):
         if int(match["label"]) == number:
             return match.start()
@@ -275,24 +282,32 @@ def _find_next_label(text: str, place: int, number: int, pattern: re.Pattern[str
 
 
 def _split_by_names(lines: Sequence[str]) -> list[list[str]]:
-    """Entries without labels: one begins where a line begins with a name and the one before may be an end.
+    """Split entries without labels.
 
-    Where most have the year behind the names, all have to.
+    An entry begins at a line that begins with a name, if the line before can be the end of an
+    entry. If most entries have the year after the names, all must have it.
     """
     width = sorted(map(len, lines))[int(0.9 * (len(lines) - 1))]
-    may = [place for place in range(1, len(lines)) if _can_begin(lines, place, width)]
-    named = [place for place in may if _is_entry_start(lines, place, width)]
-    dated = [place for place in may if _is_dated(lines, place)]
-    sure = {*dated, *(place for place in may if _SURE_START.match(lines[place]))}
-    if len(dated) >= max(1, DATED_SHARE * len(named)) and _is_dated(lines, 0):
-        starts = _filter_dated_starts(lines, sorted(sure))
+    possible_starts = [
+        position for position in range(1, len(lines)) if _can_begin(lines, position, width)
+    ]
+    named_starts = [
+        position for position in possible_starts if _is_entry_start(lines, position, width)
+    ]
+    dated_starts = [position for position in possible_starts if _is_dated(lines, position)]
+    sure_starts = {
+        *dated_starts,
+        *(position for position in possible_starts if _SURE_START.match(lines[position])),
+    }
+    if len(dated_starts) >= max(1, DATED_SHARE * len(named_starts)) and _is_dated(lines, 0):
+        starts = _filter_dated_starts(lines, sorted(sure_starts))
     else:
-        starts = _filter_alphabetic(lines, _filter_dated_starts(lines, named))
+        starts = _filter_alphabetic(lines, _filter_dated_starts(lines, named_starts))
     starts = starts[:ENTRIES_MAX]
     entries = [list(lines[a:b]) for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
     if len(entries) > 1:
-        # Nothing ends the last one but what stands behind the list.
-        longest = max(TAIL_LINES_MIN, *(2 * len(one) for one in entries[:-1]))
+        # The last entry has no following entry to end it, so text after the list may be attached.
+        longest = max(TAIL_LINES_MIN, *(2 * len(entry) for entry in entries[:-1]))
         entries[-1] = entries[-1][:longest]
     return entries
 
@@ -303,7 +318,7 @@ def _is_dated(lines: Sequence[str], place: int) -> bool:
 
 
 def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> list[int]:
-    """Those before which, since the last one, there was a year."""
+    """Keep starts where the text since the last kept start contains a year."""
     starts = [0]
     for place in start_lines:
         if _YEAR.search(" ".join(lines[starts[-1] : place])):
@@ -312,7 +327,10 @@ def _filter_dated_starts(lines: Sequence[str], start_lines: Sequence[int]) -> li
 
 
 def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
-    """Whether the line before may be an end, and this one is not one."""
+    """Return whether an entry can begin at this line.
+
+    The line before must be a possible end, and this line must not look like the end of an entry.
+    """
     line, before = lines[place], lines[place - 1]
     tail = before[-60:]
     if len(before) >= 0.6 * width and not _ENDS.search(tail):
@@ -333,7 +351,7 @@ def _can_begin(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
-    """Whether this line looks like the beginning of an entry, wherever its year stands."""
+    """Return whether this line looks like the beginning of an entry, wherever its year is."""
     line, before = lines[place], lines[place - 1]
     is_short = len(before) < 0.8 * width
     if _CONTINUES.match(line):
@@ -346,26 +364,26 @@ def _is_entry_start(lines: Sequence[str], place: int, width: int) -> bool:
 
 
 def _filter_alphabetic(lines: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Of a list in alphabetical order, without those that stand out of it on both sides."""
-    keys = [_sort_key(lines[one]) for one in starts]
-    rising = sum(a <= b for a, b in pairwise(keys))
-    if len(starts) < 6 or rising < 0.75 * (len(starts) - 1):
+    """Remove starts that break the order of an alphabetical list; other lists stay unchanged."""
+    keys = [_sort_key(lines[key]) for key in starts]
+    ascending_count = sum(a <= b for a, b in pairwise(keys))
+    if len(starts) < 6 or ascending_count < 0.75 * (len(starts) - 1):
         return list(starts)
-    kept = [starts[0]]
+    ordered_starts = [starts[0]]
     for number in range(1, len(starts)):
-        last = _sort_key(lines[kept[-1]])
+        last_key = _sort_key(lines[ordered_starts[-1]])
         following = keys[number + 1 : number + 3]
-        is_back = keys[number] < last and any(one >= last for one in following)
-        leaps = any(one < keys[number] for one in following) and all(
-            last <= one < keys[number] for one in following
+        is_back = keys[number] < last_key and any(key >= last_key for key in following)
+        leaps = any(key < keys[number] for key in following) and all(
+            last_key <= key < keys[number] for key in following
         )
         if not is_back and not leaps:
-            kept.append(starts[number])
-    return kept
+            ordered_starts.append(starts[number])
+    return ordered_starts
 
 
 def _sort_key(line: str) -> str:
-    """By family name: the first word that is more than an initial."""
+    """Return the first letters of the family name, the first word that is longer than an initial."""
     words = re.findall(r"[^\W\d_]{2,}", line)
     first = re.match(rf"{INITIALS}", line)
     return (words[0] if words and not first else (words[0] if words else line)).lower()[:3]

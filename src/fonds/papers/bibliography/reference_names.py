@@ -1,6 +1,6 @@
-"""The names at the beginning of a reference, in the orders and punctuations styles have.
+"""Parse the author names at the beginning of a reference, in the forms of many citation styles.
 
-Bound: linear in the text, which is cut at 3,000 characters; 200 names.
+Bound: linear in the text, which is cut at 3,000 characters; at most 200 names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BARE_INITIALS = rf"(?:[{UPPER}](?:[ -]?[{UPPER}]){{0,3}})(?!\w)(?!\.[{UPPER}])"
 _SUFFIX = r"(?:,? (?:Jr|Sr|II|III|IV)\b\.?)?"
 _GIVEN_NAMES = rf"{_WORD}(?:[ -](?:[{UPPER}]\.|{_WORD})){{0,2}}"
 
-# Each form of one name; the first that goes on the longest is taken for the whole list.
+# Forms of one name. The form that matches the longest part is used for the whole list.
 _FORMS = {
     "inverted": re.compile(rf"(?P<surname>{SURNAME}),? ?(?P<given>{INITIALS}){_SUFFIX}"),
     "initials": re.compile(rf"(?P<given>{INITIALS}) ?(?P<surname>{SURNAME}){_SUFFIX}"),
@@ -60,55 +60,58 @@ _NameMatches = tuple[list["re.Match[str]"], int]
 
 
 def parse_leading_names(text: str) -> tuple[tuple[Author, ...], int]:
-    """The names a text begins with, and where they end; (), 0 where it begins with none."""
-    found, end = _find_longest_match(text[:TEXT_MAX_CHARS])
-    return tuple(build_author(one["given"], one["surname"]) for one in found), end
+    """Return the names at the beginning of a text and their end position; (), 0 if there are none."""
+    matches, end = _find_longest_match(text[:TEXT_MAX_CHARS])
+    return tuple(build_author(match["given"], match["surname"]) for match in matches), end
 
 
 def find_names_end(text: str) -> int:
-    """Where the names a text begins with end; 0 where it begins with none."""
+    """Return the end position of the names at the beginning of a text; 0 if there are none."""
     return _find_longest_match(text[:TEXT_MAX_CHARS])[1]
 
 
 def _find_longest_match(text: str) -> _NameMatches:
-    """The form that reaches farthest is the list's: no style mixes two but for its first name."""
+    """Match with each form and return the longest result.
+
+    No style mixes two forms, except for the first name.
+    """
     best: _NameMatches = ([], 0)
     for name in _FORMS:
-        found = _run(text, name)
-        if found[1] > best[1]:
-            best = found
-            if len(found[0]) > 1 and text[found[1] : found[1] + 1] not in ",;":
+        result = _run(text, name)
+        if result[1] > best[1]:
+            best = result
+            if len(result[0]) > 1 and text[result[1] : result[1] + 1] not in ",;":
                 break
     return best
 
 
 def _run(text: str, form: str) -> _NameMatches:
-    found: list[re.Match[str]] = []
-    place = end = 0
-    while len(found) < NAMES_MAX:
-        match = _match_next(text, place, form, first=not found)
+    matches: list[re.Match[str]] = []
+    position = end = 0
+    while len(matches) < NAMES_MAX:
+        match = _match_next(text, position, form, first=not matches)
         if match is None or _NO_NAME.match(match[0]):
             break
-        found.append(match)
+        matches.append(match)
         end = match.end()
         between = _BETWEEN.match(text, end)
-        place = between.end() if between else end
-        others = _ET_AL.match(text, end) or _ET_AL.match(text, place)
+        position = between.end() if between else end
+        others = _ET_AL.match(text, end) or _ET_AL.match(text, position)
         if others:
-            return found, others.end()
-        if place == end:
+            return matches, others.end()
+        if position == end:
             break
-    if form == "full" and found and _CONTINUATION.match(text, end):
-        # `Hill A. Rivers that rise`: what looks like a family name begins a title.
-        found.pop()
-        end = found[-1].end() if found else 0
-    return found, end
+    if form == "full" and matches and _CONTINUATION.match(text, end):
+        # In `Hill A. Rivers that rise` the word that looks like a family name begins the title.
+        matches.pop()
+        end = matches[-1].end() if matches else 0
+    return matches, end
 
 
 def _match_next(text: str, place: int, form: str, *, first: bool) -> re.Match[str] | None:
     match = _FORMS[form].match(text, place)
     if match is None and not first and form in ("inverted", "bare"):
-        # Chicago and MLA turn the first name alone round.
+        # Chicago and MLA invert only the first name.
         match = _FORMS["initials" if form == "inverted" else "full"].match(text, place)
     if match is None and first and form == "full":
         match = _INVERTED_FULL.match(text, place)
@@ -116,10 +119,11 @@ def _match_next(text: str, place: int, form: str, *, first: bool) -> re.Match[st
 
 
 def build_author(given_name: str, surname: str) -> Author:
-    """An author of a given and a family name, the first apart from the middle ones; initials without dots,
-    as GROBID writes them."""
+    """Build an author, separating first and middle names. Initials lose their dots, as in GROBID."""
     spaced = _RUN_TOGETHER.sub(" ", given_name.strip(" ,"))
-    parts = [one.strip("-") for one in _PARTS.split(spaced.replace(".-", ". -")) if one.strip("-")]
+    parts = [
+        part.strip("-") for part in _PARTS.split(spaced.replace(".-", ". -")) if part.strip("-")
+    ]
     surname = " ".join(surname.split())
     return Author(
         name=" ".join((*parts, surname)),
@@ -130,33 +134,33 @@ def build_author(given_name: str, surname: str) -> Author:
 
 
 def parse_names(block: str) -> tuple[Author, ...]:
-    """All names of a block that is nothing but names; what is none in any form is one name as it stands."""
+    """Parse a block that contains only names. Text in no known form becomes one unparsed name."""
     block = _EDITORS.sub("", block[:TEXT_MAX_CHARS]).lstrip(" ,.;:&").rstrip(" ,;:&")
     if not block:
         return ()
-    found, end = parse_leading_names(block)
+    authors, end = parse_leading_names(block)
     if end >= len(block) - 2:
-        return found
+        return authors
     rest = block[end:].strip(" ,;.&")
     if ";" in block:
-        parts = [one for one in _SPLIT_LIST.split(block) if one][:NAMES_MAX]
+        parts = [part for part in _SPLIT_LIST.split(block) if part][:NAMES_MAX]
         return tuple(
-            parse_leading_names(one)[0][0]
-            if parse_leading_names(one)[0]
-            else _build_bare_author(one)
-            for one in parts
+            parse_leading_names(part)[0][0]
+            if parse_leading_names(part)[0]
+            else _build_bare_author(part)
+            for part in parts
         )
-    if found:
+    if authors:
         return (
-            *found,
-            *(_parse_single_name(one) for one in _LIST.split(rest)[:20] if _is_bare(one)),
+            *authors,
+            *(_parse_single_name(part) for part in _LIST.split(rest)[:20] if _is_bare(part)),
         )
     return (_build_bare_author(block),)
 
 
 def _parse_single_name(text: str) -> Author:
-    found, end = parse_leading_names(text)
-    return found[0] if len(found) == 1 and end >= len(text) - 2 else _build_bare_author(text)
+    authors, end = parse_leading_names(text)
+    return authors[0] if len(authors) == 1 and end >= len(text) - 2 else _build_bare_author(text)
 
 
 def _is_bare(text: str) -> bool:

@@ -1,6 +1,7 @@
-"""One printed reference into fields, whatever style it is in.
+"""Parse one printed reference into fields, in any common style.
 
-Source: the styles of APA, Chicago, IEEE, Vancouver (ICMJE), ACM, Nature, Springer LNCS, Elsevier, AIP/IOP.
+Source: the styles of APA, Chicago, IEEE, Vancouver (ICMJE), ACM, Nature, Springer LNCS, Elsevier,
+AIP/IOP.
 Bound: linear in the string, which is cut at 4,000 characters.
 """
 
@@ -85,23 +86,23 @@ _IN = re.compile(r"[.,]?\s+(?:[Ii]n:\s|In\s(?=[A-Z\d\u201c]))|,\s+in:?\s(?=[A-Z\
 
 
 def parse_reference(text: str, index: int = 0, label: str | None = None) -> Citation:
-    """The fields of one entry of a list of references; what is not recognised is in `unstructured` alone."""
-    whole = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
-    rest = _LABEL.sub("", whole, count=1)
-    found: dict[str, Any] = {}
-    rest = _extract_identifiers(rest, found)
-    _parse_fields(rest, found)
+    """Parse one reference. Text that is not recognised remains only in `unstructured`."""
+    printed = _SPACE.sub(" ", text[:STRING_MAX_CHARS]).strip()
+    text_without_label = _LABEL.sub("", printed, count=1)
+    fields: dict[str, Any] = {}
+    text_without_label = _extract_identifiers(text_without_label, fields)
+    _parse_fields(text_without_label, fields)
     return Citation(
         id=label or f"b{index}",
         index=index,
-        authors=found.pop("authors", ()),
-        unstructured=whole or None,
-        **{name: value for name, value in found.items() if value},
+        authors=fields.pop("authors", ()),
+        unstructured=printed or None,
+        **{name: value for name, value in fields.items() if value},
     )
 
 
 def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
-    """The text without what names the work by number or address, which is noted."""
+    """Add identifiers and URL to the fields and return the text without them."""
     doi = find_doi_span(text)
     if doi:
         fields["doi"] = find_doi_in_text(doi[0])
@@ -113,10 +114,10 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
             fields["arxiv_id"] = arxiv[1]
             text = text[: arxiv.start()] + " " + text[arxiv.end() :]
     if "arxiv_id" not in fields and "/" in text:
-        old = _OLD_ARXIV.search(text)
-        if old:
-            fields["arxiv_id"] = parse_arxiv_id(old[1])
-            text = text[: old.start()] + " " + text[old.end() :]
+        old_id = _OLD_ARXIV.search(text)
+        if old_id:
+            fields["arxiv_id"] = parse_arxiv_id(old_id[1])
+            text = text[: old_id.start()] + " " + text[old_id.end() :]
     if "pm" in lowered or "spires" in lowered:
         fields["pmid"], fields["pmcid"] = find_pmid(text), find_pmcid(text)
         text = _PUBMED_SPAN.sub(" ", text)
@@ -137,7 +138,7 @@ def _extract_identifiers(text: str, fields: dict[str, Any]) -> str:
 
 
 def _keep_full_stop(span: str) -> str:
-    """The full stop behind an address still ends a sentence."""
+    """Return "." if the removed span ended with one, because it still ends a sentence."""
     return "." if span.endswith(".") else ""
 
 
@@ -167,8 +168,9 @@ def _parse_by_quotes(text: str, quote_match: re.Match[str], fields: dict[str, An
 
 
 def match_names_before_year(text: str) -> re.Match[str] | None:
-    """Where the year stands that parts the authors of a reference from its title; None where it begins
-    otherwise."""
+    """Return the match of the year between authors and title; None if the reference begins
+    otherwise.
+    """
     match = _AUTHOR_YEAR.search(text)
     if match is None or match.start() < 2 or match.start() > len(text) * AUTHORS_SHARE_MAX:
         return None
@@ -208,12 +210,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def _is_names(block: str) -> bool:
-    """Whether it may be names of people or bodies in a form that is not known: capitals, and no sentence."""
-    words = [one for one in _WORD.findall(block) if one not in _SMALL]
-    capitals = sum(one[0].isupper() for one in words)
-    few = len(words) <= 8 or "," in block
+    """Return whether a block may be names in an unknown form: mostly capitalised words, no
+    sentence.
+    """
+    words = [word for word in _WORD.findall(block) if word not in _SMALL]
+    capitals = sum(word[0].isupper() for word in words)
+    is_short = len(words) <= 8 or "," in block
     return (
-        few
+        is_short
         and capitals >= 0.9 * max(1, len(words))
         and _DIGIT.search(block) is None
         and len(block) < 1_500
@@ -234,7 +238,7 @@ def _parse_by_year(text: str, year_match: re.Match[str], fields: dict[str, Any])
 
 
 def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
-    """Authors as far as they go, then the title; the year stands somewhere behind it."""
+    """Parse authors, then the title; the year follows later."""
     names, end = parse_leading_names(text)
     colon = re.match(r"\s*(?:\([Ee]ds?\.\)|,?\s?[Ee]ds?\.)?\s*[.:,]?\s*", text[end:])
     if names:
@@ -244,26 +248,26 @@ def _parse_by_order(text: str, fields: dict[str, Any]) -> None:
 
 
 def _parse_titled(text: str, fields: dict[str, Any], *, after_comma: bool = False) -> None:
-    """Title, then where it appeared."""
+    """Parse the title, then the journal or book."""
     text = text.strip(" ,;:")
     if _JOURNAL_ALONE.match(text):
         _parse_container(text, fields)
         return
-    within = _IN.search(text)
+    in_match = _IN.search(text)
     sentence = _SENTENCE.search(text)
     ends = [match.start() + (match[0] in "?!") for match in (sentence,) if match]
-    if within and (not ends or within.start() <= ends[0]):
-        fields["title"] = _clean_title(text[: within.start()])
-        _parse_container("In " + text[within.end() :], fields)
+    if in_match and (not ends or in_match.start() <= ends[0]):
+        fields["title"] = _clean_title(text[: in_match.start()])
+        _parse_container("In " + text[in_match.end() :], fields)
         return
-    cut = (
+    title_end = (
         _find_title_comma(text[: ends[0]] if ends else text)
         if after_comma or not ends or ends[0] >= len(text) - 2
         else None
     )
-    if cut is not None:
-        fields["title"] = _clean_title(text[:cut])
-        _parse_container(text[cut + 1 :], fields)
+    if title_end is not None:
+        fields["title"] = _clean_title(text[:title_end])
+        _parse_container(text[title_end + 1 :], fields)
         return
     if not ends:
         _parse_untitled(text, fields)
@@ -285,17 +289,20 @@ _COMMA_JOURNAL = re.compile(
 
 
 def _find_title_comma(text: str) -> int | None:
-    """The comma behind a title that no full stop ends."""
-    found = None
+    """Return the position of the comma that ends a title, if no full stop does."""
+    position = None
     for match in _COMMA_JOURNAL.finditer(text):
         if len(text[: match.start()].split()) >= 2:
-            found = match.start()
+            position = match.start()
             break
-    return found
+    return position
 
 
 def _parse_untitled(text: str, fields: dict[str, Any]) -> None:
-    """Physics names the journal alone; a book has nothing but a title."""
+    """Parse text without a separate title.
+
+    Physics styles name only the journal; a book has only a title.
+    """
     if _LIKE_JOURNAL.search(text):
         _parse_container(text, fields)
         return
@@ -319,7 +326,7 @@ def _parse_container(text: str, fields: dict[str, Any]) -> None:
         years = list(YEAR.finditer(text))
         if years:
             best = next(
-                (one for one in reversed(years) if text[one.start() - 1 : one.start()] == "("),
+                (year for year in reversed(years) if text[year.start() - 1 : year.start()] == "("),
                 years[-1],
             )
             fields["date"] = parse_date_at(text, best.start(), best["year"])

@@ -1,7 +1,8 @@
-"""A paper out of TEI, as GROBID writes it.
+"""Parse a paper from TEI, as GROBID writes it.
 
-Source: TEI P5, chapters 2 (header) and 3.12 (bibliographic citations); GROBID 0.4 to 0.8, "TEI encoding of
-results". Bound: linear in the bytes, which the caller limits; counts are cut at the figures below.
+Source: TEI P5, chapters 2 (header), 3.12 (bibliographic citations) and 13 (names); GROBID 0.4 to
+0.8, "TEI encoding of results".
+Bound: linear in the bytes, which the caller limits; counts are cut at the constants below.
 """
 
 from __future__ import annotations
@@ -32,11 +33,6 @@ from fonds.papers.bibliography.paper import (
 )
 from fonds.text.xml import parse_strictly
 
-# People and the places they work at, out of TEI.
-#
-# Source: TEI P5, chapter 13 (names); GROBID, "TEI encoding of results".
-
-
 AUTHORS_MAX, AFFILIATIONS_MAX, PARTS_MAX = 5_000, 20, 20
 _TEI = "{http://www.tei-c.org/ns/1.0}"
 _ADDRESS_PARTS = {
@@ -49,25 +45,30 @@ _ADDRESS_PARTS = {
 
 
 def get_plain_text(element: etree._Element) -> str:
-    """All text within an element, in one line."""
+    """Return all text within an element on one line."""
     return " ".join("".join(map(str, element.itertext())).split())
 
 
 def parse_authors(elements: Iterable[etree._Element]) -> tuple[Author, ...]:
-    """Those of the elements that name somebody. An author of whom only the affiliation was read is none."""
-    found = (_parse_author(one) for one, _ in zip(elements, range(AUTHORS_MAX), strict=False))
-    return tuple(one for one in found if one is not None)
+    """Parse the elements that name a person or organisation.
+
+    An author for whom only the affiliation was read is skipped.
+    """
+    authors = (
+        _parse_author(element) for element, _ in zip(elements, range(AUTHORS_MAX), strict=False)
+    )
+    return tuple(element for element in authors if element is not None)
 
 
 def _parse_author(element: etree._Element) -> Author | None:
     person = element.find(f"{_TEI}persName")
     if person is None:
-        named = [] if len(element) else [get_plain_text(element)]
-        named += [get_plain_text(one) for one in element.findall(f"{_TEI}name")]
-        named += [get_plain_text(one) for one in element.findall(f"{_TEI}orgName")]
-        name = next(filter(None, named), "")
+        names = [] if len(element) else [get_plain_text(element)]
+        names += [get_plain_text(node) for node in element.findall(f"{_TEI}name")]
+        names += [get_plain_text(node) for node in element.findall(f"{_TEI}orgName")]
+        name = next(filter(None, names), "")
         return Author(name=name) if name else None
-    given = [text for one in person.findall(f"{_TEI}forename") if (text := get_plain_text(one))]
+    given = [text for node in person.findall(f"{_TEI}forename") if (text := get_plain_text(node))]
     surname = " ".join(filter(None, map(get_plain_text, person.findall(f"{_TEI}surname")))) or None
     parts = (*given, surname) if given or surname else (get_plain_text(person),)
     name = " ".join(filter(None, parts))
@@ -82,36 +83,38 @@ def _parse_author(element: etree._Element) -> Author | None:
         email=_find_name_text(element, "email"),
         orcid=_find_orcid(element),
         affiliation=first,
-        affiliations=tuple(one for one in others if one is not None),
+        affiliations=tuple(node for node in others if node is not None),
     )
 
 
 def _find_orcid(element: etree._Element) -> str | None:
-    said = [
-        one for one in element.iter(f"{_TEI}idno") if (one.get("type") or "").lower() == "orcid"
+    ids = [
+        node for node in element.iter(f"{_TEI}idno") if (node.get("type") or "").lower() == "orcid"
     ]
-    return next(filter(None, (find_orcid(get_plain_text(one)) for one in said[:PARTS_MAX])), None)
+    return next(filter(None, (find_orcid(get_plain_text(node)) for node in ids[:PARTS_MAX])), None)
 
 
 def _find_name_text(element: etree._Element, name: str) -> str | None:
-    found = element.find(f".//{_TEI}{name}")
-    return None if found is None else get_plain_text(found) or None
+    match = element.find(f".//{_TEI}{name}")
+    return None if match is None else get_plain_text(match) or None
 
 
 def _parse_affiliations(element: etree._Element) -> tuple[Affiliation, ...]:
-    found = element.findall(f"{_TEI}affiliation")[:AFFILIATIONS_MAX]
-    read = (_parse_affiliation(one) for one in found)
-    return tuple(one for one in read if one != Affiliation())
+    elements = element.findall(f"{_TEI}affiliation")[:AFFILIATIONS_MAX]
+    affiliations = (_parse_affiliation(node) for node in elements)
+    return tuple(node for node in affiliations if node != Affiliation())
 
 
 def _parse_affiliation(element: etree._Element) -> Affiliation:
-    """Several names of one sort are told one after the other."""
+    """Parse an affiliation; several names of the same type are joined with "; "."""
     parts: dict[str, list[str]] = {}
-    for one in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:
-        parts.setdefault(one.get("type") or "institution", []).append(get_plain_text(one))
+    for node in element.findall(f"{_TEI}orgName")[:PARTS_MAX]:
+        parts.setdefault(node.get("type") or "institution", []).append(get_plain_text(node))
     address = element.find(f".//{_TEI}address")
-    where = Address() if address is None else _parse_address(address)
-    raw = [one for one in element.findall(f"{_TEI}note") if one.get("type") == "raw_affiliation"]
+    address_value = Address() if address is None else _parse_address(address)
+    raw_notes = [
+        node for node in element.findall(f"{_TEI}note") if node.get("type") == "raw_affiliation"
+    ]
 
     def joined(name: str) -> str | None:
         return "; ".join(filter(None, parts.get(name, ()))) or None
@@ -120,15 +123,19 @@ def _parse_affiliation(element: etree._Element) -> Affiliation:
         institution=joined("institution"),
         department=joined("department"),
         laboratory=joined("laboratory"),
-        address=where if where != Address() else None,
-        unstructured=get_plain_text(raw[0]) or None if raw else None,
+        address=address_value if address_value != Address() else None,
+        unstructured=get_plain_text(raw_notes[0]) or None if raw_notes else None,
     )
 
 
 def _parse_address(element: etree._Element) -> Address:
-    found = {name: element.find(f"{_TEI}{tag}") for name, tag in _ADDRESS_PARTS.items()}
+    elements = {name: element.find(f"{_TEI}{tag}") for name, tag in _ADDRESS_PARTS.items()}
     return Address(
-        **{name: get_plain_text(one) or None for name, one in found.items() if one is not None}
+        **{
+            name: get_plain_text(element_found) or None
+            for name, element_found in elements.items()
+            if element_found is not None
+        }
     )
 
 
@@ -141,7 +148,7 @@ _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
 def read_tei(data: bytes) -> Paper:
-    """The paper a TEI document is of. Raises ValueError for what is no TEI, or declares entities."""
+    """Parse a TEI document. Raises ValueError if it is not TEI or declares entities."""
     try:
         root = parse_strictly(data)
     except DamagedInputError as error:
@@ -170,7 +177,7 @@ def read_tei(data: bytes) -> Paper:
 
 
 def _set_namespace(root: etree._Element, namespace: str) -> etree._Element:
-    """The same document with every element in the namespace it was meant to be in."""
+    """Put every element into the namespace it was meant to be in."""
     for element in root.iter(etree.Element):
         element.tag = f"{{{namespace}}}{etree.QName(element).localname}"
     return root if root.tag.endswith("}TEI") else next(root.iter(f"{{{namespace}}}TEI"), root)
@@ -181,16 +188,18 @@ def _find_first(element: etree._Element, path: str) -> etree._Element | None:
 
 
 def _get_text(element: etree._Element | None) -> str | None:
-    """All text within, also where it stands in no paragraph; pieces are parted by a space, as readers of
-    these results have always had it."""
+    """Return all text within an element, including text outside paragraphs.
+
+    Pieces are joined with a space, as readers of these results expect.
+    """
     return None if element is None else " ".join(map(str, element.itertext())).strip() or None
 
 
 def _find_text(element: etree._Element, *paths: str) -> str | None:
-    """The text at the first of the paths that has any, in one line."""
+    """Return the text of the first path that has any, on one line."""
     for path in paths:
-        for found in element.iterfind(path, NS):
-            text = get_plain_text(found)
+        for match in element.iterfind(path, NS):
+            text = get_plain_text(match)
             if text:
                 return text
     return None
@@ -199,43 +208,43 @@ def _find_text(element: etree._Element, *paths: str) -> str | None:
 def _parse_own_metadata(header: etree._Element) -> dict[str, Any]:
     source = _find_first(header, "tei:fileDesc/tei:sourceDesc/tei:biblStruct")
     source = etree.Element("none") if source is None else source
-    found = collect_identifiers(_collect_identifiers(source))
+    identifiers = collect_identifiers(_collect_identifiers(source))
     monograph = _find_first(source, "tei:monogr")
     journal = Journal(
         name=_find_text(source, "tei:monogr/tei:title[@type='main']", "tei:monogr/tei:title"),
         abbreviation=_find_text(source, "tei:monogr/tei:title[@type='abbrev']"),
         publisher=_find_text(source, "tei:monogr/tei:imprint/tei:publisher")
         or _find_text(header, "tei:fileDesc/tei:publicationStmt/tei:publisher"),
-        issn=found.pop("issn", None),
-        eissn=found.pop("eissn", None),
+        issn=identifiers.pop("issn", None),
+        eissn=identifiers.pop("eissn", None),
         volume=_parse_scope(monograph, "volume"),
         issue=_parse_scope(monograph, "issue"),
         pages=_parse_scope(monograph, "page"),
     )
     keywords = header.iterfind("tei:profileDesc/tei:textClass/tei:keywords//tei:term", NS)
     return {
-        **found,
+        **identifiers,
         "title": _find_text(source, "tei:analytic/tei:title")
         or _find_text(header, "tei:fileDesc/tei:titleStmt/tei:title"),
         "authors": parse_authors(source.iterfind(".//tei:author", NS)),
         "journal": journal if journal != Journal() else None,
         "date": _parse_date(source, header),
         "keywords": tuple(
-            filter(None, (get_plain_text(one) for one in _limit(keywords, KEYWORDS_MAX)))
+            filter(None, (get_plain_text(term) for term in _limit(keywords, KEYWORDS_MAX)))
         ),
     }
 
 
 def _limit(elements: Iterable[etree._Element], count_max: int) -> list[etree._Element]:
-    return [one for one, _ in zip(elements, range(count_max), strict=False)]
+    return [element for element, _ in zip(elements, range(count_max), strict=False)]
 
 
 def _collect_identifiers(source: etree._Element) -> list[tuple[str, str]]:
-    found = _limit(source.iterfind(".//tei:idno", NS), IDENTIFIERS_MAX)
+    elements = _limit(source.iterfind(".//tei:idno", NS), IDENTIFIERS_MAX)
     return [
-        (one.get("type") or "", get_plain_text(one))
-        for one in found
-        if one.getparent().tag != _AUTHOR
+        (element.get("type") or "", get_plain_text(element))
+        for element in elements
+        if element.getparent().tag != _AUTHOR
     ]
 
 
@@ -243,24 +252,26 @@ _AUTHOR = f"{{{NS['tei']}}}author"
 
 
 def _parse_date(source: etree._Element, header: etree._Element | None = None) -> str | None:
-    """As machines read it, else as printed."""
+    """Return the machine-readable date, otherwise the date as printed."""
     paths = [(source, ".//tei:imprint/tei:date")]
     if header is not None:
         paths.append((header, "tei:fileDesc/tei:publicationStmt/tei:date"))
-    found = [one for element, path in paths for one in _limit(element.iterfind(path, NS), 20)]
-    when = next((one.get("when") for one in found if _DATE.match(one.get("when") or "")), None)
-    return when or next(filter(None, map(get_plain_text, found)), None)
+    elements = [date for element, path in paths for date in _limit(element.iterfind(path, NS), 20)]
+    machine_date = next(
+        (date.get("when") for date in elements if _DATE.match(date.get("when") or "")), None
+    )
+    return machine_date or next(filter(None, map(get_plain_text, elements)), None)
 
 
 def _parse_scope(monograph: etree._Element | None, unit: str) -> str | None:
-    """Volume, issue or pages, by the names of this and of older versions."""
+    """Return volume, issue or pages, by the attribute names of current and older versions."""
     if monograph is None:
         return None
-    old = {"volume": "vol", "page": "pp"}.get(unit, unit)
-    for one in _limit(monograph.iterfind(".//tei:biblScope", NS), 20):
-        if unit in (one.get("unit"), one.get("type")) or old == one.get("type"):
-            ends = one.get("from"), one.get("to")
-            return "-".join(filter(None, ends)) or get_plain_text(one) or None
+    old_name = {"volume": "vol", "page": "pp"}.get(unit, unit)
+    for scope in _limit(monograph.iterfind(".//tei:biblScope", NS), 20):
+        if unit in (scope.get("unit"), scope.get("type")) or old_name == scope.get("type"):
+            ends = scope.get("from"), scope.get("to")
+            return "-".join(filter(None, ends)) or get_plain_text(scope) or None
     if unit == "page":
         first = _find_text(monograph, ".//tei:biblScope[@type='fpage']")
         last = _find_text(monograph, ".//tei:biblScope[@type='lpage']")
@@ -269,24 +280,24 @@ def _parse_scope(monograph: etree._Element | None, unit: str) -> str | None:
 
 
 def _iter_citations(text: etree._Element, header: etree._Element) -> Iterable[Citation]:
-    """Of the list of references alone: what the paper is itself stands in the header."""
+    """Yield the entries of the reference list; the paper's own entry is in the header."""
     listed = text.iterfind(".//tei:listBibl/tei:biblStruct", NS)
     for index, entry in enumerate(_limit(listed, CITATIONS_MAX)):
         yield _parse_citation(entry, index)
 
 
 def _parse_citation(entry: etree._Element, index: int) -> Citation:
-    found = collect_identifiers(_collect_identifiers(entry))
-    found.pop("eissn", None)
+    identifiers = collect_identifiers(_collect_identifiers(entry))
+    identifiers.pop("eissn", None)
     monograph = _find_first(entry, "tei:monogr")
     title = _find_text(entry, "tei:analytic/tei:title[@type='main']", "tei:analytic/tei:title")
-    book = _find_text(
+    book_title = _find_text(
         entry, "tei:monogr/tei:title[@level='m']", "tei:monogr/tei:title[@type='main']"
     )
     journal = _find_text(entry, "tei:monogr/tei:title[@level='j']")
     if title is None:
-        # A book, or a report: its own title is the monograph's.
-        title, book = book, None
+        # A book or report has its own title in the monograph.
+        title, book_title = book_title, None
     return Citation(
         id=entry.get(_ID) or f"b{index}",
         index=index,
@@ -294,7 +305,7 @@ def _parse_citation(entry: etree._Element, index: int) -> Citation:
         editors=parse_authors(entry.iterfind(".//tei:editor", NS)),
         title=title,
         journal=journal,
-        book_title=book,
+        book_title=book_title,
         series_title=_find_text(entry, "tei:series/tei:title", "tei:monogr/tei:title[@level='s']"),
         publisher=_find_text(entry, ".//tei:imprint/tei:publisher"),
         institution=_find_text(entry, ".//tei:respStmt/tei:orgName", "tei:monogr/tei:orgName"),
@@ -304,26 +315,28 @@ def _parse_citation(entry: etree._Element, index: int) -> Citation:
         pages=_parse_scope(monograph, "page"),
         url=_find_target(entry),
         unstructured=_find_text(entry, "tei:note[@type='raw_reference']"),
-        **found,
+        **identifiers,
     )
 
 
 def _find_target(entry: etree._Element) -> str | None:
-    found = (one.get("target") for one in _limit(entry.iterfind(".//tei:ptr", NS), 20))
-    return next((one.strip() for one in found if one and one.strip()), None)
+    targets = (target.get("target") for target in _limit(entry.iterfind(".//tei:ptr", NS), 20))
+    return next((target.strip() for target in targets if target and target.strip()), None)
 
 
 def _parse_funding(header: etree._Element, text: etree._Element) -> Funding | None:
     grants: dict[str, list[str]] = {}
-    for one in _limit(text.iterfind(".//tei:org[@type='funding']", NS), FUNDERS_MAX):
-        numbers = [get_plain_text(n) for n in _limit(one.iterfind("tei:idno", NS), IDENTIFIERS_MAX)]
-        grants[f"#{one.get(_ID)}"] = [number for number in numbers if number]
+    for node in _limit(text.iterfind(".//tei:org[@type='funding']", NS), FUNDERS_MAX):
+        numbers = [
+            get_plain_text(n) for n in _limit(node.iterfind("tei:idno", NS), IDENTIFIERS_MAX)
+        ]
+        grants[f"#{node.get(_ID)}"] = [number for number in numbers if number]
     funders = tuple(
-        Funder(name=name, grants=tuple(grants.get(one.get("ref") or "", ())))
-        for one in _limit(header.iterfind(".//tei:funder", NS), FUNDERS_MAX)
+        Funder(name=name, grants=tuple(grants.get(node.get("ref") or "", ())))
+        for node in _limit(header.iterfind(".//tei:funder", NS), FUNDERS_MAX)
         if (
-            name := _find_text(one, "tei:orgName[@type='full']", "tei:orgName")
-            or get_plain_text(one)
+            name := _find_text(node, "tei:orgName[@type='full']", "tei:orgName")
+            or get_plain_text(node)
         )
     )
     statement = _get_text(_find_first(text, ".//tei:div[@type='funding']"))
@@ -332,19 +345,23 @@ def _parse_funding(header: etree._Element, text: etree._Element) -> Funding | No
 
 def _find_language(*elements: etree._Element) -> str | None:
     for element in elements:
-        found = _CODE.match(element.get(_LANGUAGE) or "")
-        if found:
-            return found[0].lower()
+        match = _CODE.match(element.get(_LANGUAGE) or "")
+        if match:
+            return match[0].lower()
     return None
 
 
-# One TEI document from bytes to all that is kept of it; to be run in a child process.
+# Reading a whole TEI document, run in a child process
 
 
 @dataclass(frozen=True, slots=True)
 class BibliographyReading:
-    """What is kept: `full_json` is the JSON of the paper, `metadata` the same without full text,
-    `row` what stands in its row. `error` None: it was read."""
+    """Stored content of a TEI document or article.
+
+    `full_json` is the JSON of the paper; `metadata` is the same without full text.
+    `row` is the content of its row's `metadata`.
+    `error` is None if it was read.
+    """
 
     full_json: bytes = b""
     metadata: bytes = b""
@@ -356,12 +373,12 @@ class BibliographyReading:
 
 
 def read_tei_body(body: OpenBody) -> BibliographyReading:
-    """The reading of a body in an open file. Raises TransientError when that cannot be read."""
+    """Read a TEI document from an open file. Raises TransientError when the file cannot be read."""
     return read_tei_bytes(body.read_all("the TEI"))
 
 
 def read_tei_bytes(data: bytes) -> BibliographyReading:
-    """All that is kept of a TEI document, or what is the matter with it."""
+    """Read everything that is stored of a TEI document, or return the error."""
     try:
         paper = read_tei(data)
     except ValueError as error:
@@ -370,7 +387,7 @@ def read_tei_bytes(data: bytes) -> BibliographyReading:
 
 
 def build_reading(paper: Paper) -> BibliographyReading:
-    """All that is kept of a paper."""
+    """Build everything that is stored of a paper."""
     return BibliographyReading(
         full_json=encode_paper(paper),
         metadata=encode_paper(strip_full_text(paper)),

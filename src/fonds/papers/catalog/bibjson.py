@@ -1,7 +1,8 @@
-"""Works out of BibJSON, as the convention has it and as it is often shortened.
+"""Parse works from BibJSON, both as its convention defines it and in common short forms.
 
-Source: BibJSON convention (okfnlabs.org/bibjson): `author` and `identifier` are lists of objects, `journal`
-is one; many write `authors` as names, `doi` as a field and `journal` as its name.
+Source: BibJSON convention (okfnlabs.org/bibjson): `author` and `identifier` are lists of objects
+and `journal` is an object. Many records write `authors` as names, `doi` as a field and `journal`
+as a name.
 """
 
 from __future__ import annotations
@@ -30,27 +31,29 @@ _MARKS = ("author", "authors", "identifier", "doi", "journal")
 
 
 def is_bibjson(record: Mapping[str, Any]) -> bool:
-    """Whether a record may have this form: a title, and something else it knows."""
+    """Return whether a record looks like BibJSON: it has a title and one other known field."""
     return "title" in record and any(name in record for name in _MARKS)
 
 
 def parse_bibjson(record: Mapping[str, Any]) -> Work:
-    """The work. One without any identifier is named by the hash of its record."""
-    found = collect_identifiers(list(_iter_identifiers(record)))
+    """Parse a work. A work without any identifier gets the hash of its record as id."""
+    identifiers = collect_identifiers(list(_iter_identifiers(record)))
     journal = record.get("journal")
     fields: Mapping[str, Any] = journal if isinstance(journal, Mapping) else {"name": journal}
-    named = record.get("author") or record.get("authors")
-    own = clean_text(record.get("_id") or record.get("id"), ID_MAX_CHARS)
-    if own is None:
-        own = sha256(msgspec.json.encode(record, order="deterministic")).hexdigest()[:32]
-    doi, arxiv, pmid = found.get("doi"), found.get("arxiv_id"), found.get("pmid")
-    known = [("doi", doi), ("arxiv", arxiv), ("pmid", pmid)]
-    issn = find_issn(found.get("issn") or clean_text(fields.get("issn")) or "")
+    names = record.get("author") or record.get("authors")
+    own_id = clean_text(record.get("_id") or record.get("id"), ID_MAX_CHARS)
+    if own_id is None:
+        own_id = sha256(msgspec.json.encode(record, order="deterministic")).hexdigest()[:32]
+    doi, arxiv, pmid = identifiers.get("doi"), identifiers.get("arxiv_id"), identifiers.get("pmid")
+    id_choices = [("doi", doi), ("arxiv", arxiv), ("pmid", pmid)]
+    issn = find_issn(identifiers.get("issn") or clean_text(fields.get("issn")) or "")
     return Work(
-        id=next((f"{name}:{value}" for name, value in known if value), f"bibjson:{own}"),
+        id=next((f"{name}:{value}" for name, value in id_choices if value), f"bibjson:{own_id}"),
         source="bibjson",
         title=clean_text(record.get("title"), TITLE_MAX_CHARS),
-        authors=parse_names(_parse_name(one) for one in named) if isinstance(named, list) else (),
+        authors=parse_names(_parse_name(author_value) for author_value in names)
+        if isinstance(names, list)
+        else (),
         year=parse_year(record.get("year")),
         container=clean_text(fields.get("name")) or clean_text(record.get("booktitle")),
         container_short=clean_text(fields.get("shortcode")),
@@ -62,15 +65,15 @@ def parse_bibjson(record: Mapping[str, Any]) -> Work:
         doi=doi,
         arxiv_id=arxiv,
         pmid=pmid,
-        pmcid=found.get("pmcid"),
+        pmcid=identifiers.get("pmcid"),
     )
 
 
 def _iter_identifiers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    listed = record.get("identifier")
-    for one in listed[:IDENTIFIERS_MAX] if isinstance(listed, list) else ():
-        if isinstance(one, Mapping):
-            kind, value = clean_text(one.get("type")), clean_text(one.get("id"), ID_MAX_CHARS)
+    entries = record.get("identifier")
+    for entry in entries[:IDENTIFIERS_MAX] if isinstance(entries, list) else ():
+        if isinstance(entry, Mapping):
+            kind, value = clean_text(entry.get("type")), clean_text(entry.get("id"), ID_MAX_CHARS)
             if kind and value:
                 yield kind, value
     for name in ("doi", "pmid", "pmcid", "arxiv", "issn"):
@@ -80,7 +83,7 @@ def _iter_identifiers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _parse_name(value: object) -> object:
-    """The name of an author who is an object, `Family, Given` where it is parted."""
+    """Return the name of an author; an object with a family name becomes `Family, Given`."""
     if not isinstance(value, Mapping):
         return value
     family = clean_text(value.get("lastname") or value.get("family"))

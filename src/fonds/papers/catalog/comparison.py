@@ -1,6 +1,6 @@
-"""How far a work of a catalogue agrees with what is looked for, field by field.
+"""Compare a work of the catalogue with a query, field by field.
 
-Bound: names and texts are cut where they are read; titles are compared by their letters in threes.
+Bound: names and texts are cut when they are parsed; titles are compared by trigrams of letters.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ OTHER_WORK_WORDS = (
     "erreur",
     "antwort",
 )
-"""Words that make of a title the title of something written about that work."""
+"""Words in a title that mark a publication about another work, such as an erratum or a reply."""
 ALIKE_MAX = 0.94
-"""What is only alike stays below what is the same or contained."""
+"""Upper limit for similar titles, so that they rank below equal or contained ones."""
 NEAR_YEAR = 0.5
 _SMALL = frozenset(
     ("of", "the", "and", "in", "for", "on", "de", "la", "du", "der", "und", "et", "a")
@@ -51,10 +51,10 @@ _REMEMBERED = 1_024
 
 
 class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """How far each field agrees, from 0 (contradicts) to 1 (the same); None where one side does not tell.
+    """Agreement per field, from 0 (contradicts) to 1 (equal); None if either side lacks the field.
 
-    `title` also says how much of one stands in the other; `year` is one half where they are one year
-    apart, as online and print are; `doi` is 1 or 0.
+    `title` also measures how much of one title is contained in the other. `year` is 0.5 for a
+    difference of one year, as between online and print publication. `doi` is 1 or 0.
     """
 
     doi: float | None = None
@@ -69,40 +69,42 @@ class Agreement(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def agreeing_numbers(self) -> int:
-        """How many of year, volume, page and container agree."""
-        found = (self.year, self.volume, self.page, self.container)
-        return sum(one is not None and one >= NEAR_YEAR for one in found)
+        """Number of fields among year, volume, page and container that agree."""
+        values = (self.year, self.volume, self.page, self.container)
+        return sum(value is not None and value >= NEAR_YEAR for value in values)
 
     @property
     def score(self) -> float:
-        """All of it together, to tell candidates apart."""
+        """Sum of all fields for ranking candidates; a contradiction counts -1."""
         fields: list[float | None] = [getattr(self, name) for name in self.__struct_fields__]
-        return round(sum(one - (one == 0) for one in fields if one is not None), 4)
+        return round(sum(value - (value == 0) for value in fields if value is not None), 4)
 
 
 def compare(query: MatchQuery, work: Work) -> Agreement:
-    """Every field."""
-    printed = set(split_slug_words(query.printed)) if query.printed else set[str]()
-    others = [
-        1.0 if one == other else 0.0
-        for one, other in (
+    """Compare every field."""
+    printed_words = set(split_slug_words(query.printed)) if query.printed else set[str]()
+    id_scores = [
+        1.0 if value == other else 0.0
+        for value, other in (
             (query.arxiv_id, work.arxiv_id),
             (query.pmid, work.pmid),
             (query.pmcid, work.pmcid),
         )
-        if one and other
+        if value and other
     ]
     return Agreement(
         doi=_compare_equal(query.doi, work.doi),
-        identifier=max(others) if others else None,
+        identifier=max(id_scores) if id_scores else None,
         title=_compare_titles(query, work),
-        author=_compare_authors(query, work, printed),
-        year=1.0 if str(work.year) in printed else _compare_years(query.year, work.year),
+        author=_compare_authors(query, work, printed_words),
+        year=1.0 if str(work.year) in printed_words else _compare_years(query.year, work.year),
         volume=_compare_numbers(
-            normalize_number(query.volume), normalize_number(work.volume), printed
+            normalize_number(query.volume), normalize_number(work.volume), printed_words
         ),
         issue=_compare_numbers(normalize_number(query.issue), normalize_number(work.issue), set()),
-        page=_compare_numbers(parse_first_page(query.pages), parse_first_page(work.pages), printed),
+        page=_compare_numbers(
+            parse_first_page(query.pages), parse_first_page(work.pages), printed_words
+        ),
         container=_compare_containers(query, work),
     )
 
@@ -112,65 +114,74 @@ def _compare_equal(first: str | None, other: str | None) -> float | None:
 
 
 def _compare_titles(query: MatchQuery, work: Work) -> float | None:
-    """The best of the title and the title with its subtitle; what was printed may hold it whole."""
-    known = {one: None for one in (work.title, work.full_title) if one and build_slug(one)}
-    if not known:
+    """Return the best score of the title and the title with subtitle.
+
+    If the query has a printed reference, it may contain the title.
+    """
+    titles = {title: None for title in (work.title, work.full_title) if title and build_slug(title)}
+    if not titles:
         return None
-    scores = [_compare_title(query.title, one) for one in known if build_slug(query.title)]
+    scores = [_compare_title(query.title, title) for title in titles if build_slug(query.title)]
     if query.printed:
-        whole = build_slug(query.printed)
-        held = [
-            _score_contained(build_slug(one), whole)
-            for one in known
-            if len(build_slug(one)) >= CONTAINED_MIN_LETTERS
+        printed_slug = build_slug(query.printed)
+        contained_scores = [
+            _score_contained(build_slug(title), printed_slug)
+            for title in titles
+            if len(build_slug(title)) >= CONTAINED_MIN_LETTERS
         ]
-        scores += [one for one in held if one]
+        scores += [title for title in contained_scores if title]
     if scores and _is_about_other_work(query, work):
         return min(ABOUT_MAX, max(scores))
     return round(max(scores), 3) if scores else None
 
 
 def _score_contained(title: str, text: str) -> float:
-    """Whether a title stands in a reference, some misspelt letters aside; 0 for less than three quarters."""
+    """Score a title contained in a reference, allowing for misspelt letters.
+
+    Return 0 if fewer than three quarters of its trigrams occur in the text.
+    """
     if title in text:
         return CONTAINED
-    runs = _split_trigrams(title)
-    share = len(runs & _split_trigrams(text)) / len(runs)
+    trigrams = _split_trigrams(title)
+    share = len(trigrams & _split_trigrams(text)) / len(trigrams)
     return min(ALIKE_MAX, share) if share >= CONTAINED_MIN else 0.0
 
 
 def _is_about_other_work(query: MatchQuery, work: Work) -> bool:
-    """Whether one is an erratum, a reply or a comment, and the other does not have the word."""
-    told = {*split_slug_words(query.title or ""), *split_slug_words(query.printed or "")}
-    known = {*split_slug_words(work.title or ""), *split_slug_words(work.subtitle or "")}
+    """Return whether one is an erratum, reply or comment and the other lacks the word."""
+    query_words = {*split_slug_words(query.title or ""), *split_slug_words(query.printed or "")}
+    work_words = {*split_slug_words(work.title or ""), *split_slug_words(work.subtitle or "")}
     return bool(
-        find_other_work_words(work.title or "") - told
-        or find_other_work_words(query.title or "") - known
+        find_other_work_words(work.title or "") - query_words
+        or find_other_work_words(query.title or "") - work_words
     )
 
 
 def find_other_work_words(title: str) -> set[str]:
-    """The words a title begins or ends with by which it is about another work."""
+    """Return words such as "erratum" among the first two and last two words of a title."""
     parts = split_slug_words(title)
-    return {one for one in (*parts[:2], *parts[-2:]) if one in OTHER_WORK_WORDS}
+    return {word for word in (*parts[:2], *parts[-2:]) if word in OTHER_WORK_WORDS}
 
 
 def _compare_title(read_title: str | None, catalog_title: str) -> float:
-    """A title that was read may have more before and behind it; one in a catalogue has not."""
-    one, other = build_slug(read_title), build_slug(catalog_title)
-    if one == other:
+    """Score two titles. A title that was read may contain extra text before and after it.
+
+    A title from the catalogue has no such extra text.
+    """
+    slug, catalog_slug = build_slug(read_title), build_slug(catalog_title)
+    if slug == catalog_slug:
         return 1.0
-    if len(other) >= CONTAINED_MIN_LETTERS and other in one:
+    if len(catalog_slug) >= CONTAINED_MIN_LETTERS and catalog_slug in slug:
         return CONTAINED
-    if len(one) >= BEGINS_MIN_LETTERS and other.startswith(one):
+    if len(slug) >= BEGINS_MIN_LETTERS and catalog_slug.startswith(slug):
         return BEGINS
     heads = (
         build_slug((read_title or "").partition(":")[0]),
         build_slug(catalog_title.partition(":")[0]),
     )
-    is_head = other == heads[0] or one == heads[1]
-    best = HEAD if is_head and min(len(one), len(other)) >= HEAD_MIN_LETTERS else 0.0
-    return max(best, _score_similarity(one, other))
+    is_head = catalog_slug == heads[0] or slug == heads[1]
+    best = HEAD if is_head and min(len(slug), len(catalog_slug)) >= HEAD_MIN_LETTERS else 0.0
+    return max(best, _score_similarity(slug, catalog_slug))
 
 
 def _score_similarity(left_text: str, other: str) -> float:
@@ -186,21 +197,26 @@ def _split_trigrams(text: str) -> frozenset[str]:
 
 
 def _compare_authors(query: MatchQuery, work: Work, printed_words: set[str]) -> float | None:
-    """Which share of the names of the shorter list is in the other, at least half where the first is.
+    """Return the share of names in the shorter author list that occur in the other list.
 
-    A name agrees where the words of the family name stand in the other name: given names are shortened and
-    turned round. A reference that was not taken apart agrees where the first family names stand in it.
+    The share is at least 0.5 if the first author matches, and at most 0.75 if not. A name matches
+    if the words of the family name occur in the other name, because given names are abbreviated and
+    reordered. An unparsed reference scores 0.8 if it contains the first author's family name.
     """
-    surnames = [split_slug_words(one.surname) for one in work.authors[:AUTHORS_COMPARED]]
-    surnames = [one for one in surnames if one]
+    surnames = [
+        split_slug_words(author_words.surname) for author_words in work.authors[:AUTHORS_COMPARED]
+    ]
+    surnames = [author_words for author_words in surnames if author_words]
     if not surnames:
         return None
-    names = [split_slug_words(one) for one in query.authors]
-    names = [one for one in names if one]
+    names = [split_slug_words(author_words) for author_words in query.authors]
+    names = [author_words for author_words in names if author_words]
     scores = []
     if names:
-        found = sum(any(_has_surname(name, surname) for name in names) for surname in surnames)
-        share = min(1.0, found / min(len(names), len(surnames)))
+        match_count = sum(
+            any(_has_surname(name, surname) for name in names) for surname in surnames
+        )
+        share = min(1.0, match_count / min(len(names), len(surnames)))
         first = _has_surname(names[0], surnames[0])
         scores.append(max(share, 0.5) if first else min(share, 0.75))
     if printed_words:
@@ -210,35 +226,35 @@ def _compare_authors(query: MatchQuery, work: Work, printed_words: set[str]) -> 
 
 
 def _has_surname(name: Sequence[str], surname: Sequence[str]) -> bool:
-    """Whether a name has this family name, a letter of a long one aside."""
+    """Return whether a name contains this family name; a long one may differ by one letter."""
     if set(surname) <= set(name):
         return True
     last = surname[-1]
     if len(surname) > 1 and "".join(surname) in name:
         return True
-    return len(last) >= 5 and any(_is_one_edit_apart(last, one) for one in name)
+    return len(last) >= 5 and any(_is_one_edit_apart(last, word) for word in name)
 
 
 def _is_one_edit_apart(first: str, other: str) -> bool:
-    """Whether one letter was exchanged, lost or added."""
+    """Return whether one letter was replaced, removed or added."""
     if abs(len(first) - len(other)) > 1 or len(other) < 4:
         return False
     start = 0
     while start < min(len(first), len(other)) and first[start] == other[start]:
         start += 1
-    rest, beside = first[start:], other[start:]
-    return rest[1:] == beside[1:] or rest[1:] == beside or rest == beside[1:]
+    rest, other_rest = first[start:], other[start:]
+    return rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]
 
 
 def _compare_years(first: int | None, other: int | None) -> float | None:
     if first is None or other is None:
         return None
-    apart = abs(first - other)
-    return 1.0 if not apart else NEAR_YEAR if apart == 1 else 0.0
+    difference = abs(first - other)
+    return 1.0 if not difference else NEAR_YEAR if difference == 1 else 0.0
 
 
 def _compare_numbers(first: str, other: str, printed_words: set[str]) -> float | None:
-    """Numbers that were read and are the same, or stand in what was printed."""
+    """Return 1 if the numbers are equal or the text contains the number, 0 if they differ."""
     if not other:
         return None
     if first == other or other in printed_words:
@@ -247,15 +263,16 @@ def _compare_numbers(first: str, other: str, printed_words: set[str]) -> float |
 
 
 def _compare_containers(query: MatchQuery, work: Work) -> float | None:
-    known = [one for one in (work.container, work.container_short) if one]
-    if not known:
+    names = [name for name in (work.container, work.container_short) if name]
+    if not names:
         return None
     if query.container:
-        return max(_score_container(query.container, one) for one in known)
-    whole = build_slug(query.printed)
+        return max(_score_container(query.container, name) for name in names)
+    printed_slug = build_slug(query.printed)
     return (
         1.0
-        if whole and any(len(build_slug(one)) >= 8 and build_slug(one) in whole for one in known)
+        if printed_slug
+        and any(len(build_slug(name)) >= 8 and build_slug(name) in printed_slug for name in names)
         else None
     )
 
@@ -272,12 +289,16 @@ def _score_container(left_text: str, other: str) -> float:
 
 
 def _is_abbreviation(short: str, long: str) -> bool:
-    """Whether the words of one begin those of the other in their order, or are its first letters."""
-    parts = [one for one in split_slug_words(short) if one not in _SMALL]
-    whole = [one for one in split_slug_words(long) if one not in _SMALL]
-    if len(parts) == 1 and len(whole) > 1 and parts[0] == "".join(one[0] for one in whole):
+    """Return whether `short` abbreviates `long`: word by word in the same order, or as an acronym."""
+    short_words = [word for word in split_slug_words(short) if word not in _SMALL]
+    long_words = [word for word in split_slug_words(long) if word not in _SMALL]
+    if (
+        len(short_words) == 1
+        and len(long_words) > 1
+        and short_words[0] == "".join(word[0] for word in long_words)
+    ):
         return True
-    return len(parts) == len(whole) and all(
-        one[0] == other[0] and (other.startswith(one) or one[-1] in other)
-        for one, other in zip(parts, whole, strict=True)
+    return len(short_words) == len(long_words) and all(
+        word[0] == long_word[0] and (long_word.startswith(word) or word[-1] in long_word)
+        for word, long_word in zip(short_words, long_words, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Works out of Crossref: one object of its REST API or its public data file.
+"""Parse works from Crossref: objects of its REST API or its public data file.
 
 Source: Crossref REST API, "Works" (format of the JSON).
 """
@@ -37,17 +37,17 @@ NO_WORKS = frozenset(
         "peer-review",
     )
 )
-"""Types of records that are about no work anybody reads or cites as one."""
+"""Record types that do not describe a work that is read or cited."""
 _DATES = ("issued", "published-print", "published-online", "published", "created")
 
 
 def is_crossref(record: Mapping[str, Any]) -> bool:
-    """Whether a record has this form."""
+    """Return whether a record comes from Crossref."""
     return "DOI" in record
 
 
 def parse_crossref(record: Mapping[str, Any]) -> Work | None:
-    """The work; None where the record is about none. Raises ValueError for one without a DOI."""
+    """Parse a work. Return None for types that are no works. Raises ValueError without a valid DOI."""
     kind = clean_text(record.get("type"))
     if kind in NO_WORKS:
         return None
@@ -75,24 +75,24 @@ def parse_crossref(record: Mapping[str, Any]) -> Work | None:
 
 
 def parse_issns(values: Iterable[object]) -> tuple[str, ...]:
-    """The ISSNs whose check digit is right, four at most."""
-    found = (find_issn(value) for value in values if isinstance(value, str))
-    return tuple(dict.fromkeys(one for one in found if one))[:4]
+    """Return at most four ISSNs with a correct check digit."""
+    issns = (find_issn(value) for value in values if isinstance(value, str))
+    return tuple(dict.fromkeys(issn for issn in issns if issn))[:4]
 
 
 def _parse_authors(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
-    found: list[WorkAuthor] = []
+    authors: list[WorkAuthor] = []
     for value in values:
         if not isinstance(value, Mapping):
             continue
         family = clean_text(value.get("family"), NAME_MAX_CHARS)
         if family:
-            found.append(WorkAuthor(family, clean_text(value.get("given"), NAME_MAX_CHARS) or ""))
+            authors.append(WorkAuthor(family, clean_text(value.get("given"), NAME_MAX_CHARS) or ""))
         elif (name := parse_name(value.get("name"))) is not None:
-            found.append(name)
-        if len(found) >= AUTHORS_MAX:
+            authors.append(name)
+        if len(authors) >= AUTHORS_MAX:
             break
-    return tuple(found)
+    return tuple(authors)
 
 
 def _parse_year(record: Mapping[str, Any]) -> int | None:

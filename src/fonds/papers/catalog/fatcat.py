@@ -1,4 +1,4 @@
-"""Works out of fatcat: one line of a release export.
+"""Parse works from fatcat: lines of a release export.
 
 Source: fatcat guide, "Release" entities and bulk exports.
 """
@@ -34,19 +34,19 @@ TYPES: Mapping[str, str] = {
     "thesis": "dissertation",
     "article": "posted-content",
 }
-"""fatcat's words by Crossref's; others stay as they are."""
+"""Crossref's type for each fatcat type; other types are unchanged."""
 NO_WORKS = frozenset(("component", "stub", "abstract", "peer_review"))
 
 
 def is_fatcat(record: Mapping[str, Any]) -> bool:
-    """Whether a record has this form."""
+    """Return whether a record comes from fatcat."""
     return "ident" in record and ("ext_ids" in record or "release_type" in record)
 
 
 def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
-    """The work; None where the release is about none, or is not in the catalogue any more.
+    """Parse a work. Return None for types that are no works and for deleted or redirected releases.
 
-    Raises ValueError for one without a name of its own.
+    Raises ValueError for a release without `ident`.
     """
     kind = clean_text(record.get("release_type"))
     if kind in NO_WORKS or record.get("state") in ("deleted", "redirect"):
@@ -55,11 +55,11 @@ def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
     if ident is None:
         raise ValueError("its ident is none")
     ids = _as_mapping(record.get("ext_ids"))
-    told = {name: clean_text(ids.get(name)) or "" for name in ("doi", "arxiv", "pmid", "pmcid")}
+    id_texts = {name: clean_text(ids.get(name)) or "" for name in ("doi", "arxiv", "pmid", "pmcid")}
     doi, arxiv, pmid = (
-        parse_doi(told["doi"]),
-        parse_arxiv_id(told["arxiv"]),
-        parse_number(told["pmid"]),
+        parse_doi(id_texts["doi"]),
+        parse_arxiv_id(id_texts["arxiv"]),
+        parse_number(id_texts["pmid"]),
     )
     container = _as_mapping(record.get("container"))
     issns = [container.get(name) for name in ("issnl", "issnp", "issne")]
@@ -81,7 +81,7 @@ def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
         doi=doi,
         arxiv_id=arxiv,
         pmid=pmid,
-        pmcid=find_pmcid(told["pmcid"]),
+        pmcid=find_pmcid(id_texts["pmcid"]),
     )
 
 
@@ -94,19 +94,19 @@ def _choose_id(ident: str, doi: str | None, arxiv: str | None, pmid: str | None)
 
 
 def _parse_authors(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
-    found: list[WorkAuthor] = []
+    authors: list[WorkAuthor] = []
     for value in values:
         if not isinstance(value, Mapping) or value.get("role") not in (None, "author"):
             continue
         surname = clean_text(value.get("surname"), NAME_MAX_CHARS)
         if surname:
             given = clean_text(value.get("given_name"), NAME_MAX_CHARS) or ""
-            found.append(WorkAuthor(surname, given))
+            authors.append(WorkAuthor(surname, given))
         elif (name := parse_name(value.get("raw_name"))) is not None:
-            found.append(name)
-        if len(found) >= AUTHORS_MAX:
+            authors.append(name)
+        if len(authors) >= AUTHORS_MAX:
             break
-    return tuple(found)
+    return tuple(authors)
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:

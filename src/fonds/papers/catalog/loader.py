@@ -1,4 +1,4 @@
-"""Files loaded into the catalogue, each from where it was left, and what became of their records."""
+"""Load files into the catalogue, resume interrupted loads and count the records."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ EXAMPLES_MAX, EXAMPLE_CHARS = 3, 300
 
 
 class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a file was loaded. `counts` are by source for records that were taken and by reason for the
-    others, of which the first few are in `examples`."""
+    """Progress of loading one file.
+
+    `counts` has the number of loaded records by source and of refused records by reason. `examples`
+    has the first few refused records by reason.
+    """
 
     path: str
     fingerprint: str
@@ -31,12 +34,12 @@ class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_progress(catalog: Catalog, name: str, fingerprint: str) -> LoadProgress:
-    """Return how far the file of this name was loaded as it is now."""
+    """Return the progress of the file with this name; a changed fingerprint starts from zero."""
     key = build_mark_key(name)
-    at = _decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
-    if at is None or at.fingerprint != fingerprint:
+    progress = _decode_mark(catalog.table.get(catalog.name, [key], [MARK]).get(key, {}).get(MARK))
+    if progress is None or progress.fingerprint != fingerprint:
         return LoadProgress(path=_shorten_name(name), fingerprint=fingerprint)
-    return at
+    return progress
 
 
 def load(
@@ -46,48 +49,51 @@ def load(
     tick: Callable[[LoadProgress], None],
     name: str | None = None,
 ) -> LoadProgress:
-    """Load a file from where it was left, unless it was loaded whole as it is; `tick` hears of each batch.
+    """Load a file from its last position, unless it was already loaded completely without changes.
 
-    `name` is what the file is called if it was fetched from a URL. A batch is put before the mark says so:
-    killed in between, it is put again, which changes nothing. Raises OSError where the file cannot be read.
+    `tick` is called after each batch. `name` is the file's name if it was fetched from a URL. A
+    batch is written before the progress mark. If the process is killed in between, the batch is
+    written again, which changes nothing. Raises OSError if the file cannot be read.
     """
     name = name or str(path)
-    key, at = build_mark_key(name), load_progress(catalog, name, fingerprint)
-    if at.finished:
-        return at
-    records = islice(iter_file_records(path), at.position, None)
+    key, progress = build_mark_key(name), load_progress(catalog, name, fingerprint)
+    if progress.finished:
+        return progress
+    records = islice(iter_file_records(path), progress.position, None)
     while batch := list(islice(records, BATCH)):
-        at = _load_batch(catalog, at, batch)
-        catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(at)})])
-        tick(at)
-    at = msgspec.structs.replace(at, finished=True)
-    catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(at)})])
-    return at
+        progress = _load_batch(catalog, progress, batch)
+        catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(progress)})])
+        tick(progress)
+    progress = msgspec.structs.replace(progress, finished=True)
+    catalog.table.put(catalog.name, [(key, {MARK: msgspec.json.encode(progress)})])
+    return progress
 
 
 def iter_loaded_files(catalog: Catalog) -> Iterator[LoadProgress]:
-    """What was loaded so far, file by file."""
+    """Yield the progress of each file that was loaded, fully or in part."""
     for _, cells in iter_rows(catalog.table, catalog.name, LOADED, columns=[MARK]):
-        if (found := _decode_mark(cells.get(MARK))) is not None:
-            yield found
+        if (progress := _decode_mark(cells.get(MARK))) is not None:
+            yield progress
 
 
 def _load_batch(
     catalog: Catalog, at: LoadProgress, batch: list[tuple[str, object]]
 ) -> LoadProgress:
     works, counts = [], dict(at.counts)
-    examples = {reason: list(told) for reason, told in at.examples.items()}
-    for where, record in batch:
-        found = record if isinstance(record, RefusedRecord) else parse_work(record)
-        if isinstance(found, Work):
-            works.append(found)
-            counts[found.source] = counts.get(found.source, 0) + 1
+    examples = {reason: list(reason_examples) for reason, reason_examples in at.examples.items()}
+    for location, record in batch:
+        result = record if isinstance(record, RefusedRecord) else parse_work(record)
+        if isinstance(result, Work):
+            works.append(result)
+            counts[result.source] = counts.get(result.source, 0) + 1
             continue
-        counts[str(found.reason)] = counts.get(str(found.reason), 0) + 1
-        told = examples.setdefault(str(found.reason), [])
-        if len(told) < EXAMPLES_MAX:
-            told.append(
-                f"{at.path}, {where}: {found.detail or found.reason.explanation}"[:EXAMPLE_CHARS]
+        counts[str(result.reason)] = counts.get(str(result.reason), 0) + 1
+        reason_examples = examples.setdefault(str(result.reason), [])
+        if len(reason_examples) < EXAMPLES_MAX:
+            reason_examples.append(
+                f"{at.path}, {location}: {result.detail or result.reason.explanation}"[
+                    :EXAMPLE_CHARS
+                ]
             )
     catalog.put(works)
     position = at.position + len(batch)
@@ -95,7 +101,7 @@ def _load_batch(
 
 
 def _decode_mark(cell: bytes | None) -> LoadProgress | None:
-    """None also for a mark that cannot be read: then the file is loaded again."""
+    """Decode a progress mark. An unreadable mark gives None, so the file is loaded again."""
     if cell is None:
         return None
     try:

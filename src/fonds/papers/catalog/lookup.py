@@ -1,4 +1,6 @@
-"""A work looked for in the catalogue: by identifier, then title, then author and year, and judged."""
+"""Look up a work in the catalogue by identifier, title, or author and year, and judge the
+candidates.
+"""
 
 from __future__ import annotations
 
@@ -17,55 +19,64 @@ SURE = (MatchStatus.EXACT, MatchStatus.STRONG, MatchStatus.AMBIGUOUS)
 
 @dataclass(slots=True)
 class _Candidates:
-    """What was found so far; `is_too_common` where some of it was too much to be looked at."""
+    """Candidates found so far. `is_too_common` is set if a search had too many results to compare."""
 
     catalog: Catalog
     works: dict[str, Work] = field(default_factory=dict)
     is_too_common: bool = False
 
     def add_found(self, work_ids: Iterable[WorkIds]) -> bool:
-        """Whether anything came that was not there."""
+        """Load works that are not yet candidates. Return whether any were added."""
         ids: dict[str, None] = {}
-        for one in work_ids:
-            self.is_too_common = self.is_too_common or one.has_more
-            ids |= dict.fromkeys(id_ for id_ in one.ids if id_ not in self.works)
-        room = max(0, CANDIDATES_MAX - len(self.works))
-        new = self.catalog.load_works(list(ids)[:room])
+        for result in work_ids:
+            self.is_too_common = self.is_too_common or result.has_more
+            ids |= dict.fromkeys(id_ for id_ in result.ids if id_ not in self.works)
+        remaining = max(0, CANDIDATES_MAX - len(self.works))
+        new = self.catalog.load_works(list(ids)[:remaining])
         self.works |= new
         return bool(new)
 
 
 def find(catalog: Catalog, query: MatchQuery) -> Match:
-    """What it is, by the first way that tells; every way is a few short reads of the table.
+    """Find the work for a query with the first search that gives a sure match.
 
-    An identifier whose work has another title does not end the search: the others are looked for too.
+    Each search is a few short reads of the table. If an identifier leads to a work with another
+    title, the other searches still run.
     """
-    looked = _Candidates(catalog)
-    found = choose_match(query, ())
-    for way in (_find_by_identifier, _find_by_title, _find_by_author, _find_by_title_part):
-        if looked.add_found(way(catalog, query)):
-            found = choose_match(query, list(looked.works.values()), common=looked.is_too_common)
-            if found.status in SURE:
-                return found
-    return choose_match(query, list(looked.works.values()), common=looked.is_too_common)
+    candidates = _Candidates(catalog)
+    match = choose_match(query, ())
+    for search in (_find_by_identifier, _find_by_title, _find_by_author, _find_by_title_part):
+        if candidates.add_found(search(catalog, query)):
+            match = choose_match(
+                query, list(candidates.works.values()), common=candidates.is_too_common
+            )
+            if match.status in SURE:
+                return match
+    return choose_match(query, list(candidates.works.values()), common=candidates.is_too_common)
 
 
 def _find_by_identifier(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    return (catalog.find_by_identifier(one) for one in query.ids)
+    return (catalog.find_by_identifier(identifier) for identifier in query.ids)
 
 
 def _find_by_title(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    return (catalog.find_by_title(one, query.surname) for one in query.titles)
+    return (catalog.find_by_title(title, query.surname) for title in query.titles)
 
 
 def _find_by_title_part(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    """What is read as a title may have a series or names of authors before it, and anything behind it."""
-    return (catalog.find_by_title(one, query.surname) for one in query.parts_of_title)
+    """Search for parts of the title.
+
+    Text read as a title may have a series or author names before it, and anything after it.
+    """
+    return (catalog.find_by_title(title, query.surname) for title in query.parts_of_title)
 
 
 def _find_by_author(catalog: Catalog, query: MatchQuery) -> Iterable[WorkIds]:
-    """In print and online a work may bear two years, of which the reference has one; in records of preprints
-    and proceedings there may be no volume."""
+    """Search by first author, year and volume, then without volume.
+
+    Print and online years of a work may differ by one, and the reference has only one of them.
+    Records of preprints and proceedings may lack a volume.
+    """
     if not query.surname:
         return
     if query.year:

@@ -1,6 +1,7 @@
-"""Which of the candidates it is, how surely, and why: `match0:mstatus`, `match0:doi` and `match0:minfo`.
+"""Choose the matching work among candidates, with status and reason.
 
-Source: seed 000, `match0`. What each status and reason means stands in docs/matching.md.
+The result fills `match0:mstatus`, `match0:doi` and `match0:minfo`. Source: seed 000, `match0`.
+docs/matching.md explains each status and reason.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from fonds.papers.catalog.match_query import MatchQuery
 from fonds.papers.catalog.slugs import build_slug, split_slug_words
 from fonds.papers.catalog.work import Work
 
-# Reasons for the status of a match: a closed list.
-
 
 class MatchReason(StrEnum):
-    """What a status is by; closed."""
+    """Reason for the status of a match; closed list."""
 
     DOI = "doi"
     IDENTIFIER = "identifier"
@@ -48,7 +47,7 @@ PREPRINT = "posted-content"
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A work that was compared, how far it agrees, and how surely it alone would be the one."""
+    """A compared work with its agreement, and the status it would have as the only candidate."""
 
     id: str
     status: MatchStatus
@@ -57,10 +56,11 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `work` and `doi` are set where the status is exact or strong.
+    """Result of a lookup. `work` and `doi` are set if the status is exact or strong.
 
-    `score` is the sum of what agrees less what contradicts, of the first of `candidates`, which are the best
-    five of `considered`. `common` says that a title or name has more works than are looked at.
+    `candidates` are the best five of `considered` works.
+    `score` is the score of the first candidate: agreements minus contradictions.
+    `common` means that a title or name has more works than are compared.
     """
 
     status: MatchStatus
@@ -74,7 +74,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def format_evidence(match: Match) -> str | None:
-    """The best candidate and how far its fields agree, for people; None without one."""
+    """Return the best candidate and its agreement per field as readable text; None without
+    candidates.
+    """
     if not match.candidates:
         return None
     best = match.candidates[0]
@@ -86,8 +88,8 @@ _RANK = {one: place for place, one in enumerate((MatchStatus.EXACT, MatchStatus.
 
 
 def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = False) -> Match:
-    """Whatever the order of the works, the same."""
-    found = sorted(
+    """Choose the match among works; the result does not depend on their order."""
+    ranked = sorted(
         ((_build_candidate(query, one), one) for one in works),
         key=lambda pair: (
             _RANK.get(pair[0].status, len(_RANK)),
@@ -95,32 +97,35 @@ def choose_match(query: MatchQuery, works: Sequence[Work], *, common: bool = Fal
             pair[0].id,
         ),
     )
-    told = tuple(one for one, _ in found[:CANDIDATES_MAX])
-    sure = [pair for pair in found if pair[0].status in _RANK]
-    if not sure:
-        status, reason = _judge_uncertain(query, told, common)
+    top_candidates = tuple(one for one, _ in ranked[:CANDIDATES_MAX])
+    sure_pairs = [pair for pair in ranked if pair[0].status in _RANK]
+    if not sure_pairs:
+        status, reason = _judge_uncertain(query, top_candidates, common)
         best = None
     else:
-        best, work = sure[0]
-        near = _weigh_candidate(query, best, work) - MARGIN_MIN
-        rivals = (pair for pair in sure[1:] if pair[0].status == best.status)
+        best, work = sure_pairs[0]
+        rival_weight = _weigh_candidate(query, best, work) - MARGIN_MIN
+        rivals = (pair for pair in sure_pairs[1:] if pair[0].status == best.status)
         status, reason = best.status, best.reason
-        if any(_weigh_candidate(query, *pair) > near for pair in rivals):
+        if any(_weigh_candidate(query, *pair) > rival_weight for pair in rivals):
             status, reason, best = MatchStatus.AMBIGUOUS, MatchReason.SEVERAL, None
     return Match(
         status=status,
         reason=reason,
-        work=sure[0][1].id if best else None,
-        doi=sure[0][1].doi if best else None,
-        score=told[0].agreement.score if told else None,
+        work=sure_pairs[0][1].id if best else None,
+        doi=sure_pairs[0][1].doi if best else None,
+        score=top_candidates[0].agreement.score if top_candidates else None,
         considered=len(works),
         common=common,
-        candidates=told,
+        candidates=top_candidates,
     )
 
 
 def _weigh_candidate(query: MatchQuery, candidate: Candidate, work: Work) -> float:
-    """What tells candidates apart: how far they agree; whoever names a journal does not mean the preprint."""
+    """Weigh a candidate by its agreement.
+
+    A query that names a journal prefers other works to a preprint.
+    """
     is_preprint = work.type == PREPRINT and query.container is not None
     return (
         candidate.agreement.score
@@ -151,12 +156,12 @@ def _build_candidate(query: MatchQuery, work: Work) -> Candidate:
 def _judge_work(
     query: MatchQuery, work: Work, agreement: Agreement
 ) -> tuple[MatchStatus, MatchReason]:
-    """How surely this work alone would be the one."""
+    """Judge how sure the match would be if this were the only work."""
     title = agreement.title
     if agreement.doi == 1 or agreement.identifier == 1:
-        by = MatchReason.DOI if agreement.doi == 1 else MatchReason.IDENTIFIER
+        id_reason = MatchReason.DOI if agreement.doi == 1 else MatchReason.IDENTIFIER
         if title is None or title >= OTHER_TITLE_MAX:
-            return MatchStatus.EXACT, by
+            return MatchStatus.EXACT, id_reason
         if (agreement.author or 0) >= AGREES:
             return MatchStatus.STRONG, MatchReason.DOI_AND_AUTHOR
         return MatchStatus.WEAK, MatchReason.OTHER_TITLE
@@ -173,7 +178,7 @@ def _judge_work(
 
 
 def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchReason | None:
-    """What makes a work the one without an identifier; None where nothing does."""
+    """Return the reason why fields other than identifiers identify the work; None if they do not."""
     title, author = agreement.title or 0, agreement.author or 0
     letters = len(build_slug(work.title))
     if agreement.year != 0 and letters >= SHORT_LETTERS:
@@ -184,19 +189,20 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
         if title >= SAME_TITLE_MIN and agreement.author is None and agreement.agreeing_numbers >= 2:
             return MatchReason.TITLE_AND_NUMBERS
     if author >= AGREES and agreement.year is not None and agreement.year > 0:
-        placed = agreement.volume == 1 and agreement.page == 1
-        if placed and (
+        same_position = agreement.volume == 1 and agreement.page == 1
+        if same_position and (
             title >= OTHER_TITLE_MAX
             or agreement.title is None
             or (agreement.container or 0) >= AGREES
         ):
             return MatchReason.NUMBERS
-    long = (
+    is_long_title = (
         letters >= LONG_TITLE_LETTERS
         and len(split_slug_words(work.title or "")) >= LONG_TITLE_WORDS
     )
-    if title == 1 and long and agreement.year != 0 and agreement.container != 0:
-        # Names may be misread all of them, as headings are read for names; then something else has to agree.
+    if title == 1 and is_long_title and agreement.year != 0 and agreement.container != 0:
+        # All names may be misread, because headings can be taken for names. Another field must then
+        # agree.
         if agreement.author is None or author > 0:
             return MatchReason.LONG_TITLE
         return MatchReason.TITLE_AND_NUMBERS if agreement.agreeing_numbers else None
@@ -204,7 +210,7 @@ def _match_fields(query: MatchQuery, work: Work, agreement: Agreement) -> MatchR
 
 
 def _is_sure_without_doi(agreement: Agreement) -> bool:
-    """Whether all else agrees so well that the other DOI is one of another version, or misread."""
+    """Return whether the rest agrees so well that the DOI is misread or belongs to another version."""
     return (
         (agreement.title or 0) >= SAME_TITLE_MIN
         and (agreement.author or 0) >= AGREES

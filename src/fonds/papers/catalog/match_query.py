@@ -1,4 +1,4 @@
-"""What is looked for in a catalogue: a paper by what it says of itself, or a reference by what it says."""
+"""Query for the catalogue, built from a paper's own metadata or from a reference it cites."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ _HEAD = re.compile(r"\s*[:\u2013\u2014]\s+|\s+-\s+|[.?!]\s+")
 
 
 class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What is known of the work that is looked for. `authors` are whole names; `printed` is a reference as it
-    was printed, where that is known."""
+    """Known fields of the work to find.
+
+    `authors` are full names; `printed` is a reference as printed.
+    """
 
     title: str | None = None
     authors: tuple[str, ...] = ()
@@ -48,50 +50,59 @@ class MatchQuery(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The identifiers, as catalogues have them."""
-        named = (
+        """Identifiers in the form that the catalogue uses, such as `doi:10.1000/1`."""
+        identifiers = (
             ("doi", self.doi),
             ("arxiv", self.arxiv_id),
             ("pmid", self.pmid),
             ("pmcid", self.pmcid),
         )
-        return tuple(f"{name}:{value}" for name, value in named if value)
+        return tuple(f"{name}:{value}" for name, value in identifiers if value)
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What its title may be, the likeliest first: as read, up to a colon, stretches as printed."""
-        found = [self.title] if self.title else []
+        """Possible titles, most likely first: as read, up to a colon, then segments of the printed
+        text.
+        """
+        titles = [self.title] if self.title else []
         if (
             self.title
             and len(build_slug(head := _HEAD.split(self.title, maxsplit=1)[0])) >= HEAD_MIN_LETTERS
         ):
-            found.append(head)
+            titles.append(head)
         if self.printed:
-            found += _split_segments(self.printed)
-        return tuple(dict.fromkeys(found))
+            titles += _split_segments(self.printed)
+        return tuple(dict.fromkeys(titles))
 
     @property
     def volumes(self) -> tuple[str, ...]:
-        """What its volume may be: as read, else numbers of the reference."""
+        """Possible volumes: as read, otherwise numbers in the printed reference."""
         if self.volume or not self.printed:
             return (self.volume,) if self.volume else ()
-        numbers = (one for one in _NUMBER.findall(self.printed) if parse_year(one) != self.year)
+        numbers = (
+            number for number in _NUMBER.findall(self.printed) if parse_year(number) != self.year
+        )
         return tuple(dict.fromkeys(numbers))[:VOLUMES_MAX]
 
     @property
     def parts_of_title(self) -> tuple[str, ...]:
-        """The title without its first words, one less each time, and the first words of it that are too few
-        for a key of their own."""
+        """Parts of the title that may be the title in the catalogue.
+
+        The first words are removed, one more each time, then the last words. Parts without the last
+        words are included only if they are too short to fill a lookup key.
+        """
         parts = split_slug_words(self.title) if self.title else ()
         count = len(parts) - TAIL_WORDS_MIN
-        found = [" ".join(parts[place:]) for place in range(1, min(ENDS_MAX, count) + 1)]
-        begun = (" ".join(parts[:-place]) for place in range(1, count + 1))
-        found += [one for one in begun if len(build_slug(one)) < SLUG_LETTERS_MAX][:ENDS_MAX]
-        return tuple(one for one in found if len(one.replace(" ", "")) >= END_MIN_LETTERS)
+        candidates = [" ".join(parts[place:]) for place in range(1, min(ENDS_MAX, count) + 1)]
+        beginnings = (" ".join(parts[:-place]) for place in range(1, count + 1))
+        candidates += [part for part in beginnings if len(build_slug(part)) < SLUG_LETTERS_MAX][
+            :ENDS_MAX
+        ]
+        return tuple(part for part in candidates if len(part.replace(" ", "")) >= END_MIN_LETTERS)
 
 
 def build_paper_query(paper: Paper) -> MatchQuery:
-    """What a paper says of itself."""
+    """Build the query for a paper from its own metadata."""
     journal = paper.journal
     return MatchQuery(
         title=paper.title,
@@ -110,7 +121,7 @@ def build_paper_query(paper: Paper) -> MatchQuery:
 
 
 def build_citation_query(citation: Citation) -> MatchQuery:
-    """What a reference says of the work it names. One that is no article goes by the title of its book."""
+    """Build the query for a cited work. A reference without title uses the title of its book."""
     title = citation.title or citation.book_title
     return MatchQuery(
         title=title,
@@ -130,11 +141,11 @@ def build_citation_query(citation: Citation) -> MatchQuery:
 
 
 def _list_names(authors: tuple[Author, ...]) -> tuple[str, ...]:
-    return tuple(one.name for one in authors[:AUTHORS_COMPARED] if one.name)
+    return tuple(author.name for author in authors[:AUTHORS_COMPARED] if author.name)
 
 
 def _find_surname(authors: tuple[Author, ...]) -> str | None:
-    """The family name of the first author, or of what stands for it."""
+    """Return the family name of the first author, or the last word of the name."""
     if not authors:
         return None
     first = authors[0]
@@ -142,23 +153,25 @@ def _find_surname(authors: tuple[Author, ...]) -> str | None:
 
 
 def _find_last_year(text: str) -> int | None:
-    """The year nearest to the end of a reference, where styles without titles have it."""
-    found = _YEAR.findall(text[:TEXT_MAX_CHARS])
-    return parse_year(found[-1]) if found else None
+    """Return the year nearest to the end of a reference, where styles without titles put it."""
+    years = _YEAR.findall(text[:TEXT_MAX_CHARS])
+    return parse_year(years[-1]) if years else None
 
 
 def _split_segments(printed_text: str) -> list[str]:
-    """The longest sentences of a reference, and the longest stretches without a comma or colon: one of them
-    is its title or how that begins, however it was read."""
+    """Return the longest sentences of a reference and its longest runs without comma or colon.
+
+    One of them is usually the title or its beginning, however the reference was parsed.
+    """
     text = printed_text[:TEXT_MAX_CHARS]
     return [*_choose_longest(_ENDS.split(text)), *_choose_longest(_MARKS.split(text))]
 
 
 def _choose_longest(parts: list[str]) -> list[str]:
-    wordy = [
+    long_parts = [
         part.strip(" ,;")
         for part in parts
         if len(split_slug_words(part)) >= SEGMENT_WORDS_MIN
         and len(build_slug(part)) >= SEGMENT_MIN_LETTERS
     ]
-    return sorted(wordy, key=len, reverse=True)[:SEGMENTS_MAX]
+    return sorted(long_parts, key=len, reverse=True)[:SEGMENTS_MAX]

@@ -1,4 +1,4 @@
-"""Works out of OpenAlex: one line of its snapshot, or one object of its API.
+"""Parse works from OpenAlex: lines of its snapshot or objects of its API.
 
 Source: OpenAlex documentation, "Work object".
 """
@@ -28,13 +28,13 @@ _ADDRESS = "https://openalex.org/"
 
 
 def is_openalex(record: Mapping[str, Any]) -> bool:
-    """Whether a record has this form."""
+    """Return whether a record comes from OpenAlex."""
     id_ = record.get("id")
     return isinstance(id_, str) and id_.startswith(f"{_ADDRESS}W")
 
 
 def parse_openalex(record: Mapping[str, Any]) -> Work | None:
-    """The work; None where the record is about none."""
+    """Parse a work. Return None for types that are no works."""
     kind = clean_text(record.get("type"))
     if kind in NO_WORKS:
         return None
@@ -43,17 +43,17 @@ def parse_openalex(record: Mapping[str, Any]) -> Work | None:
     source = _as_mapping(_as_mapping(record.get("primary_location")).get("source"))
     source = source or _as_mapping(record.get("host_venue"))
     issns = source.get("issn")
-    named = record.get("authorships")
+    authorships = record.get("authorships")
     numbers = _as_mapping(record.get("biblio"))
     pmid_text = (clean_text(ids.get("pmid")) or "").rstrip("/").rpartition("/")[2]
-    own = str(record["id"]).removeprefix(_ADDRESS)[:40]
+    own_id = str(record["id"]).removeprefix(_ADDRESS)[:40]
     return Work(
-        id=f"doi:{doi}" if doi else f"openalex:{own}",
+        id=f"doi:{doi}" if doi else f"openalex:{own_id}",
         source="openalex",
         title=clean_text(record.get("title") or record.get("display_name"), TITLE_MAX_CHARS),
         authors=parse_names(
-            _as_mapping(_as_mapping(one).get("author")).get("display_name")
-            for one in (named if isinstance(named, list) else ())
+            _as_mapping(_as_mapping(authorship).get("author")).get("display_name")
+            for authorship in (authorships if isinstance(authorships, list) else ())
         ),
         year=parse_year(record.get("publication_year"))
         or parse_year(record.get("publication_date")),

@@ -1,4 +1,9 @@
-"""Records of works out of lines and whole files of JSON, whichever form they have."""
+"""Parse works from JSON records and from files of them, in any supported format.
+
+Files contain JSON lines or one JSON value with many records, and may be gzipped.
+Bound: a line has up to 16 MiB, a value that fills a file up to 256 MiB, and a file unpacks to at
+most 200 times its size.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +26,12 @@ EXCERPT_CHARS = 120
 
 
 class RefusalReason(StrEnum):
-    """Why a record is not in the catalogue; closed."""
+    """Reason why a record is not in the catalogue; closed list."""
 
     explanation: str
 
     def __new__(cls, value: str, explanation: str = "") -> RefusalReason:
-        """Attach to the word what people read."""
+        """Attach a readable explanation to the value."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.explanation = explanation
@@ -42,7 +47,7 @@ class RefusalReason(StrEnum):
 
 
 class RefusedRecord(msgspec.Struct, frozen=True):
-    """A record that was not taken, and what exactly is wrong with it."""
+    """A record that was refused, with the exact problem."""
 
     reason: RefusalReason
     detail: str = ""
@@ -59,7 +64,7 @@ _FORMS: tuple[
 
 
 def decode_json(data: bytes) -> Any:
-    """JSON. Raises ValueError for what is none, or nested too deeply."""
+    """Decode JSON. Raises ValueError if it is invalid or nested too deeply."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -67,8 +72,11 @@ def decode_json(data: bytes) -> Any:
 
 
 def iter_records(value: Any) -> Iterator[Any]:
-    """The records of one JSON value: those of a list, of `items` or `results`, of an answer's `message`, of
-    BibJSON's `records`; else itself."""
+    """Yield the records of one JSON value.
+
+    These are the elements of a list, or of `items`, `results` or BibJSON's `records`, also inside
+    the `message` of a response; otherwise the value itself.
+    """
     if isinstance(value, Mapping) and isinstance(value.get("message"), Mapping):
         value = value["message"]
     if isinstance(value, Mapping):
@@ -80,17 +88,17 @@ def iter_records(value: Any) -> Iterator[Any]:
 
 
 def parse_work(record: Any) -> Work | RefusedRecord:
-    """The work of one record, or why it is none."""
+    """Parse the work of one record, or return why it was refused."""
     if not isinstance(record, Mapping):
         return RefusedRecord(RefusalReason.NOT_A_RECORD, f"{record!r:.{EXCERPT_CHARS}}")
-    read = next((read for is_form, read in _FORMS if is_form(record)), None)
-    if read is None:
+    parse = next((parse for is_form, parse in _FORMS if is_form(record)), None)
+    if parse is None:
         names = ", ".join(sorted(map(str, record))[:8])
         return RefusedRecord(
             RefusalReason.NOT_A_RECORD, f"it has the fields {names:.{EXCERPT_CHARS}}"
         )
     try:
-        work = read(record)
+        work = parse(record)
     except ValueError as error:
         return RefusedRecord(RefusalReason.NO_IDENTIFIER, str(error))
     if work is None:
@@ -100,21 +108,21 @@ def parse_work(record: Any) -> Work | RefusedRecord:
     return work
 
 
-# The records in files: JSON lines, or one JSON value that holds many, packed by gzip or not.
-#
-# Bound: a line has 16 MiB, a value that fills a file 256 MiB, and a file unpacks to 200 times its size at
-# most.
+# Reading files
 
 
 LINE_MAX_BYTES, FILE_MAX_BYTES = 16 * 1024**2, 256 * 1024**2
 RATIO_MAX, UNPACKED_MIN_BYTES = 200, 16 * 1024**2
 GZIP_MAGIC = b"\x1f\x8b"
 ENDS = (".json", ".jsonl", ".ndjson", ".bibjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".gz")
-"""What files below a folder are called that are read; one that is named is read however it is called."""
+"""Suffixes of files that are read within a folder; a file given by name is always read."""
 
 
 def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Each record with where it stands: the value that was read, or why there is none. Raises OSError."""
+    """Yield each record with its location in the file, or the reason why it was refused.
+
+    Raises OSError.
+    """
     with _open_file(path) as stream:
         bounded = _BoundedLines(stream, max(UNPACKED_MIN_BYTES, RATIO_MAX * path.stat().st_size))
         number = 0
@@ -129,8 +137,11 @@ def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 class _BoundedLines:
-    """Lines of a stream; the first one may be as long as a whole file, and what it begins is read whole where
-    it is no value by itself."""
+    """Bounded lines of a stream.
+
+    The first line may be as long as a whole file. If it begins a JSON value that does not end on
+    that line, the whole file is read as one value.
+    """
 
     def __init__(self, stream: IO[bytes], unpacked_max_bytes: int) -> None:
         self._stream = stream

@@ -1,4 +1,13 @@
-"""The catalogue in a table: records put, and found again by what is known of a work."""
+"""Store the records of the catalogue in a wide-row table and find works by their metadata.
+
+Row keys begin with one of five bytes. Parts are separated by a zero byte, which slugs cannot
+contain:
+- `w`: record, by id.
+- `i`: identifier, id.
+- `t`: first letters of the title slug, first family name, year, id.
+- `a`: first family name, year, volume, first page, id.
+- `m`: progress mark of a loaded file.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +27,6 @@ from fonds.papers.catalog.slugs import (
 from fonds.papers.catalog.work import SOURCES, Work, decode_work, encode_work, merge_records
 from fonds.ports import Table
 
-# The keys of the catalogue's table: records by their id, and what finds them.
-#
-# `w` id; `i` identifier, 0, id; `t` the first letters of the title's slug, 0, first family name, 0, year,
-# 0, id; `a` first family name, 0, year, 0, volume, 0, first page, 0, id; `m` a file that was loaded.
-# Parts between zeros hold none: slugs are letters and digits.
-
-
 FAMILY = "work"
 POINTER, MARK = f"{FAMILY}:at", f"{FAMILY}:mark"
 NAME_LETTERS = 24
@@ -34,62 +36,64 @@ _PARTS = {IDENTIFIER: 1, TITLE: 3, AUTHOR: 4}
 
 
 def name_catalog_table(group: str, env: str) -> str:
-    """`{group}-catalog-0-{env}`. Raises ConfigurationError for parts HBase refuses."""
+    """Return `{group}-catalog-0-{env}`. Raises ConfigurationError for parts that HBase refuses."""
     if not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
         raise ConfigurationError(f"group {group!r} and environment {env!r} make no table name")
     return f"{group}-catalog-0-{env}"
 
 
 def build_column(source: str) -> str:
-    """Where the record of a source stands in the row of its work."""
+    """Return the column for the record of a source."""
     return f"{FAMILY}:{source}"
 
 
 def build_work_key(work_id: str) -> bytes:
-    """The row of a work."""
+    """Return the row key of a work."""
     return WORK + work_id.encode("utf-8", "replace")
 
 
 def build_mark_key(name: str) -> bytes:
-    """The row that says how far a file was loaded."""
+    """Return the row key of a file's progress mark."""
     return LOADED + sha256(name.encode("utf-8", "surrogateescape")).digest()[:16]
 
 
 def build_title_prefix(title_slug: str) -> bytes:
-    """What the keys of all works begin with whose titles begin so, as far as keys tell."""
+    """Return the key prefix of works whose titles begin with this slug, up to the key's length
+    limit.
+    """
     return TITLE + title_slug[:SLUG_LETTERS_MAX].encode()
 
 
 def build_full_title_prefix(title_slug: str, surname: str | None = None) -> bytes:
-    """What the keys of works with this title begin with; with the first author, of theirs alone."""
+    """Return the key prefix of works with exactly this title, optionally by this first author."""
     name = b"" if surname is None else f"{fold_surname(surname)}\0".encode()
     return build_title_prefix(title_slug) + b"\0" + name
 
 
 def build_author_prefix(surname: str, year: int | None = None, volume: str | None = None) -> bytes:
-    """What the keys of works of this first author begin with; in this year and volume, where told."""
-    when = f"{year}\0" if year else ""
-    where = f"{normalize_number(volume)}\0" if year and volume else ""
-    return AUTHOR + f"{fold_surname(surname)}\0{when}{where}".encode()
+    """Return the key prefix of works by this first author, optionally in this year and volume."""
+    year_part = f"{year}\0" if year else ""
+    volume_part = f"{normalize_number(volume)}\0" if year and volume else ""
+    return AUTHOR + f"{fold_surname(surname)}\0{year_part}{volume_part}".encode()
 
 
 def build_identifier_prefix(identifier: str) -> bytes:
-    """What the keys of works with this identifier (`pmid:1`) begin with."""
+    """Return the key prefix of works with this identifier, such as `pmid:1`."""
     return IDENTIFIER + identifier.encode("utf-8", "replace") + b"\0"
 
 
 def fold_surname(surname: str) -> str:
-    """A family name in keys: its last word, as some leave its particles out."""
+    """Fold a family name for keys. Only the last word is used, because some sources omit particles."""
     parts = split_slug_words(surname)
     return parts[-1][:NAME_LETTERS] if parts else ""
 
 
 def build_pointer_keys(work: Work) -> set[bytes]:
-    """The keys that lead to a work, its own not among them."""
+    """Return all lookup keys of a work, without the key of its record."""
     surname = fold_surname(work.authors[0].surname) if work.authors else ""
     year = str(work.year or "")
     id_ = work.id.encode("utf-8", "replace")
-    found = {
+    keys = {
         build_identifier_prefix(f"{name}:{value}") + id_
         for name, value in (
             ("doi", work.doi),
@@ -99,32 +103,32 @@ def build_pointer_keys(work: Work) -> set[bytes]:
         )
         if value and f"{name}:{value}" != work.id
     }
-    found |= {
-        build_title_prefix(one) + f"\0{surname}\0{year}\0".encode() + id_
-        for one in {build_slug(work.title), build_slug(work.full_title)} - {""}
+    keys |= {
+        build_title_prefix(slug) + f"\0{surname}\0{year}\0".encode() + id_
+        for slug in {build_slug(work.title), build_slug(work.full_title)} - {""}
     }
     if surname:
-        place = f"{normalize_number(work.volume)}\0{parse_first_page(work.pages)}\0"
-        found.add(AUTHOR + f"{surname}\0{year}\0{place}".encode() + id_)
-    return found
+        position = f"{normalize_number(work.volume)}\0{parse_first_page(work.pages)}\0"
+        keys.add(AUTHOR + f"{surname}\0{year}\0{position}".encode() + id_)
+    return keys
 
 
 def decode_work_ids(keys: Iterable[bytes]) -> list[str]:
-    """The works that keys lead to, each once."""
+    """Return the ids of works that lookup keys point to, without duplicates."""
     ids = (key.split(b"\0", _PARTS[key[:1]])[-1].decode("utf-8", "replace") for key in keys)
     return list(dict.fromkeys(ids))
 
 
 LISTED_MAX = 50
-"""Works of one title, or of one author and year, that are looked at; of more it is said that there are."""
+"""Maximum works that are compared per title, or per author and year."""
 PREFIX_MIN_LETTERS = 12
-"""A shorter title is looked for as it is, not as the beginning of others."""
+"""Minimum letters for a prefix search; a shorter title must match exactly."""
 _COLUMNS = tuple(build_column(source) for source in SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkIds:
-    """Ids of works, and whether there are more than are listed."""
+    """Ids of works. `has_more` means that more works exist than are listed."""
 
     ids: tuple[str, ...]
     has_more: bool = False
@@ -132,83 +136,99 @@ class WorkIds:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """A catalogue; `name` is its table's."""
+    """Catalogue of works in the table `name`."""
 
     table: Table
     name: str
 
     def declare(self) -> None:
-        """Make the table exist; again is harmless."""
+        """Create the table if it does not exist."""
         self.table.declare(self.name, [FAMILY], compressions={FAMILY: "SNAPPY"})
 
     def is_empty(self) -> bool:
-        """Whether no work is in it."""
+        """Return whether the catalogue has no works."""
         return not self.table.scan(self.name, WORK, count_max=1)
 
     def put(self, works: Sequence[Work]) -> None:
-        """Records, each in the place of its source's former one; the last of several of one source counts.
+        """Write records, each replacing the earlier record of its source.
 
-        Idempotent. What leads to a work is there before it, and what led to its former record is gone.
+        If several records of one work have the same source, the last one counts. Idempotent. New
+        lookup keys are written before the records, and lookup keys of replaced records are deleted.
         """
-        fresh: dict[str, dict[str, Work]] = {}
+        new_records: dict[str, dict[str, Work]] = {}
         for work in works:
-            fresh.setdefault(work.id, {})[work.source] = work
-        former = self._load_records(list(fresh))
-        wanted: set[bytes] = set()
+            new_records.setdefault(work.id, {})[work.source] = work
+        former = self._load_records(list(new_records))
+        pointers: set[bytes] = set()
         stale: set[bytes] = set()
-        for id_, records in fresh.items():
+        for id_, records in new_records.items():
             before = former.get(id_, {})
-            wanted |= _collect_pointers(before | records)
+            pointers |= _collect_pointers(before | records)
             stale |= _collect_pointers(before)
-        self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(wanted)])
-        if stale - wanted:
-            self.table.delete(self.name, sorted(stale - wanted))
+        self.table.put(self.name, [(key, {POINTER: b""}) for key in sorted(pointers)])
+        if stale - pointers:
+            self.table.delete(self.name, sorted(stale - pointers))
         rows = [
             (
                 build_work_key(id_),
-                {build_column(source): encode_work(one) for source, one in records.items()},
+                {
+                    build_column(source): encode_work(source_record)
+                    for source, source_record in records.items()
+                },
             )
-            for id_, records in sorted(fresh.items())
+            for id_, records in sorted(new_records.items())
         ]
         self.table.put(self.name, rows)
 
     def load_works(self, ids: Sequence[str]) -> dict[str, Work]:
-        """The works that are there, by id; what several sources say is one."""
-        found = {id_: merge_records(records) for id_, records in self._load_records(ids).items()}
-        return {id_: work for id_, work in found.items() if work is not None}
+        """Load works by id, merging the records of their sources. Missing works are left out."""
+        works = {id_: merge_records(records) for id_, records in self._load_records(ids).items()}
+        return {id_: work for id_, work in works.items() if work is not None}
 
     def load_records(self, work_id: str) -> dict[str, Work]:
-        """What each source says of a work."""
+        """Return the record of each source for a work."""
         return self._load_records([work_id]).get(work_id, {})
 
     def find_by_identifier(self, identifier: str) -> WorkIds:
-        """Works with `doi:…`, `arxiv:…`, `pmid:…` or `pmcid:…`, also where they go by another name."""
-        found = self._list_ids(build_identifier_prefix(identifier))
+        """Return works with an identifier such as `doi:…`, `arxiv:…`, `pmid:…` or `pmcid:…`.
+
+        Their ids may differ from the identifier.
+        """
+        result = self._list_ids(build_identifier_prefix(identifier))
         return WorkIds(
-            (identifier, *(one for one in found.ids if one != identifier)), found.has_more
+            (identifier, *(work_id for work_id in result.ids if work_id != identifier)),
+            result.has_more,
         )
 
     def find_by_title(self, title: str, surname: str | None = None) -> WorkIds:
-        """Works whose titles are this or begin so; of a very common title those of this first author."""
-        told = build_slug(title)
-        if not told:
+        """Return works whose title equals or begins with this one.
+
+        If too many works match, only works with exactly this title are returned. If these are also
+        too many, only those by this first author are returned.
+        """
+        slug = build_slug(title)
+        if not slug:
             return WorkIds(())
-        if len(told) >= PREFIX_MIN_LETTERS:
-            found = self._list_ids(build_title_prefix(told))
-            if not found.has_more:
-                return found
-        found = self._list_ids(build_full_title_prefix(told))
-        if found.has_more and surname:
-            narrow = self._list_ids(build_full_title_prefix(told, surname))
-            return WorkIds(narrow.ids if not narrow.has_more else (), narrow.has_more)
-        return WorkIds(() if found.has_more else found.ids, found.has_more)
+        if len(slug) >= PREFIX_MIN_LETTERS:
+            result = self._list_ids(build_title_prefix(slug))
+            if not result.has_more:
+                return result
+        result = self._list_ids(build_full_title_prefix(slug))
+        if result.has_more and surname:
+            author_result = self._list_ids(build_full_title_prefix(slug, surname))
+            return WorkIds(
+                author_result.ids if not author_result.has_more else (), author_result.has_more
+            )
+        return WorkIds(() if result.has_more else result.ids, result.has_more)
 
     def find_by_author(self, surname: str, year: int | None, volume: str | None = None) -> WorkIds:
-        """Works of a first author, in a year and volume where they are told; none where there are many."""
+        """Return works of a first author, optionally in a year and volume; no ids if there are too
+        many.
+        """
         if not fold_surname(surname):
             return WorkIds(())
-        found = self._list_ids(build_author_prefix(surname, year, volume))
-        return WorkIds(() if found.has_more else found.ids, found.has_more)
+        result = self._list_ids(build_author_prefix(surname, year, volume))
+        return WorkIds(() if result.has_more else result.ids, result.has_more)
 
     def _list_ids(self, prefix: bytes) -> WorkIds:
         rows = self.table.scan(self.name, prefix, count_max=LISTED_MAX + 1)
@@ -222,20 +242,23 @@ class Catalog:
 
 
 def _read(cells: Mapping[str, bytes]) -> dict[str, Work]:
-    """The records of a row, by source; one that cannot be read is none, and is replaced by the next load."""
-    found = {}
+    """Decode the records of a row by source.
+
+    An unreadable record is skipped; the next load replaces it.
+    """
+    records = {}
     for source in SOURCES:
         if (cell := cells.get(build_column(source))) is not None:
             try:
-                found[source] = decode_work(cell)
+                records[source] = decode_work(cell)
             except ValueError:
                 continue
-    return found
+    return records
 
 
 def _collect_pointers(records: Mapping[str, Work]) -> set[bytes]:
-    """What leads to a work: by each source's record, and by all of them together."""
-    whole = merge_records(records)
+    """Return the lookup keys of each source's record and of the merged record."""
+    merged = merge_records(records)
     return set().union(
-        *(build_pointer_keys(one) for one in (*records.values(), *([whole] if whole else [])))
+        *(build_pointer_keys(work) for work in (*records.values(), *([merged] if merged else [])))
     )

@@ -1,4 +1,4 @@
-"""One record of a catalogue: the work it is about, and where the record came from."""
+"""Work in the catalogue, as one source describes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fonds.papers.bibliography.person_names import find_family_start
 from fonds.papers.catalog.slugs import build_slug, normalize_title
 
 SOURCES = ("crossref", "fatcat", "openalex", "bibjson")
-"""Where records come from; of several about one work the first says what the others do not."""
+"""Sources of records, in order of precedence. Later sources fill in missing fields."""
 
 AUTHORS_MAX, NAME_MAX_CHARS, TITLE_MAX_CHARS, SHORT_MAX_CHARS = 100, 200, 1_000, 300
 ID_MAX_CHARS = 400
@@ -21,18 +21,24 @@ _YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20\d\d)(?!\d)")
 
 
 class WorkAuthor(msgspec.Struct, frozen=True, array_like=True):
-    """A name: the family's, or all of it where it is not parted, and the given ones, "" when unknown."""
+    """Name of an author.
+
+    `surname` is the whole name if it cannot be split; `given` is "" if unknown.
+    """
 
     surname: str
     given: str = ""
 
 
 class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A work. `id` is `doi:…` where it has one, else `arxiv:…`, `pmid:…`, or the source and its own name.
+    """Record of a work.
 
-    `doi`, `arxiv_id`, `pmid` and `pmcid` are bare and normalised; `year` that of its first publication;
-    `container` the journal, book or proceedings, `container_short` its abbreviation; `pages` as told, or the
-    article's number; `type` a word of Crossref's list where it is one of these.
+    `id` is `doi:…` if it has a DOI, otherwise `arxiv:…`, `pmid:…`, or the source and its own id.
+    `doi`, `arxiv_id`, `pmid` and `pmcid` are bare and normalised.
+    `year` is the year of first publication.
+    `container` is the journal, book or proceedings; `container_short` is its abbreviation.
+    `pages` is as stated, or the article number.
+    `type` is a type of Crossref's list if possible.
     """
 
     id: str
@@ -55,7 +61,7 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def full_title(self) -> str | None:
-        """The title with its subtitle, unless it holds that already."""
+        """Title with subtitle, unless the title already contains it."""
         if (
             not self.title
             or not self.subtitle
@@ -66,12 +72,12 @@ class Work(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def encode_work(work: Work) -> bytes:
-    """The same bytes for the same work."""
+    """Encode a work; equal works give equal bytes."""
     return msgspec.json.encode(work)
 
 
 def decode_work(data: bytes) -> Work:
-    """The work again. Raises ValueError for what is none."""
+    """Decode a work. Raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data, type=prepare_type(Work))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -79,14 +85,14 @@ def decode_work(data: bytes) -> Work:
 
 
 def merge_records(records: Mapping[str, Work]) -> Work | None:
-    """What several sources say of one work together: each field by the first source that tells it."""
-    found = [records[name] for name in SOURCES if name in records]
-    if not found:
+    """Merge the records of one work; each field comes from the first source that has it."""
+    works = [records[name] for name in SOURCES if name in records]
+    if not works:
         return None
-    best = found[0]
+    best = works[0]
     missing = {
         name: value
-        for other in reversed(found[1:])
+        for other in reversed(works[1:])
         for name in Work.__struct_fields__
         if not getattr(best, name) and (value := getattr(other, name))
     }
@@ -94,7 +100,10 @@ def merge_records(records: Mapping[str, Work]) -> Work | None:
 
 
 def clean_text(value: object, max_chars: int = SHORT_MAX_CHARS) -> str | None:
-    """A text out of JSON without markup, cut; None for what is none. Of a list the first counts."""
+    """Return text from JSON without markup, cut to length; None if there is none.
+
+    Lists give their first item.
+    """
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -103,16 +112,18 @@ def clean_text(value: object, max_chars: int = SHORT_MAX_CHARS) -> str | None:
 
 
 def parse_year(value: object) -> int | None:
-    """A year from 1400 to 2100, out of a number or the beginning of a date."""
+    """Return a year from 1400 to 2100 from a number or a date."""
     if isinstance(value, str):
-        found = _YEAR.search(value[:40])
-        value = int(found[1]) if found else None
-    known = isinstance(value, int) and not isinstance(value, bool) and value in _YEARS
-    return int(value) if known and isinstance(value, int) else None
+        match = _YEAR.search(value[:40])
+        value = int(match[1]) if match else None
+    is_year = isinstance(value, int) and not isinstance(value, bool) and value in _YEARS
+    return int(value) if is_year and isinstance(value, int) else None
 
 
 def parse_name(value: object) -> WorkAuthor | None:
-    """A name as it stands in one text: `Family, Given`, or the family's last, with its particles."""
+    """Parse a name written as `Family, Given` or `Given Family`; particles belong to the family
+    name.
+    """
     text = clean_text(value, NAME_MAX_CHARS)
     if text is None:
         return None
@@ -125,12 +136,12 @@ def parse_name(value: object) -> WorkAuthor | None:
 
 
 def parse_names(values: Iterable[object]) -> tuple[WorkAuthor, ...]:
-    """The first hundred names."""
-    found: list[WorkAuthor] = []
+    """Parse names, at most one hundred."""
+    authors: list[WorkAuthor] = []
     for value in values:
         name = parse_name(value)
         if name is not None:
-            found.append(name)
-        if len(found) >= AUTHORS_MAX:
+            authors.append(name)
+        if len(authors) >= AUTHORS_MAX:
             break
-    return tuple(found)
+    return tuple(authors)

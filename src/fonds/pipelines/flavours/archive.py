@@ -1,5 +1,4 @@
-"""The flavour `archive`: stories out of archives of Media Cloud or ours, taken as they were parsed
-then.
+"""Flavour `archive`: stories from archives of Media Cloud or ours, as they were parsed at the time.
 
 Source: seed 004, Appendix A.
 """
@@ -21,7 +20,7 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_archive(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour; `more_thumbnails` makes none."""
+    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
     return Pipeline(
         "archive",
         CAPTURED,

@@ -1,4 +1,4 @@
-"""The flavour `archive-only`: every body lies in a WARC in the end; nothing is parsed."""
+"""Flavour `archive-only`: write every body to a WARC; parse nothing."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,7 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_archive_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
-
-    Raises ConfigurationError for a form that is none.
-    """
+    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
     return Pipeline(
         "archive-only",
         CAPTURED,

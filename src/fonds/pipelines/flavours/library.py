@@ -1,4 +1,4 @@
-"""The flavour `library`: bodies out of archives, folders and ZIPs become files and stories one can search."""
+"""Flavour `library`: turn bodies from archives, folders and ZIPs into searchable files and stories."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_library(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
 
-    Raises ConfigurationError for a form that is none.
+    Raises ConfigurationError for an invalid format.
     """
     return Pipeline(
         "library",

@@ -1,4 +1,4 @@
-"""The flavour `metadata-only`: text and metadata as in the library, and no copy of any body."""
+"""Flavour `metadata-only`: text and metadata as in the library, without copies of bodies."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_metadata_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
 
-    Raises ConfigurationError for a form that is none.
+    Raises ConfigurationError for an invalid format.
     """
     return Pipeline(
         "metadata-only",

@@ -1,7 +1,9 @@
-"""The flavours that begin with links: what they lead to is fetched, read, archived and searchable.
+"""Flavours that begin with links: fetch, parse and archive what they lead to, and make it
+searchable.
 
-`queue-fetcher`, `csv`, `batch` and `historical` are seed 004's: what comes in tells them apart, and the names
-of WARCs; `historical` fetches what an old system kept."""
+`queue-fetcher`, `csv`, `batch` and `historical` are from seed 004; they differ in their input and
+in the names of their WARCs. `historical` fetches the downloads of an old system.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
 
-    Raises ConfigurationError for a form that is none.
+    Raises ConfigurationError for an invalid format.
     """
     return Pipeline(
         "news",
@@ -47,22 +49,26 @@ def build_news(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_queue_fetcher(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Links of sources that are followed; `more_thumbnails` makes none."""
+    """Build the flavour for links of followed sources. `more_thumbnails` has no effect."""
     return _build_stories("queue-fetcher", "links of followed sources fetched; stories alone", "mc")
 
 
 def build_csv(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Links out of lists; `more_thumbnails` makes none."""
+    """Build the flavour for links from lists. `more_thumbnails` has no effect."""
     return _build_stories("csv", "links of lists fetched; stories alone", "mccsv")
 
 
 def build_batch(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Links out of whole days of synthetic RSS; `more_thumbnails` makes none."""
+    """Build the flavour for links from whole days of synthetic RSS. `more_thumbnails` has no
+    effect.
+    """
     return _build_stories("batch", "links of whole-day RSS fetched; stories alone", "mc")
 
 
 def build_historical(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """Downloads of an old system, by the ids its tables name; `more_thumbnails` makes none."""
+    """Build the flavour for downloads of an old system, by the ids in its tables. `more_thumbnails`
+    has no effect.
+    """
     about = "downloads of an old system out of S3; stories alone"
     return _build_stories("historical", about, "mchist{YYYY}", FETCH_DOWNLOAD)
 

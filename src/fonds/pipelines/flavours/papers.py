@@ -1,4 +1,4 @@
-"""The flavours `grobid` and `match`, and how any flavour that reads papers does the same where it is set."""
+"""Flavours `grobid` and `match`, and adding their stages to any flavour that reads papers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ MATCH = Stage("match", UNMATCHED, sink=True, batch_max=20, linger_s=LINGER_S)
 
 
 def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour; it makes no thumbnails, whatever forms are wished for."""
+    """Build the flavour. `more_thumbnails` has no effect."""
     return Pipeline(
         "grobid",
         UNGROBIDED,
@@ -34,59 +34,62 @@ def build_grobid(more_thumbnails: Sequence[str] = ()) -> Pipeline:
 
 
 def build_match(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour; it makes no thumbnails, whatever forms are wished for."""
+    """Build the flavour. `more_thumbnails` has no effect."""
     return Pipeline(
         "match", UNMATCHED, (MATCH,), "papers whose bibliographies wait for the catalogue"
     )
 
 
 def add_papers(pipeline: Pipeline, grobid_at_once: int, *, match: bool) -> Pipeline:
-    """The flavour with its PDFs sent to GROBID, as many at once, unless that is 0; with `match` what is
-    read of papers is held against the catalogue."""
-    made = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
-    return add_match(made) if match else made
+    """Add GROBID with `grobid_at_once` concurrent requests (0: none), and with `match` the
+    matching of papers with the catalogue.
+    """
+    extended = add_grobid(pipeline, grobid_at_once) if grobid_at_once else pipeline
+    return add_match(extended) if match else extended
 
 
 def add_match(pipeline: Pipeline) -> Pipeline:
-    """The flavour with what it reads of papers held against the catalogue; one without papers as it is."""
+    """Add matching of papers with the catalogue; a flavour without papers is returned unchanged."""
     stages = [_add_matching_output(stage) for stage in pipeline.stages]
     if stages == list(pipeline.stages):
         return pipeline
-    place = stages.index(ARCHIVE_BODY) if ARCHIVE_BODY in stages else len(stages)
-    stages.insert(place, MATCH)
+    position = stages.index(ARCHIVE_BODY) if ARCHIVE_BODY in stages else len(stages)
+    stages.insert(position, MATCH)
     return replace(pipeline, stages=tuple(stages))
 
 
 def _add_matching_output(stage: Stage) -> Stage:
-    omits = tuple(one for one in stage.omits if one.payload is not UnmatchedPaper)
+    omits = tuple(output for output in stage.omits if output.payload is not UnmatchedPaper)
     if omits == stage.omits:
         return stage
     return replace(stage, writes=(*stage.writes, UNMATCHED), omits=omits)
 
 
 def add_grobid(pipeline: Pipeline, at_once: int) -> Pipeline:
-    """The flavour with its PDFs sent to GROBID as well, `at_once` at a time; one without PDFs as it is."""
+    """Also send PDFs to GROBID, `at_once` concurrently; a flavour without PDFs is returned
+    unchanged.
+    """
     steps = {stage.step for stage in pipeline.stages}
     if "grobid" in steps:
         return replace(pipeline, stages=_set_concurrency(pipeline.stages, at_once))
     if "extract_pdf" not in steps:
         return pipeline
     stages = [_add_grobid_output(stage) for stage in pipeline.stages]
-    ask = GROBID
-    place = len(stages)
+    grobid_stage = GROBID
+    position = len(stages)
     if ARCHIVE_BODY in stages:
-        place = stages.index(ARCHIVE_BODY)
+        position = stages.index(ARCHIVE_BODY)
     else:
-        ask = replace(GROBID, writes=(GROBID_OUTPUT,), omits=(Output(UnarchivedBody),))
-    stages[place:place] = [ask, PERSIST_GROBID]
+        grobid_stage = replace(GROBID, writes=(GROBID_OUTPUT,), omits=(Output(UnarchivedBody),))
+    stages[position:position] = [grobid_stage, PERSIST_GROBID]
     return replace(pipeline, stages=_set_concurrency(stages, at_once))
 
 
 def _add_grobid_output(stage: Stage) -> Stage:
-    """The stage that notes files sends PDFs to GROBID, which it does without where there is none."""
+    """Make `persist_file` send PDFs to GROBID; other stages are returned unchanged."""
     if stage.step != "persist_file":
         return stage
-    omits = tuple(one for one in stage.omits if one.payload is not UngrobidedPdf)
+    omits = tuple(output for output in stage.omits if output.payload is not UngrobidedPdf)
     return replace(stage, writes=(*stage.writes, UNGROBIDED), omits=omits)
 
 

@@ -1,4 +1,4 @@
-"""The flavour `pdf-only`: PDFs as in the library; pages are not wanted."""
+"""Flavour `pdf-only`: PDFs as in the library, without pages."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_pdf_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
+    """Build the flavour, with thumbnails in further formats such as `360px-webp`.
 
-    Raises ConfigurationError for a form that is none.
+    Raises ConfigurationError for an invalid format.
     """
     return Pipeline(
         "pdf-only",

@@ -1,4 +1,4 @@
-"""Flavours by name, from the `FLAVOURS` of every module beside this one."""
+"""Flavours by name, from the `FLAVOURS` of every module in this package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -15,15 +15,17 @@ def find_flavours() -> dict[str, Callable[[Sequence[str]], Pipeline]]:
 
     A module of this package declares its flavours in `FLAVOURS`.
     """
-    found: dict[str, Callable[[Sequence[str]], Pipeline]] = {}
+    builders: dict[str, Callable[[Sequence[str]], Pipeline]] = {}
     for module in iter_modules(flavours.__path__, f"{flavours.__name__}."):
         if module.name != __name__:
-            found |= getattr(import_module(module.name), "FLAVOURS", {})
-    return {name: found[name] for name in sorted(found, key=lambda name: (name != DEFAULT, name))}
+            builders |= getattr(import_module(module.name), "FLAVOURS", {})
+    return {
+        name: builders[name] for name in sorted(builders, key=lambda name: (name != DEFAULT, name))
+    }
 
 
 PIPELINES: Mapping[str, Callable[[Sequence[str]], Pipeline]] = find_flavours()
-"""The builder of each flavour. It takes the further thumbnail forms to make."""
+"""The builder of each flavour. Its argument is the list of further thumbnail formats."""
 
 
 def list_flavours_from(topic: Topic) -> list[str]:

@@ -1,4 +1,6 @@
-"""The stages pipelines are put together from; what one writes or leaves unsent is the pipeline's to say."""
+"""Topics and stages from which pipelines are built. The pipeline decides what a stage writes or
+omits.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,6 @@ from fonds.model.paper import GrobidOutput, UngrobidedPdf, UnmatchedPaper, Unrea
 from fonds.model.pdf import PAGE0_FORM, PdfText, Thumbnail, parse_thumbnail_form
 from fonds.model.step import Output, Stage, Topic
 from fonds.model.story import ParsedPage, UnarchivedBody
-
-# The topics of the pipelines that keep what captures hold: names, payloads, and what is public.
-
 
 LINKS = Topic("links", Link)
 DOWNLOADS = Topic("downloads", Link)
@@ -33,42 +32,45 @@ UNARCHIVED = Topic("unarchived", UnarchivedBody)
 
 
 def build_thumbnail_topic(form: str) -> Topic:
-    """The topic of thumbnails of a form, as `180px-jpg`; its name is seed 003's."""
+    """Return the topic of thumbnails of a format, such as `180px-jpg`. The name is from seed 003."""
     traits = TopicTraits(compression="none", compacted=True)
     return Topic(f"pdf-thumbnail-{form}", Thumbnail, traits, tag=form, public=True)
 
 
 LINGER_S = 0.2
 NO_MATCH = (Output(UnmatchedPaper),)
-"""Papers are matched where `add_match` adds it."""
+"""Papers are not matched, unless `add_match` adds it."""
 
 
 FETCH = Stage("fetch", LINKS, (CAPTURED, UNINDEXED), many=True, batch_max=200)
-"""What links lead to, and files whose rights their hosts' tdmrep.json changed."""
+"""Fetch links. Also emits files whose rights were changed by their host's tdmrep.json."""
 
 FETCH_DOWNLOAD = Stage("fetch_download", DOWNLOADS, (CAPTURED,), threads=8, batch_max=8)
-"""What an old system kept of what its links led to."""
+"""Fetch what an old system stored for its links."""
 
 
 def identify(*omits: Output) -> Stage:
-    """What captures hold."""
+    """Return the stage that identifies what captures contain."""
     return Stage("identify", CAPTURED, (IDENTIFIED,), omits)
 
 
 def omit_kinds(*kinds: Kind) -> tuple[Output, ...]:
-    """What captures hold that a flavour has no use for."""
+    """Return outputs that a flavour omits, by kind of content."""
     return tuple(Output(IdentifiedCapture, str(kind)) for kind in kinds)
 
 
 INDEX_RIGHTS = Stage(
     "index_rights", UNINDEXED, sink=True, batch_max=50, linger_s=LINGER_S, indexes=True
 )
-"""What later captures state, in the documents."""
+"""Index the rights stated by later captures of a file."""
 
 
 def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Files and their captures noted, and handed to the readers of their kind; to GROBID where `add_grobid`
-    adds it. Documents learn what later captures of their files state."""
+    """Return the stages that record files with their captures and send them to readers of their
+    kind.
+
+    Rights stated by later captures are indexed. `add_grobid` adds sending to GROBID.
+    """
     articles = () if UNREAD_ARTICLES in writes else (Output(UnreadArticle),)
     unsent = (*omits, Output(UngrobidedPdf), *articles)
     written = (*writes, UNINDEXED)
@@ -81,10 +83,11 @@ def build_file_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage,
 def build_pdf_stages(
     more_thumbnails: Sequence[str], writes: tuple[Topic, ...], *omits: Output
 ) -> tuple[Stage, ...]:
-    """PDFs read, and what they gave kept; with thumbnails of further forms beside the usual one.
+    """Return the stages that read PDFs and store the results, with thumbnails in the default and
+    further formats.
 
-    `writes` is where bodies go that other programs' tasks brought. Raises ConfigurationError for a form
-    that is none.
+    `writes` are the topics for bodies that came with tasks of other programs. Raises
+    ConfigurationError for an invalid format.
     """
     forms = dict.fromkeys((PAGE0_FORM, *more_thumbnails))
     for form in forms:
@@ -124,7 +127,7 @@ def build_pdf_stages(
 
 
 def build_story_stages(writes: tuple[Topic, ...], *omits: Output) -> tuple[Stage, ...]:
-    """Pages parsed, and stories kept."""
+    """Return the stages that parse pages and store stories."""
     return (
         Stage("parse_story", UNPARSED, writes, omits, threads=None, batch_max=8),
         Stage("import_story", STORIES, sink=True, batch_max=100, linger_s=LINGER_S, indexes=True),
@@ -140,11 +143,11 @@ IMPORT_JATS = Stage(
     linger_s=LINGER_S,
     indexes=True,
 )
-"""Articles in XML read and kept."""
+"""Read and store articles in XML."""
 
 IMPORT_STORY = build_story_stages(())[1]
 RESTORE_STORY = Stage("restore_story", UNPARSED, (STORIES,), threads=None, batch_max=50)
-"""What metadata records hold, instead of parsing the pages beside them."""
+"""Restore stories from metadata records instead of parsing the pages next to them."""
 
 ARCHIVE_UNPARSED = Stage("archive_unparsed", UNPARSED, (UNARCHIVED,))
 ARCHIVE_BODY = Stage("archive_body", UNARCHIVED, sink=True, batch_max=50, linger_s=LINGER_S)

@@ -1,4 +1,4 @@
-"""The flavour `stories-only`: pages as in the library; PDFs are not wanted."""
+"""Flavour `stories-only`: pages as in the library, without PDFs."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,7 @@ from fonds.pipelines.flavours.stages import (
 
 
 def build_stories_only(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour, with thumbnails of further forms (`360px-webp`) where it makes any.
-
-    Raises ConfigurationError for a form that is none.
-    """
+    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
     return Pipeline(
         "stories-only",
         CAPTURED,

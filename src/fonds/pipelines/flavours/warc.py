@@ -1,4 +1,4 @@
-"""The flavour `warc`: stories out of any WARC, read and archived anew; PDFs are not wanted.
+"""Flavour `warc`: stories from any WARC, parsed and copied to our archive; without PDFs.
 
 Source: seed 004, Appendix A, "If parsing (and archiving) data from WARC files is desired".
 """
@@ -11,7 +11,7 @@ from fonds.pipelines.flavours.stories_only import build_stories_only
 
 
 def build_warc(more_thumbnails: Sequence[str] = ()) -> Pipeline:
-    """The flavour; `more_thumbnails` makes none."""
+    """Build the flavour. It makes no thumbnails, so `more_thumbnails` has no effect."""
     about = "stories out of any WARC, read and archived in ours"
     return replace(build_stories_only(), name="warc", about=about, copies=True)
 

@@ -1,1 +1,3 @@
-"""The one loop, retry, quarantine, isolated child processes, accounting."""
+"""Runtime of pipelines: workers and their loops, retries, leases, intake, quarantine, timetable and
+metrics.
+"""

@@ -1,4 +1,4 @@
-"""Binds the stages of a pipeline to the steps that carry them out and the topics of one queue."""
+"""Bind the stages of a pipeline to their steps and to the topics of one queue."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from fonds.model.message import Subscription, TopicTraits
 from fonds.model.step import Item, Output, Pipeline, Stage, Topic
 
 Steps = Mapping[str, Any]
-"""By the names of stages: a callable of an item, or of a batch for a sink; an `Errands` for one of many."""
+"""Steps by stage name: a callable of an item, a callable of a batch for a sink, or a
+`ConcurrentStep`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where items of one sort go: the topic's name on the queue, and who reads it in this pipeline."""
+    """Destination of one kind of item: the topic's name on the queue, and its readers in this
+    pipeline.
+    """
 
     carries: Output
     name: str
@@ -27,11 +31,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class BoundStage:
-    """A stage bound to what carries it out: `step` takes one item, or a sequence when it is a sink, or is an
-    `Errands`.
+    """Stage bound to its step, which takes one item, a sequence if it is a sink, or is a
+    `ConcurrentStep`.
 
-    `is_shared` says that other stages read the same topic: what this one makes of a message then needs an
-    id of its own.
+    `is_shared`: other stages read the same topic, so what this stage makes of a message needs its
+    own id.
     """
 
     pipeline: str
@@ -42,39 +46,39 @@ class BoundStage:
     is_shared: bool = False
 
     def find_route(self, item: Item) -> Route | None:
-        """Where an item goes; None when it is left unsent here.
+        """Return the route of an item; None when the stage omits it.
 
-        Raises FaultError for one that the stage neither writes nor omits.
+        Raises FaultError for an item that the stage neither writes nor omits.
         """
         tag = getattr(item, "tag", None)
-        for sort in (Output(type(item), tag), Output(type(item))):
-            if sort in self.stage.omits:
+        for output in (Output(type(item), tag), Output(type(item))):
+            if output in self.stage.omits:
                 return None
             for route in self.routes:
-                if route.carries == sort:
+                if route.carries == output:
                     return route
         tagged = f"{type(item).__name__} {tag or ''}".strip()
         raise FaultError(f"{self.stage.name} emits {tagged}, which it neither writes nor omits")
 
 
 def name_topic(pipeline: Pipeline, topic: Topic, prefix: str) -> str:
-    """A topic's name on the queue: public ones have one name for all, the others are the pipeline's own."""
+    """Return a topic's name on the queue. Public topics are shared, others belong to the pipeline."""
     return f"{prefix}.{topic.name}" if topic.public else f"{prefix}.{pipeline.name}.{topic.name}"
 
 
 def name_subscription(pipeline: str, stage: str) -> str:
-    """What the readers of a stage are called on the queue."""
+    """Return the queue's name for the readers of a stage."""
     return f"{pipeline}.{stage}"
 
 
 def parse_subscription_name(subscription: Subscription) -> tuple[str, str]:
-    """The pipeline and the stage whose readers these are."""
+    """Return the pipeline and the stage of a subscription."""
     pipeline, _, stage = subscription.name.partition(".")
     return pipeline, stage
 
 
 def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
-    """The subscriptions of a pipeline, in the order of its stages."""
+    """Return the subscriptions of a pipeline, in stage order."""
     return [
         Subscription(
             name_subscription(pipeline.name, stage.name),
@@ -87,13 +91,14 @@ def build_subscriptions(pipeline: Pipeline, prefix: str) -> list[Subscription]:
 
 
 def list_public_topics(pipeline: Pipeline, prefix: str) -> dict[str, TopicTraits]:
-    """The topics a pipeline writes for others, whether or not it reads them itself."""
+    """Return the public topics a pipeline writes, whether or not it reads them itself."""
     written = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
     return {name_topic(pipeline, topic, prefix): topic.traits for topic in written}
 
 
 def bind(pipeline: Pipeline, steps: Steps, prefix: str) -> list[BoundStage]:
-    """Every stage with its step; `steps` maps its name to a callable of an item, or of a batch for a sink.
+    """Bind every stage to its step; `steps` maps its name to a callable of an item, or of a batch
+    for a sink.
 
     Raises ConfigurationError for a stage without a step.
     """
@@ -120,5 +125,5 @@ def _iter_routes(
 ) -> Iterable[Route]:
     for topic in topics:
         name = name_topic(pipeline, topic, prefix)
-        mine = tuple(one for one in readers if one.topic == name)
-        yield Route(topic.carries, topic.name, name, mine, topic.public)
+        matching_readers = tuple(reader for reader in readers if reader.topic == name)
+        yield Route(topic.carries, topic.name, name, matching_readers, topic.public)

@@ -1,8 +1,9 @@
-"""What one process has in hand: messages between its stages, and endings not yet written down.
+"""In-process queue between the stages of one process, and outcomes not yet written to the ledger.
 
-A message taken from the queue is settled only when everything made of it in this process has ended and
-is in the ledger. So what one stage makes for another of the same process need not touch the queue: killed
-at any moment, the first message comes again, and all of it is done once more with the same ids.
+A message received from the queue is settled only when everything made from it in this process has
+ended and is in the ledger. So messages from one stage to another in the same process need not be on
+the queue. If the process is killed, the first message is delivered again and everything is repeated
+with the same ids.
 """
 
 from __future__ import annotations
@@ -18,20 +19,22 @@ from fonds.model.rows import DispositionRow
 from fonds.ports import Ledger, Queue
 
 QUEUE_EVERY = 8
-"""Of so many receipts one looks at the queue first, so that what waits there gets its turn."""
+"""One receive in this many asks the queue first, so that messages there are not starved."""
 OVERDUE_ROWS = 10
-"""Times `rows_max` endings are so many that everybody waits until they are written."""
+"""At this many times `rows_max` outcomes, all threads wait until they are written."""
 POLL_S, PAUSE_S = 0.1, 0.005
-"""How often one who waits looks whether endings are to be written, and what the queue has for a stage that
-others of this process feed."""
+"""Intervals at which a waiting thread checks for outcomes to write, and for messages on the queue
+for a stage that other stages of this process feed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverLimits:
-    """How much may be in memory between stages, and how long an ending may wait to be written.
+    """Limits on messages in memory between stages, and on how long outcomes wait to be written.
 
-    Beyond `messages_max` or `max_bytes` messages go by the queue; at `received_max` nothing new is taken
-    from it. `rows_max` endings, or the oldest one's age of `age_s` seconds, make a batch.
+    Above `messages_max` or `max_bytes`, messages go through the queue. At `received_max` no new
+    ones are received. A batch is written at `rows_max` outcomes, or when the oldest is `age_s`
+    seconds old.
     """
 
     messages_max: int = 2_000
@@ -43,7 +46,9 @@ class HandoverLimits:
 
 @dataclass(slots=True, eq=False)
 class PendingRoot:
-    """A message out of the queue, and what became of it here. `open` counts what has not ended yet."""
+    """Message from the queue and its outcomes in this process. `open` counts messages made from it,
+    itself included, that have not ended.
+    """
 
     delivery: Delivery
     open: int = 1
@@ -53,9 +58,9 @@ class PendingRoot:
 
 
 class Handover:
-    """Stands between the stages of one process and its queue; safe for several threads.
+    """In-process queue between the stages of one process and the external queue. Thread-safe.
 
-    `local` are the addresses that stages of this process feed and read.
+    `local` are the addresses that stages of this process both write and read.
     """
 
     def __init__(
@@ -80,27 +85,28 @@ class Handover:
         self._closing = False
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first.
+        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.
 
-        Raises what the queue and the ledger raise; nothing is in hand then that was not before.
+        Raises errors of the queue and the ledger; nothing new is leased then.
         """
         ends_at_s = time.monotonic() + wait_s
         while True:
             self.flush(due_only=True)
             self._turns += 1
             queue_first = self._turns % QUEUE_EVERY == 0
-            found = [] if queue_first else self._take_local(address, count_max)
-            left_s = min(POLL_S, ends_at_s - time.monotonic())
-            # Who is fed by nobody here need not look up while waiting for the queue.
-            patience_s = 0.0 if address in self._waiting else max(0.0, left_s)
-            found = found or self._take_queued(
+            deliveries = [] if queue_first else self._take_local(address, count_max)
+            remaining_s = min(POLL_S, ends_at_s - time.monotonic())
+            # A stage that is fed only by other processes can wait for the queue without
+            # interruption.
+            patience_s = 0.0 if address in self._waiting else max(0.0, remaining_s)
+            deliveries = deliveries or self._take_queued(
                 address, count_max, patience_s, whatever_waits=queue_first
             )
-            found = found or self._take_local(address, count_max)
-            if found or left_s <= 0:
-                return found
+            deliveries = deliveries or self._take_local(address, count_max)
+            if deliveries or remaining_s <= 0:
+                return deliveries
             if address in self._waiting:
-                self._wait_for_local(address, left_s)
+                self._wait_for_local(address, remaining_s)
 
     def _wait_for_local(self, address: str, wait_s: float) -> None:
         with self._changed:
@@ -108,7 +114,7 @@ class Handover:
                 self._arrived[address].wait(wait_s)
 
     def is_local(self, address: str, size_bytes: int) -> bool:
-        """Whether a message of this size may go to this address without touching the queue."""
+        """Return whether a message of this size may be delivered to this address in memory."""
         with self._changed:
             return (
                 address in self._waiting
@@ -122,7 +128,9 @@ class Handover:
         ending: Iterable[tuple[Delivery, Sequence[DispositionRow]]],
         children: Iterable[tuple[Delivery, str, Message]],
     ) -> None:
-        """Messages have ended: their rows, and the (parent, address, message) they left for stages here."""
+        """Finish messages: record their rows, and pass on (parent, address, message) to stages
+        here.
+        """
         with self._changed:
             for parent, address, message in children:
                 root = _get_root(parent)
@@ -137,14 +145,15 @@ class Handover:
                     self._ended.append(root)
 
     def flush(self, *, due_only: bool = False) -> None:
-        """Write what has ended to the ledger, then settle its messages; with `due_only` if it is time.
+        """Write outcomes to the ledger, then settle their messages; with `due_only` only if it is
+        time.
 
-        Raises what the two raise; what was not settled is tried again the next time.
+        Raises errors of ledger and queue; what was not settled is retried next time.
         """
         due, overdue = self._check_due()
         if not (due or (self._ended and not due_only)):
             return
-        # While somebody else writes, there is no need to wait for it, unless too much has gathered.
+        # Another thread is writing: do not wait for it, unless too much has accumulated.
         if not self._flushing.acquire(blocking=overdue or not due_only):
             return
         try:
@@ -155,67 +164,69 @@ class Handover:
     def _write_and_settle(self) -> None:
         with self._changed:
             roots = list(self._ended)
-        fresh = [root for root in roots if not root.is_written]
-        self._ledger.write([row for root in fresh for row in root.rows])
-        for root in fresh:
+        unwritten = [root for root in roots if not root.is_written]
+        self._ledger.write([row for root in unwritten for row in root.rows])
+        for root in unwritten:
             root.is_written = True
         self._queue.settle([root.delivery for root in roots])
-        done = {id(root) for root in roots}
+        settled_ids = {id(root) for root in roots}
         with self._changed:
-            self._ended = [root for root in self._ended if id(root) not in done]
-            for key in done:
+            self._ended = [root for root in self._ended if id(root) not in settled_ids]
+            for key in settled_ids:
                 self._received.pop(key, None)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Give messages back unfinished: to the queue, or to the stage of this process they wait for."""
-        queued = [one.receipt for one in deliveries if isinstance(one.receipt, PendingRoot)]
+        """Release unfinished messages to the queue, or to the stage of this process they wait for."""
+        queued = [
+            delivery.receipt for delivery in deliveries if isinstance(delivery.receipt, PendingRoot)
+        ]
         with self._changed:
-            for one in deliveries:
-                if isinstance(one.receipt, _LocalReceipt):
-                    self._put_local(one, first=True)
+            for delivery in deliveries:
+                if isinstance(delivery.receipt, _LocalReceipt):
+                    self._put_local(delivery, first=True)
             for root in queued:
                 self._received.pop(id(root), None)
         self._queue.release([root.delivery for root in queued])
 
     def renew(self) -> None:
-        """Renew the lease of everything that was taken from the queue."""
+        """Renew the leases of all messages received from the queue."""
         with self._changed:
-            taken = [root.delivery for root in self._received.values()]
-        if taken:
-            self._queue.renew(taken)
+            leased = [root.delivery for root in self._received.values()]
+        if leased:
+            self._queue.renew(leased)
 
     def stop_receiving(self) -> None:
-        """Take nothing more from the queue: what is here is worked off."""
+        """Stop receiving from the queue; messages already here are finished."""
         with self._changed:
             self._closing = True
-            for arrived in self._arrived.values():
-                arrived.notify_all()
+            for condition in self._arrived.values():
+                condition.notify_all()
 
     @property
     def pending_count(self) -> int:
-        """How many messages wait between the stages of this process."""
+        """Number of messages waiting between the stages of this process."""
         with self._changed:
             return self._messages
 
     def close(self) -> None:
-        """Write and settle what has ended, and give back all the rest."""
+        """Write and settle finished messages, and release all others."""
         self.stop_receiving()
         self.flush()
         with self._changed:
-            rest = [root.delivery for root in self._received.values()]
+            unfinished = [root.delivery for root in self._received.values()]
             self._received.clear()
-        self._queue.release(rest)
+        self._queue.release(unfinished)
 
     def _take_local(self, address: str, count_max: int) -> list[Delivery]:
         with self._changed:
             waiting = self._waiting.get(address)
-            taken: list[Delivery] = []
-            while waiting and len(taken) < count_max:
-                one = waiting.popleft()
+            deliveries: list[Delivery] = []
+            while waiting and len(deliveries) < count_max:
+                delivery = waiting.popleft()
                 self._messages -= 1
-                self._bytes -= len(one.message.body)
-                taken.append(one)
-            return taken
+                self._bytes -= len(delivery.message.body)
+                deliveries.append(delivery)
+            return deliveries
 
     def _take_queued(
         self, address: str, count_max: int, wait_s: float, *, whatever_waits: bool
@@ -223,11 +234,11 @@ class Handover:
         with self._changed:
             closing, full = self._closing, self._messages >= self._bounds.received_max
         if closing or (full and not whatever_waits):
-            # What is here is worked off first.
+            # Finish the messages already here first.
             time.sleep(min(wait_s, PAUSE_S))
             return []
         deliveries = self._queue.receive(address, count_max, wait_s)
-        roots = [PendingRoot(one) for one in deliveries]
+        roots = [PendingRoot(delivery) for delivery in deliveries]
         with self._changed:
             self._received.update((id(root), root) for root in roots)
         return [replace(root.delivery, receipt=root) for root in roots]
@@ -240,7 +251,9 @@ class Handover:
         self._bytes += len(delivery.message.body)
 
     def _check_due(self) -> tuple[bool, bool]:
-        """Whether it is time to write what has ended, and whether nothing more may gather before."""
+        """Return whether outcomes are due to be written, and whether no more may accumulate before
+        that.
+        """
         with self._changed:
             if not self._ended:
                 return False, False
@@ -252,7 +265,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LocalReceipt:
-    """The receipt of a message that never was on the queue."""
+    """Receipt of a message that was never on the queue."""
 
     root: PendingRoot
 

@@ -1,4 +1,4 @@
-"""The sign of life a process at work writes down, for whoever asks who works on a library."""
+"""Heartbeat of a working process, stored for those who ask what works on a library."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 15
 SILENT_FOR = timedelta(days=7)
-"""Rows of a process that cannot be asked, as one on another machine, are swept when they are so old."""
+"""Rows of processes that cannot be checked, such as ones on another machine, are deleted at this
+age.
+"""
 SWEPT_MAX = 1_000
 
 
 class Heartbeat:
-    """Writes one row a step of this process from its start to its stop, and then takes them away.
+    """Writes one row per step of this process from start to stop, and deletes them at the end.
 
-    It never holds the work up: while the records do not answer, the sign of life is missing.
+    It never delays the work: while the records are unavailable, there is no heartbeat.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class Heartbeat:
         clock: Callable[[], datetime],
         every_s: int = EVERY_S,
     ) -> None:
-        """`worker` names this process and no other, ever."""
+        """`worker` is a name that no other process ever uses."""
         self._records = records
         self._worker = worker
         self._pipeline = pipeline
@@ -50,20 +52,20 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a batch that was settled."""
+        """Count a settled batch."""
         with self._lock:
             count, _ = self._ended.get(step, (0, None))
             self._ended[step] = (count + len(rows), self._clock())
 
     def start(self, troubles: Callable[[], Mapping[str, str]]) -> None:
-        """Begin; `troubles` says what each thread, named `STEP-NUMBER`, waits for."""
+        """Start; `troubles` returns what each waiting thread, named `STEP-NUMBER`, waits for."""
         self._thread = threading.Thread(
             target=self._beat, args=(troubles,), name="heartbeat", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave: the rows are taken away. More than once does no harm."""
+        """Stop and delete the rows; may be called again."""
         if self._thread is None:
             return
         self._stopped.set()
@@ -86,7 +88,7 @@ class Heartbeat:
 
     def _write(self, troubles: Callable[[], Mapping[str, str]]) -> None:
         now = self._clock()
-        waits = {name.rpartition("-")[0]: told for name, told in troubles().items()}
+        waits = {name.rpartition("-")[0]: trouble for name, trouble in troubles().items()}
         self._records.put([self._build_row(step, now, waits.get(step)) for step in self._steps])
 
     def _build_row(self, step: str, now: datetime, trouble: str | None) -> WorkerRow:
@@ -107,8 +109,8 @@ class Heartbeat:
         self._records.delete(WorkerRow, [(self._worker, step) for step in self._steps])
 
     def _sweep(self) -> None:
-        """Take away rows of processes that were killed, a thousand at a time."""
-        before = self._clock() - SILENT_FOR
+        """Delete rows of killed processes, a thousand at a time."""
+        oldest_seen = self._clock() - SILENT_FOR
         rows = self._records.find(WorkerRow, order=("seen",), count_max=SWEPT_MAX)
-        gone = [row for row in rows if is_process_gone(row.worker) or row.seen < before]
-        self._records.delete(WorkerRow, [(row.worker, row.step) for row in gone])
+        stale_rows = [row for row in rows if is_process_gone(row.worker) or row.seen < oldest_seen]
+        self._records.delete(WorkerRow, [(row.worker, row.step) for row in stale_rows])

@@ -1,4 +1,4 @@
-"""Takes entries from a source and enters them into a pipeline: once each, going on where it stopped."""
+"""Enter a source's entries into a pipeline: each once, resuming where the last run stopped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QueueMarks:
-    """Messages waiting at one stage at which a source pauses (`high`), and at which it goes on (`low`)."""
+    """Number of messages waiting at a stage at which a source pauses (`high`) and resumes (`low`)."""
 
     high: int = 20_000
     low: int = 10_000
@@ -48,10 +48,11 @@ class QueueMarks:
 
 @dataclass(slots=True)
 class IntakeCounts:
-    """What one run of the intake did. `known_count` counts what finished inputs held before this run.
+    """Counts of one intake run. `known_count` is the number of entries in inputs finished before
+    this run.
 
-    `read_later` are ids of inputs that stand for paths that could not be read, and that were read now.
-    `still_failing` are ids of such inputs that could not be read now either.
+    `read_later` are ids of inputs for unreadable paths that were now read. `still_failing` are ids
+    of such inputs that still could not be read.
     """
 
     input_ids: set[str] = field(default_factory=set)
@@ -64,9 +65,11 @@ class IntakeCounts:
 
 @dataclass(slots=True)
 class _EntryBatch:
-    """Entries to be entered together, and the marks that stand behind them. `repeated_entries` are
-    entries of inputs that could not be read before, and that cannot be read now for another cause or
-    after they were read."""
+    """Entries to enter together, and the positions after them.
+
+    `repeated_entries` are failures of inputs that failed before and now fail for another cause, or
+    fail again after they were read.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     repeated_entries: list[Entry] = field(default_factory=list)
@@ -75,7 +78,7 @@ class _EntryBatch:
     def add_entries(
         self, row: InputRow, entries: list[Entry], tally: Mapping[str, int], position: int
     ) -> InputRow:
-        """Take entries in, up to `position`; returns the input's row as it is to be written."""
+        """Add entries up to `position`; return the input's row to write."""
         self.entries += entries
         row = replace(
             row,
@@ -88,15 +91,16 @@ class _EntryBatch:
         return row
 
     def clear(self) -> None:
-        """Everything was entered."""
+        """Clear the batch after it was entered."""
         self.entries, self.repeated_entries, self.rows = [], [], {}
 
 
 @dataclass(frozen=True, slots=True)
 class EntryGate:
-    """Where entries enter a pipeline: its name, its entry topic on the queue, and the steps that read that.
+    """Entry point of a pipeline: its name, its entry topic on the queue, and the steps that read
+    it.
 
-    `watched` are all the stages of the pipeline: a source waits for the slowest.
+    `watched` are all stages of the pipeline; a source waits for the slowest.
     """
 
     pipeline: str
@@ -108,7 +112,7 @@ class EntryGate:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Enters what sources find at `gate`. `stopping` says when to leave off; nothing is lost by it."""
+    """Enters what sources find at `gate`. `stopping` tells when to stop; stopping loses nothing."""
 
     queue: Queue
     records: Records
@@ -119,11 +123,11 @@ class Intake:
     stopping: Callable[[], bool]
 
     def run(self, source: Source, entered: IntakeCounts, named_paths: Collection[str] = ()) -> None:
-        """Enter everything the source holds, adding to `entered` as it goes. `named_paths` are the
-        absolute paths that a person named: failures of folders below them end when files in them are
-        found.
+        """Enter everything the source contains, and update `entered` along the way.
 
-        When a store does not answer, the source is read again from its marks a little later.
+        `named_paths` are the absolute paths that a user named: failures of folders below them end
+        when files in them are found. When a store is unavailable, the source is read again from its
+        last position a little later.
         """
         roots = frozenset(named_paths)
         pause_s = PAUSE_FIRST_S
@@ -139,7 +143,9 @@ class Intake:
                 return
 
     def send_again(self, entries: Sequence[Entry], reason: str) -> None:
-        """Let these go their way once more, whatever became of them; on the books they are open first."""
+        """Process these entries again, whatever their outcome was; they are opened in the ledger
+        first.
+        """
         if not entries:
             return
         for stage in self.gate.watched:
@@ -148,25 +154,28 @@ class Intake:
         rows = [entry.build_row(self.gate.pipeline, now) for entry in entries]
         self.ledger.enter([], rows, self.gate.steps)
         keys = [(entry.id, self.gate.pipeline) for entry in entries]
-        known = self.records.get(EntryRow, keys)
-        failed = {row.entry_id for row in known if row.outcome == Verdict.QUARANTINED}
+        current_rows = self.records.get(EntryRow, keys)
+        failed = {row.entry_id for row in current_rows if row.outcome == Verdict.QUARANTINED}
         messages = [self._build_message(entry) for entry in entries]
         for reader in self._first_readers():
-            again = [
-                build_decided_row(one, reader, Verdict.RETRIED, None, reason, now)
-                for one in messages
+            retried_rows = [
+                build_decided_row(message, reader, Verdict.RETRIED, None, reason, now)
+                for message in messages
             ]
-            self.ledger.write(again)
-            # A queue may keep the older of two messages with one id: the older leaves quarantine first.
-            for chosen in self._in_quarantine(reader, failed):
-                self.queue.settle(chosen)
+            self.ledger.write(retried_rows)
+            # A queue may keep the older of two messages with one id, so the older leaves quarantine
+            # first.
+            for quarantined in self._in_quarantine(reader, failed):
+                self.queue.settle(quarantined)
             self.queue.put(reader.incoming, messages)
 
     def end_failures(self, entered: IntakeCounts) -> int:
-        """End the failures of what was read in this run or since it failed, and return how many ended.
+        """End the failures of what was read in this run or since it failed, and return how many
+        ended.
 
-        These are inputs in `entered.read_later`, and records of missing files that a later input found
-        elsewhere. A failure whose message is not in quarantine yet ends the next time its path is named.
+        These are inputs in `entered.read_later`, and records of missing files that a later input
+        found elsewhere. A failure whose message is not in quarantine yet ends the next time its
+        path is named.
         """
         ids = sorted(entered.read_later)
         starts = range(0, len(ids), BATCH_MAX)
@@ -174,9 +183,11 @@ class Intake:
         return ended + self._end_missing()
 
     def _first_readers(self) -> list[Subscription]:
-        """Return the subscriptions of the steps that read what enters."""
+        """Return the subscriptions of the steps that read new entries."""
         return [
-            one for one in self.gate.watched if parse_subscription_name(one)[1] in self.gate.steps
+            subscription
+            for subscription in self.gate.watched
+            if parse_subscription_name(subscription)[1] in self.gate.steps
         ]
 
     def _in_quarantine(
@@ -185,11 +196,15 @@ class Intake:
         """Take the messages of these entries out of quarantine, in batches that the caller settles."""
         if entry_ids:
             yield from take_messages(
-                self.queue, reader, lambda some: {one.id for one in some if one.id in entry_ids}
+                self.queue,
+                reader,
+                lambda some: {message.id for message in some if message.id in entry_ids},
             )
 
     def _end_missing(self) -> int:
-        """End the failures of records of missing files that later inputs found; return how many ended."""
+        """End the failures of records of missing files that later inputs found; return how many
+        ended.
+        """
         where = {
             "pipeline": self.gate.pipeline,
             "outcome": str(Verdict.QUARANTINED),
@@ -197,12 +212,14 @@ class Intake:
             "step": list(self.gate.steps),
         }
         failed = self.records.find(EntryRow, where)
-        found = set[str]()
-        while some := list(islice(failed, BATCH_MAX)):
-            found |= self._found_later(some)
-        self._drop_failures(found)
-        left = self.records.get(EntryRow, [(one, self.gate.pipeline) for one in sorted(found)])
-        return sum(row.outcome != Verdict.QUARANTINED for row in left)
+        found_ids = set[str]()
+        while chunk := list(islice(failed, BATCH_MAX)):
+            found_ids |= self._found_later(chunk)
+        self._drop_failures(found_ids)
+        rows = self.records.get(
+            EntryRow, [(entry_id, self.gate.pipeline) for entry_id in sorted(found_ids)]
+        )
+        return sum(row.outcome != Verdict.QUARANTINED for row in rows)
 
     def _found_later(self, failed: Sequence[EntryRow]) -> set[str]:
         """Return the ids of entries whose record a later entry read in a file of the same name."""
@@ -229,24 +246,29 @@ class Intake:
     def _drop_failures(self, entry_ids: Collection[str]) -> None:
         """Take the messages of these entries out of quarantine and end them as read later."""
         for reader in self._first_readers():
-            for chosen in self._in_quarantine(reader, entry_ids):
-                now, why = self.clock(), str(Reason.READ_LATER)
+            for quarantined in self._in_quarantine(reader, entry_ids):
+                now, reason = self.clock(), str(Reason.READ_LATER)
                 rows = [
                     build_decided_row(
-                        one.message, reader, Verdict.DROPPED, why, _get_order_key(one.message), now
+                        delivery.message,
+                        reader,
+                        Verdict.DROPPED,
+                        reason,
+                        _get_order_key(delivery.message),
+                        now,
                     )
-                    for one in chosen
+                    for delivery in quarantined
                 ]
                 self.ledger.write(rows)
-                self.queue.settle(chosen)
+                self.queue.settle(quarantined)
 
     def _end_failures(self, ids: Sequence[str]) -> int:
-        keys = [(one, self.gate.pipeline) for one in ids]
-        entry_keys = [(compute_unread_entry_id(one), self.gate.pipeline) for one in ids]
+        keys = [(input_id, self.gate.pipeline) for input_id in ids]
+        entry_keys = [(compute_unread_entry_id(input_id), self.gate.pipeline) for input_id in ids]
         failed = {row.entry_id: row for row in self.records.get(EntryRow, entry_keys)}
-        apart = {key for key, row in failed.items() if row.outcome != "pending"}
-        self._drop_failures(apart)
-        open_ = {
+        ended_ids = {key for key, row in failed.items() if row.outcome != "pending"}
+        self._drop_failures(ended_ids)
+        open_ids = {
             row.entry_id
             for row in self.records.get(EntryRow, entry_keys)
             if row.outcome in ("pending", "quarantined")
@@ -254,52 +276,54 @@ class Intake:
         ended = [
             replace(row, error=None, tally=_read_later(row.tally), updated=self.clock())
             for row in self.records.get(InputRow, keys)
-            if row.error is not None and compute_unread_entry_id(row.input_id) not in open_
+            if row.error is not None and compute_unread_entry_id(row.input_id) not in open_ids
         ]
         self.ledger.enter(ended, [], ())
         return len(ended)
 
     def _run(self, source: Source, entered: IntakeCounts, roots: frozenset[str]) -> None:
-        batch, read = _EntryBatch(), set[str]()
-        for found, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
+        batch, read_ids = _EntryBatch(), set[str]()
+        for new_input, row, failed in self._iter_looked_up(source.iter_inputs(), roots):
             if self.stopping():
                 break
-            if found.input_id in read:
+            if new_input.input_id in read_ids:
                 continue
-            if row is not None and row.finished and found.error is None:
-                if found.input_id not in entered.input_ids:
+            if row is not None and row.finished and new_input.error is None:
+                if new_input.input_id not in entered.input_ids:
                     entered.known_input_count += 1
                     entered.known_count += row.entries + row.tally_count
                 entered.read_later |= failed
                 continue
-            read.add(found.input_id)
-            entered.input_ids.add(found.input_id)
-            begun = row if row is not None and found.error is None else found
-            begun = replace(begun, pipeline=self.gate.pipeline)
-            if self._read(source.iter_entries(begun), begun, batch, entered):
+            read_ids.add(new_input.input_id)
+            entered.input_ids.add(new_input.input_id)
+            current = row if row is not None and new_input.error is None else new_input
+            current = replace(current, pipeline=self.gate.pipeline)
+            if self._read(source.iter_entries(current), current, batch, entered):
                 entered.read_later |= failed
         self._flush(batch, entered)
 
     def _iter_looked_up(
         self, inputs: Iterator[InputRow], roots: frozenset[str]
     ) -> Iterator[tuple[InputRow, InputRow | None, set[str]]]:
-        """Each input with its row of an earlier run, None for a new one, and the ids of inputs that stand for
-        its path, and folders around it, as what could not be read."""
+        """Yield each input, its row of an earlier run (None if new), and the ids of failed inputs
+        for its path and the folders around it.
+        """
         for chunk in _iter_chunks(inputs):
             unread = {
-                found.input_id: {
-                    compute_unread_input_id(one) for one in _list_parent_paths(found.path, roots)
+                new_input.input_id: {
+                    compute_unread_input_id(candidate)
+                    for candidate in _list_parent_paths(new_input.path, roots)
                 }
-                for found in chunk
-                if found.error is None
+                for new_input in chunk
+                if new_input.error is None
             }
-            ids = {found.input_id for found in chunk}.union(*unread.values())
-            keys = [(one, self.gate.pipeline) for one in sorted(ids)]
+            ids = {new_input.input_id for new_input in chunk}.union(*unread.values())
+            keys = [(candidate, self.gate.pipeline) for candidate in sorted(ids)]
             rows = {row.input_id: row for row in self.records.get(InputRow, keys)}
-            failed = {one for one, row in rows.items() if row.error is not None}
-            for found in chunk:
-                of_path = unread.get(found.input_id, set()) & failed
-                yield found, rows.get(found.input_id), of_path
+            failed = {candidate for candidate, row in rows.items() if row.error is not None}
+            for new_input in chunk:
+                failed_here = unread.get(new_input.input_id, set()) & failed
+                yield new_input, rows.get(new_input.input_id), failed_here
 
     def _read(
         self,
@@ -308,35 +332,35 @@ class Intake:
         batch: _EntryBatch,
         entered: IntakeCounts,
     ) -> bool:
-        """Read one input; many small ones share a batch, a large one fills several.
+        """Read one input. Small inputs share a batch, a large one fills several.
 
-        Returns whether it was read to its end. What could not be goes on from its last mark when it is named
-        again; until then an input of its own stands for the failure.
+        Returns whether it was read to its end. If not, it resumes at its last position when it is
+        named again. Until then a separate input records the failure.
         """
         tally: Counter[str] = Counter(row.tally)
         unmarked: list[Entry] = []
         marked: tuple[int, int, Counter[str]] | None = None
         failure: Entry | UnreadTally | None = None
-        for found in _iter_until_stopped(items, self.stopping):
-            if isinstance(found, UnreadTally) or (isinstance(found, Entry) and is_unread(found.id)):
-                failure = found
-            elif isinstance(found, Entry):
-                unmarked.append(found)
-            elif isinstance(found, Mapping):
-                tally.update(found)
+        for item in _iter_until_stopped(items, self.stopping):
+            if isinstance(item, UnreadTally) or (isinstance(item, Entry) and is_unread(item.id)):
+                failure = item
+            elif isinstance(item, Entry):
+                unmarked.append(item)
+            elif isinstance(item, Mapping):
+                tally.update(item)
             elif len(unmarked) + len(batch.entries) >= BATCH_MAX:
-                row = batch.add_entries(row, unmarked, tally, found)
+                row = batch.add_entries(row, unmarked, tally, item)
                 unmarked, marked = [], None
                 self._flush(batch, entered)
             else:
-                marked = found, len(unmarked), Counter(tally)
-        stopped = self.stopping()
-        if stopped or failure is not None:
-            # What no mark stands behind is read again next time.
+                marked = item, len(unmarked), Counter(tally)
+        is_stopped = self.stopping()
+        if is_stopped or failure is not None:
+            # Entries after the last position are read again next time.
             if marked is not None:
-                position, count, counted = marked
-                batch.add_entries(row, unmarked[:count], counted, position)
-            if failure is not None and not stopped:
+                position, count, marked_tally = marked
+                batch.add_entries(row, unmarked[:count], marked_tally, position)
+            if failure is not None and not is_stopped:
                 self._add_failure(row, failure, batch, entered)
             return False
         batch.add_entries(replace(row, finished=True), unmarked, tally, row.position)
@@ -347,17 +371,19 @@ class Intake:
     def _add_failure(
         self, row: InputRow, failure: Entry | UnreadTally, batch: _EntryBatch, entered: IntakeCounts
     ) -> None:
-        """Note that an input cannot be read, unless that is on the books with the same cause."""
+        """Record that an input cannot be read, unless the ledger has this failure with the same
+        cause.
+        """
         input_id = compute_unread_input_id(row.path)
         entered.input_ids.add(input_id)
-        known = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
-        if known and known[0].error is not None:
+        earlier_rows = self.records.get(InputRow, [(input_id, self.gate.pipeline)])
+        if earlier_rows and earlier_rows[0].error is not None:
             entered.still_failing.add(input_id)
-            if not self._is_news(known[0].error, failure):
+            if not self._is_news(earlier_rows[0].error, failure):
                 return
         is_entry = isinstance(failure, Entry)
         if isinstance(failure, Entry):
-            (batch.repeated_entries if known else batch.entries).append(failure)
+            (batch.repeated_entries if earlier_rows else batch.entries).append(failure)
         tally = {} if isinstance(failure, Entry) else dict(failure)
         batch.rows[input_id] = replace(
             row,
@@ -372,18 +398,23 @@ class Intake:
         )
 
     def _is_news(self, error: str, failure: Entry | UnreadTally) -> bool:
-        """Whether a failure on the books with this error is to be noted again: its cause changed, or a run
-        that noted it died on the way. What a person accepted stays accepted."""
+        """Return whether a recorded failure must be recorded again.
+
+        That is when its cause changed, or when the run that recorded it died before the end. What a
+        user accepted stays accepted.
+        """
         if isinstance(failure, UnreadTally):
             return error != _explain_failure(failure)
-        known = self.records.get(EntryRow, [(failure.id, self.gate.pipeline)])
-        outcome = known[0].outcome if known else PENDING
+        earlier_rows = self.records.get(EntryRow, [(failure.id, self.gate.pipeline)])
+        outcome = earlier_rows[0].outcome if earlier_rows else PENDING
         return outcome == PENDING or (
             outcome == Verdict.QUARANTINED and error != _explain_failure(failure)
         )
 
     def _flush(self, batch: _EntryBatch, entered: IntakeCounts) -> None:
-        """Entries first, then their messages, then the marks: a death in between repeats, never skips."""
+        """Write entries, then their messages, then positions: a crash in between repeats but never
+        skips.
+        """
         if not batch.rows:
             return
         for reader in self.gate.watched:
@@ -391,7 +422,11 @@ class Intake:
         now = self.clock()
         rows = [entry.build_row(self.gate.pipeline, now) for entry in batch.entries]
         unsettled = self.ledger.enter([], rows, self.gate.steps)
-        messages = [self._build_message(one) for one in batch.entries if one.id in unsettled]
+        messages = [
+            self._build_message(new_entry)
+            for new_entry in batch.entries
+            if new_entry.id in unsettled
+        ]
         if messages:
             self.queue.put(self.gate.topic, messages)
         self.send_again(batch.repeated_entries, "it still cannot be read")
@@ -407,12 +442,14 @@ class Intake:
 
 
 def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
-    """Inputs whose rows are looked up together. A file of another machine ends a chunk: it is read while the
-    answer that named it is open."""
+    """Group inputs whose rows are looked up together.
+
+    A remote file ends a chunk, because it is read while the response that listed it is open.
+    """
     chunk: list[InputRow] = []
-    for found in inputs:
-        chunk.append(found)
-        if len(chunk) >= BATCH_MAX or "://" in found.path:
+    for new_input in inputs:
+        chunk.append(new_input)
+        if len(chunk) >= BATCH_MAX or "://" in new_input.path:
             yield chunk
             chunk = []
     if chunk:
@@ -420,12 +457,14 @@ def _iter_chunks(inputs: Iterator[InputRow]) -> Iterator[list[InputRow]]:
 
 
 def _list_parent_paths(path: str, roots: frozenset[str]) -> list[str]:
-    """A path and the folders around it, up to the outermost that was named."""
+    """Return a path and the folders around it, up to the outermost that was named."""
     if "://" in path:
         return [path]
-    around = [str(one) for one in PurePosixPath(path).parents] if roots else []
-    last = max((number for number, one in enumerate(around, 1) if one in roots), default=0)
-    return [path, *around[:last]]
+    parents = [str(parent) for parent in PurePosixPath(path).parents] if roots else []
+    outermost = max(
+        (number for number, parent in enumerate(parents, 1) if parent in roots), default=0
+    )
+    return [path, *parents[:outermost]]
 
 
 def _explain_failure(failure: Entry | UnreadTally) -> str:
@@ -435,7 +474,9 @@ def _explain_failure(failure: Entry | UnreadTally) -> str:
 
 
 def _record_key(row: EntryRow) -> tuple[str, ...]:
-    """What identifies a record wherever its file lies: URL, time, and the file's name with the offset."""
+    """Return what identifies a record wherever its file is: URL, time, and the file's name with the
+    offset.
+    """
     return row.url, row.seen or "", PurePosixPath(row.place or "").name
 
 
@@ -452,7 +493,7 @@ def _read_later(tally: Mapping[str, int]) -> dict[str, int]:
 def wait_for_room(
     queue: Queue, reader: Subscription, marks: QueueMarks, should_stop: Callable[[], bool]
 ) -> None:
-    """While as many messages wait as the high mark, wait until they are as few as the low one."""
+    """If at least `high` messages are waiting, wait until no more than `low` are."""
     if queue.get_depth(reader).pending < marks.high:
         return
     while not should_stop() and queue.get_depth(reader).pending > marks.low:
@@ -462,17 +503,16 @@ def wait_for_room(
 def _iter_until_stopped(
     items: Iterator[Entry | Mapping[str, int] | int], should_stop: Callable[[], bool]
 ) -> Iterator[Entry | Mapping[str, int] | int]:
-    for one in items:
-        yield one
+    for item in items:
+        yield item
         if should_stop():
             return
 
 
-# Inputs as sources find them: rows of which nothing was read yet.
-
-
 def build_failed_input(path: str, kind: str, updated: datetime, error: str) -> InputRow:
-    """Return the input that stands for a path or URL that cannot be read, whatever was read of it before."""
+    """Return the input that records that a path or URL cannot be read, whatever was read of it
+    before.
+    """
     return build_unread_input(
         compute_unread_input_id(path), path, kind, UNREAD_FINGERPRINT, updated, error
     )
@@ -486,7 +526,7 @@ def build_unread_input(
     updated: datetime,
     error: str | None = None,
 ) -> InputRow:
-    """An input before anything was read out of it; `error` says why nothing will be."""
+    """Return an input of which nothing was read yet; `error` says why nothing can be."""
     return InputRow(
         input_id=input_id,
         path=path,

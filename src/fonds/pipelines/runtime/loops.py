@@ -1,4 +1,4 @@
-"""The pace of most steps: one batch after the other, each worked whole before the next is taken."""
+"""Loops that run stages: in batches, or with many items concurrently."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Observer = Callable[[str, Sequence[DispositionRow], float], None]
 
 
 def ignore_batch(step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-    """The observer of those who count nothing."""
+    """Observer that does nothing."""
 
 
 class BatchLoop:
-    """One stage at work, in one thread.
+    """Runs one stage in one thread, finishing each batch before it takes the next.
 
-    `observe` is told of each batch that was handed on: the step, how its messages ended and the seconds
-    it took.
+    `observe` is called for each completed batch with the step, the rows of its messages and the
+    seconds it took.
     """
 
     def __init__(self, io: StageIO, retry: RetryPolicy, observe: Observer = ignore_batch) -> None:
@@ -40,19 +40,19 @@ class BatchLoop:
         self._batch: WorkingBatch | None = None
 
     def run_once(self, wait_s: float) -> int:
-        """Work off one batch; returns how many messages there were, 0 when none came in `wait_s`.
+        """Process one batch. Returns the number of messages, 0 when none came within `wait_s`.
 
-        Raises TransientError when the queue or a store does not answer, and StorageFullError: the batch
-        stays in hand, and the next turn goes on with it. Raises ConfigurationError for anything else a
-        person must change; the batch is then given back.
+        Raises TransientError or StorageFullError when the queue or a store is unavailable; the
+        batch is kept for the next call. Raises ConfigurationError for anything else a person must
+        fix; the batch is then released.
         """
-        held = self._batch or self._take_batch(wait_s)
-        if held is None:
+        batch = self._batch or self._take_batch(wait_s)
+        if batch is None:
             return 0
         started = time.monotonic()
         try:
-            results = self._worker.run_batch(held)
-            rows = self.io.complete(held.deliveries, results)
+            results = self._worker.run_batch(batch)
+            rows = self.io.complete(batch.deliveries, results)
         except (TransientError, StorageFullError):
             raise
         except ConfigurationError:
@@ -61,23 +61,24 @@ class BatchLoop:
         self._batch = None
         self._observe(self.bound.stage.name, rows, time.monotonic() - started)
         self.io.flush()
-        return len(held.deliveries)
+        return len(batch.deliveries)
 
     def release(self) -> None:
-        """Give what is in hand back, unfinished."""
-        held, self._batch = self._batch, None
-        if held is None:
+        """Release the current batch unfinished."""
+        batch, self._batch = self._batch, None
+        if batch is None:
             return
         try:
-            self.io.release(held.deliveries)
+            self.io.release(batch.deliveries)
         except (TransientError, ConfigurationError) as error:
-            # They come back by themselves when the process ends, or after the lease.
+            # They are redelivered when the process ends or the lease expires.
             logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
 
     def _take_batch(self, wait_s: float) -> WorkingBatch | None:
-        """A batch; where batches are worth it, a moment is given to those that are on their way.
+        """Take a batch; for stages that prefer full batches, wait a moment for more messages.
 
-        What came first is in hand whatever befalls the queue meanwhile: nobody would give it back.
+        The first messages are stored before that, because nobody would release them if the queue
+        then failed.
         """
         stage = self.bound.stage
         deliveries = self.io.take(stage.batch_max, wait_s)
@@ -91,19 +92,16 @@ class BatchLoop:
         return self._batch
 
 
-# The pace of steps that have many items in hand at once, each as long as it takes: fetching.
-
-
 ASK_EVERY_S = 0.1
-"""How often the queue is asked for more while something is in hand and there was nothing the last time."""
+"""Interval for receiving more while items are in progress and the last receive returned too few."""
 CHECK_EVERY_S = 0.1
 
 
 class ConcurrentLoop:
-    """One stage at work, in one thread; its step is an `ConcurrentStep`.
+    """Runs one stage with a `ConcurrentStep` in one thread.
 
-    What is in hand is the step's to bound. Each item that ends is handed on with what else ended at the
-    time, in any order; `observe` is told of them as a loop tells it.
+    The step limits the number of items in progress. Items are completed in any order, together with
+    others that finish at the time. `observe` is called as in `BatchLoop`.
     """
 
     def __init__(self, io: StageIO, retry: RetryPolicy, observe: Observer = ignore_batch) -> None:
@@ -119,29 +117,30 @@ class ConcurrentLoop:
         self._receive_at_s = 0.0
 
     def run_once(self, wait_s: float) -> int:
-        """Take what there is room for, and hand on what has ended; how many ended.
+        """Start as many items as there is room for, and complete finished ones; return how many
+        finished.
 
-        Raises as a loop's turn does: what is in hand stays so.
+        Raises as `BatchLoop.run_once` does; items in progress stay in progress.
         """
         self._complete_finished()
         self._take(0.0 if self._deliveries else wait_s)
         if not self._deliveries:
             return 0
         started_s = time.monotonic()
-        for number, end in self._step.collect_finished(min(wait_s, CHECK_EVERY_S)):
+        for number, outcome in self._step.collect_finished(min(wait_s, CHECK_EVERY_S)):
             delivery = self._deliveries.get(number)
             if delivery is not None:
-                self._ended[number] = self._worker.build_result(end, delivery)
+                self._ended[number] = self._worker.build_result(outcome, delivery)
         return self._complete_finished(started_s)
 
     def release(self) -> None:
-        """Give what is in hand back, unfinished; what has ended is handed on if it can be."""
+        """Release items in progress, unfinished; complete finished ones if possible."""
         try:
             self._complete_finished()
             self._step.forget(list(self._deliveries))
             self.io.release(list(self._deliveries.values()))
         except (TransientError, ConfigurationError) as error:
-            # They come back by themselves when the process ends, or after the lease.
+            # They are redelivered when the process ends or the lease expires.
             logger.warning("%s: could not give back: %s", self.bound.stage.name, error)
         self._deliveries.clear()
         self._step.close()
@@ -154,7 +153,7 @@ class ConcurrentLoop:
         deliveries = self.io.take(room, wait_s)
         if len(deliveries) < room:
             self._receive_at_s = now_s + ASK_EVERY_S
-        begun: list[tuple[int, object]] = []
+        decoded_items: list[tuple[int, object]] = []
         for delivery in deliveries:
             number = next(self._numbers)
             self._deliveries[number] = delivery
@@ -162,9 +161,9 @@ class ConcurrentLoop:
             if isinstance(item, Result):
                 self._ended[number] = item
             else:
-                begun.append((number, item))
-        if begun:
-            self._step.begin(begun)
+                decoded_items.append((number, item))
+        if decoded_items:
+            self._step.begin(decoded_items)
 
     def _complete_finished(self, started_s: float | None = None) -> int:
         numbers = list(self._ended)

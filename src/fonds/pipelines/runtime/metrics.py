@@ -1,4 +1,4 @@
-"""What a worker tells whoever watches it: counts and times for Prometheus, and whether it is well."""
+"""Metrics of a worker for Prometheus, and its health check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 class Metrics:
-    """The counters of one process; `observe` is what its loops tell."""
+    """Counters of one process; its loops report to `observe`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -44,13 +44,13 @@ class Metrics:
         )
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a batch that was settled."""
+        """Count a settled batch."""
         self._seconds.labels(step).observe(seconds)
         for row in rows:
             self._messages.labels(step, row.verdict, row.reason or "").inc()
 
     def watch(self, queue: Queue, subscriptions: Sequence[Subscription]) -> None:
-        """Tell from now on how many messages wait, asked of the queue when somebody asks us."""
+        """Also export the number of waiting messages, read from the queue at each scrape."""
         self.registry.register(_DepthCollector(queue, subscriptions))
 
 
@@ -60,11 +60,11 @@ class _DepthCollector(Collector):
         self._subscriptions = subscriptions
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is asked of the queue before somebody wants to know."""
+        """Return nothing, so that the queue is not read at registration."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """One gauge by subscription and state; without the subscriptions the queue does not tell of."""
+        """Yield a gauge by subscription and state, omitting subscriptions that cannot be read."""
         gauge = GaugeMetricFamily(
             "fonds_queue_messages", "Messages that wait", labels=("subscription", "state")
         )
@@ -80,19 +80,19 @@ class _DepthCollector(Collector):
 
 class _QuietRequestHandler(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name it overrides)
-        """Being asked is not worth a line."""
+        """Do not log requests."""
 
 
 class MetricsServer:
-    """`/metrics` and `/healthz` over HTTP, from a thread of its own.
+    """Serve `/metrics` and `/healthz` over HTTP from its own thread.
 
-    `troubles` maps each step that waits for a store to what it was told; none means well.
+    `troubles` maps each thread that waits for a store to the error; empty means healthy.
     """
 
     def __init__(
         self, host: str, port: int, metrics: Metrics, troubles: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Raises ConfigurationError when the port is taken; port 0 takes a free one."""
+        """Raises ConfigurationError when the port is in use; port 0 chooses a free one."""
         self._tell = make_wsgi_app(metrics.registry)
         self._troubles = troubles
         try:
@@ -114,7 +114,7 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop the server."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -122,8 +122,8 @@ class MetricsServer:
     def _handle_request(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
         if path == "/metrics":
-            told: Iterable[bytes] = self._tell(environ, start_response)
-            return told
+            response: Iterable[bytes] = self._tell(environ, start_response)
+            return response
         if path != "/healthz":
             start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
             return [b"There are /metrics and /healthz.\n"]

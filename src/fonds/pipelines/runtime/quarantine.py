@@ -1,4 +1,4 @@
-"""Takes messages out of quarantine to be tried again."""
+"""Take messages out of quarantine, and retry them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ def take_messages(
     subscription: Subscription,
     select: Callable[[Sequence[Message]], Collection[str]],
 ) -> Iterator[list[Delivery]]:
-    """Those messages of one quarantine that are wanted, a batch at a time, to be settled by the caller;
-    `select` says of a batch of messages the ids of which. The others are given back in the end.
+    """Yield selected messages of one quarantine in batches for the caller to settle.
+
+    `select` returns the ids to take from a batch of messages. All others are released at the end.
     """
-    left: list[Delivery] = []
+    unselected: list[Delivery] = []
     try:
         while deliveries := queue.receive(subscription.quarantine, BATCH_MAX, 0.0):
-            ids = select([one.message for one in deliveries])
-            left += [one for one in deliveries if one.message.id not in ids]
-            if chosen := [one for one in deliveries if one.message.id in ids]:
-                yield chosen
+            ids = select([delivery.message for delivery in deliveries])
+            unselected += [delivery for delivery in deliveries if delivery.message.id not in ids]
+            if selected := [delivery for delivery in deliveries if delivery.message.id in ids]:
+                yield selected
     finally:
-        queue.release(left)
+        queue.release(unselected)
 
 
 def release(
@@ -41,18 +42,18 @@ def release(
     select: Callable[[Message], bool],
     clock: Callable[[], datetime],
 ) -> int:
-    """Put the wanted messages of one quarantine back to work, with a clean slate; returns how many.
+    """Retry the selected messages of one quarantine from attempt 0; return how many.
 
-    Their disposition becomes `retried`, so that they count as pending until they end again.
+    Their disposition becomes `retried`, so they count as pending until they end again.
     """
 
     def ids(messages: Sequence[Message]) -> set[str]:
-        return {one.id for one in messages if select(one)}
+        return {message.id for message in messages if select(message)}
 
     released = 0
-    for chosen in take_messages(queue, subscription, ids):
-        requeue(queue, ledger, subscription, chosen, clock())
-        released += len(chosen)
+    for selected in take_messages(queue, subscription, ids):
+        requeue(queue, ledger, subscription, selected, clock())
+        released += len(selected)
     return released
 
 
@@ -63,18 +64,27 @@ def requeue(
     deliveries: Sequence[Delivery],
     now: datetime,
 ) -> None:
-    """Messages out of quarantine to work, and their dispositions to `retried`, before they can end anew."""
-    ledger.write([_build_released_row(one.message, subscription, now) for one in deliveries])
-    queue.put(subscription.incoming, [restart_message(one.message) for one in deliveries])
+    """Requeue messages from quarantine. Their dispositions become `retried` before they can end
+    again.
+    """
+    ledger.write(
+        [_build_released_row(delivery.message, subscription, now) for delivery in deliveries]
+    )
+    queue.put(subscription.incoming, [restart_message(delivery.message) for delivery in deliveries])
     queue.settle(deliveries)
 
 
 def _build_released_row(
     message: Message, subscription: Subscription, now: datetime
 ) -> DispositionRow:
-    before = message.headers.get("detail", "")
+    previous_detail = message.headers.get("detail", "")
     return build_decided_row(
-        message, subscription, Verdict.RETRIED, None, f"released by hand; before: {before}", now
+        message,
+        subscription,
+        Verdict.RETRIED,
+        None,
+        f"released by hand; before: {previous_detail}",
+        now,
     )
 
 
@@ -86,7 +96,7 @@ def build_decided_row(
     detail: str,
     now: datetime,
 ) -> DispositionRow:
-    """The row of a message about which a person decided."""
+    """Build the row of a message about which a person decided."""
     pipeline, step = parse_subscription_name(subscription)
     return DispositionRow(
         message_id=message.id,

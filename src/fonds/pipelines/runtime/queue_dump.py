@@ -1,4 +1,4 @@
-"""What people's tools do to a queue: look, write messages to a file and put them back, throw away."""
+"""Queue tools for operators: peek, dump to a file, load from a file, purge."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ BATCH_MAX = 200
 FIRST_WAIT_S = 5.0
 WAIT_S = 0.5
 FindStory = Callable[[Message], MessageStory | None]
-"""The story a message is about, None for one that is about none."""
+"""Returns the story a message is about; None if there is none."""
 
 
 def resolve_address(word: str, subscriptions: Sequence[Subscription]) -> str:
-    """The address a person means: `STEP` or `STEP-in`, or `STEP-quar`; the pipeline's name may stand before.
+    """Resolve what a user typed: `STEP`, `STEP-in` or `STEP-quar`, optionally with the pipeline's
+    name in front.
 
-    Raises ConfigurationError for any other, with those there are.
+    Raises ConfigurationError, with the known addresses, for anything else.
     """
     for subscription in subscriptions:
         pipeline = parse_subscription_name(subscription)[0]
@@ -41,32 +42,34 @@ def resolve_address(word: str, subscriptions: Sequence[Subscription]) -> str:
             raise ConfigurationError(
                 f"what waits in {word} comes to {subscription.incoming} by itself; look there"
             )
-    known = [name for one in subscriptions for name in (one.incoming, one.quarantine)]
-    raise ConfigurationError(format_unknown_name("address", word, known))
+    addresses = [
+        name for candidate in subscriptions for name in (candidate.incoming, candidate.quarantine)
+    ]
+    raise ConfigurationError(format_unknown_name("address", word, addresses))
 
 
 def take_batches(queue: Queue, address: str, count_max: int | None) -> Iterator[list[Delivery]]:
-    """Batches of what is ready at an address, until nothing more comes or `count_max` were taken."""
-    left, wait_s = count_max, FIRST_WAIT_S
-    while left is None or left > 0:
+    """Yield batches of ready messages until no more come or `count_max` were taken."""
+    remaining, wait_s = count_max, FIRST_WAIT_S
+    while remaining is None or remaining > 0:
         deliveries = queue.receive(
-            address, BATCH_MAX if left is None else min(left, BATCH_MAX), wait_s
+            address, BATCH_MAX if remaining is None else min(remaining, BATCH_MAX), wait_s
         )
         if not deliveries:
             return
-        left, wait_s = None if left is None else left - len(deliveries), WAIT_S
+        remaining, wait_s = None if remaining is None else remaining - len(deliveries), WAIT_S
         yield deliveries
 
 
 def peek(queue: Queue, address: str, count_max: int) -> list[Delivery]:
-    """What is ready at an address, given back at once; each then counts as handed out once more."""
-    seen: list[Delivery] = []
+    """Return ready messages and release them at once; each then counts as delivered once more."""
+    peeked: list[Delivery] = []
     try:
         for deliveries in take_batches(queue, address, count_max):
-            seen += deliveries
+            peeked += deliveries
     finally:
-        queue.release(seen)
-    return seen
+        queue.release(peeked)
+    return peeked
 
 
 def dump(
@@ -79,16 +82,17 @@ def dump(
     find_story: FindStory = lambda message: None,
     filename: str = "",
 ) -> Iterator[int]:
-    """Write messages to a file, and settle each batch once it is safely on the disk; yields its size.
+    """Write messages to a file and settle each batch once it is on disk; yield batch sizes.
 
-    `filename` is what the file is called; `find_story` gives the stories that stand beside messages. With
-    `releases` messages are given back in the end. A process that dies in between leaves messages both in
-    the file and on the queue; loading them again does no harm."""
-    writer, kept = MessageWriter(out, filename), list[Delivery]()
+    `filename` is the name of the file; `find_story` returns stories to store with messages. With
+    `releases`, messages are released at the end instead of settled. A process that dies in between
+    leaves messages both in the file and on the queue; loading them again is harmless.
+    """
+    writer, released = MessageWriter(out, filename), list[Delivery]()
     try:
         for deliveries in take_batches(queue, address, count_max):
             if releases:
-                kept += deliveries
+                released += deliveries
             for delivery in deliveries:
                 writer.write(address, delivery.message, find_story(delivery.message))
             out.flush()
@@ -97,15 +101,15 @@ def dump(
                 queue.settle(deliveries)
             yield len(deliveries)
     finally:
-        queue.release(kept)
+        queue.release(released)
 
 
 def load(
     queue: Queue, path: Path, subscriptions: Sequence[Subscription], to: str | None
 ) -> Iterator[int]:
-    """Put the messages of a file on `to`, or where each was taken from; yields the size of each batch.
+    """Put the messages of a file on `to`, or on the address each came from; yield batch sizes.
 
-    Raises ConfigurationError for an address there is not, DamagedInputError for a file that is none.
+    Raises ConfigurationError for an unknown address, DamagedInputError for an invalid file.
     """
     with path.open("rb") as stream:
         messages = read_messages(stream)
@@ -114,8 +118,8 @@ def load(
             for taken_from, message in batch:
                 address = resolve_address(to or taken_from, subscriptions)
                 by_address.setdefault(address, []).append(message)
-            for address, those in by_address.items():
-                queue.put(address, those)
+            for address, group in by_address.items():
+                queue.put(address, group)
             yield len(batch)
 
 
@@ -126,14 +130,18 @@ def purge(
     subscription: Subscription,
     clock: Callable[[], datetime],
 ) -> Iterator[int]:
-    """Throw away what is ready at an address: each ends as dropped, `purged`; yields each batch's size."""
+    """Discard ready messages of an address; they end as dropped with reason `purged`. Yields batch
+    sizes.
+    """
     for deliveries in take_batches(queue, address, None):
         detail, reason = f"purged by hand from {address}", str(Reason.PURGED)
         now = clock()
         ledger.write(
             [
-                build_decided_row(one.message, subscription, Verdict.DROPPED, reason, detail, now)
-                for one in deliveries
+                build_decided_row(
+                    delivery.message, subscription, Verdict.DROPPED, reason, detail, now
+                )
+                for delivery in deliveries
             ]
         )
         queue.settle(deliveries)

@@ -1,4 +1,4 @@
-"""What a result becomes: messages for others with ids of their own, and rows for the ledger. Pure."""
+"""Convert results to outgoing messages with their ids, and to ledger rows."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from fonds.queues.messages.envelope import encode
 DETAIL_MAX_CHARS = 2_000
 ID_MAX_CHARS = 200
 RUN = "run"
-"""The header of a message somebody sent round again: what tells this time from those before."""
+"""Header of a message that was sent again; distinguishes this run from earlier ones."""
 OWN_HEADERS = (ENTRY, ABOUT, PIPELINE)
 
 
 def restart_message(message: Message) -> Message:
-    """The message with a clean slate; what is made of it this time has ids of its own."""
-    kept = {name: message.headers[name] for name in OWN_HEADERS if name in message.headers}
-    before = message.headers.get(RUN, "1")
-    run = str(int(before) + 1) if before.isdigit() else "2"
-    return replace(message, attempt=0, headers={**kept, RUN: run})
+    """Return the message with attempt 0; what is made from it this time gets new ids."""
+    own_headers = {name: message.headers[name] for name in OWN_HEADERS if name in message.headers}
+    previous_run = message.headers.get(RUN, "1")
+    run = str(int(previous_run) + 1) if previous_run.isdigit() else "2"
+    return replace(message, attempt=0, headers={**own_headers, RUN: run})
 
 
 @dataclass(slots=True)
 class PackedMessage:
-    """One message, worked: how it ended, and what goes out because of it, each with the way it takes."""
+    """Processed message: its disposition, and the outgoing messages with their routes."""
 
     delivery: Delivery
     disposition: Disposition
@@ -54,7 +54,7 @@ class PackedMessage:
     about: str = ""
 
     def build_rows(self, bound: BoundStage, now: datetime) -> list[DispositionRow]:
-        """How it ended, and what is promised of it to each reader."""
+        """Build the row of the message, and a promise for each reader of each outgoing message."""
         message, ended = self.delivery.message, self.disposition
         comes_back = ended.verdict in COMES_BACK
         row = DispositionRow(
@@ -82,18 +82,20 @@ class PackedMessage:
         return [row, *promises]
 
     def build_quarantined(self) -> Message:
-        """The message as it goes into quarantine: with what is the matter."""
-        told = {
+        """Return the message for quarantine, with reason and detail."""
+        explanation = {
             "reason": str(self.disposition.reason),
             "detail": self.disposition.detail[:DETAIL_MAX_CHARS],
         }
-        return replace(self.delivery.message, headers={**self.delivery.message.headers, **told})
+        return replace(
+            self.delivery.message, headers={**self.delivery.message.headers, **explanation}
+        )
 
     def build_returning(self) -> Message:
-        """The message as it comes back; a retry charges an attempt, a deferral none."""
+        """Return the message to put back. A retry counts as an attempt, a deferral does not."""
         message = self.delivery.message
-        charged = self.disposition.verdict is Verdict.RETRIED
-        return replace(message, attempt=message.attempt + charged)
+        is_retry = self.disposition.verdict is Verdict.RETRIED
+        return replace(message, attempt=message.attempt + is_retry)
 
 
 def promise(
@@ -104,7 +106,7 @@ def promise(
     step: str,
     now: datetime,
 ) -> DispositionRow:
-    """The row of a message that was sent and has not ended."""
+    """Build the row of a message that was sent and has not ended."""
     return DispositionRow(
         message_id=child.id,
         pipeline=pipeline,
@@ -124,42 +126,47 @@ def promise(
 
 
 def pack(bound: BoundStage, delivery: Delivery, result: Result) -> PackedMessage:
-    """A result as messages. Raises FaultError for an item without a route, and whatever encoding raises."""
+    """Convert a result to messages. Raises FaultError for an item without a route, and errors of
+    encoding.
+    """
     sent = [(route, item) for item in result.items if (route := bound.find_route(item)) is not None]
     message = delivery.message
     run = message.headers.get(RUN, "")
-    alone = len(sent) == 1 and not bound.is_shared and not run
-    nth: Counter[str] = Counter()
+    keeps_parent_id = len(sent) == 1 and not bound.is_shared and not run
+    counts: Counter[str] = Counter()
     outgoing = []
     for route, item in sent:
         name = (
             message.id
-            if alone
-            else compute_child_id(bound, message, route.name, nth[route.name], run)
+            if keeps_parent_id
+            else compute_child_id(bound, message, route.name, counts[route.name], run)
         )
-        nth[route.name] += 1
+        counts[route.name] += 1
         outgoing.append((route, _build_message(bound, route, item, name, message)))
-    first = result.items[0].about if result.items else ""
-    ended = result.disposition
-    # A sink has kept something of it, whatever else is left out.
-    if result.items and not sent and not bound.stage.sink and ended.verdict is Verdict.DONE:
-        ended = drop(
+    first_subject = result.items[0].about if result.items else ""
+    disposition = result.disposition
+    # A sink has stored something, whatever else is omitted.
+    if result.items and not sent and not bound.stage.sink and disposition.verdict is Verdict.DONE:
+        disposition = drop(
             Reason.NOT_WANTED, f"{bound.pipeline} does without {_describe_items(result.items)}"
         )
-    return PackedMessage(delivery, ended, outgoing, result.about or first or message.about)
+    return PackedMessage(
+        delivery, disposition, outgoing, result.about or first_subject or message.about
+    )
 
 
 def compute_child_id(bound: BoundStage, parent: Message, topic: str, nth: int, run: str) -> str:
-    """The id of one of several children: the same whenever the same is made of its parent again.
+    """Return the id of one of several children; repeating the parent's work gives the same id.
 
-    It begins with the parent's id, and so with the entry's, up to a length that every store takes.
+    It begins with the parent's id, and so with the entry's, unless it is longer than every store
+    accepts.
     """
     parts = [bound.stage.name] if bound.is_shared else []
     parts += [topic] + ([str(nth)] if nth else []) + ([f"run{run}"] if run else [])
     name = ".".join((parent.id, *parts))
     if len(name) <= ID_MAX_CHARS:
         return name
-    digest = sha1(name.encode()).hexdigest()  # noqa: S324 (a key, not a seal)
+    digest = sha1(name.encode()).hexdigest()  # noqa: S324 (an id, not a signature)
     return f"{parent.entry[: ID_MAX_CHARS - 50]}.~{digest}"
 
 

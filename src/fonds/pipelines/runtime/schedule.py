@@ -1,4 +1,4 @@
-"""When a recurring task is due, as pure functions of aware UTC times."""
+"""Compute when recurring tasks are due, as pure functions of aware UTC times."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DAILY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class RecurringTask:
-    """Something that recurs, by a name that is its own among all pipelines.
+    """Recurring task with a name that is unique among all pipelines.
 
-    It is due at the multiples of `every_s` seconds since 1970, or with `daily_at` (`HH:MM`, UTC) once a
-    day; each time later by a part of `jitter_s` that follows from the name, so that what has the same
-    times does not begin at once. `pipeline` is the flavour it belongs to, '' for none.
+    It is due at multiples of `every_s` seconds since 1970, or with `daily_at` (`HH:MM`, UTC) once a
+    day. A delay of up to `jitter_s`, derived from the name, keeps tasks with equal times from
+    starting together. `pipeline` is its flavour, '' for none.
     """
 
     name: str
@@ -34,17 +34,19 @@ class RecurringTask:
 
     @property
     def offset_s(self) -> float:
-        """How long after each multiple of `every_s` it is due."""
-        chance = int.from_bytes(sha256(self.name.encode()).digest()[:8]) / 2**64
+        """Offset in seconds after each multiple of `every_s`."""
+        fraction = int.from_bytes(sha256(self.name.encode()).digest()[:8]) / 2**64
         hours, _, minutes = self.daily_at.partition(":")
         within_day_s = int(hours) * 3600 + int(minutes) * 60 if self.daily_at else 0
-        return (within_day_s + chance * self.jitter_s) % self.every_s
+        return (within_day_s + fraction * self.jitter_s) % self.every_s
 
 
 def check_times(task: RecurringTask) -> None:
-    """Raises ConfigurationError for times that are none."""
-    daily = not task.daily_at or (_DAILY.fullmatch(task.daily_at) and task.every_s == DAY_S)
-    if not task.name or task.every_s < 1 or task.jitter_s < 0 or not daily:
+    """Raises ConfigurationError for invalid times."""
+    is_daily_valid = not task.daily_at or (
+        _DAILY.fullmatch(task.daily_at) and task.every_s == DAY_S
+    )
+    if not task.name or task.every_s < 1 or task.jitter_s < 0 or not is_daily_valid:
         raise ConfigurationError(
             f"the task {task.name!r} recurs at no times: every_s is a number of seconds from 1,"
             " daily_at is HH:MM and once a day, jitter_s from 0"
@@ -52,19 +54,20 @@ def check_times(task: RecurringTask) -> None:
 
 
 def find_next_time(task: RecurringTask, moment: datetime) -> datetime:
-    """The first of the task's times after `moment`."""
+    """Return the task's first time after `moment`."""
     elapsed_s = (moment - _EPOCH).total_seconds() - task.offset_s
-    time = _EPOCH + timedelta(
+    next_time = _EPOCH + timedelta(
         seconds=(elapsed_s // task.every_s + 1) * task.every_s + task.offset_s
     )
-    # A time is kept to the microsecond: rounded, it may be the very moment.
-    return time if time > moment else time + timedelta(seconds=task.every_s)
+    # Times are rounded to microseconds, which may give `moment` itself.
+    return next_time if next_time > moment else next_time + timedelta(seconds=task.every_s)
 
 
 def is_due(task: RecurringTask, row: TimetableRow, now: datetime, unchanged_s: float) -> bool:
-    """Whether the task's time has come; `unchanged_s` is how long its row was seen to stand as it is.
+    """Return whether the task is due. `unchanged_s` is how long its row has been unchanged.
 
-    By the clock, or because nobody did it for two of its periods: then the clock was put back.
+    It is due by the clock, or if nobody ran it for two of its periods, because then the clock was
+    put back.
     """
     return row.next_due <= now or unchanged_s >= 2 * task.every_s
 
@@ -72,24 +75,24 @@ def is_due(task: RecurringTask, row: TimetableRow, now: datetime, unchanged_s: f
 def compute_next_due(
     task: RecurringTask, row: TimetableRow, now: datetime, failures: int
 ) -> datetime:
-    """When a task that ended now is due again: however many times were missed, they were caught up once.
+    """Return when a task that ended now is due next; missed times are caught up by one run.
 
-    A time it was due at does not come again, even when the clock was put back meanwhile; one nearer than
-    half a period is left out, as what was caught up late would be done twice. A task that failed
-    is due sooner, if its times lie further apart than the pause: a minute, doubled with each failure, up
-    to an hour.
+    A time does not recur when the clock is put back. A time nearer than half a period is skipped,
+    because a late run has just covered it. A failed task is due sooner if its period is longer than
+    the retry delay: one minute, doubled with each failure, up to one hour.
     """
-    usual = find_next_time(task, max(now, row.next_due))
-    if usual < now + timedelta(seconds=task.every_s / 2):
-        usual = find_next_time(task, usual)
+    next_time = find_next_time(task, max(now, row.next_due))
+    if next_time < now + timedelta(seconds=task.every_s / 2):
+        next_time = find_next_time(task, next_time)
     if not failures:
-        return usual
+        return next_time
     pause_s = min(RETRY_FIRST_S * 2 ** min(failures - 1, 16), RETRY_MAX_S)
-    return min(usual, now + timedelta(seconds=pause_s))
+    return min(next_time, now + timedelta(seconds=pause_s))
 
 
 def is_astray(task: RecurringTask, row: TimetableRow, now: datetime) -> bool:
-    """Whether a task is due later than a clock that was wrong by some hours explains: nobody would ever do
-    it."""
+    """Return whether a task is due later than a clock wrong by some hours would explain, and so
+    would never run.
+    """
     furthest_s = task.every_s + max(task.every_s, DAY_S)
     return row.next_due > now + timedelta(seconds=furthest_s)

@@ -1,11 +1,12 @@
-"""The hand of a stage: takes messages, packs what became of them, hands it on, and lets go of them.
+"""Input and output of a stage: receive messages, send results, write the ledger, settle.
 
-Order matters: what a message brought forth is put on its topics first, then its ending goes to the
-ledger, then it is settled. A process that dies in between gets the message again, and everything it
-did is done again with the same ids, so nothing is lost and nothing is counted twice.
+The order matters. Messages made from a message are put on their topics first, then its outcome goes
+to the ledger, then it is settled. If the process dies in between, the message is delivered again
+and everything is repeated with the same ids, so nothing is lost or counted twice.
 
-What is to come back stands in the ledger before it is on the queue again: its next turn may end before all
-else that was made of the same message has, and with it this one's row would be written, and stand.
+A message that will be retried is written to the ledger before it is put on the queue again.
+Otherwise its retry could end before the other results of the same root, and the late row would then
+overwrite its outcome.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ IMMEDIATE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class StageIO:
-    """One stage's way to queue and ledger. It knows no step and no pace. `clock` gives aware UTC."""
+    """Access of one stage to queue and ledger, independent of its step and loop. `clock` returns
+    aware UTC.
+    """
 
     stage: BoundStage
     queue: Queue
@@ -47,10 +50,12 @@ class StageIO:
     clock: Callable[[], datetime]
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Messages for this stage; those others put on a public topic are on the books by then."""
+        """Receive messages; those of other programs on a public topic are in the ledger when this
+        returns.
+        """
         incoming = self.stage.subscription.incoming
         deliveries = self.handover.receive(incoming, count_max, wait_s)
-        foreign = self._build_foreign_entries([one.message for one in deliveries])
+        foreign = self._build_foreign_entries([delivery.message for delivery in deliveries])
         if foreign:
             try:
                 now = self.clock()
@@ -64,32 +69,42 @@ class StageIO:
     def complete(
         self, deliveries: Sequence[Delivery], results: Sequence[Result]
     ) -> list[DispositionRow]:
-        """Hand on what became of messages; they are settled once it is written down. Their own rows.
+        """Send and record the results of messages; return the messages' own rows.
 
-        Any part of what was taken, in any order. What it raises leaves everything in hand, and calling
-        it again does no harm.
+        They are settled once that is written. They may be any part of what was taken, in any order.
+        If it raises, everything stays leased, and calling it again is harmless.
         """
-        packed = [self._pack(one, result) for one, result in zip(deliveries, results, strict=True)]
+        packed = [
+            self._pack(packed_message, result)
+            for packed_message, result in zip(deliveries, results, strict=True)
+        ]
         now = self.clock()
-        rows = [one.build_rows(self.stage, now) for one in packed]
-        back = [one.disposition.verdict in COMES_BACK for one in packed]
-        if any(back):
-            self.ledger.write([row for some in compress(rows, back) for row in some])
+        rows = [packed_message.build_rows(self.stage, now) for packed_message in packed]
+        is_returning = [
+            packed_message.disposition.verdict in COMES_BACK for packed_message in packed
+        ]
+        if any(is_returning):
+            self.ledger.write(
+                [row for message_rows in compress(rows, is_returning) for row in message_rows]
+            )
         children = self._send(packed)
-        left = [[] if is_back else some for some, is_back in zip(rows, back, strict=True)]
-        self.handover.complete(zip(deliveries, left, strict=True), children)
-        return [some[0] for some in rows]
+        rows_to_write = [
+            [] if is_back else message_rows
+            for message_rows, is_back in zip(rows, is_returning, strict=True)
+        ]
+        self.handover.complete(zip(deliveries, rows_to_write, strict=True), children)
+        return [message_rows[0] for message_rows in rows]
 
     def flush(self) -> None:
-        """Write and settle what has ended, if it is time. Raises what ledger and queue raise."""
+        """Write and settle finished messages, if it is time. Raises errors of ledger and queue."""
         self.handover.flush(due_only=True)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Unfinished messages, ready again."""
+        """Release unfinished messages."""
         self.handover.release(deliveries)
 
     def _pack(self, delivery: Delivery, result: Result) -> PackedMessage:
-        """An item that cannot travel is a bug."""
+        """Convert a result to messages. An item that cannot be encoded is treated as a bug."""
         try:
             return pack(self.stage, delivery, result)
         except Exception:
@@ -101,42 +116,48 @@ class StageIO:
             )
 
     def _send(self, packed: Sequence[PackedMessage]) -> list[tuple[Delivery, str, Message]]:
-        """Put on the queue what has to be there; the rest is for stages of this process."""
-        sent = _OutgoingMessages()
-        for one in packed:
-            for route, message in one.outgoing:
+        """Put messages on the queue where needed; return those for stages of this process."""
+        outgoing = _OutgoingMessages()
+        for packed_message in packed:
+            for route, message in packed_message.outgoing:
                 addresses = [reader.incoming for reader in route.readers]
                 size_bytes = len(message.body)
-                if addresses and all(self.handover.is_local(a, size_bytes) for a in addresses):
-                    sent.local += [(one.delivery, address, message) for address in addresses]
+                if addresses and all(
+                    self.handover.is_local(local_address, size_bytes) for local_address in addresses
+                ):
+                    outgoing.local += [
+                        (packed_message.delivery, address, message) for address in addresses
+                    ]
                     if route.is_public:
-                        sent.queued[route.topic].append(message.restrict_to_others())
+                        outgoing.queued[route.topic].append(message.restrict_to_others())
                 else:
-                    sent.queued[route.topic].append(message)
-            if one.disposition.verdict is Verdict.QUARANTINED:
-                sent.queued[self.stage.subscription.quarantine].append(one.build_quarantined())
-            elif one.disposition.verdict in COMES_BACK:
-                sent.delayed[max(one.disposition.after_s, IMMEDIATE_S)].append(
-                    one.build_returning()
+                    outgoing.queued[route.topic].append(message)
+            if packed_message.disposition.verdict is Verdict.QUARANTINED:
+                outgoing.queued[self.stage.subscription.quarantine].append(
+                    packed_message.build_quarantined()
                 )
-        for address, messages in sent.queued.items():
+            elif packed_message.disposition.verdict in COMES_BACK:
+                outgoing.delayed[max(packed_message.disposition.after_s, IMMEDIATE_S)].append(
+                    packed_message.build_returning()
+                )
+        for address, messages in outgoing.queued.items():
             self.queue.put(address, messages)
-        for after_s, messages in sent.delayed.items():
+        for after_s, messages in outgoing.delayed.items():
             self.queue.put(self.stage.subscription.incoming, messages, delay_s=after_s)
-        return sent.local
+        return outgoing.local
 
     def _build_foreign_entries(self, messages: Sequence[Message]) -> list[Entry]:
-        """What others put on a public topic: each message enters by itself."""
+        """Build an entry for each message that other programs put on a public topic."""
         reads, topic = self.stage.stage.reads, self.stage.subscription.topic
         if not reads.public:
             return []
-        found = [build_foreign_entry(message, reads.payload, topic) for message in messages]
-        return [entry for entry in found if entry is not None]
+        entries = [build_foreign_entry(message, reads.payload, topic) for message in messages]
+        return [entry for entry in entries if entry is not None]
 
 
 @dataclass(slots=True)
 class _OutgoingMessages:
-    """Messages by where they go: onto the queue at once or later, or straight to a stage here."""
+    """Messages by destination: the queue now or later, or a stage of this process."""
 
     queued: dict[str, list[Message]] = field(default_factory=lambda: defaultdict(list))
     delayed: dict[float, list[Message]] = field(default_factory=lambda: defaultdict(list))

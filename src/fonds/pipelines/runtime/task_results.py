@@ -1,4 +1,4 @@
-"""Results of steps that take PDFs as known work and as tasks of other programs."""
+"""Results of steps that accept PDFs both as known work and as tasks of other programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fonds.model.step import Item, Result
 from fonds.model.task import Task
 
 Work = UnextractedPdf | UngrobidedPdf
-"""What is asked for: a PDF to be read, here or by GROBID."""
+"""A PDF to be read, by us or by GROBID."""
 W = TypeVar("W", bound=Work)
 
 
 class MissingPdfReason(Enum):
-    """Why a task's PDF could not be had; closed."""
+    """Why a task's PDF is unavailable."""
 
     NOT_PDF = auto()
     EMPTY = auto()
@@ -52,33 +52,38 @@ def register_then_run(
     action: Callable[[W], Result],
     build_missing: Callable[[Task, str, MissingPdfReason, str], Item],
 ) -> Result:
-    """What `action` makes of an item once it is taken in, and what else is to be done about its file.
+    """Take in an item, run `action` on the resulting work, and return all results about its file.
 
-    `build_missing` makes the result of a task that states a SHA-1 and leads to no PDF: from the task, the
-    SHA-1, what is wrong, and a sentence that says so. Raises PermanentError for other work that is
-    refused."""
+    For a task that states a SHA-1 but leads to no PDF, `build_missing` builds the result from the
+    task, the SHA-1, the reason, and a sentence. Raises PermanentError for other work that is
+    refused.
+    """
     if not isinstance(item, Task):
-        taken = take_in(item)
+        intake_result = take_in(item)
     else:
         try:
-            taken = take_in(item)
+            intake_result = take_in(item)
         except PermanentError as error:
-            taken = Result(end(error.reason, error.detail))
-        ended = taken.disposition
+            intake_result = Result(end(error.reason, error.detail))
+        ended = intake_result.disposition
         lack = _LACKS.get(ended.reason) if ended.reason else None
-        if item.sha1hex is not None and lack is not None and not taken.items:
-            told = ended.detail or (ended.reason.explanation if ended.reason else "")
-            return replace(taken, items=(build_missing(item, item.sha1hex, lack, told),))
-    work = next((one for one in taken.items if isinstance(one, kind)), None)
+        if item.sha1hex is not None and lack is not None and not intake_result.items:
+            explanation = ended.detail or (ended.reason.explanation if ended.reason else "")
+            return replace(
+                intake_result, items=(build_missing(item, item.sha1hex, lack, explanation),)
+            )
+    work = next(
+        (result_item for result_item in intake_result.items if isinstance(result_item, kind)), None
+    )
     if work is None:
-        return taken
+        return intake_result
     result = action(work)
-    others = tuple(one for one in taken.items if one is not work)
+    others = tuple(result_item for result_item in intake_result.items if result_item is not work)
     return replace(result, items=(*result.items, *others))
 
 
 def build_lost_capture(task: Task) -> Capture:
-    """The capture that a task names, whose bytes could not be had."""
+    """Return the capture a task names, whose bytes are unavailable."""
     path = task.path if task.kind is PlaceKind.WARC else task.place
     return Capture(
         id=task.id,

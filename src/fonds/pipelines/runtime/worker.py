@@ -1,8 +1,8 @@
-"""Works a batch of messages with one step: each ends with a result, or the store it needs is away.
+"""Run a step on a batch of messages: each gets a result, unless a store is unavailable.
 
-A fault of one item is that item's; a store that does not answer, and a machine that has no files, memory
-or room left, is nobody's. The batch is then kept, with what was worked of it, and tried again when the
-loop comes round.
+A fault in one item affects only that item. If a store is unavailable, or the machine is out of
+files, memory or disk space, no item is to blame. The batch is then kept with its results so far and
+continued later.
 """
 
 from __future__ import annotations
@@ -44,21 +44,23 @@ TRACE_MAX_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When a transient failure is tried again: `initial_s` doubling up to `max_s`, `count_max` times."""
+    """Policy for transient failures: delay `initial_s`, doubled up to `max_s`; at most `count_max`
+    retries.
+    """
 
     count_max: int = 10
     initial_s: float = 5.0
     max_s: float = 3600.0
 
     def compute_delay_s(self, attempt: int) -> float:
-        """Seconds to wait after the failure number `attempt` (from 0)."""
+        """Return the delay in seconds after failure number `attempt` (from 0)."""
         return float(min(self.max_s, self.initial_s * 2.0 ** min(attempt, 60)))
 
 
 class WorkingBatch:
-    """Messages in hand, with the results there are so far.
+    """Leased messages with their results so far.
 
-    `waits` counts how often in a row the same message found its store away.
+    `waits` counts how often in a row the same message found its store unavailable.
     """
 
     def __init__(self, deliveries: Sequence[Delivery]) -> None:
@@ -69,7 +71,7 @@ class WorkingBatch:
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """One step at work: `step` takes one item of the topic `reads`, or a sequence when it is a sink."""
+    """Runs one step: `step` takes one item of topic `reads`, or a sequence if it is a sink."""
 
     name: str
     step: Callable[[Any], Any]
@@ -78,16 +80,16 @@ class StepRunner:
     retry: RetryPolicy
 
     def run_batch(self, batch: WorkingBatch) -> list[Result]:
-        """A result for each message, in order.
+        """Return a result for each message, in order.
 
-        Raises StoreUnavailableError while the store the step needs is away (what was worked stays in
+        Raises StoreUnavailableError while a required store is unavailable (results so far stay in
         `batch`), and ConfigurationError.
         """
         items = self._decode_items(batch)
         if self.is_sink and len(items) > 1:
-            together = self._try_batch([item for _, item in items])
-            if together is not None:
-                for (position, _), result in zip(items, together, strict=True):
+            batch_results = self._try_batch([item for _, item in items])
+            if batch_results is not None:
+                for (position, _), result in zip(items, batch_results, strict=True):
                     batch.results[position] = self._limit_wait(result, batch.deliveries[position])
                 items = []
         for position, item in items:
@@ -96,7 +98,9 @@ class StepRunner:
         return [result for result in batch.results if result is not None]
 
     def decode_item(self, delivery: Delivery) -> object | Result:
-        """What a message holds, or its result at once where it cannot be read or never ends."""
+        """Decode a message; return a result instead if it is unreadable or was redelivered too
+        often.
+        """
         if delivery.redelivered >= REDELIVERIES_MAX:
             return Result(quarantine(Reason.INTERNAL_ERROR, UNSETTLED))
         try:
@@ -106,15 +110,17 @@ class StepRunner:
         return item
 
     def build_result(self, end: Result | Exception, delivery: Delivery) -> Result:
-        """What the end of one item means for its message; no store is held to be away for one of many."""
+        """Return the result of one of several concurrent items, without waiting for unavailable
+        stores.
+        """
         if isinstance(end, Result):
             return self._limit_wait(end, delivery)
-        held = WorkingBatch([delivery])
-        held.waits = WAITS_MAX
-        return self._handle_error(find_shortage(end) or end, held, delivery)
+        batch = WorkingBatch([delivery])
+        batch.waits = WAITS_MAX
+        return self._handle_error(find_shortage(end) or end, batch, delivery)
 
     def _decode_items(self, batch: WorkingBatch) -> list[tuple[int, object]]:
-        """What is still to be worked, decoded; a message that cannot be read has its result at once."""
+        """Decode messages without a result; unreadable ones get their result immediately."""
         items: list[tuple[int, object]] = []
         for position, delivery in enumerate(batch.deliveries):
             if batch.results[position] is not None:
@@ -127,12 +133,14 @@ class StepRunner:
         return items
 
     def _try_batch(self, items: Sequence[object]) -> Sequence[Result] | None:
-        """The results of all, or None when one of them spoils it: they are then tried one by one."""
+        """Run all items at once. Returns None if one of them fails; the caller then tries them one
+        by one.
+        """
         try:
             results: Sequence[Result] = self.step(items)
         except ConfigurationError:
             raise
-        except Exception:  # noqa: BLE001 (whatever it was, one item is to blame: find it)
+        except Exception:  # noqa: BLE001 (one item caused it; the caller finds out which)
             return None
         if len(results) != len(items):
             raise RuntimeError(f"{self.name}: {len(results)} results for {len(items)} items")
@@ -141,23 +149,26 @@ class StepRunner:
     def _try_one(self, item: object, batch: WorkingBatch, delivery: Delivery) -> Result:
         try:
             result: Result = self.step([item])[0] if self.is_sink else self.step(item)
-        except Exception as error:  # noqa: BLE001 (what it is said below)
-            away = isinstance(error, StoreUnavailableError)
+        except Exception as error:  # noqa: BLE001 (classified by `_handle_error`)
+            is_store_unavailable = isinstance(error, StoreUnavailableError)
             return self._handle_error(
-                error if away else find_shortage(error) or error, batch, delivery
+                error if is_store_unavailable else find_shortage(error) or error, batch, delivery
             )
         return self._limit_wait(result, delivery)
 
     def _handle_error(self, error: Exception, batch: WorkingBatch, delivery: Delivery) -> Result:
-        """How a message ends whose step raised. Raises the error when no message is to blame for it."""
+        """Return the result of a message whose step raised. Raises the error when no message caused
+        it.
+        """
         match error:
             case StoreUnavailableError() if batch.waits < WAITS_MAX:
-                # One message may be what a store cannot take; not one that has just been found away.
+                # A store may be unable to handle one particular message, but not right after it was
+                # unavailable.
                 batch.waits += 1
                 raise error
             case StoreUnavailableError() | TransientError():
-                told = redact_secrets(str(error))
-                return Result(self._build_retry(delivery, Reason.STORE_UNAVAILABLE, told, 0.0))
+                message = redact_secrets(str(error))
+                return Result(self._build_retry(delivery, Reason.STORE_UNAVAILABLE, message, 0.0))
             case PermanentError():
                 return Result(end(error.reason, error.detail))
             case ConfigurationError():
@@ -175,17 +186,17 @@ class StepRunner:
             exc_info=error,
             extra={"step": self.name, "message_id": message_id},
         )
-        told = redact_secrets("".join(traceback.format_exception(error)))
-        return Result(handle_bug(delivery, told))
+        trace = redact_secrets("".join(traceback.format_exception(error)))
+        return Result(handle_bug(delivery, trace))
 
     def _limit_wait(self, result: Result, delivery: Delivery) -> Result:
-        """A step may ask for a longer wait than the policy's, never for more attempts."""
-        ended = result.disposition
-        if ended.verdict is not Verdict.RETRIED:
+        """Apply the retry policy; a step may request a longer delay but not more attempts."""
+        disposition = result.disposition
+        if disposition.verdict is not Verdict.RETRIED:
             return result
-        reason = ended.reason or Reason.STORE_UNAVAILABLE
-        again = self._build_retry(delivery, reason, ended.detail, ended.after_s)
-        return replace(result, disposition=again)
+        reason = disposition.reason or Reason.STORE_UNAVAILABLE
+        limited = self._build_retry(delivery, reason, disposition.detail, disposition.after_s)
+        return replace(result, disposition=limited)
 
     def _build_retry(
         self, delivery: Delivery, reason: Reason, detail: str, after_s: float
@@ -197,7 +208,7 @@ class StepRunner:
 
 
 def handle_bug(delivery: Delivery, trace: str) -> Disposition:
-    """A fault of ours comes back a few times, then stops standing in the way of the others."""
+    """Retry a message that hit a bug in our code a few times, then quarantine it."""
     if delivery.message.attempt >= RETURNS_MAX:
         return quarantine(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:])
     return retry(Reason.INTERNAL_ERROR, trace[-TRACE_MAX_CHARS:], 0.0)

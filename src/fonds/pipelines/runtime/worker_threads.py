@@ -1,4 +1,4 @@
-"""The threads that work off a pipeline in one process, until it is empty or told to stop."""
+"""Threads that process a pipeline in one process until it is empty or they are stopped."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ PAUSE_MAX_S = 30.0
 STOP_WAIT_S = 10.0
 POLL_S = 0.05
 RENEW_EVERY_S = 60.0
-POLL_SHARE_MAX = 0.1  # of the time may go into asking a broker how much is left
+POLL_SHARE_MAX = 0.1  # maximum share of time spent polling a broker for the remaining messages
 
 
 @dataclass(slots=True)
 class WorkerThreads:
-    """Runs stages of a pipeline in threads; `make_loop` gives each thread its own loop.
+    """Runs stages of a pipeline in threads; `make_loop` creates a loop for each thread.
 
-    `stages` stand in the order of the pipeline, so that looking at them in turn sees every message.
-    `threads` None means what each stage says, and `threads_default` where it says nothing.
-    A store that does not answer is waited for; a full one too when they are `is_patient`, else it ends
-    the work. `heartbeat` tells others that they are at work.
+    - `stages`: in pipeline order, so that checking them in turn sees every message.
+    - `threads`: threads per stage; None uses the stage's own number, or else `threads_default`.
+    - `is_patient`: also wait while a store is full. Otherwise that ends the work. Unavailable
+      stores are always
+      waited for.
+    - `heartbeat`: tells other processes that this one is working.
     """
 
     queue: Queue
@@ -71,62 +73,62 @@ class WorkerThreads:
             self.heartbeat.start(self.get_troubles)
 
     def _count_threads(self, bound: BoundStage) -> int:
-        """How many threads work a stage."""
+        """Return the number of threads for a stage."""
         if bound.stage.many:
             return 1
         return self.threads or bound.stage.threads or self.threads_default
 
     def is_stopping(self) -> bool:
-        """Whether they were told to stop, or had to."""
+        """Return whether the threads were asked to stop, or failed."""
         return self._stop.is_set()
 
     def request_stop(self) -> None:
-        """Ask all threads to leave off after the batch in hand."""
+        """Ask all threads to stop after their current batch."""
         self._stop.set()
 
     def fail(self, error: BaseException) -> None:
-        """Stop everything because of an error met beside the threads."""
+        """Stop everything because of an error outside the threads."""
         self._failure.append(error)
         self._stop.set()
 
     def get_failure(self) -> BaseException | None:
-        """The error that ended the work, if one did."""
+        """Return the error that ended the work, if any."""
         return self._failure[0] if self._failure else None
 
     def get_troubles(self) -> dict[str, str]:
-        """The threads that wait for a store, each with what the store said."""
+        """Return the threads that wait for a store, each with the store's error."""
         return dict(self._troubles)
 
     def count_ready(self, stages: Collection[str]) -> int:
-        """How many messages wait at these stages in nobody's hand; 0 while the queue does not answer."""
-        here = [one.subscription for one in self.stages if one.stage.name in stages]
+        """Return the number of ready messages at these stages; 0 while the queue is unavailable."""
+        subscriptions = [bound.subscription for bound in self.stages if bound.stage.name in stages]
         try:
-            return sum(self.queue.get_depth(one).ready for one in here)
+            return sum(self.queue.get_depth(bound).ready for bound in subscriptions)
         except TransientError:
             return 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait until they are told to stop or have to, `seconds` at most; whether they were."""
+        """Wait up to `seconds` for a stop; return whether there is one."""
         return self._stop.wait(seconds)
 
     def drain(self, delayed_wait_s: float, tick: Callable[[], None] | None = None) -> int:
-        """Wait until nothing is left, or only what is delayed for longer than `delayed_wait_s`.
+        """Wait until nothing is left, or only messages delayed by more than `delayed_wait_s`.
 
-        Returns how many messages are still pending. `tick` is called while waiting.
+        Returns the number of pending messages. `tick` is called while waiting.
         """
-        waited_since: float | None = None
+        idle_since: float | None = None
         while not self.is_stopping():
-            asked_at = time.monotonic()
+            polled_at = time.monotonic()
             depths = self._get_depths()
-            pause_s = max(POLL_S, (time.monotonic() - asked_at) / POLL_SHARE_MAX)
+            pause_s = max(POLL_S, (time.monotonic() - polled_at) / POLL_SHARE_MAX)
             if depths is not None:
                 pending = sum(depth.pending for depth in depths)
                 if pending == 0:
                     return 0
                 busy = any(depth.ready or depth.in_hand for depth in depths)
                 now = time.monotonic()
-                waited_since = None if busy else (waited_since or now)
-                if waited_since is not None and now - waited_since > delayed_wait_s:
+                idle_since = None if busy else (idle_since or now)
+                if idle_since is not None and now - idle_since > delayed_wait_s:
                     return pending
             if tick is not None:
                 tick()
@@ -134,34 +136,35 @@ class WorkerThreads:
         return sum(depth.pending for depth in self._get_depths() or ())
 
     def _get_depths(self) -> list[Depth] | None:
-        """How many messages wait at each stage; None while the queue does not answer."""
+        """Return the depth of each stage; None while the queue is unavailable."""
         try:
             return [self.queue.get_depth(bound.subscription) for bound in self.stages]
         except TransientError:
             return None
 
     def stop(self) -> bool:
-        """Stop the threads; True when all had left off within a few seconds, and everything was let go of.
+        """Stop the threads; return whether all stopped within a few seconds.
 
-        What waits between the stages is worked off first, as long as that takes no longer.
+        Messages between the stages are finished first, within the same time limit. The rest is
+        released.
         """
         self.request_stop()
         self.handover.stop_receiving()
         deadline = time.monotonic() + STOP_WAIT_S
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        left_off = not any(thread.is_alive() for thread in self._threads)
+        are_stopped = not any(thread.is_alive() for thread in self._threads)
         if self.heartbeat is not None:
             self.heartbeat.stop()
         try:
             self.handover.close()
         except (TransientError, ConfigurationError) as error:
-            # It comes back by itself when the process ends, or after the lease.
+            # They are redelivered when the process ends or the lease expires.
             logger.warning("could not give back what was in hand: %s", error)
-        return left_off
+        return are_stopped
 
     def _renew_leases(self) -> None:
-        """Renew what is in hand while it is worked on."""
+        """Renew leases while messages are being processed."""
         while not self._stop.wait(RENEW_EVERY_S):
             try:
                 self.handover.renew()
@@ -171,7 +174,7 @@ class WorkerThreads:
     def _run_loop(self, loop: BatchLoop | ConcurrentLoop) -> None:
         try:
             self._work_until_stopped(loop)
-        except BaseException as error:  # noqa: BLE001 (told to whoever waits for the threads)
+        except BaseException as error:  # noqa: BLE001 (passed on through `get_failure`)
             self.fail(error)
         finally:
             loop.release()

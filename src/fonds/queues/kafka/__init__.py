@@ -1,1 +1,1 @@
-"""The port Queue on Kafka."""
+"""Queue on Kafka."""

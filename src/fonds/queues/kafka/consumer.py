@@ -1,4 +1,4 @@
-"""Reading one address: what its pollers fetched is handed out, and committed once it is settled."""
+"""Reader of one address: polls in its own threads, hands out messages, and commits settled offsets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from fonds.queues.kafka.buffer import Partition
 from fonds.queues.kafka.errors import REBALANCE_CODES, explain_error, translate_errors
 from fonds.queues.kafka.partitions import NO_SELECTORS, BufferedCounts, ReaderState, list_partitions
 
-# Committing offsets for those who settle: they ask and wait, the thread that polls does it.
-#
-# The client lets no two threads in at once, so that a commit of another thread would wait for a poll.
+# The client does not allow two threads at once, so a commit from another thread would wait for a
+# poll. Threads that settle request a commit and wait; the polling thread performs it.
 
 
 ANSWER_MAX_S = 20.0
@@ -26,7 +25,7 @@ ListOffsets = Callable[[Iterable[Partition]], list[TopicPartition]]
 
 
 class PendingCommits:
-    """Partitions whose offsets are to be committed, and how it went; shares its reader's lock."""
+    """Requests to commit the offsets of partitions, and their results; uses the reader's lock."""
 
     def __init__(self, state: threading.Condition, broker_name: str) -> None:
         self._state, self._broker_name = state, broker_name
@@ -36,19 +35,19 @@ class PendingCommits:
 
     @property
     def outstanding(self) -> set[Partition]:
-        """Those that could not be committed when it was last tried, or not yet; the lock is held."""
+        """Partitions whose last commit failed or is still pending. The caller holds the lock."""
         return set(self._requested)
 
     def commit(self, partitions: Iterable[Partition]) -> None:
-        """Return when all are committed.
+        """Request commits and return when all are done.
 
         Raises StoreUnavailableError, and ConfigurationError when Kafka refuses.
         """
-        wanted = set(partitions)
-        if not wanted:
+        requested = set(partitions)
+        if not requested:
             return
         with self._state:
-            self._requested |= wanted
+            self._requested |= requested
             request = self._request_count = self._request_count + 1
             done = self._state.wait_for(lambda: self._done_count >= request, ANSWER_MAX_S)
             fault = self._fault
@@ -60,35 +59,34 @@ class PendingCommits:
     def run_commits(
         self, consumer: Consumer, list_offsets: ListOffsets, skipped: Collection[Partition] = ()
     ) -> None:
-        """Commit what was asked for since the last time, and for `skipped`; in the thread that polls."""
+        """Commit requested partitions and those in `skipped`; called by the polling thread."""
         with self._state:
-            asked, wanted = self._request_count, self._requested.union(skipped)
-            if asked == self._done_count and not skipped:
+            request_count, to_commit = self._request_count, self._requested.union(skipped)
+            if request_count == self._done_count and not skipped:
                 return
             self._requested = set()
-            offsets = list_offsets(wanted)
+            offsets = list_offsets(to_commit)
         fault = _commit_offsets(consumer, offsets) if offsets else None
         with self._state:
-            self._fault, self._done_count = fault, asked
+            self._fault, self._done_count = fault, request_count
             if fault is not None:
-                self._requested |= wanted
+                self._requested |= to_commit
             self._state.notify_all()
 
 
 def _commit_offsets(consumer: Consumer, offsets: list[TopicPartition]) -> KafkaError | None:
-    """Commit; what went wrong, but for partitions that have gone to others."""
+    """Commit offsets. Returns the first error, ignoring partitions that were reassigned."""
     try:
         results = consumer.commit(offsets=offsets, asynchronous=False) or []
     except KafkaException as error:
         faults = [error.args[0]]
     else:
-        faults = [one.error for one in results if one.error]
+        faults = [partition_result.error for partition_result in results if partition_result.error]
     return next((fault for fault in faults if fault.code() not in REBALANCE_CODES), None)
 
 
-# One member of a consumer group, in a thread of its own that goes on polling whatever the steps do.
-#
-# Partitions rest while enough waits, so that a poll never has to.
+# A group member polls in its own thread, however long a step takes. It pauses partitions while
+# enough messages are buffered, so that it never has to stop polling.
 
 
 POLL_S, POLL_BUSY_S, POLL_COUNT = 0.05, 0.005, 200
@@ -109,7 +107,7 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """Fills `holding` with the messages of `topics`, and commits what of them is settled."""
+    """Group member that fills `holding` with messages of `topics` and commits settled offsets."""
 
     def __init__(
         self,
@@ -144,16 +142,16 @@ class Poller:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it polls no more, and another one must take its place."""
+        """Return whether it stopped polling and must be replaced."""
         fatal = self.fault is not None and self.fault.fatal()
         return fatal or not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Have it leave the group as soon as it can; see `close`."""
+        """Ask it to leave the group as soon as possible; see `close`."""
         self._closing = True
 
     def close(self) -> None:
-        """Leave the group, so that what is in hand goes to others at once."""
+        """Leave the group, so that leased messages go to other members at once."""
         self.stop()
         self._thread.join(ANSWER_MAX_S)
 
@@ -172,7 +170,7 @@ class Poller:
         now = time.monotonic()
         passed: set[Partition] = set()
         if now >= self._passed_after:
-            # What is passed over is settled by nobody, and would look as if it waited.
+            # Nobody settles skipped messages; uncommitted, they would count as waiting.
             self._passed_after = now + PASSED_EVERY_S
             passed = self._holding.take_passed(self.topics)
         self.commits.run_commits(self._consumer, self._holding.list_offsets, passed)
@@ -188,34 +186,34 @@ class Poller:
             self._probe(self._suspicion)
 
     def _update_state(self) -> None:
-        """Note whether there is more than was read, and let partitions rest or go on."""
+        """Update whether more messages are available, and pause or resume partitions."""
         positions = self._holding.get_positions(self.topics)
         self.is_behind = not self.is_assigned or any(
-            one not in self._resting and self._has_more(position, one)
-            for one, position in positions.items()
+            partition not in self._resting and self._has_more(position, partition)
+            for partition, position in positions.items()
         )
-        wanted = {
-            one
-            for one in positions
-            if self._holding.is_crowded(one[0], resting=one in self._resting)
+        to_rest = {
+            partition
+            for partition in positions
+            if self._holding.is_crowded(partition[0], resting=partition in self._resting)
         }
         changes: list[tuple[set[Partition], Callable[[list[TopicPartition]], None]]] = [
-            (wanted - self._resting, self._consumer.pause),
-            ((self._resting - wanted) & set(positions), self._consumer.resume),
+            (to_rest - self._resting, self._consumer.pause),
+            ((self._resting - to_rest) & set(positions), self._consumer.resume),
         ]
         for partitions, change in changes:
             if partitions:
-                change([TopicPartition(*one) for one in partitions])
-        self._resting = wanted
+                change([TopicPartition(*partition) for partition in partitions])
+        self._resting = to_rest
 
     def _has_more(self, position: int, partition: Partition) -> bool:
-        """Whether the partition goes on behind `position`, as far as is known without asking."""
+        """Return whether the partition has messages after `position`, from cached information only."""
         low_high = self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)
         high = low_high[1] if low_high else -1
         return high < 0 or position < high
 
     def _probe(self, suspicion: KafkaError) -> None:
-        """Find out whether Kafka answers; it is only said to be away when it does not."""
+        """Check whether Kafka answers; report it as unavailable only when it does not."""
         try:
             self._consumer.list_topics(next(iter(self.topics)), timeout=PROBE_S)
         except KafkaException:
@@ -241,24 +239,25 @@ class Poller:
             self._holding.assign(committed)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        gone = {(one.topic, one.partition) for one in partitions}
-        # The client would have it rest for ever should it come back.
-        rested = [TopicPartition(*one) for one in gone & self._resting]
-        self._resting -= gone
-        if rested:
-            consumer.resume(rested)
-        self._holding.revoke(gone)
+        revoked = {(assigned.topic, assigned.partition) for assigned in partitions}
+        # The client would keep the partition paused if it were assigned here again.
+        paused = [TopicPartition(*assigned) for assigned in revoked & self._resting]
+        self._resting -= revoked
+        if paused:
+            consumer.resume(paused)
+        self._holding.revoke(revoked)
 
 
 JOIN_MAX_S, IN_FLIGHT_S = 20.0, 2.0
 
 
 class Reader:
-    """The messages of an address; those of `delayed` are held back until they are due.
+    """Reader of the messages of an address; messages from `delayed` topics are held until they are
+    due.
 
-    `shares` are the topics by the group that reads them. A group gives each member as many partitions
-    as the others, whatever of: were all topics read by one, some process would get every partition of
-    the busy topic, and another those in which nothing happens.
+    `shares` maps each group to the topics it reads. A group gives all members equally many
+    partitions, whatever their topic. If one group read all topics, one process could get all
+    partitions of the busy topic and another only idle ones.
     """
 
     def __init__(
@@ -279,14 +278,14 @@ class Reader:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it reads no more, and another one must be opened."""
+        """Return whether it stopped reading and must be replaced."""
         return any(one.has_ended for one in self._pollers)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first.
+        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first.
 
-        The first call waits until the group has let us in. Raises StoreUnavailableError when Kafka does
-        not answer.
+        The first call waits until it has joined the group. Raises StoreUnavailableError when Kafka
+        does not answer.
         """
         deadline = time.monotonic() + wait_s
         with self._holding.lock:
@@ -295,65 +294,68 @@ class Reader:
                 not self._holding.wait_until_ready(lambda: self._fault, deadline)
                 and self._is_behind
             ):
-                on_the_way = time.monotonic() + IN_FLIGHT_S
+                in_flight_deadline = time.monotonic() + IN_FLIGHT_S
                 self._holding.wait_until_ready(
-                    lambda: self._fault or not self._is_behind, on_the_way
+                    lambda: self._fault or not self._is_behind, in_flight_deadline
                 )
             if self._fault is not None:
                 raise explain_error(self._fault, self._broker_name)
-            taken = self._holding.take(count_max)
+            deliveries = self._holding.take(count_max)
         try:
-            # Written down before they are used: should a message end this process, that is known.
-            self._commit(list_partitions(taken))
+            # Commit before handing out, so that a message that crashes this process is counted as
+            # delivered.
+            self._commit(list_partitions(deliveries))
         except BaseException:
-            self._holding.release(taken, increment=0)
+            self._holding.release(deliveries, increment=0)
             raise
-        return taken
+        return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Finished; those of partitions that went to others are passed over."""
+        """Settle deliveries and commit; those of reassigned partitions are skipped."""
         moved = self._holding.settle(deliveries)
         with self._holding.lock:
-            # What could not be committed before is asked for again.
-            outstanding = [one.commits.outstanding for one in self._pollers]
+            # Retry commits that failed before.
+            outstanding = [poller.commits.outstanding for poller in self._pollers]
         self._commit(moved.union(*outstanding))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Ready again here, counted once more."""
+        """Make deliveries ready again in this process, with their redelivery count increased."""
         self._holding.release(deliveries, increment=1)
 
     def filter_owned(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Those of partitions that are ours as yet."""
+        """Return the deliveries whose partition is still assigned to this reader."""
         return self._holding.filter_in_hand(deliveries)
 
     def get_positions(self, topic: str) -> dict[Partition, int]:
-        """Up to where the partitions of a topic that are ours were read."""
+        """Return the read position of each assigned partition of a topic."""
         return self._holding.get_positions([topic])
 
     def get_counts(self) -> BufferedCounts:
-        """What the lag of the group does not tell."""
+        """Return counts that the group's lag does not show."""
         return self._holding.get_counts()
 
     def close(self) -> None:
-        """Leave the group: what is in hand goes to others at once."""
-        for one in self._pollers:
-            one.stop()
-        for one in self._pollers:
-            one.close()
+        """Leave the group; leased messages go to other members at once."""
+        for poller in self._pollers:
+            poller.stop()
+        for poller in self._pollers:
+            poller.close()
 
     def _commit(self, partitions: Iterable[Partition]) -> None:
-        wanted = set(partitions)
+        requested = set(partitions)
         for poller in self._pollers:
-            poller.commits.commit({one for one in wanted if one[0] in poller.topics})
+            poller.commits.commit(
+                {partition for partition in requested if partition[0] in poller.topics}
+            )
 
     @property
     def _has_joined(self) -> bool:
-        return all(one.is_assigned for one in self._pollers)
+        return all(poller.is_assigned for poller in self._pollers)
 
     @property
     def _is_behind(self) -> bool:
-        return any(one.is_behind for one in self._pollers)
+        return any(poller.is_behind for poller in self._pollers)
 
     @property
     def _fault(self) -> KafkaError | None:
-        return next((one.fault for one in self._pollers if one.fault is not None), None)
+        return next((poller.fault for poller in self._pollers if poller.fault is not None), None)

@@ -1,4 +1,4 @@
-"""What Kafka's client reports, in our words."""
+"""Translate errors of the Kafka client to Fonds errors."""
 
 from __future__ import annotations
 
@@ -42,21 +42,24 @@ REBALANCE_CODES = frozenset(
         KafkaError._NO_OFFSET,
     }
 )
-"""A commit failed because the member was put out or is being moved: what it holds comes again to
-whoever has the partition now."""
+"""A commit failed because the member was removed from the group or is being reassigned.
+
+Its leased messages are delivered to the new owner of the partition.
+"""
 
 
 def explain_error(error: KafkaError, broker_name: str) -> FondsError:
-    """ConfigurationError for what a person must change, else StoreUnavailableError."""
+    """Return ConfigurationError for what a person must fix, otherwise StoreUnavailableError."""
     if error.code() in _REFUSED:
         return ConfigurationError(f"Kafka at {broker_name} refuses: {error.str()}")
     return StoreUnavailableError(f"Kafka at {broker_name} does not answer: {error.str()}")
 
 
 def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> FondsError:
-    """As `explain_error`, for a record whose producer lives.
+    """Explain a failed record as `explain_error` does, for a producer that is still alive.
 
-    The client ends a record as destroyed only with its partition, which goes when the topic does.
+    Such a producer reports a destroyed record only when its partition was deleted, along with its
+    topic.
     """
     if error.code() == KafkaError._DESTROY:
         return ConfigurationError(
@@ -67,7 +70,7 @@ def explain_undelivered(error: KafkaError, topic: str, broker_name: str) -> Fond
 
 @contextmanager
 def translate_errors(broker_name: str) -> Iterator[None]:
-    """Raises ours for the client's errors."""
+    """Translate the client's errors to Fonds errors."""
     try:
         yield
     except KafkaException as error:

@@ -1,4 +1,6 @@
-"""How far a group is behind: by its offsets, or where it selects, by looking at what lies there."""
+"""Lag of a consumer group: by offsets, or by sampling records where the subscription selects a
+pipeline.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from fonds.queues.kafka.records import matches_pipeline
 ANSWER_MAX_S = 20.0
 SCAN_COUNT_MAX, SCAN_MAX_S, SCAN_BATCH = 5_000, 5.0, 500
 Spans = dict[Partition, tuple[int, int]]
-"""Of each partition the first offset that is not settled, and the one behind the last there is."""
+"""Per partition: the first unsettled offset, and the offset after the last record."""
 LOOKING: Mapping[str, Any] = {
     "group.id": "fonds-looks",
     "enable.auto.commit": False,
@@ -27,13 +29,13 @@ LOOKING: Mapping[str, Any] = {
 
 
 def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
-    """Where the records lie that the group has not committed; raises as the client does."""
-    known = admin.list_topics(timeout=ANSWER_MAX_S).topics
+    """Return the ranges of records that the group has not committed. Raises the client's errors."""
+    cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
     partitions = [
         TopicPartition(topic, number)
         for topic in topics
-        if topic in known
-        for number in known[topic].partitions
+        if topic in cluster_topics
+        for number in cluster_topics[topic].partitions
     ]
     if not partitions:
         return {}
@@ -42,66 +44,76 @@ def list_spans(admin: AdminClient, group: str, topics: Sequence[str]) -> Spans:
     request = [ConsumerGroupTopicPartitions(group, partitions)]
     answer = admin.list_consumer_group_offsets(request, request_timeout=ANSWER_MAX_S)
     committed = answer[group].result(ANSWER_MAX_S).topic_partitions
-    reached = {(one.topic, one.partition): one.offset for one in committed}
+    committed_offsets = {
+        (committed_partition.topic, committed_partition.partition): committed_partition.offset
+        for committed_partition in committed
+    }
     return {
-        place: (max(reached.get(place, -1), starts[place]), end)
-        for place, end in ends.items()
-        if end > max(reached.get(place, -1), starts[place])
+        partition: (max(committed_offsets.get(partition, -1), starts[partition]), end)
+        for partition, end in ends.items()
+        if end > max(committed_offsets.get(partition, -1), starts[partition])
     }
 
 
 def count_all(spans: Spans) -> int:
-    """How many offsets there are."""
+    """Count the offsets in all ranges."""
     return sum(end - start for start, end in spans.values())
 
 
 def count_others(
     settings: Mapping[str, Any], spans: Spans, read_to: Mapping[Partition, int], pipeline: str
 ) -> int:
-    """How many records the selector passes over, of those behind what was read here (`read_to`).
+    """Estimate how many unread records (after `read_to`) the selector skips.
 
-    At most `SCAN_COUNT_MAX` are looked at, for at most `SCAN_MAX_S`; the rest is taken to be like them.
+    At most `SCAN_COUNT_MAX` records are read, for at most `SCAN_MAX_S` seconds; the rest is
+    extrapolated.
     """
     unread = {
-        place: (max(start, read_to.get(place, start)), end)
-        for place, (start, end) in spans.items()
-        if end > max(start, read_to.get(place, start))
+        partition: (max(start, read_to.get(partition, start)), end)
+        for partition, (start, end) in spans.items()
+        if end > max(start, read_to.get(partition, start))
     }
     total = count_all(unread)
     if not total:
         return 0
-    seen, others = _scan_batch(settings, unread, pipeline)
-    return min(total, others if seen >= total else round(total * others / seen)) if seen else 0
+    scanned, skipped = _scan_batch(settings, unread, pipeline)
+    return (
+        min(total, skipped if scanned >= total else round(total * skipped / scanned))
+        if scanned
+        else 0
+    )
 
 
 def _scan_batch(settings: Mapping[str, Any], unread: Spans, pipeline: str) -> tuple[int, int]:
-    """How many offsets were looked at, and how many of them the selector passes over."""
-    looker = Consumer({**settings, **LOOKING})
-    at = {place: start for place, (start, _) in unread.items()}
-    seen = others = 0
+    """Return the number of offsets scanned, and how many of them the selector skips."""
+    scanner = Consumer({**settings, **LOOKING})
+    positions = {partition: start for partition, (start, _) in unread.items()}
+    scanned = skipped = 0
     deadline = time.monotonic() + SCAN_MAX_S
     try:
-        looker.assign([TopicPartition(*place, start) for place, (start, _) in unread.items()])
-        while at and seen < SCAN_COUNT_MAX and time.monotonic() < deadline:
-            for record in looker.consume(SCAN_BATCH, 0.2):
-                place = (record.topic() or "", record.partition() or 0)
+        scanner.assign(
+            [TopicPartition(*partition, start) for partition, (start, _) in unread.items()]
+        )
+        while positions and scanned < SCAN_COUNT_MAX and time.monotonic() < deadline:
+            for record in scanner.consume(SCAN_BATCH, 0.2):
+                partition = (record.topic() or "", record.partition() or 0)
                 error, offset = record.error(), record.offset() or 0
-                if place not in at or (
+                if partition not in positions or (
                     error is not None and error.code() != KafkaError._PARTITION_EOF
                 ):
                     continue
-                end = unread[place][1]
+                end = unread[partition][1]
                 reached = min(end, offset + (error is None))
-                # Offsets that lead nowhere were compacted away.
-                seen += max(0, reached - at[place])
+                # Missing offsets were compacted away.
+                scanned += max(0, reached - positions[partition])
                 if error is None and offset < end:
-                    others += not matches_pipeline(pipeline, record)
-                at[place] = max(at[place], reached)
-                if at[place] >= end:
-                    del at[place]
+                    skipped += not matches_pipeline(pipeline, record)
+                positions[partition] = max(positions[partition], reached)
+                if positions[partition] >= end:
+                    del positions[partition]
     finally:
-        looker.close()
-    return seen, others
+        scanner.close()
+    return scanned, skipped
 
 
 def _list_offsets(
@@ -109,6 +121,6 @@ def _list_offsets(
 ) -> dict[Partition, int]:
     answer = admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=ANSWER_MAX_S)
     return {
-        (one.topic, one.partition): int(future.result(ANSWER_MAX_S).offset)
-        for one, future in answer.items()
+        (topic_partition.topic, topic_partition.partition): int(future.result(ANSWER_MAX_S).offset)
+        for topic_partition, future in answer.items()
     }

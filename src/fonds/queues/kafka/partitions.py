@@ -1,4 +1,4 @@
-"""What one reader has: partitions that are its own, messages on its buffer, messages in hand."""
+"""State of a reader: assigned partitions and their offsets, buffered messages, and leased messages."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from fonds.model.message import Delivery
 from fonds.queues.kafka.buffer import DeliveryBuffer, Partition, Receipt, get_partition
 from fonds.queues.kafka.records import decode_message, matches_pipeline
 
-# What of one partition was handed out and settled here, and up to where it may be committed.
-
-
 ENDS_MAX, RUNS_MAX_CHARS = 50, 2_800
-"""Unclean ends and runs of settled records that are remembered: within the 4,096 bytes a broker takes as
-a commit's metadata. Records settled beyond those that fit come again should their reader be killed."""
+"""Maximum unclean ends and settled ranges to remember, within the 4,096 bytes of a commit's
+metadata.
+
+Settled records beyond that are redelivered if their reader is killed.
+"""
 UNKNOWN = -1
 
 
 @dataclass(slots=True)
 class OffsetLedger:
-    """Offsets of a partition since it was assigned.
+    """Offsets of one partition since it was assigned.
 
-    `start` is where to commit: all before it is settled; UNKNOWN until something was read.
-    `handed_out_to` is the offset behind the last that was ever handed out, also by readers before us.
-    `ends` holds what that was whenever a reader ended with something unsettled in hand: a record was
-    handed out once for each that lies behind it. `settled_ahead_ranges` are the runs behind `start` that
-    readers before us settled: first offset and the one behind the last. All travel as the commit's
-    metadata."""
+    - `start`: offset to commit, all before it is settled; UNKNOWN until something was read.
+    - `handed_out_to`: offset after the last one ever handed out, also by earlier readers.
+    - `ends`: value of `handed_out_to` each time a reader ended with unsettled messages. A record
+      before
+      such an end was handed out once by that reader.
+    - `settled_ahead_ranges`: ranges after `start` settled by earlier readers, as first offset and
+      end.
+
+    All of these are stored in the commit's metadata.
+    """
 
     start: int = UNKNOWN
     handed_out_to: int = 0
@@ -46,29 +50,31 @@ class OffsetLedger:
 
     @classmethod
     def resume(cls, committed: int, metadata: str | None) -> OffsetLedger:
-        """Go on where a reader before us stopped: `committed` < 0 is none, or not known."""
+        """Continue where an earlier reader stopped. A negative `committed` means none or unknown."""
         numbers, _, runs = (metadata or "").partition(";")
         words, lengths = numbers.split(","), runs.split()
-        known = all(
+        is_readable = all(
             word.isascii() and word.isdigit() and len(word) < 20 for word in words + lengths
         )
-        if not known or committed < 0:
+        if not is_readable or committed < 0:
             return cls(max(committed, UNKNOWN), last_committed=max(committed, UNKNOWN))
         handed_to, *ends = map(int, words)
         bounds = list(accumulate(map(int, lengths), initial=committed))
-        ahead = list(zip(bounds[1::2], bounds[2::2], strict=False))
+        settled_ranges = list(zip(bounds[1::2], bounds[2::2], strict=False))
         ends = [end for end in (*ends, handed_to) if end > committed][-ENDS_MAX:]
-        return cls(committed, handed_to, ends, ahead, last_committed=committed)
+        return cls(committed, handed_to, ends, settled_ranges, last_committed=committed)
 
     def read(self, offset: int) -> bool:
-        """A record was read; whether it is to be handed out: it is unsettled from now on."""
-        again = offset < self.position
+        """Record that an offset was read. Returns whether it should be handed out; it is then
+        unsettled.
+        """
+        was_rewound = offset < self.position
         self.unsettled[offset] = False
         self.position = offset + 1
         if self.start == UNKNOWN:
             self.start = offset
-        if again:
-            # The topic was made anew, or the place to read from was set back by somebody.
+        if was_rewound:
+            # The topic was recreated, or its offsets were reset.
             self.unsettled = dict(sorted(self.unsettled.items()))
             self.start = min(self.start, offset)
             self.settled_ahead_ranges = []
@@ -80,52 +86,56 @@ class OffsetLedger:
         return True
 
     def mark_end(self, offset: int) -> None:
-        """There is nothing to read before `offset`, the end of the partition."""
+        """Record `offset` as the end of the partition: nothing is left to read before it."""
         self.position = max(self.position, offset)
 
     def count_returns(self, offset: int) -> int:
-        """How often the record was handed out by readers that ended without settling it."""
+        """Return how often earlier readers handed out the record without settling it."""
         return sum(offset < end for end in self.ends)
 
     def hand_out(self, offset: int) -> None:
-        """A record is in somebody's hand; those up to it count as such should we end."""
+        """Record that an offset was handed out. If this reader dies, all up to it count as handed
+        out.
+        """
         self.handed_out_to = max(self.handed_out_to, offset + 1)
 
     def settle(self, offset: int) -> bool:
-        """A record is finished; whether it was not before."""
+        """Settle an offset. Returns whether it was unsettled before."""
         if self.unsettled.get(offset, True):
             return False
         self.unsettled[offset] = True
-        before = self.start
+        previous_start = self.start
         while self.unsettled:
             first = next(iter(self.unsettled))
             if not self.unsettled[first]:
                 break
             del self.unsettled[first]
             self.start = first + 1
-        if self.start > before:
+        if self.start > previous_start:
             self.ends = [end for end in self.ends if end > self.start]
         return True
 
     @property
     def ahead_count(self) -> int:
-        """Records settled that cannot be committed yet, because one before them is not."""
+        """Number of settled records that cannot be committed yet because an earlier one is
+        unsettled.
+        """
         return sum(self.unsettled.values()) + sum(
             end - first for first, end in self._list_skipped()
         )
 
     @property
     def uncommitted_count(self) -> int:
-        """How many offsets were settled since the last commit was made."""
+        """Number of offsets settled since the last commit."""
         return max(0, self.start - self.last_committed) if self.last_committed != UNKNOWN else 0
 
     @property
     def metadata(self) -> str:
-        """What a reader after us must know: `handed_to,end,…;gap run gap run…`."""
-        words, room, at = list[str](), RUNS_MAX_CHARS, self.start
+        """State for the next reader: `handed_to,end,…;gap run gap run…`."""
+        words, room, position = list[str](), RUNS_MAX_CHARS, self.start
         for first, end in [*self._iter_settled_runs(), *self._list_skipped()]:
-            words.append(f"{first - at} {end - first}")
-            room, at = room - len(words[-1]) - 1, end
+            words.append(f"{first - position} {end - first}")
+            room, position = room - len(words[-1]) - 1, end
             if room < 0:
                 words.pop()
                 break
@@ -133,12 +143,12 @@ class OffsetLedger:
         return f"{numbers};{' '.join(words)}"
 
     def _iter_settled_runs(self) -> Iterator[tuple[int, int]]:
-        """Where records read here are settled behind one that is not: first offset, and behind the last."""
+        """Yield ranges of settled records after an unsettled one, as first offset and end."""
         if not any(self.unsettled.values()):
             return
         first = end = UNKNOWN
-        for offset, settled in self.unsettled.items():
-            if settled:
+        for offset, is_settled in self.unsettled.items():
+            if is_settled:
                 first, end = (offset if first == UNKNOWN else first), offset + 1
             elif first != UNKNOWN:
                 yield first, end
@@ -147,7 +157,7 @@ class OffsetLedger:
             yield first, end
 
     def _list_skipped(self) -> list[tuple[int, int]]:
-        """What is left of `ahead`."""
+        """List the settled ranges of earlier readers that are not read yet."""
         return [
             (max(first, self.position), end)
             for first, end in self.settled_ahead_ranges
@@ -161,11 +171,13 @@ NO_SELECTORS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounts:
-    """Messages a group's lag counts as waiting though they are known better here.
+    """Messages that the group's lag counts as waiting, although more is known about them here.
 
-    `unsettled` are those in hand; `due` lie ready here and were delayed. `buffered` and
-    `buffered_delayed` are those in the topics, and in the topics of delayed messages, that are no longer
-    what the lag says."""
+    - `unsettled`: leased messages.
+    - `due`: ready messages that were delayed before.
+    - `buffered`: messages in the topics that are no longer waiting as the lag says.
+    - `buffered_delayed`: the same for the topics of delayed messages.
+    """
 
     unsettled: int = 0
     due: int = 0
@@ -174,10 +186,10 @@ class BufferedCounts:
 
 
 class ReaderState:
-    """The state of a reader; `lock` guards it and is notified of every change.
+    """State of a reader; `lock` guards it and is notified of every change.
 
-    Of the topics in `selectors` only what is for the pipeline they name is handed out; the rest counts as
-    settled from the moment it is read.
+    From topics in `selectors`, only messages for the pipeline named there are handed out. The
+    others count as settled as soon as they are read.
     """
 
     def __init__(
@@ -193,24 +205,33 @@ class ReaderState:
         self._passed: set[Partition] = set()
 
     def assign(self, committed: Iterable[TopicPartition]) -> None:
-        """These partitions are ours from where they were committed."""
+        """Add assigned partitions, starting at their committed offsets."""
         term = next(_TERMS)
         with self.lock:
-            for one in committed:
-                ledger = OffsetLedger.resume(one.offset, one.metadata)
-                self._ledgers[one.topic, one.partition] = (term, ledger)
+            for committed_partition in committed:
+                ledger = OffsetLedger.resume(
+                    committed_partition.offset, committed_partition.metadata
+                )
+                self._ledgers[committed_partition.topic, committed_partition.partition] = (
+                    term,
+                    ledger,
+                )
             self.lock.notify_all()
 
     def revoke(self, partitions: Collection[Partition]) -> None:
-        """These have gone: what was read from them comes again elsewhere."""
+        """Remove revoked partitions; what was read from them is redelivered elsewhere."""
         with self.lock:
             for partition in partitions:
                 self._ledgers.pop(partition, None)
-            self._in_hand = {one for one in self._in_hand if one[0] not in partitions}
+            self._in_hand = {
+                leased_record
+                for leased_record in self._in_hand
+                if leased_record[0] not in partitions
+            }
             self._buffer.drop(partitions)
 
     def read(self, records: Sequence[KafkaRecord]) -> None:
-        """Records of partitions that are ours go to the buffer, and what is due by now is ready."""
+        """Buffer records of assigned partitions, and make due messages ready."""
         with self.lock:
             for record in records:
                 self._read(record)
@@ -227,8 +248,8 @@ class ReaderState:
             if error.code() == KafkaError._PARTITION_EOF:
                 ledger.mark_end(offset)
             return
-        wanted = ledger.read(offset)
-        if not wanted or not matches_pipeline(self._selectors.get(partition[0], ""), record):
+        is_unsettled = ledger.read(offset)
+        if not is_unsettled or not matches_pipeline(self._selectors.get(partition[0], ""), record):
             ledger.settle(offset)
             self._passed.add(partition)
             return
@@ -238,73 +259,81 @@ class ReaderState:
         self._buffer.add(delivery, due_ms)
 
     def wait_until_ready(self, is_given_up: Callable[[], object], deadline: float) -> bool:
-        """Until something is ready, or the monotonic clock says `deadline`; whether something is."""
+        """Wait until a message is ready or the monotonic clock reaches `deadline`; return whether
+        one is.
+        """
         with self.lock:
-            left_s = max(0.0, deadline - time.monotonic())
-            self.lock.wait_for(lambda: self._buffer or is_given_up(), left_s)
+            remaining_s = max(0.0, deadline - time.monotonic())
+            self.lock.wait_for(lambda: self._buffer or is_given_up(), remaining_s)
             return bool(self._buffer)
 
     def take(self, count_max: int) -> list[Delivery]:
-        """What is ready is in hand now."""
+        """Hand out up to `count_max` ready messages."""
         with self.lock:
-            taken = self._buffer.take(count_max)
-            for partition, offset in self._list_places(taken):
+            deliveries = self._buffer.take(count_max)
+            for partition, offset in self._list_places(deliveries):
                 self._in_hand.add((partition, offset))
                 self._ledgers[partition][1].hand_out(offset)
-        return taken
+        return deliveries
 
     def settle(self, deliveries: Sequence[Delivery]) -> set[Partition]:
-        """Finished; the partitions whose books changed by it."""
-        moved = set()
+        """Settle deliveries; return the partitions whose ledgers changed."""
+        changed_partitions = set()
         with self.lock:
             for partition, offset in self._list_places(deliveries):
                 self._in_hand.discard((partition, offset))
                 if self._ledgers[partition][1].settle(offset):
-                    moved.add(partition)
-        return moved
+                    changed_partitions.add(partition)
+        return changed_partitions
 
     def take_passed(self, topics: Collection[str]) -> set[Partition]:
-        """Partitions of these topics where something was passed over since this was asked last."""
+        """Return partitions of these topics with records skipped since the last call."""
         with self.lock:
-            found = {one for one in self._passed if one[0] in topics}
-            self._passed -= found
-        return found
+            partitions = {partition for partition in self._passed if partition[0] in topics}
+            self._passed -= partitions
+        return partitions
 
     def filter_in_hand(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """Those that are in hand here as yet."""
+        """Return the deliveries that are still leased here."""
         with self.lock:
             return [
-                one
-                for one in deliveries
-                if any(p in self._in_hand for p in self._list_places([one]))
+                delivery
+                for delivery in deliveries
+                if any(place in self._in_hand for place in self._list_places([delivery]))
             ]
 
     def release(self, deliveries: Sequence[Delivery], increment: int) -> None:
-        """Those in hand are ready again, `redelivered` as much higher as `increment` says."""
+        """Make leased deliveries ready again, with `redelivered` increased by `increment`."""
         with self.lock:
-            back = []
-            for one in deliveries:
-                for place in self._list_places([one]):
+            released = []
+            for delivery in deliveries:
+                for place in self._list_places([delivery]):
                     if place in self._in_hand:
                         self._in_hand.discard(place)
-                        back.append(replace(one, redelivered=one.redelivered + increment))
-            self._buffer.put_back(back)
+                        released.append(
+                            replace(delivery, redelivered=delivery.redelivered + increment)
+                        )
+            self._buffer.put_back(released)
             self.lock.notify_all()
 
     def list_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
-        """Where those that are ours are to be committed."""
+        """Return the offsets to commit for assigned partitions."""
         with self.lock:
-            known = [(one, self._ledgers[one][1]) for one in partitions if one in self._ledgers]
-            found = []
-            for (topic, number), ledger in known:
+            ledgers = [
+                (partition, self._ledgers[partition][1])
+                for partition in partitions
+                if partition in self._ledgers
+            ]
+            offsets = []
+            for (topic, number), ledger in ledgers:
                 if ledger.start >= 0:
                     ledger.last_committed = ledger.start
                     metadata = ledger.metadata
-                    found.append(TopicPartition(topic, number, ledger.start, metadata=metadata))
-            return found
+                    offsets.append(TopicPartition(topic, number, ledger.start, metadata=metadata))
+            return offsets
 
     def get_positions(self, topics: Collection[str]) -> dict[Partition, int]:
-        """Up to where the partitions of these topics that are ours were read."""
+        """Return the read position of each assigned partition of these topics."""
         with self.lock:
             return {
                 partition: max(ledger.position, ledger.start, 0)
@@ -313,17 +342,17 @@ class ReaderState:
             }
 
     def is_crowded(self, topic: str, *, resting: bool) -> bool:
-        """Whether no more of this topic is to be read for now."""
+        """Return whether reading of this topic should pause."""
         with self.lock:
             return self._buffer.is_crowded(topic, resting=resting)
 
     @property
     def has_in_hand(self) -> bool:
-        """Whether somebody is at work, who will settle soon."""
+        """Return whether messages are leased, so that a settle is likely soon."""
         return bool(self._in_hand)
 
     def get_counts(self) -> BufferedCounts:
-        """What the lag of the group does not tell."""
+        """Return counts that the group's lag does not show."""
         with self.lock:
             in_hand = len(self._in_hand)
             delayed_hand = sum(partition[0] in self._delayed for partition, _ in self._in_hand)
@@ -342,15 +371,17 @@ class ReaderState:
         )
 
     def _list_places(self, deliveries: Iterable[Delivery]) -> list[tuple[Partition, int]]:
-        """Where those lie whose partition is ours as it was when they were read."""
+        """List partition and offset of deliveries whose partition is still under the same
+        assignment.
+        """
         return [
             (receipt.partition, receipt.offset)
-            for receipt in (one.receipt for one in deliveries)
+            for receipt in (delivery.receipt for delivery in deliveries)
             if isinstance(receipt, Receipt)
             and self._ledgers.get(receipt.partition, (0,))[0] == receipt.term
         ]
 
 
 def list_partitions(deliveries: Iterable[Delivery]) -> set[Partition]:
-    """Where the deliveries were read."""
-    return {get_partition(one) for one in deliveries}
+    """Return the partitions the deliveries were read from."""
+    return {get_partition(delivery) for delivery in deliveries}

@@ -1,4 +1,4 @@
-"""Producing in batches: every record acknowledged by all replicas, in order, none doubled by a retry."""
+"""Produce records in batches: acknowledged by all replicas, in order, never duplicated by a retry."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fonds.queues.kafka.records import encode_headers, encode_key
 from fonds.queues.kafka.topics import MESSAGE_MAX_BYTES
 
 FRAMING_BYTES = 4_096
-"""What the client counts with a message beyond body, key and headers; the topic's own limit decides."""
+"""Size the client adds to body, key and headers; the topic's own limit still applies."""
 
 SEND_TIMEOUT_MS = 25_000
 ANSWER_MAX_S = 30.0
 
 
 class Outbox:
-    """The producer of one process; a new one takes its place when Kafka gave it up."""
+    """Producer of a process; replaced after a fatal error."""
 
     def __init__(self, settings: Mapping[str, Any], broker_name: str) -> None:
         self._settings = {
@@ -42,7 +42,10 @@ class Outbox:
         self._producer: Producer | None = None
 
     def put(self, topic: str, messages: Sequence[Message], due_ms: int | None) -> None:
-        """Return when all are safe. Raises StoreUnavailableError, and ConfigurationError when refused."""
+        """Produce messages and wait until all are stored.
+
+        Raises StoreUnavailableError, and ConfigurationError when Kafka refuses.
+        """
         batch, producer = _DeliveryBatch(len(messages)), self._get_producer()
         deadline = time.monotonic() + ANSWER_MAX_S
         for message in messages:
@@ -64,7 +67,7 @@ class Outbox:
             raise explain_undelivered(batch.error, topic, self._broker_name)
 
     def close(self) -> None:
-        """Wait for what is on its way."""
+        """Wait for records that are in flight."""
         with self._lock:
             producer, self._producer = self._producer, None
         if producer is not None:
@@ -82,13 +85,13 @@ class Outbox:
             raise StoreUnavailableError(f"Kafka at {self._broker_name} does not take messages")
 
     def _handle_error(self, error: KafkaError) -> None:
-        """After a fatal error an idempotent producer does nothing more."""
+        """Drop the producer after a fatal error; an idempotent producer cannot continue."""
         if error.fatal() or error.code() == KafkaError._FATAL:
             self._producer = None
 
 
 class _DeliveryBatch:
-    """Counts how many records of a batch have no end yet; the first error is kept."""
+    """Counts the unfinished records of a batch; keeps the first error."""
 
     def __init__(self, remaining: int) -> None:
         self.remaining = remaining

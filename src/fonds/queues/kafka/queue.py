@@ -1,4 +1,4 @@
-"""The port Queue on Kafka: a topic for each topic, a consumer group for each subscription."""
+"""Queue on Kafka: a topic per topic, a consumer group per subscription."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ OUR_OPTIONS = frozenset({"partitions", "replication"})
 class KafkaQueue:
     """Implements the port Queue over `kafka://[user:password@]host:port[,host:port…]`.
 
-    Options in the URL: `partitions` for those of every topic, `replication` (1), and any setting of
-    librdkafka, as `security.protocol=SASL_SSL` or `session.timeout.ms=6000`. `get_depth` counts what is in
-    hand here, and takes what others hold for ready. A message in hand when its reader is put out of the
-    group comes again elsewhere.
+    URL options: `partitions` of every topic, `replication` (1), and any librdkafka setting, such as
+    `security.protocol=SASL_SSL` or `session.timeout.ms=6000`. `get_depth` counts messages leased by
+    this process; those leased by others count as ready. Leased messages of a reader that is removed
+    from the group are redelivered elsewhere.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        """Raises ConfigurationError for an invalid URL. Connects on first use."""
         parts = urlsplit(url)
         self._broker_name = parts.netloc.rpartition("@")[2]
         options = dict(parse_qsl(parts.query))
@@ -73,30 +73,35 @@ class KafkaQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Make topics that are not there; one somebody made is used as it is.
+        """Create missing topics; use existing ones unchanged.
 
         Raises ConfigurationError when the cluster refuses.
         """
-        places, self._refusal = [SubscriptionTopics(one) for one in subscriptions], None
+        subscription_topics, self._refusal = (
+            [SubscriptionTopics(names) for names in subscriptions],
+            None,
+        )
         try:
             with translate_errors(self._broker_name):
-                wanted = collect_topics(places, topics, self._partitions)
+                declared_topics = collect_topics(subscription_topics, topics, self._partitions)
                 existing = create_topics(
-                    self._get_admin(), wanted, self._replication, self._broker_name
+                    self._get_admin(), declared_topics, self._replication, self._broker_name
                 )
                 limits = list_message_limits(self._get_admin(), existing)
         except StoreUnavailableError as error:
-            self._get_admin().poll(0)  # What the client noticed is told only now.
+            self._get_admin().poll(0)  # The client reports what it noticed only now.
             if self._refusal is not None:
                 raise explain_error(self._refusal, self._where) from error
             raise
         with self._lock:
             self._limits |= limits
-            self._places |= {one.subscription.name: one for one in places}
-            self._topics |= {*topics, *(one.subscription.topic for one in places)}
+            self._places |= {names.subscription.name: names for names in subscription_topics}
+            self._topics |= {*topics, *(names.subscription.topic for names in subscription_topics)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """All of `messages` acknowledged by all replicas; on an error possibly some are."""
+        """Put `messages` with acknowledgement by all replicas. After an error, some may have been
+        stored.
+        """
         topic, due_ms = self._find_topic(address), None
         if delay_s > 0:
             places = next(
@@ -112,42 +117,44 @@ class KafkaQueue:
             self._outbox.put(topic, messages, due_ms)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """The topic's own `max.message.bytes` as of `declare`, at most 16 MB."""
+        """Return the topic's `max.message.bytes` as of `declare`, at most 16 MB."""
         limit = self._limits.get(self._find_topic(address), MESSAGE_MAX_BYTES)
         return min(limit, MESSAGE_MAX_BYTES)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Messages in the order of their partitions; the first call joins the group."""
+        """Return messages in the order of their partitions; the first call joins the group."""
         self._find_topic(address)
         return self._get_reader(address).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Committed up to the first that is not settled; the rest as soon as that one is."""
-        for reader, those in self._group_by_reader(deliveries):
-            reader.settle(those)
+        """Commit up to the first unsettled message; the rest is committed as soon as that one is
+        settled.
+        """
+        for reader, group in self._group_by_reader(deliveries):
+            reader.settle(group)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Ready again in this process."""
-        for reader, those in self._group_by_reader(deliveries):
-            reader.release(those)
+        """Make deliveries ready again in this process."""
+        for reader, group in self._group_by_reader(deliveries):
+            reader.release(group)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """What is in hand stays there while its process lives and reaches the broker: a thread polls for it.
+        """Return the deliveries whose partition is still assigned here.
 
-        Tells those of partitions apart that went to other processes meanwhile.
+        A thread polls, so messages stay leased while the process lives and reaches the broker.
         """
-        held = {
-            one.receipt
-            for reader, those in self._group_by_reader(deliveries)
-            for one in reader.filter_owned(those)
+        owned_receipts = {
+            delivery.receipt
+            for reader, group in self._group_by_reader(deliveries)
+            for delivery in reader.filter_owned(group)
         }
-        return [one for one in deliveries if one.receipt in held]
+        return [delivery for delivery in deliveries if delivery.receipt in owned_receipts]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """How far the groups are behind, less what is known here to be in hand or settled.
+        """Return the lag of the groups, less messages known here to be leased or settled.
 
-        Of a topic somebody else's pipeline writes too, what is not read yet is looked at to tell whose it
-        is: some thousands of messages, the rest is taken to be like them.
+        On a topic that another pipeline also writes, a sample of some thousand unread messages is
+        inspected to estimate how many are for this subscription.
         """
         places = SubscriptionTopics(subscription)
         shared = self._list_spans(places.name, [subscription.topic])
@@ -157,20 +164,24 @@ class KafkaQueue:
         if subscription.pipeline:
             main -= self._count_others(shared, subscription)
         delayed = count_all(self._list_spans(places.direct_topic, places.delay_topics))
-        apart = count_all(self._list_spans(places.quarantine_topic, [places.quarantine_topic]))
-        here, apart_here = (
+        quarantined = count_all(
+            self._list_spans(places.quarantine_topic, [places.quarantine_topic])
+        )
+        incoming_counts, quarantine_counts = (
             self._count_here(subscription.incoming),
             self._count_here(subscription.quarantine),
         )
         return Depth(
-            ready=max(0, main - here.buffered) + here.due,
-            in_hand=here.unsettled,
-            delayed=max(0, delayed - here.buffered_delayed),
-            quarantined=max(0, apart - (apart_here.buffered - apart_here.unsettled)),
+            ready=max(0, main - incoming_counts.buffered) + incoming_counts.due,
+            in_hand=incoming_counts.unsettled,
+            delayed=max(0, delayed - incoming_counts.buffered_delayed),
+            quarantined=max(
+                0, quarantined - (quarantine_counts.buffered - quarantine_counts.unsettled)
+            ),
         )
 
     def close(self) -> None:
-        """Leave the groups and wait for what is on its way."""
+        """Leave the groups and wait for records in flight."""
         with self._lock:
             readers, self._readers = list(self._readers.values()), {}
         for reader in readers:
@@ -178,7 +189,7 @@ class KafkaQueue:
         self._outbox.close()
 
     def _handle_error(self, error: KafkaError) -> None:
-        """The client tries again for ever what will never do: a wrong password is told nowhere else."""
+        """Remember a refused login: the client retries it forever and reports it nowhere else."""
         if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):
             self._refusal = error
 
@@ -189,14 +200,14 @@ class KafkaQueue:
             return self._admin_client
 
     def _find_topic(self, address: str) -> str:
-        """The topic an address is put to. Raises ConfigurationError for an undeclared one."""
+        """Return the topic an address is put to. Raises ConfigurationError for an undeclared one."""
         if address in self._topics:
             return address
         for places in self._places.values():
-            one = places.subscription
-            if address == one.incoming:
+            subscription = places.subscription
+            if address == subscription.incoming:
                 return places.direct_topic
-            if address == one.quarantine:
+            if address == subscription.quarantine:
                 return places.quarantine_topic
         raise ConfigurationError(f"{address!r} was never declared")
 
@@ -209,10 +220,10 @@ class KafkaQueue:
 
     def _open_reader(self, address: str) -> Reader:
         for places in self._places.values():
-            one = places.subscription
-            if address == one.incoming:
-                shares = {places.name: [one.topic], places.direct_topic: places.own_topics}
-                selectors = {one.topic: one.pipeline}
+            subscription = places.subscription
+            if address == subscription.incoming:
+                shares = {places.name: [subscription.topic], places.direct_topic: places.own_topics}
+                selectors = {subscription.topic: subscription.pipeline}
                 return Reader(
                     self._settings,
                     address,
@@ -221,7 +232,7 @@ class KafkaQueue:
                     self._broker_name,
                     selectors,
                 )
-            if address == one.quarantine:
+            if address == subscription.quarantine:
                 shares = {places.quarantine_topic: [places.quarantine_topic]}
                 return Reader(self._settings, address, shares, [], self._broker_name)
         raise ConfigurationError(
@@ -231,12 +242,14 @@ class KafkaQueue:
     def _group_by_reader(
         self, deliveries: Sequence[Delivery]
     ) -> list[tuple[Reader, list[Delivery]]]:
-        found = []
-        for address in dict.fromkeys(one.address for one in deliveries):
+        groups = []
+        for address in dict.fromkeys(delivery.address for delivery in deliveries):
             reader = self._readers.get(address)
             if reader is not None:
-                found.append((reader, [one for one in deliveries if one.address == address]))
-        return found
+                groups.append(
+                    (reader, [delivery for delivery in deliveries if delivery.address == address])
+                )
+        return groups
 
     def _count_here(self, address: str) -> BufferedCounts:
         reader = self._readers.get(address)

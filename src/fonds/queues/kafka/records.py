@@ -1,8 +1,11 @@
-"""Messages as Kafka records and back.
+"""Convert messages to Kafka records and back.
 
-The value is the body, bare. The key is the message's, or its id where it has none. Of ours are the headers
-`fonds-id` and `fonds-attempt` (digits), `fonds-due` (of a delayed message: Unix milliseconds) and
-`fonds-no-key` (empty: the key is the id); every other header is one of the message's.
+The value is the body, unchanged. The key is the message's key, or its id if it has none. Fonds uses
+these headers; all others belong to the message:
+- `fonds-id`
+- `fonds-attempt` (digits)
+- `fonds-due`: due time of a delayed message in Unix milliseconds
+- `fonds-no-key`: empty; the record's key is the id
 """
 
 from __future__ import annotations
@@ -20,12 +23,14 @@ RecordHeaders = list[tuple[str, str | bytes | None]]
 
 
 def encode_key(message: Message) -> bytes:
-    """What decides the partition, and what compaction goes by: the id where there is no key."""
+    """Return the record key, which decides partition and compaction: the message's key, or its id."""
     return (message.key or message.id).encode("utf-8", "replace")
 
 
 def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
-    """The headers of a record; `due_ms` is when a delayed message is to come, in Unix milliseconds."""
+    """Return the headers of a record; `due_ms` is the due time of a delayed message in Unix
+    milliseconds.
+    """
     headers: RecordHeaders = [
         (ID, message.id.encode("utf-8", "replace")),
         (ATTEMPT, str(message.attempt).encode()),
@@ -41,10 +46,10 @@ def encode_headers(message: Message, due_ms: int | None) -> RecordHeaders:
 
 
 def decode_message(record: KafkaRecord) -> tuple[Message, int]:
-    """The message of a record, and when it is due in Unix milliseconds (0: at once).
+    """Return the message of a record, and when it is due in Unix milliseconds (0: immediately).
 
-    What other programs put is read too: a record without an id is named after its place, and a key that
-    is no UTF-8 has its bytes spelled out.
+    Records of other programs are read too. A record without an id is named after its position; a
+    key that is not UTF-8 is written with backslash escapes.
     """
     fields: dict[str, str] = {}
     grouped: dict[str, list[str | bytes | None]] = {}
@@ -64,7 +69,7 @@ def decode_message(record: KafkaRecord) -> tuple[Message, int]:
 
 
 def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
-    """As `Message.is_for`, of a record; for "" nothing is looked at."""
+    """Return whether a record is for the pipeline, as `Message.is_for` does; always true for ""."""
     if not pipeline:
         return True
     made_by = [raw for name, raw in _read_headers(record) if name == PIPELINE]
@@ -72,10 +77,11 @@ def matches_pipeline(pipeline: str, record: KafkaRecord) -> bool:
 
 
 def _encode_header(text: str) -> list[str | bytes | None]:
-    """What stands for a header in a record; several of its name for a list.
+    """Return the values that represent a header in a record; a list becomes several of the same
+    name.
 
-    Kafka knows nothing, and bytes, which are text where they can be. Values of any other type stay
-    spelled, and so does what would be read as one of these.
+    Kafka has only null and bytes, which are text where possible. Values of other types stay in
+    their text encoding, and so does text that would be read as null or bytes.
     """
     raw = text.encode("utf-8", "replace")
     if not text.startswith(MARK):
@@ -84,20 +90,20 @@ def _encode_header(text: str) -> list[str | bytes | None]:
     if isinstance(value, str):
         bare = value.encode("utf-8", "replace")
         return [bare] if value != text and _encode_header(value) != [bare] else [raw]
-    several = value if isinstance(value, list) and len(value) > 1 else [value]
-    found = [
-        one.encode("utf-8", "replace") if isinstance(one, str) else one
-        for one in several
-        if one is None
-        or isinstance(one, str)
-        or (isinstance(one, bytes) and _decode_raw(one) is one)
+    items = value if isinstance(value, list) and len(value) > 1 else [value]
+    encoded_items = [
+        item.encode("utf-8", "replace") if isinstance(item, str) else item
+        for item in items
+        if item is None
+        or isinstance(item, str)
+        or (isinstance(item, bytes) and _decode_raw(item) is item)
     ]
-    return list(found) if len(found) == len(several) else [raw]
+    return list(encoded_items) if len(encoded_items) == len(items) else [raw]
 
 
 def _decode_header(raws: Sequence[str | bytes | None]) -> str:
-    """The text of a header: the one of which `_encode_header` makes these."""
-    values = [_decode_raw(one) for one in raws]
+    """Return the text of a header; reverses `_encode_header`."""
+    values = [_decode_raw(raw) for raw in raws]
     if len(values) > 1:
         return format_value(list(values))
     (value,) = values
@@ -109,7 +115,7 @@ def _decode_header(raws: Sequence[str | bytes | None]) -> str:
 
 
 def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
-    """Bytes that are text as text."""
+    """Decode bytes that are valid UTF-8 as text."""
     try:
         return raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
@@ -117,7 +123,7 @@ def _decode_raw(raw: str | bytes | None) -> str | bytes | None:
 
 
 def _read_headers(record: KafkaRecord) -> RecordHeaders:
-    """The headers; none when the client cannot read their names."""
+    """Return the headers of a record; none when the client cannot decode their names."""
     try:
         return list(record.headers() or ())
     except UnicodeDecodeError:

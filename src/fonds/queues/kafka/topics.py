@@ -1,4 +1,4 @@
-"""Which topics and consumer groups stand for a subscription's addresses, and making them."""
+"""Topics and consumer groups of subscriptions, and their creation."""
 
 from __future__ import annotations
 
@@ -25,55 +25,57 @@ PLAIN = TopicTraits(partitions=1)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTopics:
-    """The names of one subscription on the cluster; environments share a cluster by their prefix."""
+    """Names of one subscription on the cluster; a prefix separates environments that share it."""
 
     subscription: Subscription
 
     @property
     def name(self) -> str:
-        """The group that reads the shared topic, and beginning of the names of its own topics."""
+        """Group that reads the shared topic, and prefix of the subscription's own topics."""
         return self.subscription.qualified_name
 
     @property
     def direct_topic(self) -> str:
-        """The topic of what is put to this subscription alone, and the group that reads its own topics."""
+        """Topic of messages for this subscription alone, and group that reads its own topics."""
         return f"{self.name}-in"
 
     @property
     def own_topics(self) -> list[str]:
-        """The topics of its own that its readers read."""
+        """The subscription's own topics that its readers read."""
         return [self.direct_topic, *self.delay_topics]
 
     @property
     def quarantine_topic(self) -> str:
-        """The topic, and the group of those who read it."""
+        """Topic of quarantined messages, and the group that reads it."""
         return f"{self.name}-quar"
 
     @property
     def delay_topics(self) -> list[str]:
-        """The topics of delayed messages, one for each order of magnitude of the delay."""
+        """Topics of delayed messages, one per order of magnitude of the delay."""
         return [f"{self.name}-delay-{level_s}s" for level_s in DELAY_LEVELS_S]
 
     def choose_delay_topic(self, delay_s: float) -> str:
-        """The topic a message waits in: the first that is not shorter than its delay, else the longest."""
+        """Return the first delay topic that covers the delay, otherwise the longest."""
         fitting = [
             name for s, name in zip(DELAY_LEVELS_S, self.delay_topics, strict=True) if delay_s <= s
         ]
         return (fitting or self.delay_topics[-1:])[0]
 
     def build_topics(self, partitions: int | None) -> dict[str, TopicTraits]:
-        """All topics it needs with their traits; `partitions` over those of the traits."""
+        """Return all topics of the subscription with their traits; `partitions` overrides the
+        traits.
+        """
         shared = self.subscription.traits
         count = partitions or shared.partitions
-        whole = TopicTraits(count, shared.compression, shared.compacted)
-        names = {self.subscription.topic: whole, self.direct_topic: TopicTraits(count)}
+        shared_traits = TopicTraits(count, shared.compression, shared.compacted)
+        names = {self.subscription.topic: shared_traits, self.direct_topic: TopicTraits(count)}
         return names | dict.fromkeys([*self.delay_topics, self.quarantine_topic], PLAIN)
 
 
 def create_topics(
     admin: AdminClient, topics: dict[str, TopicTraits], replication: int, broker_name: str
 ) -> list[str]:
-    """Make those that are missing; return those that existed.
+    """Create missing topics; return the existing ones.
 
     Raises ConfigurationError when the cluster refuses.
     """
@@ -82,9 +84,9 @@ def create_topics(
         raise ConfigurationError(
             f"Kafka allows no topic {illegal[0]!r}: letters, digits, . _ - only"
         )
-    there = admin.list_topics(timeout=ANSWER_MAX_S).topics
-    existing = [name for name in topics if name in there]
-    missing = [name for name in topics if name not in there]
+    cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
+    existing = [name for name in topics if name in cluster_topics]
+    missing = [name for name in topics if name not in cluster_topics]
     if not missing:
         return existing
     new = [
@@ -96,8 +98,8 @@ def create_topics(
         )
         for name in missing
     ]
-    asked = admin.create_topics(new, operation_timeout=ANSWER_MAX_S, request_timeout=ANSWER_MAX_S)
-    for future in asked.values():
+    futures = admin.create_topics(new, operation_timeout=ANSWER_MAX_S, request_timeout=ANSWER_MAX_S)
+    for future in futures.values():
         try:
             future.result(ANSWER_MAX_S)
         except KafkaException as error:
@@ -108,29 +110,39 @@ def create_topics(
 
 
 def list_message_limits(admin: AdminClient, names: Sequence[str]) -> dict[str, int]:
-    """`max.message.bytes` of topics, which others may have made; those we may not ask about are absent."""
+    """Return `max.message.bytes` of topics, which others may have created; omit those we may not
+    query.
+    """
     if not names:
         return {}
-    wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-    found = {}
-    for one, future in admin.describe_configs(wanted, request_timeout=ANSWER_MAX_S).items():
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+    limits = {}
+    for resource, future in admin.describe_configs(resources, request_timeout=ANSWER_MAX_S).items():
         try:
             value = future.result(ANSWER_MAX_S)["max.message.bytes"].value
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise
             continue
-        found[one.name] = int(value)
-    return found
+        limits[resource.name] = int(value)
+    return limits
 
 
 def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) -> None:
-    """Until every partition has a leader: who subscribes earlier may wait minutes for his first message."""
+    """Wait until every partition has a leader. An earlier subscriber may wait minutes for its first
+    message.
+    """
     deadline = time.monotonic() + ANSWER_MAX_S
     while True:
-        known = admin.list_topics(timeout=ANSWER_MAX_S).topics
-        parts = [list(known[name].partitions.values()) if name in known else [] for name in names]
-        if all(some and all(one.leader >= 0 for one in some) for some in parts):
+        cluster_topics = admin.list_topics(timeout=ANSWER_MAX_S).topics
+        partitions_by_topic = [
+            list(cluster_topics[name].partitions.values()) if name in cluster_topics else []
+            for name in names
+        ]
+        if all(
+            partitions and all(partition.leader >= 0 for partition in partitions)
+            for partitions in partitions_by_topic
+        ):
             return
         if time.monotonic() > deadline:
             raise StoreUnavailableError(f"Kafka at {broker_name} has no leader for new topics yet")
@@ -138,7 +150,9 @@ def _wait_until_known(admin: AdminClient, names: list[str], broker_name: str) ->
 
 
 def _build_settings(traits: TopicTraits) -> dict[str, str]:
-    """A topic's settings; nothing unread is compacted away within a week, nothing ever by its age."""
+    """Return a topic's settings: no deletion by age; compaction only after a week, so readers see
+    all.
+    """
     compression = "uncompressed" if traits.compression == "none" else traits.compression
     settings = {
         "compression.type": compression,
@@ -155,11 +169,15 @@ def collect_topics(
     public_topics: Mapping[str, TopicTraits],
     partitions: int | None,
 ) -> dict[str, TopicTraits]:
-    """The topics of several subscriptions, and those only put to; `partitions` over those of the traits."""
-    wanted = {
+    """Return the topics of several subscriptions and the public ones; `partitions` overrides the
+    traits.
+    """
+    topics = {
         name: replace(traits, partitions=partitions or traits.partitions)
         for name, traits in public_topics.items()
     }
-    return wanted | {
-        name: traits for one in places for name, traits in one.build_topics(partitions).items()
+    return topics | {
+        name: traits
+        for subscription_topics in places
+        for name, traits in subscription_topics.build_topics(partitions).items()
     }

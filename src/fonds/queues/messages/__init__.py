@@ -1,1 +1,3 @@
-"""What public topics carry: JSON and pictures as other programs write and read them."""
+"""Formats of the messages on public topics: JSON and pictures, as other programs read and write
+them.
+"""

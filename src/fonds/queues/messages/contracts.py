@@ -1,4 +1,4 @@
-"""Which payloads have a form of their own on the wire, and the JSON Schemas of those forms.
+"""Payload types with a public message format, and the JSON Schemas of those formats.
 
 Source: JSON Schema, draft 2020-12.
 """
@@ -25,11 +25,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """How a payload is written for everybody, and read from anybody.
+    """Public message format of a payload type.
 
-    `schema` is the name of its JSON Schema in `docs/wire.md`; None for what is no JSON. `is_work_topic`: what
-    others put on its topic is work, and enters as what it says it is. `large_field`: the field that may lie
-    in a blob where the message is too large for the topic.
+    - `schema`: name of its JSON Schema in `docs/wire.md`; None for payloads that are not JSON.
+    - `is_work_topic`: messages of other programs on this topic are tasks and enter as what they
+      describe.
+    - `large_field`: field that may be stored in a blob when the message is too large for the topic.
     """
 
     schema: str | None
@@ -65,7 +66,7 @@ CONTRACTS: Mapping[type, Contract] = MappingProxyType(
         Thumbnail: Contract(None, results.encode_thumbnail, results.decode_thumbnail),
     }
 )
-"""By the type of the payload; all others are internal, and their fields are their JSON."""
+"""By payload type. All other types are internal; their fields are their JSON."""
 
 _OBJECTS: Mapping[str, tuple[type[msgspec.Struct], ...]] = {
     "work-object": (WorkObject,),
@@ -82,39 +83,45 @@ _INTERNAL = ("Capture", "Place", "PlaceKind", "Reason")
 
 
 def list_published_blob_keys(sha1hex: str) -> list[str]:
-    """The keys of the blobs that messages about a file may refer to."""
-    fields = [one.large_field for one in CONTRACTS.values()]
+    """Return the keys of the blobs that messages about a file may refer to."""
+    fields = [contract.large_field for contract in CONTRACTS.values()]
     return [field.build_key(sha1hex) for field in fields if field is not None]
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of every form, by its name, each complete in itself."""
+    """Return the JSON Schema of every format by name; each is self-contained."""
     return {name: _build_schema(name, kinds) for name, kinds in _OBJECTS.items()}
 
 
 def _build_schema(name: str, kinds: tuple[type[msgspec.Struct], ...]) -> dict[str, Any]:
-    of, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    alternatives, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     parts = {
-        one: _shorten_schema(part) for one, part in sorted(parts.items()) if one not in _INTERNAL
+        part_name: _shorten_schema(part)
+        for part_name, part in sorted(parts.items())
+        if part_name not in _INTERNAL
     }
     title = {"$schema": DIALECT, "$id": f"urn:fonds:schema:{name}", "title": name}
-    whole: dict[str, Any] = {"allOf": list(of)}
+    body: dict[str, Any] = {"allOf": list(alternatives)}
     if len(kinds) == 1:
-        whole = parts.pop(kinds[0].__name__)
-    return title | whole | ({"$defs": parts} if parts else {})
+        body = parts.pop(kinds[0].__name__)
+    return title | body | ({"$defs": parts} if parts else {})
 
 
 def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
-    """The same in fewer words; of an object that names a place, what it needs for that."""
-    rest = {one: value for one, value in part.items() if one != "title" and value != []}
+    """Simplify a schema. For an object that names a location, add the fields each kind of location
+    needs.
+    """
+    rest = {keyword: value for keyword, value in part.items() if keyword != "title" and value != []}
     if "description" in rest:
         rest["description"] = " ".join(str(rest["description"]).split())
     if "properties" in rest:
-        found = {one: _simplify_nullable(value) for one, value in rest["properties"].items()}
-        rest["properties"] = found | (
-            {"capture": _FONDS_OBJECT_SCHEMA} if "capture" in found else {}
+        properties = {
+            keyword: _simplify_nullable(value) for keyword, value in rest["properties"].items()
+        }
+        rest["properties"] = properties | (
+            {"capture": _FONDS_OBJECT_SCHEMA} if "capture" in properties else {}
         )
-        if "warc_path" in found:
+        if "warc_path" in properties:
             rest["anyOf"] = [
                 {"required": list(needs), "properties": dict.fromkeys(needs, _NON_EMPTY)}
                 for needs in (*SHAPES.values(), PETABOX_NAMES)
@@ -123,10 +130,10 @@ def _shorten_schema(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simplify_nullable(value: dict[str, Any]) -> dict[str, Any]:
-    """One type or null, said in one line where it is not another object."""
-    first, *others = value.get("anyOf", [{}])
-    if others != [{"type": "null"}]:
+    """Write "one type or null" as a single `type` where that type is not another object."""
+    first, *alternatives = value.get("anyOf", [{}])
+    if alternatives != [{"type": "null"}]:
         return value
     if "type" in first:
         return {**first, "type": [first["type"], "null"]}
-    return {"anyOf": [first, *others]}
+    return {"anyOf": [first, *alternatives]}

@@ -1,7 +1,8 @@
-"""Payloads as the bodies of messages: bare JSON, never pickle; what is public in the form others read.
+"""Encode payloads as message bodies: bare JSON, never pickle. Public payloads use their public
+format.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
-Bound: linear in the message, which the broker's limit bounds; JSON nested too deeply is refused.
+Bound: linear in the message, which the broker's limit bounds. JSON nested too deeply is refused.
 """
 
 from __future__ import annotations
@@ -41,38 +42,39 @@ VERSION_MAX = 10**6
 
 
 def encode(payload: object) -> bytes:
-    """The body of a message: the payload's form on the wire, else its fields as a JSON object."""
+    """Return the body of a message: the payload's public format, or its fields as a JSON object."""
     contract = CONTRACTS.get(type(payload))
     return contract.encode(payload) if contract else msgspec.json.encode(payload)
 
 
 def decode(message: Message, kind: type, tag: str | None = None) -> object:
-    """The payload of a message of a topic that carries `kind`; `tag` is that of the topic.
+    """Decode a message of a topic that carries `kind`. `tag` is the topic's tag.
 
-    What others put on a work topic is a Task. Raises DamagedInputError when it is nothing of the sort.
+    Messages of other programs on a work topic become a Task. Raises DamagedInputError when the
+    message does not decode.
     """
     contract = CONTRACTS.get(kind)
     if contract:
         return contract.decode(message, tag)
     try:
-        found: object = msgspec.json.decode(message.body, type=prepare_type(kind))
+        payload: object = msgspec.json.decode(message.body, type=prepare_type(kind))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedInputError(Reason.INTERNAL_ERROR, f"not a {kind.__name__}: {error}") from error
-    return found
+    return payload
 
 
 def build_foreign_entry(message: Message, kind: type, topic: str) -> Entry | None:
-    """What a message of a public topic enters as that another program put there; None for one of ours.
+    """Return the entry for a message of another program on a public topic; None for one of ours.
 
-    One that asks for something enters as what it asks for, any other by the name of its topic.
+    A task enters as what it requests, any other message under the name of its topic.
     """
     contract = CONTRACTS.get(kind)
     if contract and contract.is_work_topic:
         try:
-            found = contract.decode(message, None)
+            payload = contract.decode(message, None)
         except DamagedInputError:
             return _build_unknown_entry(message, topic)
-        return found.entry if isinstance(found, Task) else None
+        return payload.entry if isinstance(payload, Task) else None
     return None if PIPELINE in message.headers else _build_unknown_entry(message, topic)
 
 
@@ -81,62 +83,68 @@ def _build_unknown_entry(message: Message, topic: str) -> Entry:
 
 
 def encode_story(story: Story, *, html: bool = False) -> dict[str, Any]:
-    """The sub-objects as plain JSON values under the seed's names, unknown fields included.
+    """Return the sub-objects as plain JSON values under the seed's names, including unknown fields.
 
-    `raw_html` is left out unless `html` asks for it (its bytes then in base64).
+    `raw_html` is included only with `html`; its bytes are then base64.
     """
-    whole: dict[str, Any] = dict(story.unknown)
+    document: dict[str, Any] = dict(story.unknown)
     if story.schema_version:
-        whole["schema_version"] = story.schema_version
+        document["schema_version"] = story.schema_version
     for name in _SUB_OBJECTS:
         if name == "raw_html" and not html:
             continue
-        part = getattr(story, name)
-        if part is None:
+        sub_object = getattr(story, name)
+        if sub_object is None:
             continue
-        beside = whole.get(name)
-        known = msgspec.to_builtins(part)
-        if not known.get("rights", True):
-            # What is ours in an object of the seed stands there where there is something.
-            del known["rights"]
-        whole[name] = {**beside, **known} if isinstance(beside, dict) else known
-    return whole
+        unknown_fields = document.get(name)
+        known_fields = msgspec.to_builtins(sub_object)
+        if not known_fields.get("rights", True):
+            # `rights` is ours, not part of the seed's object: leave it out when it is empty.
+            del known_fields["rights"]
+        document[name] = (
+            {**unknown_fields, **known_fields} if isinstance(unknown_fields, dict) else known_fields
+        )
+    return document
 
 
 def decode_story(data: bytes) -> Story:
-    """A story from a metadata record of ours or Media Cloud's, liberal in what it accepts.
+    """Parse a story from a metadata record of ours or of Media Cloud, leniently.
 
-    Fields of a wrong type become None, unknown ones are kept. Raises DamagedInputError when `data` is
-    not a JSON object.
+    Fields of a wrong type become None, unknown ones are kept. Raises DamagedInputError when `data`
+    is not a JSON object.
     """
     try:
-        whole = msgspec.json.decode(data)
+        document = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, f"metadata is not JSON: {error}") from error
     except RecursionError as error:
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is nested too deeply") from error
-    if not isinstance(whole, dict):
+    if not isinstance(document, dict):
         raise DamagedInputError(Reason.DAMAGED_RECORD, "metadata is not a JSON object")
-    return build_story(whole)
+    return build_story(document)
 
 
 def build_story(values: Mapping[str, Any]) -> Story:
-    """Return the story of a decoded JSON object, as `decode_story` does of its bytes."""
-    whole = dict(values)
-    parts: dict[str, Any] = {}
+    """Build a story from a decoded JSON object, as `decode_story` does from bytes."""
+    remaining = dict(values)
+    sub_objects: dict[str, Any] = {}
     unknown: dict[str, Any] = {}
-    said = whole.pop("schema_version", 0)
-    version = said if type(said) is int and 0 <= said <= VERSION_MAX else 0
-    for name, value in whole.items():
+    stated_version = remaining.pop("schema_version", 0)
+    version = (
+        stated_version if type(stated_version) is int and 0 <= stated_version <= VERSION_MAX else 0
+    )
+    for name, value in remaining.items():
         kind = _SUB_OBJECTS.get(name)
         if kind is None:
             unknown[name] = value
         elif isinstance(value, dict):
-            known = {field.name for field in dataclasses.fields(kind)}
-            parts[name] = _build_sub_object(kind, {k: v for k, v in value.items() if k in known})
-            if rest := {key: item for key, item in value.items() if key not in known}:
+            field_names = {field.name for field in dataclasses.fields(kind)}
+            sub_objects[name] = _build_sub_object(
+                kind, {k: v for k, v in value.items() if k in field_names}
+            )
+            if rest := {key: item for key, item in value.items() if key not in field_names}:
                 unknown[name] = rest
-    return Story(**parts, unknown=unknown, schema_version=version)
+    return Story(**sub_objects, unknown=unknown, schema_version=version)
 
 
 def _build_sub_object(kind: type[Any], fields: dict[str, Any]) -> object:

@@ -1,4 +1,4 @@
-"""The one field of a result that may be too large for a topic, and the reference that replaces it."""
+"""Large string field of a result message, and the blob reference that replaces it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FIELD, BLOB, SIZE, SHA256 = (
     "fonds-field-bytes",
     "fonds-field-sha256",
 )
-"""Headers of a message whose field lies in a blob: its name, the blob's key, its size and its SHA-256."""
+"""Headers of a message whose field is stored in a blob: field name, blob key, size and SHA-256."""
 
 
 class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the value of a field lies that is too large for the topic."""
+    """Reference to the blob that holds a field too large for the topic."""
 
     key: Annotated[str, Meta(description="key in the blob store; the blob is UTF-8")]
     size_bytes: Annotated[int, Meta(ge=0)]
@@ -32,7 +32,7 @@ class FieldReference(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class DetachedField:
-    """A body without its large field, the headers that name the blob, and the blob."""
+    """Body without its large field, the headers that name the blob, and the blob."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -41,9 +41,9 @@ class DetachedField:
 
 @dataclass(frozen=True, slots=True)
 class LargeField:
-    """A string field of a JSON body. `NAME_blob` refers to its value while the field itself is null.
+    """String field of a JSON body. `NAME_blob` refers to its value while the field itself is null.
 
-    The blob's key depends on the topic and the message's key alone, so the next message of that key
+    The blob's key depends only on the topic and the message's key, so the next message of that key
     replaces it.
     """
 
@@ -53,16 +53,16 @@ class LargeField:
     content_type: str
 
     def build_key(self, sha1hex: str) -> str:
-        """Key of the blob for the file with this SHA-1."""
+        """Return the key of the blob for the file with this SHA-1."""
         return build_blob_key(f"published/{self.folder}", sha1hex, self.extension)
 
     def find_key(self, message_key: str) -> str | None:
-        """Key of the blob for a message; None where its key is no SHA-1 in hex."""
+        """Return the key of the blob for a message; None if the message key is not a SHA-1 in hex."""
         raw = parse_sha1(message_key)
         return self.build_key(message_key) if raw is not None and raw.hex() == message_key else None
 
     def detach(self, message_key: str, body: bytes) -> DetachedField | None:
-        """Replace the field by a reference. None for a body that has no such field."""
+        """Replace the field by a reference. Returns None for a body that has no such field."""
         key = self.find_key(message_key)
         if key is None:
             return None

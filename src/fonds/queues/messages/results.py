@@ -1,7 +1,11 @@
-"""The messages of `pdf-text`: what was read out of one PDF.
+"""Messages of the result topics `pdf-text`, `grobid-output` and `pdf-thumbnail-SIZE-TYPE`.
 
-Source: seed 003, "PDF Metadata and Text"; `key` and `has_page0_thumbnail` stand beside its names because
-programs written for that topic read them.
+Only our own results are decoded again; the topics are for other programs.
+
+Sources: seed 003, "PDF Metadata and Text" and "Thumbnail Images"; sandcrawler's topic
+`grobid-output` with `key`, `status`, `status_code`, `tei_xml`, `error_msg`, `file_meta` and
+`source`. In `pdf-text`, `key` and `has_page0_thumbnail` duplicate other fields because programs
+written for that topic read them.
 """
 
 from __future__ import annotations
@@ -31,21 +35,19 @@ from fonds.queues.messages.work_objects import (
     encode_file_meta,
 )
 
-# What result topics have in common: only results of ours are read back.
-
-
 T = TypeVar("T")
 
 
 def decode_result(message: Message, kind: type[T], work: str) -> T:
-    """The result a message carries.
+    """Decode the result in a message.
 
-    Raises DamagedInputError (`bad-message`) for what is none of ours: other programs' results have no place
-    in the books, for the file they are of may be unknown here. `work` is the topic for what they want done.
+    `work` names the topic on which other programs request such work. Raises DamagedInputError
+    (`bad-message`) for a result that is not ours: it cannot be recorded in the ledger, because its
+    file may be unknown here.
     """
     if PIPELINE not in message.headers:
-        told = f"a result of another program; put work on `{work}` instead"
-        raise DamagedInputError(Reason.BAD_MESSAGE, told)
+        reason = f"a result of another program; put work on `{work}` instead"
+        raise DamagedInputError(Reason.BAD_MESSAGE, reason)
     try:
         return msgspec.json.decode(message.body, type=prepare_type(kind))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -53,14 +55,14 @@ def decode_result(message: Message, kind: type[T], work: str) -> T:
 
 
 def refuse_reference(reference: FieldReference | UnsetType) -> None:
-    """Refuse a result whose large field lies in a blob.
+    """Refuse a result whose large field is stored in a blob.
 
-    Stages receive such a result whole at their own address; the message with the reference is for other
-    programs. Raises DamagedInputError (`bad-message`).
+    Stages receive such a result whole at their own address; the message with the reference is for
+    other programs. Raises DamagedInputError (`bad-message`).
     """
     if reference is not UNSET:
-        told = "this result refers to a blob and is for other programs"
-        raise DamagedInputError(Reason.BAD_MESSAGE, told)
+        reason = "this result refers to a blob and is for other programs"
+        raise DamagedInputError(Reason.BAD_MESSAGE, reason)
 
 
 TEXT = LargeField("text", "pdf-text", ".txt", "text/plain")
@@ -89,7 +91,7 @@ Info = Annotated[
 
 
 class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
-    """How the extraction of one PDF ended, and what it gave; absent things are null."""
+    """Outcome and content of one PDF's extraction; absent values are null."""
 
     key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
     sha1hex: Sha1Hex
@@ -114,7 +116,7 @@ class PdfTextObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_pdf_text(item: PdfText) -> bytes:
-    """The body of its message."""
+    """Return the message body."""
     return msgspec.json.encode(
         PdfTextObject(
             key=item.sha1hex,
@@ -138,35 +140,29 @@ def encode_pdf_text(item: PdfText) -> bytes:
 
 
 def decode_pdf_text(message: Message, tag: str | None = None) -> PdfText:
-    """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
-    found = decode_result(message, PdfTextObject, work="unextracted")
-    refuse_reference(found.text_blob)
+    """Decode the result. Raises DamagedInputError (`bad-message`) if it is not one of ours."""
+    fields = decode_result(message, PdfTextObject, work="unextracted")
+    refuse_reference(fields.text_blob)
     return PdfText(
-        sha1hex=found.sha1hex,
-        status=found.status,
-        text=found.text,
-        page0_thumbnail=found.page0_thumbnail,
-        meta_xml=found.meta_xml,
-        pdf_info=found.pdf_info,
-        pdf_extra=found.pdf_extra,
-        file_meta=decode_file_meta(found.file_meta) if found.file_meta else None,
-        source=found.capture,
-        extractor=found.extractor,
-        error_msg=found.error_msg,
+        sha1hex=fields.sha1hex,
+        status=fields.status,
+        text=fields.text,
+        page0_thumbnail=fields.page0_thumbnail,
+        meta_xml=fields.meta_xml,
+        pdf_info=fields.pdf_info,
+        pdf_extra=fields.pdf_extra,
+        file_meta=decode_file_meta(fields.file_meta) if fields.file_meta else None,
+        source=fields.capture,
+        extractor=fields.extractor,
+        error_msg=fields.error_msg,
     )
-
-
-# The messages of `grobid-output`: how GROBID's reading of one PDF ended.
-#
-# Source: sandcrawler's topic of this name: `key`, `status`, `status_code`, `tei_xml`, `error_msg`,
-# `file_meta` and `source`.
 
 
 TEI = LargeField("tei_xml", "grobid-output", ".tei.xml", "application/xml")
 
 
 class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
-    """How GROBID's reading of one PDF ended, and the TEI; absent things are null."""
+    """Outcome of GROBID on one PDF, and its TEI; absent values are null."""
 
     key: Annotated[Sha1Hex, Meta(description="the same as `sha1hex`")]
     sha1hex: Sha1Hex
@@ -187,7 +183,7 @@ class GrobidOutputObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_body(item: GrobidOutput) -> bytes:
-    """The body of its message."""
+    """Return the message body."""
     return msgspec.json.encode(
         GrobidOutputObject(
             key=item.sha1hex,
@@ -207,38 +203,38 @@ def encode_body(item: GrobidOutput) -> bytes:
 
 
 def decode_message(message: Message, tag: str | None = None) -> GrobidOutput:
-    """The result again. Raises DamagedInputError (`bad-message`) for what is none of ours."""
-    found = decode_result(message, GrobidOutputObject, work="ungrobided")
-    refuse_reference(found.tei_xml_blob)
+    """Decode the result. Raises DamagedInputError (`bad-message`) if it is not one of ours."""
+    fields = decode_result(message, GrobidOutputObject, work="ungrobided")
+    refuse_reference(fields.tei_xml_blob)
     return GrobidOutput(
-        sha1hex=found.sha1hex,
-        status=found.status,
-        status_code=found.status_code,
-        tei_xml=found.tei_xml,
-        error_msg=found.error_msg,
-        file_meta=decode_file_meta(found.file_meta) if found.file_meta else None,
-        source=found.capture,
-        extractor=found.extractor,
+        sha1hex=fields.sha1hex,
+        status=fields.status,
+        status_code=fields.status_code,
+        tei_xml=fields.tei_xml,
+        error_msg=fields.error_msg,
+        file_meta=decode_file_meta(fields.file_meta) if fields.file_meta else None,
+        source=fields.capture,
+        extractor=fields.extractor,
     )
 
 
-# The messages of `pdf-thumbnail-SIZE-TYPE`: the picture's bytes, keyed by the PDF's SHA-1.
-#
-# Source: seed 003, "Thumbnail Images".
+# Thumbnail messages are the picture's bytes, keyed by the PDF's SHA-1.
 
 
 def encode_thumbnail(item: Thumbnail) -> bytes:
-    """The body of its message."""
+    """Return the message body."""
     return item.image
 
 
 def decode_thumbnail(message: Message, tag: str | None = None) -> Thumbnail:
-    """The picture again; `tag` is its form. Raises DamagedInputError (`bad-message`) for a key that is no
-    SHA-1, and for no picture at all."""
+    """Decode the picture; `tag` is its format.
+
+    Raises DamagedInputError (`bad-message`) for an empty body or a key that is not a SHA-1.
+    """
     raw = parse_sha1(message.key)
     if raw is None or not message.body:
-        told = (
+        reason = (
             f"a thumbnail needs the PDF's SHA-1 as its key, not {message.key[:60]!r}, and a picture"
         )
-        raise DamagedInputError(Reason.BAD_MESSAGE, told)
+        raise DamagedInputError(Reason.BAD_MESSAGE, reason)
     return Thumbnail(sha1hex=raw.hex(), form=tag or PAGE0_FORM, image=message.body)

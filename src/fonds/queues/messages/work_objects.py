@@ -1,6 +1,10 @@
-"""Work objects: JSON that says where a file is; the messages of `unextracted`, and lines of lists of tasks.
+"""Work objects: JSON that says where a file is.
 
-Source: seed 003 and the work topics of the systems it describes.
+They are the messages of `unextracted` and `ungrobided`, and the lines of task lists. Ours also
+carry what is known of the file.
+
+Source: seed 003 (`file_meta`, "extraction work queue kafka topic") and the work topics of the
+systems it describes.
 """
 
 from __future__ import annotations
@@ -32,10 +36,11 @@ SHAPES: Mapping[PlaceKind, tuple[str, ...]] = {
     PlaceKind.PETABOX: ("item", "path"),
     PlaceKind.FILE: ("path",),
 }
-"""What an object needs to name a place; the first that is all there counts."""
+"""Fields an object needs to name a location. The first kind whose fields are all present is used.
+"""
 
 PETABOX_NAMES = ("petabox_item", "petabox_path")
-"""Other names of the same two fields."""
+"""Alternative names of `item` and `path`."""
 
 Text = Annotated[str, Meta(max_length=TEXT_MAX_CHARS)]
 ByteCount = Annotated[int, Meta(ge=0, le=MAX_BYTES)]
@@ -46,10 +51,13 @@ AnySha1 = Annotated[
 
 
 class WorkObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where a file is: a CDX object (`url`, `datetime`, and `warc_path`, `warc_offset`, `warc_csize` where
-    the WARC is at hand), a petabox object (`item`, `path`), or a local file (`path`).
+    """Location of a file. One of:
+    - a CDX object: `url`, `datetime`, and `warc_path`, `warc_offset`, `warc_csize` where the WARC
+      is available
+    - a petabox object: `item`, `path`
+    - a local file: `path`
 
-    Absent, null and empty are the same. Of `file_meta` only `sha1hex` and `mimetype` are read.
+    Absent, null and empty mean the same. Of `file_meta` only `sha1hex` and `mimetype` are read.
     """
 
     sha1hex: AnySha1 | None = None
@@ -69,12 +77,12 @@ class WorkObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def build_work_object(capture: Capture, sha1hex: str, mime: str) -> WorkObject:
-    """The work object that names the place of a capture's bytes.
+    """Build the work object that names the location of a capture's bytes.
 
-    With URL and time it is a capture of the web to everybody: what is none has no time.
+    An object with URL and time is a web capture to all readers, so other kinds carry no time.
     """
-    named = _build_place_fields(capture)
-    return WorkObject(sha1hex=sha1hex, mimetype=mime, url=capture.url, **named)
+    place_fields = _build_place_fields(capture)
+    return WorkObject(sha1hex=sha1hex, mimetype=mime, url=capture.url, **place_fields)
 
 
 def _build_place_fields(capture: Capture) -> dict[str, Any]:
@@ -91,59 +99,64 @@ def _build_place_fields(capture: Capture) -> dict[str, Any]:
 
 
 def read_task(data: bytes, *, key: str = "", id: str = "") -> Task:  # noqa: A002
-    """The task a JSON object is, or the one it has under `source`; `key` may state the file's SHA-1.
+    """Parse a task from a JSON object, or from the object in its field `source`. `key` may give the
+    file's SHA-1.
 
     Raises ValueError with a sentence about what cannot be understood.
     """
-    said = _convert(_unwrap(data))
-    named = {
-        "url": said.url,
-        "datetime": said.datetime,
-        "warc_path": said.warc_path,
-        "warc_offset": said.warc_offset,
-        "item": said.item or said.petabox_item,
-        "path": said.path or said.petabox_path,
+    work_object = _convert(_unwrap(data))
+    location_fields = {
+        "url": work_object.url,
+        "datetime": work_object.datetime,
+        "warc_path": work_object.warc_path,
+        "warc_offset": work_object.warc_offset,
+        "item": work_object.item or work_object.petabox_item,
+        "path": work_object.path or work_object.petabox_path,
     }
-    kind = next((one for one, needs in SHAPES.items() if _has(named, needs)), None)
+    kind = next(
+        (place_kind for place_kind, needs in SHAPES.items() if _has(location_fields, needs)), None
+    )
     if kind is None:
         raise ValueError("no place: it needs url and datetime, item and path, or path")
-    if said.datetime:
-        parse_datetime14(said.datetime)
+    if work_object.datetime:
+        parse_datetime14(work_object.datetime)
     return Task(
         kind=kind,
-        path=str((said.warc_path if kind is PlaceKind.WARC else named["path"]) or ""),
-        offset=said.warc_offset or 0,
-        size_bytes=said.warc_csize,
-        item=str(named["item"] or ""),
-        url=said.url or "",
-        datetime14=said.datetime or None,
-        sha1hex=_find_sha1(said, key),
-        mime=said.mimetype or _get_field(said, "mimetype"),
-        collection=said.collection or "default",
+        path=str(
+            (work_object.warc_path if kind is PlaceKind.WARC else location_fields["path"]) or ""
+        ),
+        offset=work_object.warc_offset or 0,
+        size_bytes=work_object.warc_csize,
+        item=str(location_fields["item"] or ""),
+        url=work_object.url or "",
+        datetime14=work_object.datetime or None,
+        sha1hex=_find_sha1(work_object, key),
+        mime=work_object.mimetype or _get_field(work_object, "mimetype"),
+        collection=work_object.collection or "default",
         id=id,
     )
 
 
 def _unwrap(data: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(data)
+        decoded = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
-    inner = found.get("source") if isinstance(found, dict) else None
+    inner = decoded.get("source") if isinstance(decoded, dict) else None
     if isinstance(inner, dict):
-        outer = {name: found.get(name) for name in ("sha1hex", "file_meta")}
-        found = outer | {name: value for name, value in inner.items() if value is not None}
-    if not isinstance(found, dict):
+        outer = {name: decoded.get(name) for name in ("sha1hex", "file_meta")}
+        decoded = outer | {name: value for name, value in inner.items() if value is not None}
+    if not isinstance(decoded, dict):
         raise ValueError("not a JSON object")
-    return found
+    return decoded
 
 
 def _convert(found: dict[str, Any]) -> WorkObject:
     try:
         return msgspec.convert(found, prepare_type(WorkObject))
     except msgspec.ValidationError as error:
-        told, _, where = str(error).partition(" - at ")
-        raise ValueError(f"{where.strip('`').removeprefix('$.')}: {told}") from error
+        problem, _, location = str(error).partition(" - at ")
+        raise ValueError(f"{location.strip('`').removeprefix('$.')}: {problem}") from error
 
 
 def _has(fields: Mapping[str, object], needs: tuple[str, ...]) -> bool:
@@ -156,8 +169,10 @@ def _get_field(work_object: WorkObject, name: str) -> str | None:
 
 
 def _find_sha1(work_object: WorkObject, key: str) -> str | None:
-    """The file's SHA-1 in hex, wherever it stands. Raises ValueError for what is none, and for two."""
-    found = {}
+    """Return the file's SHA-1 in hex from any of its fields. Raises ValueError if it is invalid or
+    ambiguous.
+    """
+    hashes = {}
     for name, text in (
         ("sha1hex", work_object.sha1hex),
         ("file_meta", _get_field(work_object, "sha1hex")),
@@ -166,19 +181,17 @@ def _find_sha1(work_object: WorkObject, key: str) -> str | None:
         if text and raw is None:
             raise ValueError(f"{name} is {text[:60]!r}, no SHA-1")
         if raw:
-            found[name] = raw.hex()
+            hashes[name] = raw.hex()
     by_key = parse_sha1(key)
     if by_key:
-        found["key"] = by_key.hex()
-    if len(set(found.values())) > 1:
-        names = ", ".join(f"{name} {value}" for name, value in found.items())
+        hashes["key"] = by_key.hex()
+    if len(set(hashes.values())) > 1:
+        names = ", ".join(f"{name} {value}" for name, value in hashes.items())
         raise ValueError(f"it names more than one file: {names}")
-    return next(iter(found.values()), None)
+    return next(iter(hashes.values()), None)
 
 
-# `file_meta` on the wire, under the names of the SQL table of the same name.
-#
-# Source: seed 003, `file_meta`.
+# `file_meta` in messages uses the names of the SQL table of the same name.
 
 
 Sha1Hex = Annotated[str, Meta(pattern="^[0-9a-f]{40}$", description="SHA-1 in lower-case hex")]
@@ -197,7 +210,7 @@ class FileMetaObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_file_meta(file: FileMeta) -> FileMetaObject:
-    """A file under the names others read."""
+    """Return a file's metadata under its public names."""
     return FileMetaObject(
         sha1hex=file.sha1,
         sha256hex=file.sha256,
@@ -210,12 +223,12 @@ def encode_file_meta(file: FileMeta) -> FileMetaObject:
 
 
 def choose_mime(file: FileMeta | None, source: Capture) -> str:
-    """The type of the file, else the type its capture declares; "" without either."""
+    """Return the type of the file, or the type its capture declares, or ""."""
     return file.mime if file else source.mime or ""
 
 
 def decode_file_meta(encoded: FileMetaObject) -> FileMeta:
-    """The file again."""
+    """Decode a file's metadata."""
     return FileMeta(
         size=encoded.size_bytes,
         mime=encoded.mimetype,
@@ -227,18 +240,13 @@ def decode_file_meta(encoded: FileMetaObject) -> FileMeta:
     )
 
 
-# The messages of `unextracted` and `ungrobided`: work objects, ours with what is known of the file.
-#
-# Source: seed 003, "extraction work queue kafka topic".
-
-
 KnownItemT = TypeVar("KnownItemT", UnextractedPdf, UngrobidedPdf)
 
 
 class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What Fonds adds to a work object of its own: all that is known of the file.
+    """Fields that Fonds adds to its own work objects: all that is known of the file.
 
-    What was known before the moment `after` does not count.
+    Results from before `after` do not count.
     """
 
     file_meta: FileMetaObject
@@ -247,16 +255,17 @@ class KnownObject(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 def encode_unextracted(item: UnextractedPdf | UngrobidedPdf) -> bytes:
-    """The body of its message."""
-    known = KnownObject(
+    """Return the message body."""
+    known_object = KnownObject(
         file_meta=encode_file_meta(item.file), capture=item.capture, after=item.after
     )
-    named = build_work_object(item.capture, item.file.sha1, item.file.mime)
-    return msgspec.json.encode(msgspec.to_builtins(named) | msgspec.to_builtins(known))
+    work_object = build_work_object(item.capture, item.file.sha1, item.file.mime)
+    return msgspec.json.encode(msgspec.to_builtins(work_object) | msgspec.to_builtins(known_object))
 
 
 def decode_unextracted(message: Message, tag: str | None = None) -> UnextractedPdf | Task:
-    """What is known, of a message of ours; a task, of anybody else's, whatever fields it has.
+    """Decode our own message to what is known of the file, and any other program's message to a
+    Task.
 
     Raises DamagedInputError (`bad-message`) with a sentence.
     """
@@ -264,7 +273,7 @@ def decode_unextracted(message: Message, tag: str | None = None) -> UnextractedP
 
 
 def decode_grobid_message(message: Message, tag: str | None = None) -> UngrobidedPdf | Task:
-    """The same of the topic `ungrobided`."""
+    """Decode a message of `ungrobided`, as `decode_unextracted` does."""
     return _read(message, UngrobidedPdf)
 
 
@@ -272,10 +281,12 @@ def _read(
     message: Message, build_known: Callable[[Capture, FileMeta, datetime | None], KnownItemT]
 ) -> KnownItemT | Task:
     if PIPELINE in message.headers:
-        # Others may name the pipeline they mean: theirs is a task all the same.
+        # Other programs may also set the pipeline header; their message is still a task.
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            found = msgspec.json.decode(message.body, type=prepare_type(KnownObject))
-            return build_known(found.capture, decode_file_meta(found.file_meta), found.after)
+            known_object = msgspec.json.decode(message.body, type=prepare_type(KnownObject))
+            return build_known(
+                known_object.capture, decode_file_meta(known_object.file_meta), known_object.after
+            )
     try:
         return read_task(message.body, key=message.key, id=message.entry)
     except ValueError as error:

@@ -1,1 +1,1 @@
-"""The port Queue on RabbitMQ."""
+"""Queue on RabbitMQ."""

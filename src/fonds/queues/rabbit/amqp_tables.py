@@ -1,8 +1,8 @@
-"""AMQP tables as RabbitMQ writes them, and the properties of a message that hold one.
+"""Encode and decode AMQP tables as RabbitMQ writes them, and message properties that contain one.
 
-Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. Pika's own
-reader cuts the fraction off numbers, and a table it cannot read ends the connection, again each time the
-message comes; its writer knows no fractions.
+Source: AMQP 0-9-1 sections 4.2.5.5 and 2.3.5.2, with the field types of RabbitMQ's errata. This
+module replaces pika's codec, which truncates floats to integers when reading and cannot write them.
+A table that pika cannot read closes the connection, again on every delivery of the message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fonds.queues.headers import DEPTH_MAX, HeaderTime, Value
 
 SHORT_MAX_BYTES = 255
 FLAGS = tuple(1 << bit for bit in range(15, 6, -1))
-"""Of the properties up to `message_id`, in the order they stand in; what is behind it is not looked at."""
+"""Flags of the properties up to `message_id`, in wire order; later properties are ignored."""
 CONTENT_TYPE, _, HEADERS, DELIVERY_MODE, PRIORITY, _, _, _, MESSAGE_ID = FLAGS
 _NUMBERS = {
     kind: struct.Struct(f">{form}")
@@ -31,7 +31,7 @@ _NUMBERS = {
 
 @dataclass(slots=True)
 class Properties:
-    """What comes with a body, as far as it is looked at or written here; in pika's shape."""
+    """Message properties that are read or written here, in the shape of pika's class."""
 
     INDEX: ClassVar[int] = pika.BasicProperties.INDEX
     message_id: str | None = None
@@ -40,7 +40,9 @@ class Properties:
     content_type: str | None = None
 
     def decode(self, encoded: bytes, offset: int = 0) -> Properties:
-        """Read them from a content header, behind the body's size; the broker has checked its form."""
+        """Read the properties from a content header, after the body size. The broker has validated
+        the format.
+        """
         (flags,) = struct.unpack_from(">H", encoded, offset)
         offset += 2
         for flag in FLAGS:
@@ -63,7 +65,7 @@ class Properties:
         return self
 
     def encode(self) -> list[bytes]:
-        """The pieces of a content header, behind the body's size."""
+        """Return the parts of a content header that follow the body size."""
         flags, pieces = HEADERS, list[bytes]()
         if self.content_type:
             flags |= CONTENT_TYPE
@@ -78,7 +80,7 @@ class Properties:
         return [struct.pack(">H", flags), *pieces]
 
 
-# Pika makes one of these for each message that arrives.
+# Pika creates one of these for each message that arrives.
 pika.spec.props[pika.BasicProperties.INDEX] = Properties
 
 
@@ -87,7 +89,7 @@ def _decode_short(short: bytes) -> str:
 
 
 def encode_table(table: dict[str, Value]) -> bytes:
-    """A table with its length before it. Names that do not fit are cut."""
+    """Encode a table with its length prefix. Names longer than 255 bytes are cut."""
     pieces = list[bytes]()
     for name, value in table.items():
         pieces.append(_encode_short(name))
@@ -139,9 +141,10 @@ def _encode_long(data: bytes) -> bytes:
 
 
 def decode_table(encoded: bytes) -> dict[str, Value]:
-    """The fields of a table without its length; those behind one that cannot be read are left out.
+    """Decode the fields of a table without its length prefix. Fields after an unreadable one are
+    left out.
 
-    A table or list nested deeper than `DEPTH_MAX` is the bytes it was.
+    A table or list nested deeper than `DEPTH_MAX` is returned as bytes.
     """
     table: dict[str, Value] = {}
     _read_table(encoded, table, DEPTH_MAX)
@@ -160,19 +163,22 @@ def _read_table(encoded: bytes, table: dict[str, Value], depth: int) -> None:
 
 
 def _read_list(encoded: bytes, depth: int) -> list[Value]:
-    found: list[Value] = []
+    values: list[Value] = []
     offset = 0
     try:
         while offset < len(encoded):
             value, offset = _decode_value(encoded, offset, depth)
-            found.append(value)
+            values.append(value)
     except (struct.error, IndexError, KeyError, ValueError):
         pass
-    return found
+    return values
 
 
 def _decode_value(encoded: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """The field at `offset` and where the next begins. Raises KeyError for a type there is not."""
+    """Return the field at `offset` and the offset of the next one.
+
+    Raises KeyError for an unknown type, ValueError for a truncated field.
+    """
     kind, offset = encoded[offset], offset + 1
     if kind in b"SxAF":
         end = offset + 4 + int.from_bytes(encoded[offset : offset + 4], "big")

@@ -1,6 +1,6 @@
-"""One connection to RabbitMQ, driven by a thread of its own: heartbeats go on whatever a step does.
+"""Connection to RabbitMQ, driven by its own thread so that heartbeats continue while a step works.
 
-All of pika is touched in that thread only; others hand it functions and wait for what comes of them.
+Only that thread touches pika. Other threads pass it functions and wait for the results.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ REFUSED = (
 
 
 class BrokerConnection:
-    """A connection that is open, or over for good; whoever needs it again makes a new one."""
+    """Connection that is open or permanently closed; callers create a new one to reconnect."""
 
     def __init__(self, parameters: pika.URLParameters) -> None:
-        """Raises StoreUnavailableError when there is no answer, ConfigurationError when it is no."""
+        """Raises StoreUnavailableError when the broker does not answer, ConfigurationError when it
+        refuses.
+        """
         self._broker_name = f"RabbitMQ at {parameters.host}:{parameters.port}"
         self._ended: Exception | None = None
         self._waiting: set[Future[Any]] = set()
@@ -46,22 +48,27 @@ class BrokerConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended."""
+        """Return whether the connection has ended."""
         return self._ended is not None
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The broker's: (3, 13, 7). What cannot be read is taken for newer than any."""
-        told = str((self._connection.server_properties or {}).get("version", ""))
-        words = told.partition("-")[0].split(".")
+        """Version of the broker, such as (3, 13, 7). An unreadable version counts as newer than
+        any.
+        """
+        version_text = str((self._connection.server_properties or {}).get("version", ""))
+        words = version_text.partition("-")[0].split(".")
         return (
-            tuple(int(word) for word in words) if told and all(map(str.isdecimal, words)) else (99,)
+            tuple(int(word) for word in words)
+            if version_text and all(map(str.isdecimal, words))
+            else (99,)
         )
 
     def run(self, act: Callable[[pika.SelectConnection, Future[T]], None]) -> T:
-        """Call `act` in the link's thread and wait until it has given its future a result.
+        """Call `act` in the connection's thread and wait until it has given its future a result.
 
-        Raises StoreUnavailableError when the link ends meanwhile or nothing comes of it for long.
+        Raises StoreUnavailableError when the connection ends meanwhile or no result comes in
+        `ANSWER_MAX_S` seconds.
         """
         future: Future[T] = Future()
 
@@ -73,7 +80,7 @@ class BrokerConnection:
             future.add_done_callback(self._waiting.discard)
             try:
                 act(self._connection, future)
-            except Exception as error:  # noqa: BLE001 (told to the thread that waits)
+            except Exception as error:  # noqa: BLE001 (passed to the waiting thread)
                 fail(future, error)
 
         try:
@@ -83,12 +90,12 @@ class BrokerConnection:
         return self._await(future)
 
     def schedule(self, act: Callable[[], None]) -> None:
-        """Call `act` in the link's thread, some time; nobody waits for it."""
+        """Call `act` in the connection's thread later, without waiting for it."""
         if not self.is_closed:
             self._connection.ioloop.add_callback_threadsafe(act)
 
     def close(self) -> None:
-        """End the connection: the broker gives what is unsettled to others at once."""
+        """Close the connection; the broker releases unsettled messages to other consumers at once."""
 
         def shut() -> None:
             if self._connection.is_open:
@@ -101,7 +108,7 @@ class BrokerConnection:
         try:
             return future.result(ANSWER_MAX_S)
         except FutureTimeoutError as error:
-            # Whatever was on its way may still arrive; readers are idempotent.
+            # The request may still take effect; readers are idempotent.
             self.schedule(self._connection.ioloop.stop)
             raise self._build_unavailable_error("no answer") from error
         except REFUSED as error:
@@ -113,13 +120,13 @@ class BrokerConnection:
             raise self._build_unavailable_error(error) from error
 
     def _build_unavailable_error(self, error: object) -> StoreUnavailableError:
-        told = str(error) or type(error).__name__
-        return StoreUnavailableError(f"{self._broker_name} does not answer: {told[:300]}")
+        detail = str(error) or type(error).__name__
+        return StoreUnavailableError(f"{self._broker_name} does not answer: {detail[:300]}")
 
     def _run(self) -> None:
         try:
             self._connection.ioloop.start()
-        except Exception as error:  # noqa: BLE001 (told to all threads that wait)
+        except Exception as error:  # noqa: BLE001 (passed to all waiting threads)
             self._end(error)
         finally:
             if self._ended is None:
@@ -134,12 +141,12 @@ class BrokerConnection:
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
-    """Give a future an error, if it has not ended yet."""
+    """Fail a future that has not completed yet."""
     if not future.done():
         future.set_exception(error)
 
 
 def succeed(future: Future[T], value: T) -> None:
-    """Give a future its result, if it has not ended yet."""
+    """Complete a future that has not completed yet."""
     if not future.done():
         future.set_result(value)

@@ -1,4 +1,4 @@
-"""Receiving from one queue: what the broker pushes waits here until somebody asks for it."""
+"""Consumer of one RabbitMQ queue: buffers what the broker pushes until it is requested."""
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ from fonds.queues.rabbit.topology import DELAYS_BEGIN
 IN_FLIGHT_S = 1.0
 _NUMBERS = count(1)
 Republish = Callable[[Message, int, int], None]
-"""Puts a message that came out too early, or came back: how often it did, and when it is due."""
+"""Republish a message that came back or was delivered before it is due: message, number of returns,
+due time in Unix milliseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Which delivery of which inbox it is; another inbox's are over and nothing need be done about them."""
+    """Identifies a delivery by inbox and tag. Deliveries of a closed inbox need no further action."""
 
     inbox: int
     tag: int
 
 
 class Inbox:
-    """A consuming channel of a link, of the queue that stands for `address`. The broker pushes as many
-    messages as were asked for, not more.
+    """Consuming channel for the queue behind `address`. The broker pushes only as many messages as
+    requested.
 
-    A message that comes back unsettled is counted: `again` puts it with the count one higher, and it is
-    taken off here, because a classic queue only says that it came back, not how often. So is one whose
-    delay is longer than the queues of delays wait.
+    A classic queue says that a message came back, but not how often. So such a message is
+    republished with an increased count and acknowledged here. The same is done with a message whose
+    delay is longer than the delay queues can hold.
     """
 
     def __init__(
@@ -61,89 +63,93 @@ class Inbox:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the link ended or the broker closed the channel: what was in hand comes again."""
+        """Return whether the connection or the channel is closed; leased messages are then
+        redelivered.
+        """
         return self._link.is_closed or not self._channel.is_open
 
     @property
     def waiting_count(self) -> int:
-        """How many messages lie here and in nobody's hand."""
+        """Number of buffered messages that are not handed out."""
         return len(self._buffer)
 
     @property
     def in_hand_count(self) -> int:
-        """How many were handed out and neither settled nor given back."""
+        """Number of messages handed out and neither settled nor released."""
         return len(self._in_hand_tags)
 
     def take(self, count_max: int, wait_s: float) -> list[Delivery]:
-        """Up to `count_max` messages, waiting at most `wait_s` seconds for the first."""
+        """Return up to `count_max` messages; wait at most `wait_s` seconds for the first."""
         deadline = time.monotonic() + wait_s
         with self._arrived:
-            wanted = len(self._in_hand_tags) + count_max
-        if wanted > self._allowed:
-            self._link.run(partial(self._consume, wanted))
+            prefetch_count = len(self._in_hand_tags) + count_max
+        if prefetch_count > self._allowed:
+            self._link.run(partial(self._consume, prefetch_count))
         while True:
             with self._arrived:
                 if not self._buffer and not self.is_closed:
                     self._arrived.wait(max(0.0, deadline - time.monotonic()))
-                taken = [self._buffer.popleft() for _ in range(min(count_max, len(self._buffer)))]
-                self._in_hand_tags |= {method.delivery_tag for method, _, _ in taken}
-            found = self._hand_out(taken)
-            if found:
-                return found
+                raw_deliveries = [
+                    self._buffer.popleft() for _ in range(min(count_max, len(self._buffer)))
+                ]
+                self._in_hand_tags |= {method.delivery_tag for method, _, _ in raw_deliveries}
+            deliveries = self._hand_out(raw_deliveries)
+            if deliveries:
+                return deliveries
             if self.is_closed:
                 return []
             if time.monotonic() < deadline:
                 continue
-            # What was delivered before the answer lies here by now.
-            if not taken and not self.count_ready() and not self._buffer:
+            # Messages delivered before this answer are in the buffer by now.
+            if not raw_deliveries and not self.count_ready() and not self._buffer:
                 return []
             deadline = time.monotonic() + IN_FLIGHT_S
 
     def _hand_out(
         self, raw_deliveries: Sequence[tuple[Basic.Deliver, Properties, bytes]]
     ) -> list[Delivery]:
-        found, counted = [], []
+        deliveries, republished_tags = [], []
         for method, properties, body in raw_deliveries:
             message, returns = decode_message(properties, body, _get_routing_key(method))
             due_ms = get_due_ms(properties)
             if method.redelivered or due_ms > time.time() * 1000:
                 self._republish(message, returns + method.redelivered, due_ms)
-                counted.append(method.delivery_tag)
+                republished_tags.append(method.delivery_tag)
                 continue
             receipt = Receipt(self.number, method.delivery_tag)
-            found.append(Delivery(message, self._address, receipt, returns))
-        self.acknowledge(counted, lambda tag: self._channel.basic_ack(tag))
-        return found
+            deliveries.append(Delivery(message, self._address, receipt, returns))
+        self.acknowledge(republished_tags, lambda tag: self._channel.basic_ack(tag))
+        return deliveries
 
     def settle(self, tags: Sequence[int]) -> None:
-        """Tell the broker that these are finished; it knows when this returns.
+        """Acknowledge finished messages; the broker has processed this when the call returns.
 
-        Nothing answers an acknowledgement: something that is answered is asked behind it. A process
-        killed at once would else take the last ones with it.
+        AMQP does not confirm acknowledgements, so a request that is answered follows them.
+        Otherwise a process killed at this point would lose the last ones.
         """
         self.acknowledge(tags, lambda tag: self._channel.basic_ack(tag))
         if tags and not self.is_closed:
             self.count_ready()
 
     def release(self, tags: Sequence[int]) -> None:
-        """Give these back."""
+        """Return messages to the queue."""
         self.acknowledge(tags, lambda tag: self._channel.basic_nack(tag, requeue=True))
 
     def filter_in_hand(self, tags: Sequence[int]) -> set[int]:
-        """Those of `tags` that are in hand as yet."""
+        """Return those of `tags` that are still handed out."""
         with self._arrived:
             return set() if self.is_closed else self._in_hand_tags.intersection(tags)
 
     def acknowledge(self, tags: Sequence[int], act: Callable[[int], None]) -> None:
-        """Tell the broker about those of `tags` that are in hand here; returns when it was told."""
+        """Send `act` for those of `tags` that are handed out here; return when they are sent."""
         with self._arrived:
-            mine = [tag for tag in tags if tag in self._in_hand_tags]
-            self._in_hand_tags.difference_update(mine)
-        if not mine or self.is_closed:
+            open_tags = [tag for tag in tags if tag in self._in_hand_tags]
+            self._in_hand_tags.difference_update(open_tags)
+        if not open_tags or self.is_closed:
             return
 
         def run(_: pika.SelectConnection, future: Future[None]) -> None:
-            for tag in mine:
+            for tag in open_tags:
                 if self._channel.is_open:
                     act(tag)
             succeed(future, None)
@@ -151,7 +157,7 @@ class Inbox:
         self._link.run(run)
 
     def count_ready(self) -> int:
-        """How many messages the broker holds ready."""
+        """Return the number of messages ready on the broker."""
 
         def ask(_: pika.SelectConnection, future: Future[int]) -> None:
             self._channel.queue_declare(
@@ -170,7 +176,9 @@ class Inbox:
         connection.channel(on_open_callback=opened)
 
     def _consume(self, allowed: int, _: pika.SelectConnection, future: Future[None]) -> None:
-        """Ask for up to `allowed` messages at once; a limit holds for a consumer from its beginning on."""
+        """Request up to `allowed` messages at once. A limit applies only to consumers started
+        after it is set.
+        """
 
         def consume() -> None:
             self._channel.basic_qos(prefetch_count=allowed)
@@ -203,6 +211,6 @@ class Inbox:
 
 
 def _get_routing_key(method: Basic.Deliver) -> str:
-    """The routing key somebody gave a message; what is put straight to a queue has none."""
+    """Return the routing key a message was published with; "" for one put directly to a queue."""
     own = not method.exchange or method.exchange.startswith(DELAYS_BEGIN)
     return "" if own else str(method.routing_key)

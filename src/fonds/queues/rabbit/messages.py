@@ -1,9 +1,12 @@
-"""Messages as AMQP properties and back.
+"""Convert messages to AMQP properties and back.
 
-Source: AMQP 0-9-1 `basic` class properties. The body is bare. Of ours are the property `message_id` and
-the headers `fonds-id` (text), `fonds-key` (text), `fonds-attempt` (int), `fonds-returns` (int: how often
-it came back unsettled) and `fonds-due` (int, Unix milliseconds: of a delay longer than the queues' own);
-every other header is one of the message's.
+Source: AMQP 0-9-1 `basic` class properties. The body is sent unchanged. Fonds uses the property
+`message_id` and these headers; all others belong to the message:
+- `fonds-id` (text)
+- `fonds-key` (text)
+- `fonds-attempt` (int)
+- `fonds-returns` (int): number of times the message came back unsettled
+- `fonds-due` (int): due time in Unix milliseconds, for a delay longer than the delay queues hold
 """
 
 from __future__ import annotations
@@ -24,12 +27,14 @@ ID, KEY, ATTEMPT, RETURNS, DUE = (
 OWN_HEADERS = frozenset({ID, KEY, ATTEMPT, RETURNS, DUE})
 THEIRS = frozenset({"CC", "BCC", "x-death", "x-delivery-count", "x-acquired-count"})
 THEIRS_BEGIN = ("x-first-death-", "x-last-death-")
-"""What the broker counts and routes by: it would count and route again what is put with them."""
+"""Headers by which the broker counts and routes; republished, they would be counted and routed
+again.
+"""
 PERSISTENT = 2
 
 
 def encode_properties(message: Message, returns: int = 0, due_ms: int | None = None) -> Properties:
-    """The properties of a message; `returns` counts how often it came back unsettled."""
+    """Return the properties of a message; `returns` is the number of times it came back unsettled."""
     headers: dict[str, Value] = {
         ID: message.id,
         KEY: message.key,
@@ -39,9 +44,9 @@ def encode_properties(message: Message, returns: int = 0, due_ms: int | None = N
     if due_ms is not None:
         headers[DUE] = due_ms
     headers |= {name: parse_value(text) for name, text in message.headers.items()}
-    short = len(message.id.encode("utf-8", "replace")) <= SHORT_MAX_BYTES
+    fits_property = len(message.id.encode("utf-8", "replace")) <= SHORT_MAX_BYTES
     return Properties(
-        message_id=message.id if short else None,
+        message_id=message.id if fits_property else None,
         headers=headers,
         delivery_mode=PERSISTENT,
         content_type="application/octet-stream",
@@ -51,10 +56,10 @@ def encode_properties(message: Message, returns: int = 0, due_ms: int | None = N
 def decode_message(
     properties: Properties, body: bytes, routing_key: str = ""
 ) -> tuple[Message, int]:
-    """The message, and how often it came back before.
+    """Return the message, and the number of times it came back.
 
-    What other programs put is read too. Its id is its `message_id`, else one made of its key and body,
-    the same each time; its key is `routing_key`, what it was sent to its exchange with.
+    Messages of other programs are read too. Their id is the `message_id`, or a hash of key and body
+    that is always the same. Their key is `routing_key`, with which they were published.
     """
     headers: dict[str, Value] = properties.headers or {}
     key = headers.get(KEY)
@@ -77,7 +82,7 @@ def decode_message(
 
 
 def get_due_ms(properties: Properties) -> int:
-    """When a message is due that was delayed for longer than the queues wait; else 0."""
+    """Return when a message with a long delay is due, in Unix milliseconds; 0 without such a delay."""
     return _count((properties.headers or {}).get(DUE))
 
 

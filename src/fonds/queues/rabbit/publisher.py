@@ -1,4 +1,4 @@
-"""Publishing in batches: every message confirmed by the broker, and none lost for want of a queue."""
+"""Publish messages in batches with broker confirmation; report messages that no queue accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fonds.queues.rabbit.connection import BrokerConnection, fail, succeed
 
 
 class Outbox:
-    """The confirming channel of one link."""
+    """Channel of a connection with publisher confirms."""
 
     def __init__(self, link: BrokerConnection) -> None:
         self._link = link
@@ -29,10 +29,11 @@ class Outbox:
         routing_key: str,
         messages: Sequence[tuple[Properties, bytes, bool]],
     ) -> None:
-        """Return when the broker has all of `messages` safe: properties, body, whether a queue must take it.
+        """Publish `messages` (properties, body, whether a queue must accept it) and wait for
+        confirmation.
 
-        Raises ConfigurationError when none takes one that must be taken, StoreUnavailableError when the
-        broker refuses or does not answer.
+        Raises ConfigurationError when no queue accepts a message that needs one,
+        StoreUnavailableError when the broker refuses or does not answer.
         """
 
         def act(_: pika.SelectConnection, future: Future[None]) -> None:
@@ -71,9 +72,15 @@ class Outbox:
     def _on_returned(
         self, channel: Channel, method: Basic.Return, properties: pika.BasicProperties, body: bytes
     ) -> None:
-        """Comes before the confirmation of the same message; the oldest unconfirmed batch is its own."""
-        where = method.exchange or method.routing_key
-        error = ConfigurationError(f"no queue takes what is put to {where!r} ({method.reply_text})")
+        """Fail the batch of a returned message.
+
+        The broker sends this before it confirms the message, so the oldest unconfirmed batch is the
+        right one.
+        """
+        target = method.exchange or method.routing_key
+        error = ConfigurationError(
+            f"no queue takes what is put to {target!r} ({method.reply_text})"
+        )
         for batch in self._batches.values():
             fail(batch.future, error)
             break
@@ -85,12 +92,12 @@ class Outbox:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the broker closed it."""
+        """Return whether the broker closed the channel."""
         return not self._channel.is_open
 
 
 class _ConfirmBatch:
-    """Messages that are confirmed together; `remaining` of them are not yet."""
+    """Messages confirmed together; `remaining` of them are still unconfirmed."""
 
     def __init__(self, future: Future[None], remaining: int) -> None:
         self.future = future

@@ -1,4 +1,4 @@
-"""The port Queue on RabbitMQ: an exchange for each topic, a queue for each address."""
+"""Queue on RabbitMQ: an exchange per topic, a queue per address."""
 
 from __future__ import annotations
 
@@ -40,25 +40,27 @@ from fonds.queues.rabbit.topology import (
 
 NAME_MAX_BYTES = 200
 MESSAGE_MAX_BYTES = 16_000_000
-"""RabbitMQ accepts 16 MiB since 4.0 and 128 MiB before, unless its `max_message_size` is another."""
+"""RabbitMQ accepts 16 MiB since 4.0 and 128 MiB before, unless `max_message_size` is configured."""
 CHUNK = 500
 
 
 class RabbitQueue:
-    """Implements the port Queue over `amqp://user:password@host:port/vhost`; `?quorum=1` in the URL makes
+    """Implements the port Queue over `amqp://user:password@host:port/vhost`; `?quorum=1` uses
     quorum queues.
 
-    A topic is the fanout exchange `TOPIC-out`, a subscription the queues `NAME-in`, `NAME-quar` and
-    `NAME-delay-1s` to `-65536s` (`delays.py`), NAME being below the prefix of the topic: environments share
-    a virtual host and no message. What is in hand stays there as long as the connection lives
-    and the broker's consumer timeout allows: each queue asks for 24 hours from delivery, which brokers
-    grant since 3.11.15; an older one has `consumer_timeout` in its configuration (30 minutes unless set)
-    for all queues. `renew` cannot make it longer. How many messages are in other processes' hands
-    RabbitMQ does not tell: `get_depth` counts those of this one.
+    A topic is the fanout exchange `TOPIC-out`. A subscription has the queues `NAME-in`, `NAME-quar`
+    and `NAME-delay-1s` to `-65536s` (`topology.py`). NAME includes the topic's prefix, so
+    environments can share a virtual host without sharing messages.
+
+    A message stays leased while the connection lives and the broker's consumer timeout allows. Each
+    queue requests 24 hours from delivery, which brokers support since 3.11.15. Older brokers use
+    the configured `consumer_timeout` (30 minutes by default) for all queues. `renew` cannot extend
+    it. RabbitMQ does not report messages leased by other processes, so `get_depth` counts only
+    those of this process.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        """Raises ConfigurationError for an invalid URL. Connects on first use."""
         parts = urlsplit(url)
         options = parse_qs(parts.query)
         self._quorum = options.pop("quorum", ["0"])[0] == "1"
@@ -79,41 +81,52 @@ class RabbitQueue:
     def declare(
         self, subscriptions: Iterable[Subscription], topics: Mapping[str, TopicTraits] = NO_TOPICS
     ) -> None:
-        """Make exchanges and queues. Raises ConfigurationError when they exist with other properties."""
-        known = list(subscriptions)
+        """Create exchanges and queues. Raises ConfigurationError when they exist with other
+        properties.
+        """
+        declared = list(subscriptions)
         for name in [
             *topics,
-            *(one.topic for one in known),
-            *(one.qualified_name for one in known),
+            *(subscription.topic for subscription in declared),
+            *(subscription.qualified_name for subscription in declared),
         ]:
             if len(name.encode()) > NAME_MAX_BYTES:
                 raise ConfigurationError(f"{name}: a name has {NAME_MAX_BYTES} bytes at most")
         kind = {"x-queue-type": "quorum"} if self._quorum else {}
         for topic in topics:
             self._call_broker(partial(declare_topic, topic))
-        if known:
+        if declared:
             self._call_broker(declare_exchanges)
-        for one in known:
+        for subscription in declared:
             version = self._open_link().version
-            self._call_broker(partial(declare_subscription, one, kind, version))
+            self._call_broker(partial(declare_subscription, subscription, kind, version))
         with self._lock:
-            self._subscriptions |= {one.name: one for one in known}
-            self._topics |= {*topics, *(one.topic for one in known)}
+            self._subscriptions |= {subscription.name: subscription for subscription in declared}
+            self._topics |= {*topics, *(subscription.topic for subscription in declared)}
 
     def put(self, address: str, messages: Sequence[Message], *, delay_s: float = 0.0) -> None:
-        """All of `messages` confirmed by the broker; on an error possibly some of them are."""
+        """Publish `messages` with broker confirmation. After an error, some of them may have been
+        published.
+        """
         exchange, queue = self._find_target(address)
         if delay_s > 0:
-            if not any(address == one.incoming for one in self._subscriptions.values()):
+            if not any(
+                address == subscription.incoming for subscription in self._subscriptions.values()
+            ):
                 raise ValueError(f"{address}: only what a step receives from takes a delay")
             self._put_delayed(queue, messages, delay_s)
             return
-        readers = [one for one in self._subscriptions.values() if one.topic == address]
+        readers = [
+            subscription
+            for subscription in self._subscriptions.values()
+            if subscription.topic == address
+        ]
         packed = [
             (
                 encode_properties(message),
                 message.body,
-                not exchange or any(message.is_for(one.pipeline) for one in readers),
+                not exchange
+                or any(message.is_for(subscription.pipeline) for subscription in readers),
             )
             for message in messages
         ]
@@ -125,17 +138,22 @@ class RabbitQueue:
     ) -> None:
         delay = DelayTarget.for_queue(delay_s, queue)
         due_ms = round((time.time() + delay_s) * 1000) if delay.is_longer else None
-        packed = [(encode_properties(one, returns, due_ms), one.body, True) for one in messages]
+        packed = [
+            (encode_properties(message, returns, due_ms), message.body, True)
+            for message in messages
+        ]
         for start in range(0, len(packed), CHUNK):
             batch = packed[start : start + CHUNK]
             self._get_outbox().publish(delay.exchange, delay.routing_key, batch)
 
     def get_message_max_bytes(self, address: str) -> int:
-        """The same for every address: RabbitMQ has one limit, which clients cannot ask for."""
+        """Return the same limit for every address; RabbitMQ has one limit, which clients cannot
+        query.
+        """
         return MESSAGE_MAX_BYTES
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
-        """Messages as the broker pushes them; those given back come behind the others."""
+        """Return messages as the broker pushes them; released ones come after the others."""
         exchange, queue = self._find_target(address)
         if exchange:
             raise ConfigurationError(
@@ -144,27 +162,35 @@ class RabbitQueue:
         return self._get_inbox(address, queue).take(count_max, wait_s) if count_max > 0 else []
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
-        """Those of a connection that has ended are passed over: they come again."""
+        """Settle deliveries. Those of a closed connection are skipped; they are redelivered."""
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.settle(tags)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Those of a connection that has ended were given back with it."""
+        """Release deliveries. Those of a closed connection were released with it."""
         for inbox, tags in self._group_by_inbox(deliveries):
             inbox.release(tags)
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """They are held as long as the connection lives; tells those of one that has ended apart."""
-        held = {
+        """Return the deliveries whose connection is still open; they stay leased as long as it
+        lives.
+        """
+        open_receipts = {
             (inbox.number, tag)
             for inbox, tags in self._group_by_inbox(deliveries)
             for tag in inbox.filter_in_hand(tags)
         }
-        receipts = [(one, one.receipt) for one in deliveries]
-        return [one for one, r in receipts if isinstance(r, Receipt) and (r.inbox, r.tag) in held]
+        receipts = [(delivery, delivery.receipt) for delivery in deliveries]
+        return [
+            delivery
+            for delivery, receipt in receipts
+            if isinstance(receipt, Receipt) and (receipt.inbox, receipt.tag) in open_receipts
+        ]
 
     def get_depth(self, subscription: Subscription) -> Depth:
-        """Ready, delayed and quarantined as the broker counts them; in hand those of this process."""
+        """Count ready, delayed and quarantined messages on the broker, and messages leased by this
+        process.
+        """
         ready, quarantined, *delayed = self._call_broker(partial(_count, list_queues(subscription)))
         waiting, in_hand = self._count_here(subscription.incoming)
         return Depth(
@@ -175,7 +201,7 @@ class RabbitQueue:
         )
 
     def close(self) -> None:
-        """End the connection: what is in hand is given back at once."""
+        """Close the connection; leased messages are released at once."""
         with self._lock:
             link, self._link = self._link, None
             self._outbox, self._inboxes = None, {}
@@ -183,7 +209,7 @@ class RabbitQueue:
             link.close()
 
     def _count_here(self, address: str) -> tuple[int, int]:
-        """How many messages lie in this process: not handed out yet, and in hand."""
+        """Count the messages in this process: buffered, and leased."""
         inbox = self._inboxes.get(address)
         return (
             (0, 0)
@@ -192,18 +218,22 @@ class RabbitQueue:
         )
 
     def _find_target(self, address: str) -> tuple[str, str]:
-        """Exchange and routing key of an address. Raises ConfigurationError for an undeclared one."""
+        """Return exchange and routing key of an address. Raises ConfigurationError for an
+        undeclared one.
+        """
         if address in self._topics:
             return name_exchange(address), ""
-        for one in self._subscriptions.values():
-            if address == one.incoming:
-                return "", name_incoming_queue(one)
-            if address == one.quarantine:
-                return "", name_quarantine_queue(one)
+        for subscription in self._subscriptions.values():
+            if address == subscription.incoming:
+                return "", name_incoming_queue(subscription)
+            if address == subscription.quarantine:
+                return "", name_quarantine_queue(subscription)
         raise ConfigurationError(f"{address!r} was never declared")
 
     def _call_broker(self, act: Callable[[Channel, Future[Any]], None]) -> Any:
-        """What comes of `act` on a channel of its own. Raises ConfigurationError when the broker refuses."""
+        """Return the result of `act` on its own channel. Raises ConfigurationError when the broker
+        refuses.
+        """
 
         def run(connection: pika.SelectConnection, future: Future[Any]) -> None:
             def opened(channel: Channel) -> None:
@@ -218,7 +248,7 @@ class RabbitQueue:
         return self._open_link().run(run)
 
     def _open_link(self) -> BrokerConnection:
-        """The connection; a new one when the last has ended."""
+        """Return the connection; reconnect when it has ended."""
         with self._lock:
             if self._link is None or self._link.is_closed:
                 self._link, self._outbox, self._inboxes = (
@@ -246,7 +276,7 @@ class RabbitQueue:
             return inbox
 
     def _republish(self, queue: str, message: Message, returns: int, due_ms: int) -> None:
-        """Put a message that came back once more, with the count of how often, when it is due."""
+        """Publish a returned message again with its count of returns, delayed if it is not due yet."""
         if (delay_s := due_ms / 1000 - time.time()) > 0:
             self._put_delayed(queue, [message], delay_s, returns)
             return
@@ -255,20 +285,24 @@ class RabbitQueue:
         )
 
     def _group_by_inbox(self, deliveries: Sequence[Delivery]) -> list[tuple[Inbox, list[int]]]:
-        """The tags of each inbox that still is the one they came from."""
-        found: list[tuple[Inbox, list[int]]] = []
-        for address in dict.fromkeys(one.address for one in deliveries):
+        """Group delivery tags by their inbox, leaving out inboxes that were closed or replaced."""
+        groups: list[tuple[Inbox, list[int]]] = []
+        for address in dict.fromkeys(delivery.address for delivery in deliveries):
             inbox = self._inboxes.get(address)
             if inbox is None or inbox.is_closed:
                 continue
-            receipts = [one.receipt for one in deliveries if one.address == address]
-            tags = [r.tag for r in receipts if isinstance(r, Receipt) and r.inbox == inbox.number]
-            found.append((inbox, tags))
-        return found
+            receipts = [delivery.receipt for delivery in deliveries if delivery.address == address]
+            tags = [
+                receipt.tag
+                for receipt in receipts
+                if isinstance(receipt, Receipt) and receipt.inbox == inbox.number
+            ]
+            groups.append((inbox, tags))
+        return groups
 
 
 def _count(names: Sequence[str], channel: Channel, future: Future[list[int]]) -> None:
-    """How many messages the broker holds ready in each of `names`."""
+    """Count the messages ready in each queue of `names`."""
     counts: list[int] = []
 
     def counted(frame: Any) -> None:

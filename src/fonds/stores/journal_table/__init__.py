@@ -1,3 +1,4 @@
-"""The journal-extract table: its schema, its keys, its cells, and the forms it comes in and goes out by.
+"""The journal-extract table: its schema, keys and cells, and its dump formats.
 
-Source: seed 000, "PDF Table"."""
+Source: seed 000, "PDF Table".
+"""

@@ -1,4 +1,4 @@
-"""The cells of the journal-extract table: captures and files into bytes and back, without any store.
+"""Encode and decode cells of the journal-extract table, without any store.
 
 Source: seed 000, "PDF Table".
 """
@@ -50,9 +50,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What `file:cdx` says: where and when a file was captured. `size_bytes` None means unknown.
+    """Content of `file:cdx`: where and when a file was captured. `size_bytes` None means unknown.
 
-    `datetime14` is YYYYMMDDhhmmss in UTC; `warc` the path of the WARC as it was written.
+    `datetime14` is YYYYMMDDhhmmss in UTC; `warc` is the WARC path as it was written.
     """
 
     surt: str
@@ -65,9 +65,10 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FirstSeen:
-    """What `f:c` says, the crawler's own note. `date` is ISO 8601; absent recommended fields are None.
+    """Content of `f:c`, the crawler's own note. `date` is ISO 8601; missing recommended fields are
+    None.
 
-    `record_id` is written as the crawler does: the URI alone, without the brackets of `WARC-Record-ID`.
+    `record_id` is written as the crawler does: the URI without the brackets of `WARC-Record-ID`.
     """
 
     url: str
@@ -79,7 +80,7 @@ class FirstSeen:
 
 
 def build_file_cells(file: FileMeta) -> dict[str, bytes]:
-    """`file:size`, `file:mime` and `file:meta`, with all seven fields."""
+    """Return `file:size`, `file:mime` and `file:meta` with all seven fields."""
     return {
         FILE_SIZE: encode_integer(file.size),
         FILE_MIME: _clean(file.mime).encode(),
@@ -88,18 +89,20 @@ def build_file_cells(file: FileMeta) -> dict[str, bytes]:
 
 
 def build_cdx_cell(capture: Capture, place: Place, surt: str) -> dict[str, bytes]:
-    """`file:cdx` of a capture whose bytes lie at `place`, a WARC; every value a string, `-` unknown.
+    """Return `file:cdx` of a capture at a WARC location; every value is a string, `-` for unknown.
 
-    Raises ValueError when the place is no WARC: there is nothing to point to yet.
+    Raises ValueError when the location is not in a WARC.
     """
     if place.kind is not PlaceKind.WARC:
         raise ValueError(f"{place} is not in a WARC")
-    at = Location(surt, capture.url, capture.datetime14, place.path, place.offset, place.size_bytes)
-    return {FILE_CDX: encode_location(at)}
+    location = Location(
+        surt, capture.url, capture.datetime14, place.path, place.offset, place.size_bytes
+    )
+    return {FILE_CDX: encode_location(location)}
 
 
 def encode_location(at: Location) -> bytes:
-    """`file:cdx` as it is written: every value a string, `-` for an unknown size."""
+    """Encode `file:cdx`: every value is a string, `-` for an unknown size."""
     return encode_compact_json(
         {
             "surt": at.surt,
@@ -115,9 +118,9 @@ def encode_location(at: Location) -> bytes:
 def build_first_seen_cell(
     capture: Capture, place: Place, *, count: int = 1, record_id: str | None = None
 ) -> dict[str, bytes]:
-    """`f:c` as the crawler Heritrix writes it: numbers as numbers, what is unknown left out."""
+    """Return `f:c` as the crawler Heritrix writes it: numbers as numbers, unknown values left out."""
     in_warc = place.kind is PlaceKind.WARC
-    seen = FirstSeen(
+    first_seen = FirstSeen(
         url=capture.url,
         date=_format_iso8601(capture.captured_at),
         warc=place.path.rpartition("/")[2] if in_warc else None,
@@ -125,11 +128,11 @@ def build_first_seen_cell(
         count=count,
         record_id=record_id,
     )
-    return {F_C: encode_first_seen(seen)}
+    return {F_C: encode_first_seen(first_seen)}
 
 
 def encode_first_seen(first_seen: FirstSeen) -> bytes:
-    """`f:c` as it is written; what is None is left out."""
+    """Encode `f:c`; None values are left out."""
     values = {
         "u": first_seen.url,
         "d": first_seen.date,
@@ -144,7 +147,7 @@ def encode_first_seen(first_seen: FirstSeen) -> bytes:
 def build_grobid_cells(
     status: Mapping[str, object], code: int, quality: str | None, full: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """The family `grobid0`: how it ended, and, by their columns, the texts there are."""
+    """Return the family `grobid0`: the outcome, and the available texts by column."""
     cells = {GROBID_STATUS_CODE: encode_integer(code), GROBID_STATUS: encode_compact_json(status)}
     if quality is not None:
         cells[GROBID_QUALITY] = quality.encode()
@@ -154,7 +157,9 @@ def build_grobid_cells(
 def build_bibliography_cells(
     full_json: bytes, metadata: bytes, quality: str, status: Mapping[str, object]
 ) -> dict[str, bytes]:
-    """The family `bib0`: what Fonds itself read of a paper. What is too long for a cell is left out."""
+    """Return the family `bib0`: what Fonds itself read of a paper. Texts too long for a cell are
+    left out.
+    """
     if len(full_json) > CELL_MAX_BYTES:
         full_json = metadata
     texts = {BIB_JSON: full_json, BIB_METADATA: metadata}
@@ -165,21 +170,25 @@ def build_bibliography_cells(
 def build_paper_cells(
     full_json: bytes, metadata: bytes, tei: bytes = b""
 ) -> tuple[dict[str, bytes], list[str]]:
-    """The texts of a paper by their columns, and the columns that do not hold all of theirs.
+    """Return the texts of a paper by column, and the columns whose text is incomplete.
 
-    What is too long for a cell is left out, of `full_json` the full text alone: it lies in the blobs.
+    A text too long for a cell is left out; of `full_json` only the full text is left out. The blobs
+    have all of it.
     """
-    full = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: full_json, GROBID_METADATA: metadata}
-    too_long = sorted(name for name, text in full.items() if len(text) > CELL_MAX_BYTES)
+    texts = {GROBID_TEI_XML: tei, GROBID_TEI_JSON: full_json, GROBID_METADATA: metadata}
+    too_long = sorted(name for name, text in texts.items() if len(text) > CELL_MAX_BYTES)
     if GROBID_TEI_JSON in too_long:
-        full[GROBID_TEI_JSON] = metadata
-    fitting = {name: text for name, text in full.items() if 0 < len(text) <= CELL_MAX_BYTES}
-    return fitting, too_long
+        texts[GROBID_TEI_JSON] = metadata
+    cells = {name: text for name, text in texts.items() if 0 < len(text) <= CELL_MAX_BYTES}
+    return cells, too_long
 
 
 def read_location(cells: Mapping[str, bytes]) -> Location | None:
-    """`file:cdx` decoded, None when the row has none. Numbers may be JSON numbers, as older writers
-    left them. Raises ValueError for a cell that cannot be understood."""
+    """Decode `file:cdx`; None if the row has none.
+
+    Numbers may also be JSON numbers, as older writers left them. Raises ValueError for an invalid
+    cell.
+    """
     values = _parse_object(cells, FILE_CDX)
     if values is None:
         return None
@@ -195,7 +204,7 @@ def read_location(cells: Mapping[str, bytes]) -> Location | None:
 
 
 def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
-    """`f:c` decoded, None when the row has none. Raises ValueError for a cell without URL or date."""
+    """Decode `f:c`; None if the row has none. Raises ValueError for a cell without URL or date."""
     values = _parse_object(cells, F_C)
     if values is None:
         return None
@@ -210,24 +219,32 @@ def read_first_seen(cells: Mapping[str, bytes]) -> FirstSeen | None:
 
 
 def parse_first_archived(cells: Mapping[str, bytes]) -> OriginalCapture | None:
-    """The capture under which `f:c` says a body was met first, as a revisit record names it.
+    """Return the capture that `f:c` names as the first of a body, as a revisit record refers to it.
 
-    None when the row does not say it, or not in a way that can be read. A time without zone is UTC. An id is
-    told only where it is one of a record.
+    None when the cell is missing or unreadable. A time without zone is UTC. The id is given only if
+    it is a record id.
     """
     try:
-        seen = read_first_seen(cells)
-        moment = datetime.fromisoformat(seen.date) if seen is not None else None
+        first_seen = read_first_seen(cells)
+        first_seen_at = datetime.fromisoformat(first_seen.date) if first_seen is not None else None
     except ValueError:
         return None
-    if seen is None or moment is None:
+    if first_seen is None or first_seen_at is None:
         return None
-    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return OriginalCapture(seen.url, utc, parse_record_id(seen.record_id or ""))
+    first_seen_utc = (
+        first_seen_at.replace(tzinfo=UTC)
+        if first_seen_at.tzinfo is None
+        else first_seen_at.astimezone(UTC)
+    )
+    return OriginalCapture(
+        first_seen.url, first_seen_utc, parse_record_id(first_seen.record_id or "")
+    )
 
 
 def set_dupe_count(cell: bytes, count: int) -> bytes:
-    """`f:c` with another dupe count, all else as it was; the cell itself where it cannot be read."""
+    """Return `f:c` with another duplicate count and otherwise unchanged; the cell itself if
+    unreadable.
+    """
     try:
         values = read_object(F_C, cell)
     except ValueError:
@@ -236,7 +253,7 @@ def set_dupe_count(cell: bytes, count: int) -> bytes:
 
 
 def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
-    """`file:meta` decoded, None when the row has none. Raises ValueError when a field is missing."""
+    """Decode `file:meta`; None if the row has none. Raises ValueError when a field is missing."""
     values = _parse_object(cells, FILE_META)
     if values is None:
         return None
@@ -248,12 +265,12 @@ def read_file(cells: Mapping[str, bytes]) -> FileMeta | None:
 
 
 def encode_integer(value: int) -> bytes:
-    """8 bytes, big-endian."""
+    """Encode as 8 bytes, big-endian."""
     return _INTEGER.pack(value)
 
 
 def decode_integer(cell: bytes) -> int:
-    """The integer in 8 big-endian bytes. Raises ValueError for any other length."""
+    """Decode 8 big-endian bytes. Raises ValueError for any other length."""
     if len(cell) != _INTEGER.size:
         raise ValueError(f"an integer has {_INTEGER.size} bytes, not {len(cell)}")
     (value,) = _INTEGER.unpack(cell)
@@ -261,7 +278,7 @@ def decode_integer(cell: bytes) -> int:
 
 
 def _format_iso8601(moment: datetime) -> str:
-    """To the second, in UTC, with four digits for any year."""
+    """Format to the second, in UTC, with four-digit years."""
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -270,16 +287,20 @@ def _clean(text: str) -> str:
 
 
 def encode_compact_json(values: Mapping[str, object]) -> bytes:
-    """A cell's JSON: no blanks, UTF-8, without lone surrogates, which no reader of JSON takes."""
+    """Encode a cell's JSON: no whitespace, UTF-8, without lone surrogates, which JSON parsers
+    refuse.
+    """
     try:
         return msgspec.json.encode(values)
     except UnicodeEncodeError:
-        clean = {key: _clean(one) if isinstance(one, str) else one for key, one in values.items()}
+        clean = {
+            key: _clean(value) if isinstance(value, str) else value for key, value in values.items()
+        }
         return msgspec.json.encode(clean)
 
 
 def read_object(column: str, cell: bytes) -> dict[str, Any]:
-    """The JSON object in a cell. Raises ValueError, naming the column, for what is none."""
+    """Decode the JSON object in a cell. Raises ValueError, naming the column, for anything else."""
     try:
         values = json.loads(cell)
     except (ValueError, RecursionError) as error:

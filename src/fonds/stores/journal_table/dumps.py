@@ -1,7 +1,8 @@
-"""Rows of the table as JSON lines and as people write cells; nothing is lost on the way out and in again.
+"""Read and write rows of the journal-extract table as JSON lines and as dumps of the HBase era,
+without loss.
 
-A line is `{"key": ..., "cells": {column: value}}`: integers are numbers, other cells text, and what is
-neither is `{"base64": ...}`.
+A JSON line is `{"key": ..., "cells": {column: value}}`. Integers are numbers, other cells are text,
+and binary cells are `{"base64": ...}`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ INTEGER_MAX = 2**63
 
 
 def decode_cell(kind: CellType | None, cell: bytes) -> Any:
-    """What a cell says, as JSON has it; `kind` None for a column nobody declared."""
+    """Decode a cell to a JSON value; `kind` is None for an undeclared column."""
     if kind is CellType.INTEGER and len(cell) == INTEGER_BYTES:
         return decode_integer(cell)
     try:
@@ -48,7 +49,7 @@ def decode_cell(kind: CellType | None, cell: bytes) -> Any:
 
 
 def encode_cell(value: Any) -> bytes:
-    """The cell a value of `decode_cell` was made of. Raises ValueError for what it never gives."""
+    """Encode a value of `decode_cell` as a cell again. Raises ValueError for any other value."""
     if isinstance(value, str):
         return value.encode("utf-8", "strict")
     if (
@@ -70,7 +71,7 @@ def encode_cell(value: Any) -> bytes:
 def build_row_line(
     key: bytes, cells: Mapping[str, bytes], schema: Schema, *, base32: bool = False
 ) -> dict[str, Any]:
-    """A row as JSON has it."""
+    """Return a row as a JSON object."""
     columns = schema.columns
     values = {
         name: decode_cell(columns[name].type if name in columns else None, cell)
@@ -80,7 +81,9 @@ def build_row_line(
 
 
 def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str, bytes]]:
-    """The row of a line; with `older` keys with `sha1:` stay those of an older table. Raises ValueError."""
+    """Parse a JSON line. With `older`, keys with `sha1:` are kept as keys of an older table. Raises
+    ValueError.
+    """
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -95,8 +98,10 @@ def parse_row_line(line: bytes, *, older: bool = False) -> tuple[bytes, dict[str
 
 
 def parse_cell(schema: Schema, name: str, text: bytes) -> bytes:
-    """The cell a person means by a text. Raises ConfigurationError for a column there is not, and for
-    what its type does not allow."""
+    """Encode a cell value that a user typed.
+
+    Raises ConfigurationError for an unknown column or a value its type does not allow.
+    """
     kind = schema.get_column(name).type
     try:
         if kind is CellType.INTEGER:
@@ -119,11 +124,10 @@ def _parse_integer(text: bytes) -> int:
     return value
 
 
-# Rows as the tools of the HBase era dumped them: four columns with tabs between, JSON with sorted names.
-#
-# Key (`sha1:` and base32), `f:c`, `file:mime`, `file:cdx`. There the numbers of `file:cdx` are JSON numbers,
-# here they are strings. `f:c` stays byte for byte as it is; `file:cdx` is brought to the form of today where
-# that can be undone, else it stays too: readers understand both.
+# Dumps of the HBase era have four tab-separated columns: key (`sha1:` and base32), `f:c`,
+# `file:mime` and `file:cdx`, with sorted names in JSON. Their numbers in `file:cdx` are JSON
+# numbers; here they are strings. `f:c` is kept byte for byte. `file:cdx` is converted where that is
+# reversible, else it is kept unchanged. Readers understand both.
 
 
 COLUMNS = (F_C, FILE_MIME, FILE_CDX)
@@ -133,7 +137,7 @@ DIGITS_MAX = 19
 
 
 def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
-    """The row of one line of a dump. Raises ValueError for what is none."""
+    """Parse one line of a dump. Raises ValueError for an invalid line."""
     parts = line.rstrip(b"\r\n").split(b"\t")
     if len(parts) != 1 + len(COLUMNS):
         raise ValueError(
@@ -151,8 +155,10 @@ def parse_dump_line(line: bytes) -> tuple[bytes, dict[str, bytes]]:
 
 
 def dump_line(key: bytes, cells: Mapping[str, bytes]) -> bytes | None:
-    """One line of a dump without its end; None for a row that lacks one of the three columns, or has a tab
-    or line end in one."""
+    """Format one line of a dump, without line end.
+
+    None for a row that lacks one of the three columns, or has a tab or line end in one.
+    """
     sha1hex, capture_id = split_key(key)
     if capture_id is not None or any(name not in cells for name in COLUMNS):
         return None
@@ -167,10 +173,10 @@ def _decode_new_cell(cell: bytes) -> bytes:
     values = read_object(FILE_CDX, cell)
     if set(values) != set(ORDER):
         return cell
-    today = encode_compact_json(
+    converted = encode_compact_json(
         {name: str(values[name]) if name in NUMBERS else values[name] for name in ORDER}
     )
-    return today if _decode_old_cell(today) == cell else cell
+    return converted if _decode_old_cell(converted) == cell else cell
 
 
 def _decode_old_cell(cell: bytes) -> bytes:

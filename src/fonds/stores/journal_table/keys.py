@@ -1,6 +1,6 @@
-"""The table's name and the keys of its rows: 20 raw bytes, and how people read and write them.
+"""Table names and row keys (20 raw bytes) of the journal-extract table, and their text form.
 
-Source: seed 000, "PDF Table"; the keys of older tables are `sha1:` and 32 characters of base32.
+Source: seed 000, "PDF Table". Keys of older tables are `sha1:` and 32 characters of base32.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _RAW = "hex:"
 
 
 def name_journal_table(group: str, version: int, env: str) -> str:
-    """`{group}-journal-extract-{version}-{env}`. Raises ConfigurationError for parts HBase refuses."""
+    """Return `{group}-journal-extract-{version}-{env}`. Raises ConfigurationError for parts HBase
+    refuses.
+    """
     if version < 0 or not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
         raise ConfigurationError(
             f"group {group!r}, version {version} and environment {env!r} make no table name:"
@@ -29,7 +31,7 @@ def name_journal_table(group: str, version: int, env: str) -> str:
 
 
 def build_row_key(sha1hex: str) -> bytes:
-    """The 20 raw bytes of a file's SHA-1. Raises ValueError for what is no SHA-1."""
+    """Return the 20 raw bytes of a file's SHA-1. Raises ValueError for an invalid one."""
     raw = parse_sha1(sha1hex)
     if raw is None:
         raise ValueError(f"not a SHA-1: {sha1hex!r}")
@@ -37,14 +39,15 @@ def build_row_key(sha1hex: str) -> bytes:
 
 
 def build_old_key(sha1hex: str) -> bytes:
-    """The key of the same file in tables of the HBase era: `sha1:` and its base32, in ASCII."""
+    """Return a file's key in tables of the HBase era: `sha1:` and its base32, in ASCII."""
     return _OLDER + encode_sha1_base32(build_row_key(sha1hex)).encode()
 
 
 def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
-    """The key of a later capture of a file: the file's own, a zero byte, and the capture's id.
+    """Return the key of a later capture of a file: the file's key, a zero byte, and the capture's
+    id.
 
-    One scan by `build_row_key` finds a file and all places it was seen at.
+    One scan with the prefix `build_row_key` finds a file and all its captures.
     """
     if not capture_id:
         raise ValueError(f"a later capture of {sha1hex} needs an id")
@@ -52,9 +55,9 @@ def build_alternate_key(sha1hex: str, capture_id: str) -> bytes:
 
 
 def split_key(key: bytes) -> tuple[str, str | None]:
-    """SHA-1 in hex and id of the later capture, None in the row of the file itself.
+    """Return the SHA-1 in hex and the id of the later capture, None in the row of the file itself.
 
-    Keys of older tables are understood too. Raises ValueError.
+    Accepts keys of older tables too. Raises ValueError.
     """
     if len(key) == SHA1_BYTES:
         return key.hex(), None
@@ -68,25 +71,26 @@ def split_key(key: bytes) -> tuple[str, str | None]:
 
 
 def format_key(key: bytes, *, base32: bool = False) -> str:
-    """A key as people read it: the SHA-1 in hex or base32, behind a slash the id of a later capture.
+    """Format a key for people: SHA-1 in hex or base32, then a slash and the id of a later capture.
 
-    An older key is shown as it is; what is no key of this table, in hex behind `hex:`.
+    An older key is unchanged; a key that is not of this table becomes `hex:` and its hex.
     """
     try:
         sha1hex, capture_id = split_key(key)
         if key == build_old_key(sha1hex):
             return key.decode("ascii")
-        shown = encode_sha1_base32(bytes.fromhex(sha1hex)) if base32 else sha1hex
-        text = shown if capture_id is None else f"{shown}/{capture_id}"
+        sha1_text = encode_sha1_base32(bytes.fromhex(sha1hex)) if base32 else sha1hex
+        text = sha1_text if capture_id is None else f"{sha1_text}/{capture_id}"
         return text if parse_key(text) == key else _RAW + key.hex()
     except ValueError:
         return _RAW + key.hex()
 
 
 def parse_key(text: str, *, older: bool = False) -> bytes:
-    """The key somebody wrote: hex or base32, either case, as `format_key` shows it.
+    """Parse a key as `format_key` writes it: hex or base32 in either case.
 
-    `sha1:` before it is left out, unless `older`: then it is the key of an older table. Raises ValueError.
+    A leading `sha1:` is ignored unless `older`; then it marks a key of an older table. Raises
+    ValueError.
     """
     if text.startswith(_RAW) and _HEX.fullmatch(text.removeprefix(_RAW)):
         return bytes.fromhex(text.removeprefix(_RAW))
@@ -100,7 +104,8 @@ def parse_key(text: str, *, older: bool = False) -> bytes:
 
 
 def split_keys(region_count: int) -> list[bytes]:
-    """The keys at which a table is split into so many regions of the same size: SHA-1s are spread evenly.
+    """Return the keys that split a table into `region_count` regions of equal size; SHA-1s are
+    uniform.
 
     Raises ValueError for fewer than 1 or more than 4,096.
     """

@@ -1,4 +1,4 @@
-"""What the journal-extract table holds, declared once: families, columns, types, compression.
+"""Schema of the journal-extract table: families, columns, types and compression.
 
 Source: seed 000, "PDF Table". One version of each cell is kept.
 """
@@ -26,7 +26,7 @@ _COLUMN = re.compile(rf"(?P<name>{_NAME})(?::(?P<type>[a-z]{{1,16}}))?")
 
 
 class CellType(StrEnum):
-    """What the bytes of a cell are: UTF-8 text, JSON, XML, or a signed integer in 8 bytes, big-endian."""
+    """Encoding of a cell: UTF-8 text, JSON, XML, or a signed 8-byte big-endian integer."""
 
     TEXT = "text"
     JSON = "json"
@@ -36,8 +36,7 @@ class CellType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a family. `is_large`: its cells may have megabytes, and are read when they are asked
-    for."""
+    """Column of a family. `is_large`: cells may have megabytes and are read only on request."""
 
     name: str
     type: CellType = CellType.TEXT
@@ -46,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of columns; `compression` as HBase names it, "" for what the store's URL says."""
+    """Family of columns; `compression` is HBase's name for it, "" for the one in the store's URL."""
 
     name: str
     columns: tuple[Column, ...]
@@ -55,52 +54,61 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The families of a table; `build_schema` makes one."""
+    """Families of a table; created by `build_schema`."""
 
     families: tuple[Family, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The families' names."""
-        return tuple(one.name for one in self.families)
+        """Names of the families."""
+        return tuple(family.name for family in self.families)
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """Every column by `family:name`."""
-        return {f"{one.name}:{each.name}": each for one in self.families for each in one.columns}
+        """All columns by `family:name`."""
+        return {
+            f"{family.name}:{column.name}": column
+            for family in self.families
+            for column in family.columns
+        }
 
     @property
     def compressions(self) -> Mapping[str, str]:
-        """How families are compressed that say so themselves."""
-        return {one.name: one.compression for one in self.families if one.compression}
+        """Compression by family, for families that set one."""
+        return {family.name: family.compression for family in self.families if family.compression}
 
     def get_column(self, name: str) -> Column:
-        """A column by `family:name`. Raises ConfigurationError that names the nearest when there is none."""
+        """Return a column by `family:name`. Raises ConfigurationError with the nearest name if
+        unknown.
+        """
         if name not in self.columns:
             raise ConfigurationError(format_unknown_name("column", name, self.columns))
         return self.columns[name]
 
 
 def build_schema(families: Sequence[Family]) -> Schema:
-    """A schema of these families. Raises ConfigurationError for a column's name in two of them: tools that
-    flatten rows to plain names would mix the two up."""
-    made = Schema(tuple(families))
-    _check_unique(made.names, "the family {!r} is declared twice")
-    if len(made.families) > FAMILIES_MAX or len(made.columns) > COLUMNS_MAX:
+    """Build a schema of these families.
+
+    Raises ConfigurationError when a column name is in two families: tools that flatten rows to
+    plain names would confuse the two.
+    """
+    schema = Schema(tuple(families))
+    _check_unique(schema.names, "the family {!r} is declared twice")
+    if len(schema.families) > FAMILIES_MAX or len(schema.columns) > COLUMNS_MAX:
         raise ConfigurationError(
             f"a table has at most {FAMILIES_MAX} families and {COLUMNS_MAX} columns"
         )
     family_of: dict[str, str] = {}
-    for family in made.families:
-        told = f"the family {family.name!r} has the column {{!r}} twice"
-        _check_unique([column.name for column in family.columns], told)
+    for family in schema.families:
+        message = f"the family {family.name!r} has the column {{!r}} twice"
+        _check_unique([column.name for column in family.columns], message)
         for column in family.columns:
             if (other := family_of.setdefault(column.name, family.name)) != family.name:
                 raise ConfigurationError(
                     f"the column {column.name!r} is in the families {other!r} and {family.name!r};"
                     " rename one."
                 )
-    return made
+    return schema
 
 
 def _check_unique(names: Sequence[str], message: str) -> None:
@@ -148,14 +156,16 @@ JOURNAL = build_schema(
         Family("match0", (Column("mstatus"), Column("doi"), Column("minfo", _JSON))),
     )
 )
-"""The table of the seed document, and `bib0` for what Fonds itself reads of a paper."""
+"""The table of the seed document, plus `bib0` for what Fonds itself reads of a paper."""
 
 
 def build_journal_schema(further: str = "") -> Schema:
-    """The journal's schema with further families: `NAME[+COMPRESSION]=COLUMN[:TYPE],...` with blanks between.
+    """Build the journal's schema with further families, each
+    `NAME[+COMPRESSION]=COLUMN[:TYPE],...`.
 
-    `pdf0=pdf_status,pdf_certainty:json grobid1+SNAPPY=status1:json,tei1:xml` is two. Raises
-    ConfigurationError for what cannot be understood, and for a name that is there already.
+    Families are separated by blanks: `pdf0=pdf_status,pdf_certainty:json
+    grobid1+SNAPPY=status1:json,tei1:xml` declares two. Raises ConfigurationError for invalid text
+    or a name that already exists.
     """
     return build_schema((*JOURNAL.families, *_iter_extra_families(further)))
 
@@ -167,7 +177,9 @@ def _iter_extra_families(text: str) -> Iterator[Family]:
             raise ConfigurationError(
                 f"{word!r} declares no family: write it as NAME=COLUMN,COLUMN:TYPE or NAME+SNAPPY=..."
             )
-        columns = tuple(_parse_column(word, one) for one in match["columns"].split(","))
+        columns = tuple(
+            _parse_column(word, column_text) for column_text in match["columns"].split(",")
+        )
         yield Family(match["name"], columns, match["compression"] or "")
 
 
@@ -177,14 +189,14 @@ def _parse_column(family: str, text: str) -> Column:
         raise ConfigurationError(
             f"{family!r}: {text!r} is no column; write it as NAME or NAME:TYPE"
         )
-    types = [str(one) for one in CellType]
+    types = [str(cell_type) for cell_type in CellType]
     if match["type"] is not None and match["type"] not in types:
         raise ConfigurationError(f"{family!r}: {format_unknown_name('type', match['type'], types)}")
     kind = CellType(match["type"] or "text")
     return Column(match["name"], kind, is_large=kind is CellType.XML)
 
 
-# The statement by which the HBase shell makes the table, with what a Thrift server cannot say: its regions.
+# The HBase shell can set a table's regions; a Thrift server cannot.
 #
 # Source: HBase 2.6 reference guide, "Shell exercises" and "Pre-splitting".
 
@@ -198,30 +210,30 @@ def build_create_statement(
     region_count: int,
     in_memory: Collection[str] = (),
 ) -> str:
-    """Return `create 'TABLE', {family}..., SPLITS => [...]`.
+    """Return the HBase shell command `create 'TABLE', {family}..., SPLITS => [...]`.
 
-    `families` maps each name to its compression; `in_memory` names those that the block cache prefers.
-    Raises ConfigurationError for a name HBase refuses.
+    `families` maps each name to its compression; `in_memory` names those that the block cache
+    prefers. Raises ConfigurationError for a name HBase refuses.
     """
     if not _HBASE_NAME.fullmatch(table):
         raise ConfigurationError(f"{table!r} is no name HBase takes")
-    described = []
+    family_options = []
     for name, compression in families.items():
         options = f"NAME => '{name}', VERSIONS => 1, BLOOMFILTER => 'ROW', BLOCKCACHE => true"
         options += f", COMPRESSION => '{compression}'" if compression else ""
         options += ", IN_MEMORY => true" if name in in_memory else ""
-        described.append(f"{{{options}}}")
+        family_options.append(f"{{{options}}}")
     keys = ", ".join(
         '"' + "".join(f"\\x{byte:02X}" for byte in key) + '"' for key in split_keys(region_count)
     )
     splits = f", SPLITS => [{keys}]" if keys else ""
-    return f"create '{table}', {', '.join(described)}{splits}"
+    return f"create '{table}', {', '.join(family_options)}{splits}"
 
 
 def parse_table_options(url: str) -> tuple[frozenset[str], int]:
-    """Return the families in memory and the number of regions that a table URL asks for.
+    """Return the in-memory families and the number of regions that a table URL requests.
 
-    Raises ConfigurationError for a number of regions that is none.
+    Raises ConfigurationError for an invalid number of regions.
     """
     options = dict(parse_qsl(urlsplit(url).query))
     families = frozenset(filter(None, options.get("in_memory", "").split(",")))

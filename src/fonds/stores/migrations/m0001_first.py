@@ -1,4 +1,4 @@
-"""All tables of the records, as the first release has them."""
+"""Create all tables of the records as of the first release."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def _create_files() -> None:
-    """Files, their captures, and the WARCs that hold them."""
+    """Create tables of files, their captures, and the WARCs that contain them."""
     op.create_table(
         "file_meta",
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
@@ -94,7 +94,7 @@ def _create_files() -> None:
 
 
 def _create_papers() -> None:
-    """PDFs, articles, their references and their matches in the catalogue."""
+    """Create tables of PDFs, articles, their references and their matches in the catalogue."""
     op.create_table(
         "pdf_meta",
         sa.Column("sha1hex", TEXT, _bytes("sha1hex", "= 40"), primary_key=True),
@@ -194,7 +194,7 @@ def _create_papers() -> None:
 
 
 def _create_stories() -> None:
-    """Stories, and the sketches that find near-duplicates."""
+    """Create tables of stories, and of the sketches that find near-duplicates."""
     op.create_table(
         "story_meta",
         sa.Column("sha1hex", TEXT, sa.CheckConstraint("length(sha1hex) = 40"), primary_key=True),
@@ -237,7 +237,7 @@ def _create_stories() -> None:
 
 
 def _create_fetching() -> None:
-    """Followed sources, fetched pages, and the pace of each domain."""
+    """Create tables of followed sources, fetched pages, and rate limits of domains."""
     op.create_table(
         "sources",
         sa.Column("source_id", TEXT, primary_key=True),
@@ -341,7 +341,7 @@ def _create_fetching() -> None:
 
 
 def _create_accounting() -> None:
-    """Inputs, entries and messages, with their counts."""
+    """Create tables of inputs, entries and messages, with their counts."""
     op.create_table(
         "inputs",
         sa.Column("input_id", TEXT, primary_key=True),
@@ -444,7 +444,7 @@ def _create_accounting() -> None:
 
 
 def _create_failures() -> None:
-    """Decisions and notes about failures, and findings of audits."""
+    """Create tables of decisions and notes about failures, and of audit findings."""
     op.create_table(
         "decisions",
         sa.Column("decision_id", TEXT, primary_key=True),
@@ -489,7 +489,7 @@ def _create_failures() -> None:
 
 
 def _create_rights() -> None:
-    """Statements about the use of captures, files and hosts."""
+    """Create tables of statements about the use of captures, files and hosts."""
     op.create_table(
         "capture_rights",
         sa.Column("capture_id", TEXT, primary_key=True),
@@ -544,7 +544,7 @@ def _create_rights() -> None:
 
 
 def _create_access() -> None:
-    """Access keys, sessions, acts, takedowns and embargoes."""
+    """Create tables of access keys, sessions, acts, takedowns and embargoes."""
     op.create_table(
         "access_keys",
         sa.Column("name", TEXT, primary_key=True),
@@ -602,7 +602,7 @@ def _create_access() -> None:
 
 
 def _create_work() -> None:
-    """Workers, the timetable, and leases."""
+    """Create tables of workers, the timetable, and leases."""
     op.create_table(
         "timetable",
         sa.Column("name", TEXT, primary_key=True),

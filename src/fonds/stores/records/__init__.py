@@ -1,1 +1,1 @@
-"""Backends of the Records port."""
+"""SQL backend of the Records port: tables, queries, migrations, ledger and tallies."""

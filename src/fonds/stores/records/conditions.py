@@ -1,4 +1,4 @@
-"""Turns what a caller asks for (`where`, `order`, keys) into SQL conditions."""
+"""SQL conditions from what callers pass: `where`, `order` and keys."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from fonds.model.rows.row import Prefix, TimeRange
 from fonds.stores.records.column_types import CleanText, UtcTime, clean_text
 
 VALUES_MAX = 30_000
-"""Alternatives in one condition; SQLite takes 32,766 values in a statement, PostgreSQL 65,535."""
+"""Maximum values in one condition. SQLite allows 32,766 per statement, PostgreSQL 65,535."""
 
 _LAST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
 def build_conditions(table: Table, where: Mapping[str, object] | None) -> list[ColumnElement[bool]]:
-    """One condition for each column named; a value may be a place for one, or for several.
+    """Return one condition per column; a value may be a bind parameter for one or several values.
 
-    Raises ValueError for an unknown column, too many values, a prefix of what is no text, and a stretch of
-    time of what is no time.
+    Raises ValueError for an unknown column, too many values, a prefix of a column that is not text,
+    and a time range of a column that is not a time.
     """
     return [_build_match(get_column(table, name), value) for name, value in (where or {}).items()]
 
 
 def get_column(table: Table, name: str) -> Column[Any]:
-    """The column of this name. Raises ValueError when there is none."""
-    found = table.c.get(name)
-    if found is None:
-        known = ", ".join(table.c.keys())
-        raise ValueError(f"{table.name} has no column {name!r}, only {known}")
-    return found
+    """Return the column of this name. Raises ValueError if there is none."""
+    column = table.c.get(name)
+    if column is None:
+        names = ", ".join(table.c.keys())
+        raise ValueError(f"{table.name} has no column {name!r}, only {names}")
+    return column
 
 
 def build_count(
@@ -43,24 +43,26 @@ def build_count(
     where: Mapping[str, object] | None,
     count_max: int | None,
 ) -> Select[Any]:
-    """How many rows there are by these columns, of `count_max` rows at most.
+    """Count rows grouped by these columns, considering at most `count_max` rows.
 
     Raises ValueError for an unknown column.
     """
     groups: list[ColumnElement[Any]] = [get_column(table, name) for name in group_columns]
-    wanted = build_conditions(table, where)
+    conditions = build_conditions(table, where)
     if count_max is None:
-        query = sa.select(*groups, sa.func.count()).select_from(table).where(*wanted)
+        query = sa.select(*groups, sa.func.count()).select_from(table).where(*conditions)
         return query.group_by(*groups)
-    chosen = groups or [sa.literal_column("1").label("one")]
-    some = sa.select(*chosen).select_from(table).where(*wanted).limit(count_max).subquery()
-    columns = [some.c[one.name] for one in groups]
-    return sa.select(*columns, sa.func.count()).select_from(some).group_by(*columns)
+    inner_columns = groups or [sa.literal_column("1").label("one")]
+    limited = (
+        sa.select(*inner_columns).select_from(table).where(*conditions).limit(count_max).subquery()
+    )
+    columns = [limited.c[group.name] for group in groups]
+    return sa.select(*columns, sa.func.count()).select_from(limited).group_by(*columns)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """A part of what is asked for that an index gives in its order: conditions, and the order."""
+    """Part of a query that an index returns in order: its conditions and its order."""
 
     conditions: Sequence[ColumnElement[bool]]
     order: Sequence[ColumnElement[Any]]
@@ -72,38 +74,44 @@ def build_index_ranges(
     key: Sequence[Column[Any]],
     after: Mapping[str, object] | None = None,
 ) -> list[IndexRange]:
-    """Rows in the order of `order` (`name` ascending, `-name` descending) and then of the key, behind the
-    values of `after`; what is absent sorts lowest everywhere.
+    """Build queries for rows sorted by `order` (`name` ascending, `-name` descending), then by key,
+    after the values of `after`. Null sorts lowest on every database.
 
-    Where the first column may be absent, there are two stretches: no database has an index in which both
-    stand as they should. Raises ValueError for an unknown column, and one that `after` lacks.
+    If the first column is nullable there are two ranges, because no database has an index that
+    sorts both null and other values as needed. Raises ValueError for an unknown column, or one
+    missing in `after`.
     """
-    named = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
-    chosen = {one.name for one, _ in named}
-    columns = [*named, *((one, False) for one in key if one.name not in chosen)]
-    values = None if after is None else [_get_value(after, one) for one, _ in columns]
+    ordered = [(get_column(table, name.removeprefix("-")), name.startswith("-")) for name in order]
+    ordered_names = {column.name for column, _ in ordered}
+    columns = [*ordered, *((column, False) for column in key if column.name not in ordered_names)]
+    values = None if after is None else [_get_value(after, column) for column, _ in columns]
     (first, descending), rest = columns[0], columns[1:]
     if not _is_nullable(first):
         return [
-            IndexRange(_build_bound(columns, values), [_build_direction(*one) for one in columns])
+            IndexRange(
+                _build_bound(columns, values), [_build_direction(*column) for column in columns]
+            )
         ]
-    behind = [] if values is None else _build_later(rest, values[1:])
-    absent = IndexRange([first.is_(None)], [_build_direction(*one) for one in rest])
-    present = IndexRange(
+    later_conditions = [] if values is None else _build_later(rest, values[1:])
+    null_range = IndexRange([first.is_(None)], [_build_direction(*column) for column in rest])
+    value_range = IndexRange(
         [first.is_not(None)],
-        [first.desc() if descending else first.asc(), *(_build_direction(*one) for one in rest)],
+        [
+            first.desc() if descending else first.asc(),
+            *(_build_direction(*column) for column in rest),
+        ],
     )
     if values is None:
-        return [present, absent] if descending else [absent, present]
+        return [value_range, null_range] if descending else [null_range, value_range]
     if values[0] is None:
-        left = IndexRange([*absent.conditions, *behind], absent.order)
-        return [left] if descending else [left, present]
-    left = IndexRange(_build_bound(columns, values), present.order)
-    return [left, absent] if descending else [left]
+        remaining = IndexRange([*null_range.conditions, *later_conditions], null_range.order)
+        return [remaining] if descending else [remaining, value_range]
+    remaining = IndexRange(_build_bound(columns, values), value_range.order)
+    return [remaining, null_range] if descending else [remaining]
 
 
 def _is_nullable(column: Column[Any]) -> bool:
-    """Whether a column may have nothing; what is computed in a query always has a value."""
+    """Return whether a column may be null; columns computed in a query always have a value."""
     return bool(getattr(column, "nullable", False))
 
 
@@ -119,14 +127,17 @@ def _get_value(after: Mapping[str, object], column: Column[Any]) -> object:
 def _build_bound(
     columns: Sequence[_Directed], values: Sequence[object] | None
 ) -> list[ColumnElement[bool]]:
-    """Rows behind `values`. Columns of one direction are compared at once, which an index over the first of
-    them serves to the row; else the first column bounds them by itself."""
+    """Return the conditions for rows after `values`.
+
+    Columns of one direction are compared as a tuple, which an index over the first of them serves
+    exactly. Otherwise the first column bounds the rows by itself.
+    """
     if values is None:
         return []
     if len({descending for _, descending in columns}) == 1 and not any(
-        _is_nullable(one) for one, _ in columns
+        _is_nullable(column) for column, _ in columns
     ):
-        ordered = [one for one, _ in columns]
+        ordered = [column for column, _ in columns]
         return [before_key(ordered, values) if columns[0][1] else after_key(ordered, values)]
     first, descending = columns[0]
     edge = first <= values[0] if descending else first >= values[0]
@@ -136,13 +147,13 @@ def _build_bound(
 def _build_later(
     columns: Sequence[_Directed], values: Sequence[object]
 ) -> list[ColumnElement[bool]]:
-    """Rows that differ from `values` first in a column where they come later; none when there is none."""
-    (one, descending), value = columns[0], values[0]
-    later = _build_beyond(one, descending, value)
+    """Return the condition for rows whose first difference from `values` sorts later."""
+    (column, descending), value = columns[0], values[0]
+    later = _build_beyond(column, descending, value)
     if len(columns) == 1:
         return [later]
-    same = one.is_(None) if value is None else one == value
-    return [sa.or_(later, sa.and_(same, *_build_later(columns[1:], values[1:])))]
+    is_equal = column.is_(None) if value is None else column == value
+    return [sa.or_(later, sa.and_(is_equal, *_build_later(columns[1:], values[1:])))]
 
 
 def _build_beyond(column: Column[Any], descending: bool, value: object) -> ColumnElement[bool]:
@@ -160,36 +171,38 @@ def _build_direction(column: Column[Any], descending: bool) -> ColumnElement[Any
 
 
 def match_keys(key: Sequence[Column[Any]], values: Sequence[object]) -> ColumnElement[bool]:
-    """Rows whose key is one of `values`: plain values, or tuples for a composed key."""
+    """Match rows whose key is one of `values`: plain values, or tuples for a composite key."""
     if len(key) == 1:
         return key[0].in_(values)
-    # Asked for pairs alone, SQLite reads the whole table; the first column leads it to the index.
-    firsts = [value[0] for value in values]  # type: ignore[index]
-    return sa.and_(key[0].in_(firsts), sa.tuple_(*key).in_(values))
+    # Given only tuples, SQLite would scan the whole table; the first column leads it to the index.
+    first_values = [value[0] for value in values]  # type: ignore[index]
+    return sa.and_(key[0].in_(first_values), sa.tuple_(*key).in_(values))
 
 
 def after_key(key: Sequence[Column[Any]], last: Sequence[object]) -> ColumnElement[bool]:
-    """Rows that come after the key `last` in the order of keys."""
+    """Match rows after the key `last` in key order."""
     if len(key) == 1:
         return key[0] > last[0]
     return sa.tuple_(*key) > sa.tuple_(*_bind_values(key, last))
 
 
 def before_key(key: Sequence[Column[Any]], first: Sequence[object]) -> ColumnElement[bool]:
-    """Rows that come before the key `first` in the order of keys."""
+    """Match rows before the key `first` in key order."""
     return sa.tuple_(*key) < sa.tuple_(*_bind_values(key, first))
 
 
 def _bind_values(key: Sequence[Column[Any]], values: Sequence[object]) -> list[ColumnElement[Any]]:
-    """Values of these columns; a place for one stays one."""
+    """Bind values to the types of these columns; bind parameters stay as they are."""
     return [
-        value if isinstance(value, BindParameter) else sa.literal(value, one.type)
-        for one, value in zip(key, values, strict=True)
+        value if isinstance(value, BindParameter) else sa.literal(value, column.type)
+        for column, value in zip(key, values, strict=True)
     ]
 
 
 def find_prefix_end(prefix: str) -> str | None:
-    """The smallest text after all that begin with `prefix`, by code points; None when there is none."""
+    """Return the smallest text greater than all that begin with `prefix`, by code points; None if
+    none.
+    """
     for length in range(len(prefix), 0, -1):
         following = ord(prefix[length - 1]) + 1
         if following in _SURROGATES:
@@ -209,12 +222,12 @@ def _build_match(column: Column[Any], value: object) -> ColumnElement[bool]:
             f"{len(value)} values for {column.name} are more than {VALUES_MAX}: ask in parts"
         )
     plain = [
-        each for each in value if each is not None and not isinstance(each, Prefix | TimeRange)
+        item for item in value if item is not None and not isinstance(item, Prefix | TimeRange)
     ]
     special = [
-        _build_single_match(column, each)
-        for each in value
-        if each is None or isinstance(each, Prefix | TimeRange)
+        _build_single_match(column, item)
+        for item in value
+        if item is None or isinstance(item, Prefix | TimeRange)
     ]
     return sa.or_(column.in_(plain), *special) if plain else sa.or_(sa.false(), *special)
 
@@ -236,7 +249,7 @@ def _build_single_match(column: Column[Any], value: object) -> ColumnElement[boo
 
 
 def _iter_prefix_match(column: Column[Any], prefix: str) -> Iterator[ColumnElement[bool]]:
-    """A range instead of LIKE: nothing to escape, letter case counts, and any index serves it."""
+    """A range instead of LIKE: no escaping, case-sensitive, and any index serves it."""
     yield column >= prefix
     end = find_prefix_end(prefix)
     if end is not None:

@@ -1,4 +1,4 @@
-"""Opens the SQL database behind a URL, and turns its client's errors into ours."""
+"""Open the SQL database of a URL and translate its client's errors."""
 
 from __future__ import annotations
 
@@ -37,11 +37,14 @@ _PRAGMAS = (
 )
 
 POOL_SIZE = 24
-"""As many as the pages may use at once, 16 that read and 8 that write: what is above is made for one question
-and thrown away. The last one used goes first, so that no more are made than are needed at once."""
+"""Connections that pages may use at once: 16 for reading and 8 for writing.
+
+Further connections are created for one query and closed. The most recently used connection is taken
+first, so that no more are opened than needed at once.
+"""
 _POOL: dict[str, Any] = {"pool_size": POOL_SIZE, "max_overflow": -1, "pool_use_lifo": True}
 
-# A server that vanished is given up after some 20 seconds.
+# A server that vanished is given up after about 20 seconds.
 _PATIENCE = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
@@ -50,21 +53,21 @@ _PATIENCE = {
     "tcp_user_timeout": 20_000,
 }
 
-# Classes of SQLSTATE, by their first two characters, and single states.
+# SQLSTATE values: complete states, and classes (the first two characters).
 _FULL_STATE = "53100"
 _TRANSIENT_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 _MISCONFIGURED_CLASSES = frozenset({"28", "3D", "3F", "42"})
 
 
 def open_engine(url: str | URL) -> Engine:
-    """The engine of `sqlite:///PATH` or `postgresql://…`; connects when first used.
+    """Return the engine of `sqlite:///PATH` or `postgresql://…`; it connects on first use.
 
     Raises ConfigurationError for any other URL, and when the driver is not installed.
     """
     try:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
-        # The text may hold a password, and the client's message the text.
+        # The URL may contain a password, and the client's message the URL.
         raise ConfigurationError("the setting `records` is no database URL") from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
@@ -111,12 +114,14 @@ def _open_postgresql(url: URL) -> Engine:
 
 
 def connect_to_write(engine: Engine) -> Connection:
-    """A connection whose transactions lock for writing at once, not when it may be too late."""
+    """Return a connection whose transactions take the write lock when they begin, not later."""
     return engine.connect().execution_options(fonds_writes=True)
 
 
 def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
-    """A connection whose statements all see what was there at the first, and fetch so many rows at once."""
+    """Return a connection whose statements share one snapshot and fetch `rows_at_once` rows at a
+    time.
+    """
     if engine.dialect.name == "sqlite":
         return engine.connect().execution_options(yield_per=rows_at_once)
     return engine.connect().execution_options(
@@ -125,7 +130,7 @@ def connect_snapshot(engine: Engine, rows_at_once: int) -> Connection:
 
 
 def reading(engine: Engine, *, is_snapshot: bool) -> Connection:
-    """A connection to read with; where `is_snapshot`, all its statements see what was there at the first."""
+    """Return a connection for reading; with `is_snapshot`, all its statements share one snapshot."""
     if not is_snapshot or engine.dialect.name == "sqlite":
         return engine.connect()
     return engine.connect().execution_options(isolation_level="REPEATABLE READ")
@@ -135,7 +140,7 @@ _to_json = partial(json.dumps, ensure_ascii=False, allow_nan=False)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:
-    # Transactions are begun by _begin_sqlite; left to itself, the driver begins them too late.
+    # Transactions are started by `_begin_sqlite`; the driver itself would start them too late.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(pragma)
@@ -147,7 +152,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _guard_forks(engine: Engine) -> None:
-    """A forked child makes connections of its own instead of sharing its parent's."""
+    """Make a forked child open its own connections instead of sharing its parent's."""
     owner = os.getpid()
 
     def check(connection: object, record: object, proxy: object) -> None:
@@ -162,16 +167,16 @@ def _guard_forks(engine: Engine) -> None:
 
 @contextmanager
 def translate_errors(engine: Engine) -> Iterator[None]:
-    """Raises StoreUnavailableError, StorageFullError and ConfigurationError for what they mean."""
+    """Translate errors to StoreUnavailableError, StorageFullError or ConfigurationError."""
     try:
         yield
     except sa.exc.DBAPIError as error:
-        known = _explain(error, engine)
-        if known is None:
+        translated = _explain(error, engine)
+        if translated is None:
             raise
-        raise known from error
+        raise translated from error
     except sa.exc.StatementError as error:
-        # Our own refusal of a value, which SQLAlchemy wraps.
+        # Our own error about a value, wrapped by SQLAlchemy.
         if isinstance(error.orig, FondsError):
             raise error.orig from error
         raise
@@ -183,13 +188,15 @@ def _explain(error: sa.exc.DBAPIError, engine: Engine) -> FondsError | None:
     if engine.dialect.name == "sqlite":
         return explain(error.orig, Path(str(engine.url.database))) if error.orig else None
     state = getattr(error.orig, "sqlstate", None)
-    where, told = repr(engine.url), str(error.orig).strip()
+    database, message = repr(engine.url), str(error.orig).strip()
     if state == _FULL_STATE:
-        return StorageFullError(f"no space left for {where}: {told}; make room on the server.")
+        return StorageFullError(
+            f"no space left for {database}: {message}; make room on the server."
+        )
     if state is None and not isinstance(error, sa.exc.OperationalError):
         return None
     if state is None or state[:2] in _TRANSIENT_CLASSES:
-        return StoreUnavailableError(f"{where} does not answer or refuses for now: {told}")
+        return StoreUnavailableError(f"{database} does not answer or refuses for now: {message}")
     if state[:2] in _MISCONFIGURED_CLASSES:
-        return ConfigurationError(f"{where} cannot be used: {told}")
+        return ConfigurationError(f"{database} cannot be used: {message}")
     return None

@@ -1,8 +1,8 @@
-"""The ledger in the records' database: what entered, how each message ended, and what follows of it.
+"""Ledger in the records' database: entries, the outcome of each message, and the resulting tallies.
 
-An entry's outcome and the tallies change in the transaction that writes the dispositions, so that they
-are right to the last message while work goes on. Nothing here looks at more rows than it was given,
-except where a heavier ending is taken back.
+Outcomes of entries and tallies change in the transaction that writes the dispositions, so they are
+exact while work goes on. Nothing here reads more rows than it was given, except when an outcome is
+revoked.
 """
 
 from __future__ import annotations
@@ -42,29 +42,31 @@ class SqlLedger:
     def enter(
         self, inputs: Sequence[InputRow], entries: Sequence[EntryRow], steps: Sequence[str]
     ) -> set[str]:
-        """As the port says, in one transaction."""
+        """See the port; runs in one transaction."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
         ):
             tallies.lock_tallies(connection)
-            known = load(connection, EntryRow, [get_key(one) for one in entries])
-            fresh = {get_key(one): one for one in entries if get_key(one) not in known}
-            insert(connection, EntryRow, fresh.values())
+            known_entries = load(connection, EntryRow, [get_key(entry) for entry in entries])
+            new_entries = {
+                get_key(entry): entry for entry in entries if get_key(entry) not in known_entries
+            }
+            insert(connection, EntryRow, new_entries.values())
             deltas = Counter(
-                group for row in fresh.values() for group in tallies.list_entry_groups(row)
+                group for row in new_entries.values() for group in tallies.list_entry_groups(row)
             )
             tallies.add(connection, deltas)
-            first = [_build_first(row, step) for row in fresh.values() for step in steps]
-            _write(connection, first)
+            promises = [_build_first(row, step) for row in new_entries.values() for step in steps]
+            _write(connection, promises)
             _write_inputs(connection, inputs)
-            return {row.entry_id for row in fresh.values()} | _find_unsettled(
-                connection, known, steps
+            return {row.entry_id for row in new_entries.values()} | _find_unsettled(
+                connection, known_entries, steps
             )
 
     def write(self, rows: Sequence[DispositionRow]) -> None:
-        """As the port says, in one transaction."""
+        """See the port; runs in one transaction."""
         if not rows:
             return
         with (
@@ -76,7 +78,7 @@ class SqlLedger:
             _write(connection, rows)
 
     def recount(self, *, repair: bool = False) -> list[str]:
-        """As the port says; it looks at every row."""
+        """See the port; reads every row."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -88,14 +90,14 @@ class SqlLedger:
 
 @dataclass(slots=True)
 class _EntryChange:
-    """What a batch of dispositions does to one entry."""
+    """Effect of a batch of dispositions on one entry."""
 
     opened: int = 0
     ended: list[DispositionRow] = field(default_factory=list)
     is_revoked: bool = False
 
     def add_change(self, old: DispositionRow | None, new: DispositionRow) -> None:
-        """Note that `new` takes the place of `old`."""
+        """Record that `new` replaces `old`."""
         self.opened += new.is_open - (old is not None and old.is_open)
         self.is_revoked = self.is_revoked or (
             old is not None and weigh_ending(old) > 0 and rank_ending(old) > rank_ending(new)
@@ -105,18 +107,18 @@ class _EntryChange:
 
 def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> None:
     rows = [clear_about(row) for row in dispositions]
-    known = load(connection, DispositionRow, [get_key(row) for row in rows])
-    before = dict(known)
+    current_rows = load(connection, DispositionRow, [get_key(row) for row in rows])
+    previous_rows = dict(current_rows)
     changed: Rows = {}
     for row in rows:
-        there = known.get(get_key(row))
-        merged = _merge_row(there, row)
+        existing = current_rows.get(get_key(row))
+        merged = _merge_row(existing, row)
         if merged is not None:
-            known[get_key(row)] = changed[get_key(row)] = merged
+            current_rows[get_key(row)] = changed[get_key(row)] = merged
     changes: dict[Key, _EntryChange] = {}
     deltas: Counter[tallies.Group] = Counter()
     for key, row in changed.items():
-        old = before.get(key)
+        old = previous_rows.get(key)
         changes.setdefault((row.entry_id, row.pipeline), _EntryChange()).add_change(old, row)
         deltas.update(tallies.list_disposition_groups(row))
         if old is not None:
@@ -127,38 +129,38 @@ def _write(connection: Connection, dispositions: Sequence[DispositionRow]) -> No
 
 
 def _merge_row(existing: DispositionRow | None, row: DispositionRow) -> DispositionRow | None:
-    """The row as it is to stand; None when it stands already. A promise never undoes an ending."""
+    """Return the row to write; None if unchanged. A promise never replaces an outcome."""
     if existing is None:
         return row
-    named = existing if existing.parent_id is not None else row
+    parent_source = existing if existing.parent_id is not None else row
     if row.verdict == PENDING:
         row = existing
-    found = replace(
+    merged = replace(
         row,
-        parent_id=named.parent_id,
-        parent_step=named.parent_step,
+        parent_id=parent_source.parent_id,
+        parent_step=parent_source.parent_step,
         promised_at=min(existing.promised_at, row.promised_at),
     )
-    return None if found == existing else found
+    return None if merged == existing else merged
 
 
 def _change_entries(
     connection: Connection, changes: Mapping[Key, _EntryChange], deltas: Counter[tallies.Group]
 ) -> None:
-    known = load(connection, EntryRow, list(changes))
+    known_entries = load(connection, EntryRow, list(changes))
     updated = []
     for key, change in changes.items():
-        old = known.get(key)
+        old = known_entries.get(key)
         if old is None:
-            # Messages of an entry nobody wrote down; a recount names them.
+            # Messages of an entry that was never recorded; a recount reports them.
             continue
-        now = replace(old, open_count=old.open_count + change.opened)
+        recounted = replace(old, open_count=old.open_count + change.opened)
         if change.is_revoked:
             new = apply_ending(
-                reset_outcome(now), choose_heaviest(_load_dispositions(connection, key))
+                reset_outcome(recounted), choose_heaviest(_load_dispositions(connection, key))
             )
         else:
-            new = apply_ending(now, choose_heaviest(change.ended))
+            new = apply_ending(recounted, choose_heaviest(change.ended))
         deltas.subtract(tallies.list_entry_groups(old))
         deltas.update(tallies.list_entry_groups(new))
         updated.append(new)
@@ -168,16 +170,18 @@ def _change_entries(
 
 
 def _clear_about(connection: Connection, key: Key) -> None:
-    """What earlier messages of an entry were about is that which was taken down."""
+    """Erase what earlier messages of a removed entry were about."""
     row = get_table(DispositionRow)
-    of_entry = (row.c.entry_id == key[0], row.c.pipeline == key[1])
-    connection.execute(sa.update(row).where(*of_entry).values(about=None))
+    conditions = (row.c.entry_id == key[0], row.c.pipeline == key[1])
+    connection.execute(sa.update(row).where(*conditions).values(about=None))
 
 
 def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]:
-    ended = get_table(DispositionRow)
+    dispositions = get_table(DispositionRow)
     rows = connection.execute(
-        sa.select(*ended.c).where(ended.c.entry_id == key[0], ended.c.pipeline == key[1])
+        sa.select(*dispositions.c).where(
+            dispositions.c.entry_id == key[0], dispositions.c.pipeline == key[1]
+        )
     )
     return [DispositionRow(*row) for row in rows]
 
@@ -185,7 +189,7 @@ def _load_dispositions(connection: Connection, key: Key) -> list[DispositionRow]
 def _find_unsettled(
     connection: Connection, known_entries: Mapping[Key, Any], steps: Sequence[str]
 ) -> set[str]:
-    """Which of these entries have a first message that is still open, or was never written down."""
+    """Return those entries with a first message that is still open or was never recorded."""
     keys = [(entry_id, pipeline, step) for entry_id, pipeline in known_entries for step in steps]
     rows = load(connection, DispositionRow, keys)
     settled = {key for key, row in rows.items() if not row.is_open}
@@ -195,7 +199,7 @@ def _find_unsettled(
 
 
 def _build_first(entry: EntryRow, step: str) -> DispositionRow:
-    """What is promised of an entry when it enters: its message at a step that reads what enters."""
+    """Build the promise of an entry's first message, at a step that reads new entries."""
     return DispositionRow(
         message_id=entry.entry_id,
         pipeline=entry.pipeline,
@@ -216,11 +220,11 @@ def _build_first(entry: EntryRow, step: str) -> DispositionRow:
 
 def _write_inputs(connection: Connection, inputs: Sequence[InputRow]) -> None:
     newest = {get_key(row): row for row in inputs}
-    known = load(connection, InputRow, list(newest))
+    current_rows = load(connection, InputRow, list(newest))
     deltas: Counter[tallies.Group] = Counter()
     for key, row in newest.items():
         deltas.update(tallies.count_input_groups(row))
-        if key in known:
-            deltas.subtract(tallies.count_input_groups(known[key]))
+        if key in current_rows:
+            deltas.subtract(tallies.count_input_groups(current_rows[key]))
     upsert(connection, InputRow, newest.values())
     tallies.add(connection, deltas)

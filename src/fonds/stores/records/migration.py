@@ -1,4 +1,4 @@
-"""Brings a database to the newest revision; loaded only where there is something to do."""
+"""Migrate a database to the newest revision; imported only when there is something to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fonds.stores.records.revision import FOLDER, NEWEST, VERSION_TABLE
 
 
 def upgrade(connection: Connection, revision: str = NEWEST) -> list[str]:
-    """Run what is missing up to `revision` inside the caller's transaction; the revisions that ran.
+    """Run the missing migrations up to `revision` in the caller's transaction; return the revisions
+    that ran.
 
     Raises ConfigurationError for a database made by a newer Fonds.
     """
@@ -40,10 +41,10 @@ def _refuse_newer(connection: Connection, scripts: ScriptDirectory, current: str
     if current is None:
         return
     try:
-        known: Script | None = scripts.get_revision(current)
+        script: Script | None = scripts.get_revision(current)
     except CommandError:
-        known = None
-    if known is None:
+        script = None
+    if script is None:
         raise ConfigurationError(
             f"{connection.engine.url!r} has revision {current}, made by a newer Fonds;"
             f" this one knows {scripts.get_current_head()}. Use the newer Fonds."

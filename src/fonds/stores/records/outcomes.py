@@ -1,4 +1,6 @@
-"""What the dispositions of an entry's messages say of the entry: pure rules."""
+"""Rules that derive an entry's outcome from its messages' dispositions, and the recount of the
+ledger.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,25 @@ from fonds.stores.records.row_writes import upsert
 from fonds.stores.records.tables import get_table
 
 WEIGHTS: Mapping[str, int] = {Verdict.DONE: 1, Verdict.DROPPED: 2, Verdict.QUARANTINED: 3}
-"""How much an ending says of its entry; what is open weighs nothing."""
+"""Precedence of verdicts for the outcome of an entry; open messages have none."""
 OUTCOMES = {weight: str(verdict) for verdict, weight in WEIGHTS.items()}
 
 
 def weigh_ending(row: DispositionRow) -> int:
-    """How much the ending says of its entry."""
+    """Return the precedence of a disposition."""
     return WEIGHTS.get(row.verdict, 0)
 
 
 def choose_heaviest(rows: Iterable[DispositionRow]) -> DispositionRow | None:
-    """The ending that decides: of the heaviest the latest; None when all are open."""
+    """Return the disposition that decides: the latest of the highest precedence; None if all are
+    open.
+    """
     ended = [row for row in rows if weigh_ending(row)]
     return max(ended, key=rank_ending, default=None)
 
 
 def clear_about(row: DispositionRow) -> DispositionRow:
-    """The ending as it is written: of what was taken down the books do not say what it is."""
+    """Return a disposition without the details of removed content; the ledger does not describe it."""
     if row.reason != Reason.TAKEN_DOWN:
         return row
     return replace(row, about=None, detail=REDACTED)
@@ -46,13 +50,15 @@ Rank: TypeAlias = tuple[int, bool, datetime, str, str]
 
 
 def rank_ending(row: DispositionRow) -> Rank:
-    """Sort key of an ending; the largest decides. One with a reason says more than one without."""
-    at = row.settled_at or row.promised_at
-    return weigh_ending(row), row.reason is not None, at, row.step, row.message_id
+    """Return the sort key of a disposition; the largest decides. One with a reason outranks one
+    without.
+    """
+    ranked_at = row.settled_at or row.promised_at
+    return weigh_ending(row), row.reason is not None, ranked_at, row.step, row.message_id
 
 
 def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
-    """The entry with what `ending` says of it, if it outranks what stands there."""
+    """Return the entry with the outcome of `ending`, if that outranks the recorded one."""
     row = entry
     if ending is not None and (row.settled_at is None or rank_ending(ending) >= _rank_entry(row)):
         row = replace(
@@ -68,24 +74,26 @@ def apply_ending(entry: EntryRow, ending: DispositionRow | None) -> EntryRow:
         )
     if row.reason == Reason.TAKEN_DOWN:
         row = replace(row, url=REDACTED, place=None, about=None, detail=REDACTED)
-    over = row.weight == WEIGHTS[Verdict.QUARANTINED] or (row.open_count == 0 and row.weight > 0)
-    return replace(row, outcome=OUTCOMES[row.weight] if over else PENDING)
+    is_final = row.weight == WEIGHTS[Verdict.QUARANTINED] or (
+        row.open_count == 0 and row.weight > 0
+    )
+    return replace(row, outcome=OUTCOMES[row.weight] if is_final else PENDING)
 
 
 def _compute_group(entry: EntryRow, ending: DispositionRow) -> str | None:
-    """The group of a failure; None for an ending that is none."""
+    """Return the failure group; None for a disposition that is no failure."""
     if ending.verdict != Verdict.QUARANTINED:
         return None
     return compute_failure_group(ending.step, ending.reason or "", ending.detail, entry.url)
 
 
 def _rank_entry(row: EntryRow) -> Rank:
-    at = row.settled_at or row.entered_at
-    return row.weight, row.reason is not None, at, row.step or "", row.message_id or ""
+    ranked_at = row.settled_at or row.entered_at
+    return row.weight, row.reason is not None, ranked_at, row.step or "", row.message_id or ""
 
 
 def reset_outcome(entry: EntryRow) -> EntryRow:
-    """The entry as if nothing had been said of it."""
+    """Return the entry without any outcome."""
     return replace(
         entry,
         weight=0,
@@ -99,33 +107,34 @@ def reset_outcome(entry: EntryRow) -> EntryRow:
     )
 
 
-# Derives every outcome and tally anew from the dispositions, and says or mends what differs.
-
-
 DIFFERENCES_MAX = 1_000
 PAGE_ROWS = 1_000
 
 
 def recount(connection: Connection, *, repair: bool) -> list[str]:
-    """What differs, a sentence each, a thousand at most; with `repair` it is put right."""
-    told = _check_entries(connection, repair)
-    told += _find_orphans(connection)
+    """Derive all outcomes and tallies from the dispositions; return up to 1,000 differences as
+    sentences.
+
+    With `repair`, the differences are corrected.
+    """
+    differences = _check_entries(connection, repair)
+    differences += _find_orphans(connection)
     expected, stored = tallies.recount(connection), tallies.load_tallies(connection)
     for group in sorted(expected.keys() | stored.keys()):
         if expected.get(group, 0) != stored.get(group, 0):
-            told.append(
+            differences.append(
                 f"tally {' '.join(filter(None, group))}: {stored.get(group, 0)} stands there and"
                 f" {expected.get(group, 0)} were counted"
             )
     if repair:
         connection.execute(sa.delete(get_table(TallyRow)))
         tallies.add(connection, expected)
-    return told[:DIFFERENCES_MAX]
+    return differences[:DIFFERENCES_MAX]
 
 
 def _check_entries(connection: Connection, repair: bool) -> list[str]:
-    """Entries whose outcome is not what their dispositions say."""
-    told: list[str] = []
+    """Report entries whose outcome does not follow from their dispositions."""
+    differences: list[str] = []
     for page in _iter_pages(connection):
         wrong = []
         for entry, rows in page:
@@ -135,40 +144,40 @@ def _check_entries(connection: Connection, repair: bool) -> list[str]:
             if replace(entry, about=expected.about) == expected:
                 continue
             wrong.append(expected)
-            told.append(
+            differences.append(
                 f"entry {entry.entry_id} ({entry.pipeline}) stands as {entry.outcome} with"
                 f" {entry.open_count} open; its dispositions say {expected.outcome} with {opened} open"
             )
         if repair:
             upsert(connection, EntryRow, wrong)
-    return told
+    return differences
 
 
 def _find_about(rows: Sequence[DispositionRow]) -> str | None:
-    """What the entry was found to be about: what its messages said last."""
-    said = [row for row in rows if row.about]
-    last = max(said, key=lambda row: row.settled_at or row.promised_at, default=None)
-    return last.about if last else None
+    """Return what an entry's latest message with a subject was about."""
+    rows_with_subject = [row for row in rows if row.about]
+    latest = max(rows_with_subject, key=lambda row: row.settled_at or row.promised_at, default=None)
+    return latest.about if latest else None
 
 
 def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[DispositionRow]]]]:
-    """Every entry with its dispositions, a page of entries at a time."""
-    entries, ended = get_table(EntryRow), get_table(DispositionRow)
-    last: tuple[Any, ...] | None = None
+    """Yield every entry with its dispositions, in pages of entries."""
+    entries, dispositions = get_table(EntryRow), get_table(DispositionRow)
+    last_key: tuple[Any, ...] | None = None
     while True:
         query = sa.select(*entries.c).order_by(entries.c.entry_id, entries.c.pipeline)
-        if last is not None:
+        if last_key is not None:
             query = query.where(
-                sa.tuple_(entries.c.entry_id, entries.c.pipeline) > sa.tuple_(*last)
+                sa.tuple_(entries.c.entry_id, entries.c.pipeline) > sa.tuple_(*last_key)
             )
         page = [EntryRow(*row) for row in connection.execute(query.limit(PAGE_ROWS))]
         if not page:
             return
-        ids = sorted({one.entry_id for one in page})
+        ids = sorted({page_entry.entry_id for page_entry in page})
         rows = connection.execute(
-            sa.select(*ended.c)
-            .where(ended.c.entry_id.in_(ids))
-            .order_by(ended.c.entry_id, ended.c.pipeline)
+            sa.select(*dispositions.c)
+            .where(dispositions.c.entry_id.in_(ids))
+            .order_by(dispositions.c.entry_id, dispositions.c.pipeline)
         )
         grouped = {
             key: list(group)
@@ -177,24 +186,25 @@ def _iter_pages(connection: Connection) -> Iterator[list[tuple[EntryRow, list[Di
             )
         }
         yield [(entry, grouped.get((entry.entry_id, entry.pipeline), [])) for entry in page]
-        last = (sa.literal(page[-1].entry_id), sa.literal(page[-1].pipeline))
+        last_key = (sa.literal(page[-1].entry_id), sa.literal(page[-1].pipeline))
 
 
 def _find_orphans(connection: Connection) -> list[str]:
-    """Dispositions of entries that are not on the books."""
-    entries, ended = get_table(EntryRow).alias("e"), get_table(DispositionRow)
+    """Report dispositions of entries that are not in the ledger."""
+    entries, dispositions = get_table(EntryRow).alias("e"), get_table(DispositionRow)
     query = (
-        sa.select(ended.c.entry_id, ended.c.pipeline, sa.func.count())
+        sa.select(dispositions.c.entry_id, dispositions.c.pipeline, sa.func.count())
         .select_from(
-            ended.outerjoin(
+            dispositions.outerjoin(
                 entries,
                 sa.and_(
-                    entries.c.entry_id == ended.c.entry_id, entries.c.pipeline == ended.c.pipeline
+                    entries.c.entry_id == dispositions.c.entry_id,
+                    entries.c.pipeline == dispositions.c.pipeline,
                 ),
             )
         )
         .where(entries.c.entry_id.is_(None))
-        .group_by(ended.c.entry_id, ended.c.pipeline)
+        .group_by(dispositions.c.entry_id, dispositions.c.pipeline)
         .limit(DIFFERENCES_MAX)
     )
     return [

@@ -1,4 +1,4 @@
-"""Schema revision of a database: whether it is ours, which it has, and which is newest; loads no alembic."""
+"""Schema revision of a database: current and newest. Does not import alembic."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from fonds.stores.records.tables import metadata
 
 VERSION_TABLE = "fonds_schema_revision"
 DEVELOPMENT_VERSION_TABLE = "fonds_revision"
-"""Version table of databases made before the first release; no migration starts from them."""
+"""Version table of databases from before the first release; they cannot be migrated."""
 NEWEST = "head"
 FOLDER = Path(__file__).parents[1] / "migrations"
 _LOCK_KEY = 0x466F6E6473
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Raise ConfigurationError for another program's database or one made before the first release.
+    """Raise ConfigurationError for another program's database or one from before the first release.
 
-    On SQLite any table of another program counts. On a server, only tables with the names of ours do.
+    On SQLite any table of another program counts. On a server, only tables with our names do.
     """
     inspector = sa.inspect(connection)
-    found = {*inspector.get_table_names(), *inspector.get_view_names()}
-    if VERSION_TABLE in found:
+    names_in_use = {*inspector.get_table_names(), *inspector.get_view_names()}
+    if VERSION_TABLE in names_in_use:
         return
     url = repr(connection.engine.url)
-    if DEVELOPMENT_VERSION_TABLE in found:
+    if DEVELOPMENT_VERSION_TABLE in names_in_use:
         raise ConfigurationError(
             f"{url} was made by a Fonds from before the first release and cannot be migrated."
             " Choose a new home and run `fonds ingest` again."
         )
     if connection.dialect.name != "sqlite":
-        found &= {*metadata.tables}
-    if found:
-        names = ", ".join(sorted(found)[:5])
+        names_in_use &= {*metadata.tables}
+    if names_in_use:
+        names = ", ".join(sorted(names_in_use)[:5])
         raise ConfigurationError(
             f"{url} was not made by Fonds: it has the tables {names}."
             " Choose another database for the records."
@@ -44,21 +44,23 @@ def refuse_foreign(connection: Connection) -> None:
 
 
 def wait_for_turn(connection: Connection) -> None:
-    """Let one process at a time look and migrate, until the transaction ends; several workers may start
-    at once. SQLite's write lock does the same."""
+    """Let only one process inspect and migrate the database until the transaction ends.
+
+    Several workers may start at once. On SQLite the write lock has the same effect.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_KEY)))
 
 
 def find_newest_revision() -> str:
-    """The newest revision there is: migrations are called `m0001_what.py`, in their order."""
+    """Return the newest revision; migrations are named `m0001_what.py` in order."""
     return max(path.name[1:5] for path in FOLDER.glob("m[0-9]*.py"))
 
 
 def read_revision(connection: Connection) -> str | None:
-    """The revision of a database; None for one without."""
+    """Return the revision of a database; None if it has none."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     table = sa.table(VERSION_TABLE, sa.column("version_num"))
-    found = connection.execute(sa.select(table.c.version_num)).scalar()
-    return None if found is None else str(found)
+    revision = connection.execute(sa.select(table.c.version_num)).scalar()
+    return None if revision is None else str(revision)

@@ -1,4 +1,4 @@
-"""Rows by key inside a transaction: loaded, inserted, and written over those that are there."""
+"""Load, insert and upsert rows by key inside a transaction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def build_insert(dialect: str, table: Table) -> Any:
-    """An INSERT that can say what to do with rows that are there, in the database's own dialect.
+    """Return an INSERT of the database's dialect that can handle existing rows.
 
-    The other one is not loaded: that takes as long as all the rest.
+    The other dialect is not imported, which would take as long as all other imports.
     """
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
@@ -35,60 +35,62 @@ def build_insert(dialect: str, table: Table) -> Any:
 
 @cache
 def build_upsert(dialect: str, kind: type[Row]) -> Insert:
-    """A row in the place of the one with its key. Made once for each kind, as the one below."""
+    """Return a statement that inserts or replaces a row by key. Cached per row type."""
     statement = build_insert(dialect, get_table(kind))
-    if all(each.name in kind.KEY for each in get_table(kind).columns):
+    if all(column.name in kind.KEY for column in get_table(kind).columns):
         return build_insert_new(dialect, kind)
-    changed = {each.name: each for each in statement.excluded if each.name not in kind.KEY}
-    made: Insert = statement.on_conflict_do_update(index_elements=kind.KEY, set_=changed)
-    return made
+    changed = {column.name: column for column in statement.excluded if column.name not in kind.KEY}
+    upsert_statement: Insert = statement.on_conflict_do_update(
+        index_elements=kind.KEY, set_=changed
+    )
+    return upsert_statement
 
 
 @cache
 def build_insert_new(dialect: str, kind: type[Row]) -> Insert:
-    """A row, unless one with its key is there."""
+    """Return a statement that inserts a row unless its key exists. Cached per row type."""
     statement = build_insert(dialect, get_table(kind))
-    made: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
-    return made
+    insert_statement: Insert = statement.on_conflict_do_nothing(index_elements=kind.KEY)
+    return insert_statement
 
 
 def iter_chunks(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many keys as one statement takes."""
+    """Split keys into chunks for one statement each."""
     for start in range(0, len(keys), KEYS_PER_STATEMENT):
         yield keys[start : start + KEYS_PER_STATEMENT]
 
 
 def get_key(row: Row) -> Key:
-    """The primary key of a row."""
+    """Return the primary key of a row."""
     return tuple(getattr(row, name) for name in row.KEY)
 
 
 def load(connection: Connection, kind: type[Any], keys: Iterable[Key]) -> dict[Key, Any]:
-    """The rows that exist, by key."""
-    wanted, found = list(dict.fromkeys(keys)), {}
-    for chunk in iter_chunks(wanted):
+    """Load the existing rows by key."""
+    unique_keys, rows = list(dict.fromkeys(keys)), {}
+    for chunk in iter_chunks(unique_keys):
         query = sa.select(*get_table(kind).c).where(match_keys(list_key_columns(kind), chunk))
         for values in connection.execute(query):
             row = kind(*values)
-            found[get_key(row)] = row
-    return found
+            rows[get_key(row)] = row
+    return rows
 
 
 def insert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Rows whose keys are not there yet."""
+    """Insert rows whose keys do not exist yet."""
     values = build_values(kind, rows)
     if values:
         connection.execute(sa.insert(get_table(kind)), values)
 
 
 def upsert(connection: Connection, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Rows, each in the place of the one with its key."""
+    """Insert rows, replacing those with the same key."""
     values = build_values(kind, rows)
     if values:
         connection.execute(build_upsert(connection.dialect.name, kind), values)
 
 
 def build_values(kind: type[Any], rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """In the order of keys, so that two writers never wait in a ring."""
+    """Return the values of rows sorted by key, so that two writers never deadlock."""
     names = [field.name for field in fields(kind)]
     return [{name: getattr(row, name) for name in names} for row in sorted(rows, key=get_key)]

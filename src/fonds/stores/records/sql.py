@@ -1,4 +1,4 @@
-"""The records in SQLite or PostgreSQL: one implementation in SQLAlchemy Core."""
+"""Records in SQLite or PostgreSQL, implemented with SQLAlchemy Core."""
 
 from __future__ import annotations
 
@@ -48,17 +48,19 @@ from fonds.stores.records.tables import get_table, list_key_columns
 from fonds.stores.records.tallies import keep_tallies
 from fonds.stores.records.visible_rows import visible_now
 
-# The first row of each of many conditions, in few statements: each part reads one row of an index.
+# `load_first_rows` finds the first row of many conditions in few statements; each part reads one
+# index row.
 
 
 R = TypeVar("R", bound=Row)
 
 CONDITIONS_A_STATEMENT = 100
-"""SQLite takes 500 parts in one statement, and a condition has two where a column may be absent."""
+"""SQLite allows 500 parts per statement, and a condition has two where a column is nullable."""
 SIZES = (1, 2, 4, 8, 16, 25, 32, 64, CONDITIONS_A_STATEMENT)
 STATEMENT_CACHE_SIZE = 64
 LITERAL_ONE: ColumnElement[int] = sa.literal_column("1", sa.Integer)
-"""Said in the statement itself: two hundred further values take as long as what is looked for."""
+"""A literal instead of a parameter: two hundred more parameters take as long as the query itself.
+"""
 
 
 def load_first_rows(
@@ -68,25 +70,29 @@ def load_first_rows(
     filters: Sequence[Mapping[str, object]],
     order: Sequence[str],
 ) -> list[R | None]:
-    """The first row of each condition in this order, None where none fits.
+    """Return the first row of each condition in the given order, None where nothing matches.
 
     Raises ValueError for an unknown column.
     """
-    found: list[R | None] = []
+    first_rows: list[R | None] = []
     for start in range(0, len(filters), CONDITIONS_A_STATEMENT):
-        some = filters[start : start + CONDITIONS_A_STATEMENT]
-        if _has_same_columns(some):
-            statement, values = _prepare_statement(source, kind, some, tuple(order))
+        chunk = filters[start : start + CONDITIONS_A_STATEMENT]
+        if _has_same_columns(chunk):
+            statement, values = _prepare_statement(source, kind, chunk, tuple(order))
         else:
-            asked = [build_conditions(source, where) for where in some]  # type: ignore[arg-type]
-            statement, values = _build_statement(source, kind, asked, order), {}
-        rows = {at: kind(*row) for at, *row in connection.execute(statement, values)}
-        found += [rows.get(2 * at, rows.get(2 * at + 1)) for at in range(len(some))]
-    return found
+            conditions = [build_conditions(source, where) for where in chunk]  # type: ignore[arg-type]
+            statement, values = _build_statement(source, kind, conditions, order), {}
+        rows = {number: kind(*row) for number, *row in connection.execute(statement, values)}
+        first_rows += [
+            rows.get(2 * number, rows.get(2 * number + 1)) for number in range(len(chunk))
+        ]
+    return first_rows
 
 
 def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
-    """Whether all ask one value of the same columns: one statement then serves any values."""
+    """Return whether all filters compare the same columns with single texts, so that one statement
+    serves all.
+    """
     return all(where.keys() == filters[0].keys() for where in filters) and all(
         isinstance(value, str) for where in filters for value in where.values()
     )
@@ -95,8 +101,8 @@ def _has_same_columns(filters: Sequence[Mapping[str, object]]) -> bool:
 def _prepare_statement(
     source: Any, kind: type[R], filters: Sequence[Mapping[str, object]], order: tuple[str, ...]
 ) -> tuple[Any, dict[str, object]]:
-    """A statement made before, and the values for it; what it has places for beyond these is asked twice."""
-    size = next(one for one in SIZES if one >= len(filters))
+    """Return a cached statement and its values; unused parameters repeat the last filter."""
+    size = next(candidate for candidate in SIZES if candidate >= len(filters))
     names = tuple(filters[0])
     padded = [*filters, *[filters[-1]] * (size - len(filters))]
     values = {
@@ -109,13 +115,16 @@ def _prepare_statement(
 def _build_cached_statement(
     source: Any, kind: type[R], names: tuple[str, ...], size: int, order: tuple[str, ...]
 ) -> Any:
-    """Made once for each size: making it takes several times as long as running it."""
+    """Cached per size; building a statement takes several times as long as running it."""
     columns = [get_column(source, name) for name in names]
-    asked = [
-        [one == sa.bindparam(_name_parameter(n, one.name), type_=one.type) for one in columns]
+    conditions = [
+        [
+            column == sa.bindparam(_name_parameter(n, column.name), type_=column.type)
+            for column in columns
+        ]
         for n in range(size)
     ]
-    return _build_statement(source, kind, asked, order)
+    return _build_statement(source, kind, conditions, order)
 
 
 def _name_parameter(number: int, name: str) -> str:
@@ -128,14 +137,16 @@ def _build_statement(
     conditions: Sequence[Sequence[ColumnElement[bool]]],
     order: Sequence[str],
 ) -> Any:
-    """Two places for each condition, the second for rows in which what is ordered by is absent, or not."""
+    """Build two parts per condition: the second is for rows in which the sort column is null, or is
+    not.
+    """
     parts = build_index_ranges(source, order, [source.c[name] for name in kind.KEY])
     selects = []
     for number, where in enumerate(conditions):
-        for place, part in enumerate(parts):
-            at = sa.literal_column(str(2 * number + place), sa.Integer)
-            one = sa.select(at.label("at"), *source.c).where(*where, *part.conditions)
-            selects.append(sa.select(one.order_by(*part.order).limit(LITERAL_ONE).subquery()))
+        for part_number, part in enumerate(parts):
+            number_column = sa.literal_column(str(2 * number + part_number), sa.Integer)
+            select = sa.select(number_column.label("at"), *source.c).where(*where, *part.conditions)
+            selects.append(sa.select(select.order_by(*part.order).limit(LITERAL_ONE).subquery()))
     return sa.union_all(*selects)
 
 
@@ -147,7 +158,7 @@ logger = logging.getLogger(__name__)
 class SqlRecords:
     """Implements the port Records on `sqlite:///PATH` or `postgresql://…`.
 
-    Opening brings the database to the newest revision; `migrated` names the revisions that ran.
+    Opening migrates the database to the newest revision; `migrated` lists the revisions that ran.
     """
 
     def __init__(self, url: str | URL) -> None:
@@ -161,7 +172,7 @@ class SqlRecords:
             raise
 
     def migrate(self, revision: str = NEWEST) -> list[str]:
-        """Run the migrations that are missing, all or none of them; the revisions that ran."""
+        """Run the missing migrations, all or none; return the revisions that ran."""
         with translate_errors(self._engine):
             with self._engine.connect() as connection:
                 if revision == NEWEST and read_revision(connection) == find_newest_revision():
@@ -169,7 +180,7 @@ class SqlRecords:
                 refuse_foreign(connection)
             if self._engine.dialect.name == "sqlite":
                 self._use_wal()
-            # Loading the migrator takes as long as opening everything else.
+            # Importing the migrator takes as long as all other steps of opening.
             from fonds.stores.records.migration import upgrade
 
             with connect_to_write(self._engine) as connection, connection.begin():
@@ -181,29 +192,31 @@ class SqlRecords:
         return ran
 
     def for_readers(self) -> SqlRecords:
-        """The same database without what is under embargo; closed with this one."""
-        found = copy(self)
-        found._for_readers = True
-        return found
+        """Return the same database without embargoed content; it is closed with this one."""
+        reader = copy(self)
+        reader._for_readers = True
+        return reader
 
     @property
     def ledger(self) -> SqlLedger:
-        """The ledger of the same database."""
+        """Ledger in the same database."""
         return SqlLedger(self._engine)
 
     def put(self, rows: Sequence[Row], *, replace: bool = True) -> None:
-        """Rows are written in the order of tables and keys, so that two writers never wait in a ring."""
-        one_each = {(type(row), get_key(row)): row for row in (rows if replace else reversed(rows))}
-        self._write(list(one_each.values()), build_upsert if replace else build_insert_new)
+        """Write rows in the order of tables and keys, so that two writers never deadlock."""
+        rows_by_key = {
+            (type(row), get_key(row)): row for row in (rows if replace else reversed(rows))
+        }
+        self._write(list(rows_by_key.values()), build_upsert if replace else build_insert_new)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
-        """The rows with these keys; keys may repeat."""
-        wanted = list(dict.fromkeys(keys))
-        found: list[R] = []
+        """Return the rows with these keys; keys may repeat."""
+        unique_keys = list(dict.fromkeys(keys))
+        rows: list[R] = []
         with translate_errors(self._engine), self._connect_to_read() as connection:
-            for chunk in iter_chunks(wanted):
-                found.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
-        return found
+            for chunk in iter_chunks(unique_keys):
+                rows.extend(kind(*row) for row in self._iter_by_keys(connection, kind, chunk))
+        return rows
 
     def find(
         self,
@@ -214,19 +227,22 @@ class SqlRecords:
         after: Mapping[str, object] | None = None,
         count_max: int | None = None,
     ) -> Iterator[R]:
-        """Rows in the order of keys are read in pages of their own, so that the longest walk holds no
-        transaction open and sees what is written meanwhile ahead of it; in another order all are of one
-        moment. Raises ValueError for an unknown column, at once.
+        """Yield matching rows. Raises ValueError for an unknown column, before the first row is
+        read.
+
+        In key order, rows are read in pages with separate transactions. A long iteration then holds
+        no transaction open and sees later writes that are still ahead of it. In any other order all
+        rows are from one snapshot.
         """
-        asked = FindRequest(kind, where, order, after)
-        plain = asked.build_statements(get_table(kind))
+        request = FindRequest(kind, where, order, after)
+        statements = request.build_statements(get_table(kind))
         pages = self._iter_snapshot if order else self._iter_pages
-        return pages(asked, plain, count_max)
+        return pages(request, statements, count_max)
 
     def first_of_each(
         self, kind: type[R], filters: Sequence[Mapping[str, object]], order: Sequence[str]
     ) -> list[R | None]:
-        """Raises ValueError for an unknown column."""
+        """See the port. Raises ValueError for an unknown column."""
         if not filters:
             return []
         with translate_errors(self._engine), self._connect_to_read() as connection:
@@ -242,10 +258,10 @@ class SqlRecords:
         *,
         count_max: int | None = None,
     ) -> dict[tuple[Any, ...], int]:
-        """Raises ValueError for an unknown column."""
+        """See the port. Raises ValueError for an unknown column."""
         with translate_errors(self._engine), self._connect_to_read() as connection:
-            found = build_counts(self._get_source(connection, kind), columns, where, count_max)
-            return {tuple(row[:-1]): row[-1] for row in found.run(connection)}
+            statement = build_counts(self._get_source(connection, kind), columns, where, count_max)
+            return {tuple(row[:-1]): row[-1] for row in statement.run(connection)}
 
     def change(
         self,
@@ -254,13 +270,16 @@ class SqlRecords:
         values: Mapping[str, object],
         where: Mapping[str, object] | None = None,
     ) -> int:
-        """A row another is changing is waited for, then looked at anew. Raises ValueError for an unknown
-        column, and for no columns to set."""
+        """Change rows that still match `where`; return how many.
+
+        A row that another writer is changing is waited for and then checked again. Raises
+        ValueError for an unknown column, and for no values to set.
+        """
         table = get_table(kind)
-        changed = {get_column(table, name).name: value for name, value in values.items()}
-        if not changed:
+        new_values = {get_column(table, name).name: value for name, value in values.items()}
+        if not new_values:
             raise ValueError(f"nothing to change in {table.name}")
-        still = build_conditions(table, where)
+        conditions = build_conditions(table, where)
         if not keys:
             return 0
         changed_count = 0
@@ -270,13 +289,15 @@ class SqlRecords:
             connection.begin(),
         ):
             for chunk in iter_chunks(sorted(set(keys))):  # type: ignore[type-var]
-                wanted = match_keys(list_key_columns(kind), chunk)
-                ran = connection.execute(sa.update(table).where(wanted, *still).values(changed))
-                changed_count += ran.rowcount
+                key_condition = match_keys(list_key_columns(kind), chunk)
+                result = connection.execute(
+                    sa.update(table).where(key_condition, *conditions).values(new_values)
+                )
+                changed_count += result.rowcount
         return changed_count
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
-        """All in one transaction."""
+        """Delete rows in one transaction."""
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
@@ -298,12 +319,12 @@ class SqlRecords:
         by_kind: dict[type[Row], list[Row]] = {}
         for row in rows:
             by_kind.setdefault(type(row), []).append(row)
-        changed = {kind: list_keys(some) for kind, some in by_kind.items()}
+        keys_by_kind = {kind: list_keys(group) for kind, group in by_kind.items()}
         with (
             translate_errors(self._engine),
             connect_to_write(self._engine) as connection,
             connection.begin(),
-            keep_tallies(connection, changed),
+            keep_tallies(connection, keys_by_kind),
         ):
             for kind in sorted(by_kind, key=attrgetter("TABLE")):
                 values = build_values(kind, by_kind[kind])
@@ -312,9 +333,9 @@ class SqlRecords:
     def _iter_pages(
         self, asked: FindRequest[R], plain: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
-        left, kind = count_max, asked.kind
-        while left is None or left > 0:
-            size = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
+        remaining, kind = count_max, asked.kind
+        while remaining is None or remaining > 0:
+            size = PAGE_ROWS if remaining is None else min(PAGE_ROWS, remaining)
             with translate_errors(self._engine), self._connect_to_read() as connection:
                 source = self._get_source(connection, kind)
                 (page,) = plain if source is get_table(kind) else asked.build_statements(source)
@@ -322,27 +343,28 @@ class SqlRecords:
             yield from rows
             if len(rows) < size:
                 return
-            left = None if left is None else left - size
+            remaining = None if remaining is None else remaining - size
             asked = replace(asked, after=dict(zip(kind.KEY, get_key(rows[-1]), strict=True)))
             plain = asked.build_statements(get_table(kind))
 
     def _iter_snapshot(
         self, asked: FindRequest[R], plain: Sequence[BoundStatement], count_max: int | None
     ) -> Iterator[R]:
-        """One part after the other, as of one moment."""
-        left, kind = count_max, asked.kind
+        """Yield the rows of all statements from one snapshot."""
+        remaining, kind = count_max, asked.kind
         with (
             translate_errors(self._engine),
             connect_snapshot(self._engine, PAGE_ROWS) as connection,
         ):
             source = self._get_source(connection, kind)
             for part in plain if source is get_table(kind) else asked.build_statements(source):
-                # Closed here, for who reads the first row alone leaves a cursor on the server open.
-                with part.run(connection, left) as found:
-                    for row in found:
-                        left = None if left is None else left - 1
+                # Closed here, because a caller that stops early would leave a cursor open on the
+                # server.
+                with part.run(connection, remaining) as result:
+                    for row in result:
+                        remaining = None if remaining is None else remaining - 1
                         yield kind(*row)
-                if left == 0:
+                if remaining == 0:
                     return
 
     def _connect_to_read(self) -> Connection:
@@ -361,7 +383,9 @@ class SqlRecords:
         return connection.execute(_select_by_key(source, kind.KEY[0]), {"keys": list(keys)})
 
     def _use_wal(self) -> None:
-        """Readers then never wait for a writer. Outside any transaction, else SQLite refuses."""
+        """Switch to WAL, so that readers never wait for a writer. SQLite allows this only outside a
+        transaction.
+        """
         connection = self._engine.raw_connection()
         try:
             connection.cursor().execute("PRAGMA journal_mode = WAL").close()
@@ -370,17 +394,17 @@ class SqlRecords:
 
 
 def open_sqlite(path: Path) -> SqlRecords:
-    """The records in one SQLite file."""
+    """Open the records in one SQLite file."""
     return SqlRecords(URL.create("sqlite", database=str(path)))
 
 
 def list_keys(rows: Sequence[Row]) -> list[object]:
-    """The keys as `get` takes them."""
+    """Return the keys in the form that `get` accepts."""
     return [get_key(row)[0] if len(row.KEY) == 1 else get_key(row) for row in rows]
 
 
 @cache
 def _select_by_key(source: FromClause, name: str) -> Select[Any]:
-    """Made once for each table: making it takes longer than running it."""
+    """Cached per table; building the statement takes longer than running it."""
     key = source.c[name]
     return sa.select(*source.c).where(key.in_(sa.bindparam("keys", type_=key.type, expanding=True)))

@@ -1,8 +1,8 @@
-"""What `find` and `count` are asked for, as statements that were made before: making one takes longer than
-SQLite takes to answer it.
+"""Cached statements for `find` and `count`. Building a statement takes longer than SQLite takes to
+run it.
 
-A statement is kept for each shape: which columns are compared with a value, with several, or with nothing.
-The values themselves are handed over with it. What has another shape is made for the one time.
+Statements are cached by shape: which columns are compared with one value, several values, or null.
+Values are passed as parameters. Conditions of other shapes are built each time.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Shape = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """A statement and its values."""
+    """Statement with its parameter values."""
 
     query: Select[Any]
     values: Mapping[str, object]
 
     def run(self, connection: Connection, rows_max: int | None = None) -> Any:
-        """The result: `rows_max` rows at most, all for None."""
+        """Run the statement; return at most `rows_max` rows, or all for None."""
         limit = EVERY_ROW if rows_max is None else rows_max
         return connection.execute(self.query, {**self.values, _LIMIT: limit})
 
 
 @dataclass(frozen=True, slots=True)
 class FindRequest(Generic[R]):
-    """What `find` is asked for."""
+    """Arguments of `find`."""
 
     kind: type[R]
     where: Mapping[str, object] | None
@@ -59,21 +59,23 @@ class FindRequest(Generic[R]):
     after: Mapping[str, object] | None
 
     def build_statements(self, table: Any) -> list[BoundStatement]:
-        """The statements, one after the other. Raises ValueError for an unknown column."""
+        """Return the statements to run one after the other. Raises ValueError for an unknown
+        column.
+        """
         where, after = _build_shape(self.where), _build_shape(self.after)
         if where is None or after is None:
-            made = _build_select(self.kind, table, self.where, self.order, self.after)
-            return [BoundStatement(one, {}) for one in made]
-        behind = None if self.after is None else after
-        queries = _build_cached_select(self.kind, table, where, tuple(self.order), behind)
+            selects = _build_select(self.kind, table, self.where, self.order, self.after)
+            return [BoundStatement(query, {}) for query in selects]
+        after_shape = None if self.after is None else after
+        queries = _build_cached_select(self.kind, table, where, tuple(self.order), after_shape)
         values = _build_values("where", self.where) | _build_values("after", self.after)
-        return [BoundStatement(one, values) for one in queries]
+        return [BoundStatement(query, values) for query in queries]
 
 
 def build_counts(
     table: Any, columns: Sequence[str], where: Mapping[str, object] | None, count_max: int | None
 ) -> BoundStatement:
-    """How many rows there are by these columns, of `count_max` rows at most.
+    """Count rows grouped by these columns, considering at most `count_max` rows.
 
     Raises ValueError for an unknown column.
     """
@@ -86,7 +88,7 @@ def build_counts(
 
 
 def _build_shape(columns: Mapping[str, object] | None) -> Shape | None:
-    """None for what is made for the one time."""
+    """Return the shape of conditions; None if it is not cached."""
     shape = []
     for name, value in (columns or {}).items():
         if isinstance(value, Prefix | TimeRange):
@@ -116,9 +118,9 @@ def _build_values(place: str, columns: Mapping[str, object] | None) -> dict[str,
 def _build_cached_select(
     kind: type[Row], table: Any, shape: Shape, order: tuple[str, ...], after: Shape | None
 ) -> tuple[Select[Any], ...]:
-    behind = None if after is None else _build_parameters(table, "after", after)
+    after_values = None if after is None else _build_parameters(table, "after", after)
     return tuple(
-        _build_select(kind, table, _build_parameters(table, "where", shape), order, behind)
+        _build_select(kind, table, _build_parameters(table, "where", shape), order, after_values)
     )
 
 
@@ -128,8 +130,11 @@ def _build_cached_count(table: Any, columns: tuple[str, ...], shape: Shape) -> S
 
 
 def _build_parameters(table: Any, place: str, shape: Shape) -> dict[str, object]:
-    """A place for the value of each column, and None where there is nothing. Raises ValueError for a column
-    there is not, but for one that stands behind others, of which only those are looked at that order them."""
+    """Return a bind parameter for each column, and None for null.
+
+    Raises ValueError for an unknown column. Columns of `after` are only the ones that are sorted
+    by, so unknown ones are ignored there.
+    """
     return {
         name: None
         if what == _NONE

@@ -1,6 +1,7 @@
-"""The tables of the SQL store as they are now. `migrations/` creates them, and a test compares both.
+"""Current tables of the SQL store. `migrations/` creates them, and a test compares both.
 
-A row of `fonds.model.rows` that is not described here has a table by its fields alone (`derived.py`).
+A row of `fonds.model.rows` that is not described here gets a table derived from its fields by
+`derive`.
 
 Source: seed 003 for `pdf_meta`; the rows of `fonds.model.rows` for the others.
 """
@@ -19,11 +20,9 @@ from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Index, Inte
 from fonds.model.rows import ROWS, Row
 from fonds.stores.records.column_types import ByteLength, CleanJson, CleanText, UtcTime
 
-# The tables of who may do what: keys, sessions and acts, with what they are found by.
-
 
 def add_access_tables(metadata: sa.MetaData) -> None:
-    """Make `access_keys`, `sessions` and `acts` in `metadata`."""
+    """Add `access_keys`, `sessions` and `acts` to `metadata`."""
     Table(
         "access_keys",
         metadata,
@@ -62,9 +61,6 @@ def add_access_tables(metadata: sa.MetaData) -> None:
     )
 
 
-# The table of a row by its fields alone: types, what may be absent, the key; for rows that need no more.
-
-
 SHA1HEX = "sha1hex"
 _TYPES: Mapping[type, Any] = {
     str: CleanText,
@@ -77,38 +73,43 @@ _TYPES: Mapping[type, Any] = {
 
 
 def derive(kind: type[Row], metadata: sa.MetaData) -> Table:
-    """The table of this row, made in `metadata`.
+    """Add a table derived from a row's fields to `metadata`.
 
-    `str` is text, `int` a big integer, `float` a real, `bool` a boolean, `datetime` a time in UTC, `Mapping`
-    JSON; with `| None` a column may be absent. A column `sha1hex` has 40 characters. Raises TypeError for
-    a field of another type.
+    `str` is text, `int` a big integer, `float` a real, `bool` a boolean, `datetime` a time in UTC,
+    `Mapping` JSON; `| None` makes a column nullable. A column `sha1hex` has 40 characters. Raises
+    TypeError for a field of another type.
     """
     hints = get_type_hints(kind)
-    columns = [_build_column(kind, one.name, hints[one.name]) for one in fields(kind)]  # type: ignore[arg-type]
+    columns = [
+        _build_column(kind, row_field.name, hints[row_field.name])
+        for row_field in fields(kind)  # type: ignore[arg-type]
+    ]
     return Table(kind.TABLE, metadata, *columns)
 
 
 def _build_column(kind: type[Row], name: str, hint: Any) -> Column[Any]:
-    options = [one for one in get_args(hint) if one is not NoneType]
-    optional = isinstance(hint, UnionType) and len(options) < len(get_args(hint))
-    plain = options[0] if optional and len(options) == 1 else hint
-    sort = _TYPES.get(get_origin(plain) or plain)
-    if sort is None:
+    options = [option for option in get_args(hint) if option is not NoneType]
+    is_nullable = isinstance(hint, UnionType) and len(options) < len(get_args(hint))
+    plain = options[0] if is_nullable and len(options) == 1 else hint
+    column_type = _TYPES.get(get_origin(plain) or plain)
+    if column_type is None:
         raise TypeError(f"{kind.TABLE}.{name}: there is no column for {hint}")
     checks = [CheckConstraint("length(sha1hex) = 40")] if name == SHA1HEX else []
-    # A number that is a key is given, not counted up by the database.
+    # Numeric keys are set by us, not by the database.
     return Column(
         name,
-        sort,
+        column_type,
         *checks,
         primary_key=name in kind.KEY,
-        nullable=optional,
+        nullable=is_nullable,
         autoincrement=False,
     )
 
 
 POSTGRESQL_WHERE = "postgresql_where"
-"""Key of an index's condition on PostgreSQL. As an option of the index it would load PostgreSQL's dialect."""
+"""Key of an index's condition on PostgreSQL. As an option of the index it would import PostgreSQL's
+dialect.
+"""
 
 metadata = sa.MetaData()
 
@@ -171,7 +172,8 @@ Table(
     Index("warc_files_file_name", "file_name", "name"),
 )
 
-# Other programs write this table by the DDL of seed 003: what Fonds adds to it is nullable or has a default.
+# Other programs write this table by the DDL of seed 003, so columns that Fonds adds are nullable or
+# have a default.
 Table(
     "pdf_meta",
     metadata,
@@ -287,7 +289,7 @@ Table(
     metadata,
     Column("band", BigInteger, primary_key=True, autoincrement=False),
     _build_sha1hex(key=True),
-    # Clustered by key: nothing else of it is ever asked.
+    # Clustered by key; it is queried by nothing else.
     sqlite_with_rowid=False,
 )
 
@@ -416,7 +418,7 @@ Table(
         sqlite_where=sa.text("is_open = 1"),
         info={POSTGRESQL_WHERE: "is_open"},
     ),
-    # Clustered by key: the ledger reads and writes by it.
+    # Clustered by key, by which the ledger reads and writes.
     sqlite_with_rowid=False,
 )
 
@@ -492,10 +494,10 @@ for _row in ROWS:
 
 
 def get_table(kind: type[Row]) -> Table:
-    """The table that holds rows of this kind."""
+    """Return the table of a row type."""
     return metadata.tables[kind.TABLE]
 
 
 def list_key_columns(kind: type[Row]) -> list[Column[Any]]:
-    """The columns of the primary key, in its order."""
+    """Return the columns of the primary key in order."""
     return [get_table(kind).c[name] for name in kind.KEY]

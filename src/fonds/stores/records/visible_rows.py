@@ -1,9 +1,9 @@
-"""What readers are shown: each table without the rows that tell of a file under embargo, and the tallies
-without what these count.
+"""What readers see: each table without rows about embargoed files, and tallies without their
+counts.
 
-Decided here alone, as a query in the place of each table, so that whatever is asked for - rows, pages of
-rows, counts - is answered as a database without these rows would. While nothing is under embargo the
-tables stand for themselves: asking them costs a third.
+This module alone decides it, by replacing each table with a query, so that rows, pages and counts
+look as if these rows did not exist. While nothing is under embargo the tables are used directly,
+which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fonds.stores.records.tables import get_table
 from fonds.stores.records.tallies import COUNTED
 
 ALWAYS: Sequence[type[Row]] = (EmbargoRow, TakedownRow)
-"""What says that a file is hidden is not hidden itself."""
+"""Rows that say that a file is hidden are not hidden themselves."""
 _BY_CAPTURE: Mapping[type[Row], str] = {
     EntryRow: "entry_id",
     DispositionRow: "entry_id",
@@ -51,7 +51,9 @@ _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}
 
 
 def visible_now(connection: Connection, kind: type[Row]) -> FromClause:
-    """What stands in the place of a table in the transaction of `connection`, which sees one moment."""
+    """Return the table or its replacement for the transaction of `connection`, which sees one
+    snapshot.
+    """
     source, table = visible_rows(kind), get_table(kind)
     if source is table or connection.execute(_select_any_hidden()).first() is None:
         return table
@@ -65,7 +67,7 @@ def _select_any_hidden() -> Select[Any]:
 
 @cache
 def visible_rows(kind: type[Row]) -> FromClause:
-    """What stands in the place of a table: its columns, and no row about a file under embargo."""
+    """Return a query with the table's columns and no row about an embargoed file."""
     table = get_table(kind)
     if kind is TallyRow:
         return _select_tallies().subquery(table.name)
@@ -76,7 +78,7 @@ def visible_rows(kind: type[Row]) -> FromClause:
 
 
 def _build_hidden_condition(kind: type[Row]) -> ColumnElement[bool] | None:
-    """The condition of the rows that are not shown, never unknown; None where all are."""
+    """Return the condition for hidden rows, never NULL; None if all rows are visible."""
     columns = get_table(kind).c
     if kind in ALWAYS:
         return None
@@ -93,15 +95,16 @@ def _build_among(column: ColumnElement[Any], found: Any) -> ColumnElement[bool]:
 
 
 def _select_files() -> Select[Any]:
-    """The SHA-1s of what is under embargo."""
+    """Select the SHA-1s of embargoed files."""
     rows = get_table(EmbargoRow).alias()
     return sa.select(rows.c.sha1hex).where(rows.c.lifting.is_(None))
 
 
 def _select_captures() -> Select[Any]:
-    """The ids of captures of these files: of those in WARCs, of those that own them, and of all whose
-    messages were about them."""
-    found = [
+    """Select the capture ids of these files: captures in WARCs, primary captures, and those of
+    messages about the files.
+    """
+    selects = [
         sa.select(table.c[id_]).where(table.c[file].in_(_select_files()))
         for table, id_, file in (
             (get_table(CdxRow).alias(), "capture_id", "sha1hex"),
@@ -109,57 +112,67 @@ def _select_captures() -> Select[Any]:
             (get_table(DispositionRow).alias(), "entry_id", "about"),
         )
     ]
-    every = sa.union(*found).subquery()
-    return sa.select(every.c[0])
+    captures = sa.union(*selects).subquery()
+    return sa.select(captures.c[0])
 
 
 def _select_inputs() -> Select[Any]:
-    """Inputs that brought such captures and no other: a loose file's path tells of it."""
-    entry, other = get_table(EntryRow).alias(), get_table(EntryRow).alias()
-    others = sa.exists().where(
-        other.c.input_id == entry.c.input_id, other.c.entry_id.not_in(_select_captures())
+    """Select inputs that contain only such captures: the path of a single file would reveal it."""
+    entry, other_entry = get_table(EntryRow).alias(), get_table(EntryRow).alias()
+    has_other_entry = sa.exists().where(
+        other_entry.c.input_id == entry.c.input_id,
+        other_entry.c.entry_id.not_in(_select_captures()),
     )
     return sa.select(entry.c.input_id).where(
-        entry.c.entry_id.in_(_select_captures()), sa.not_(others)
+        entry.c.entry_id.in_(_select_captures()), sa.not_(has_other_entry)
     )
 
 
 def _select_tallies() -> Select[Any]:
-    """The tallies less what is hidden. Inputs' stay: what they count was never a file."""
+    """Select the tallies minus hidden rows. Tallies of inputs are unchanged; they count no files."""
     table = get_table(TallyRow)
-    less = sa.union_all(*_list_hidden_counts()).subquery()
-    same = sa.and_(*(table.c[name] == less.c[name] for name in TallyRow.KEY))
-    left = table.c.count - sa.func.coalesce(less.c.count, 0)
-    named = [table.c[name] for name in TallyRow.KEY]
-    return sa.select(*named, left.label("count")).select_from(table.outerjoin(less, same))
+    hidden = sa.union_all(*_list_hidden_counts()).subquery()
+    is_same_tally = sa.and_(*(table.c[name] == hidden.c[name] for name in TallyRow.KEY))
+    visible_count = table.c.count - sa.func.coalesce(hidden.c.count, 0)
+    key_columns = [table.c[name] for name in TallyRow.KEY]
+    return sa.select(*key_columns, visible_count.label("count")).select_from(
+        table.outerjoin(hidden, is_same_tally)
+    )
 
 
 def _list_hidden_counts() -> list[Select[Any]]:
-    """How many rows are hidden, counted as tallies are kept (`accounting/tallies.py`)."""
-    entry, ended = get_table(EntryRow).c, get_table(DispositionRow).c
-    over = entry.outcome != _build_constant("pending")
+    """Count the hidden rows in the same groups as the tallies (`tallies.py`)."""
+    entry, dispositions = get_table(EntryRow).c, get_table(DispositionRow).c
+    is_final = entry.outcome != _build_constant("pending")
     by_outcome = (
         entry.outcome,
-        sa.case((over, entry.reason), else_=None),
-        sa.case((over, entry.step), else_=None),
+        sa.case((is_final, entry.reason), else_=None),
+        sa.case((is_final, entry.step), else_=None),
     )
-    failed = (entry.failure_group, entry.step, entry.reason)
-    of_files = [
-        _count(kind, kind.TABLE, None, [get_table(kind).c[name] for name in by])
-        for kind, by in COUNTED.items()
+    failure_columns = (entry.failure_group, entry.step, entry.reason)
+    file_counts = [
+        _count(kind, kind.TABLE, None, [get_table(kind).c[name] for name in column_names])
+        for kind, column_names in COUNTED.items()
     ]
     return [
-        *of_files,
+        *file_counts,
         _count(EntryRow, EntryRow.TABLE, entry.pipeline, by_outcome),
-        _count(EntryRow, COUNTED_AS, entry.pipeline, failed, entry.failure_group.is_not(None)),
-        _count(DispositionRow, DispositionRow.TABLE, ended.pipeline, (ended.step, ended.verdict)),
+        _count(
+            EntryRow, COUNTED_AS, entry.pipeline, failure_columns, entry.failure_group.is_not(None)
+        ),
+        _count(
+            DispositionRow,
+            DispositionRow.TABLE,
+            dispositions.pipeline,
+            (dispositions.step, dispositions.verdict),
+        ),
         *(
-            _count(kind, counted, by[0], by[1:], *where)
-            for kind, some in (
+            _count(kind, counted, column_names[0], column_names[1:], *where)
+            for kind, countings in (
                 (EntryRow, [*tallies.list_entry_countings(), tallies.build_entry_counting()]),
                 (DispositionRow, tallies.list_disposition_countings()),
             )
-            for counted, by, where in some
+            for counted, column_names, where in countings
         ),
     ]
 
@@ -172,16 +185,21 @@ def _count(
     *continues_soon: ColumnElement[bool],
 ) -> Select[Any]:
     hidden = _build_hidden_condition(kind)
-    nothing = _build_constant("")
-    said = [sa.func.coalesce(one, nothing) for one in values] + [nothing] * (3 - len(values))
-    group = [_build_constant(counter), nothing if pipeline is None else pipeline, *said]
-    named = [one.label(name) for one, name in zip(group, TallyRow.KEY, strict=True)]
-    by = [*([] if pipeline is None else [pipeline]), *said[: len(values)]]
+    empty_text = _build_constant("")
+    texts = [sa.func.coalesce(expression, empty_text) for expression in values] + [empty_text] * (
+        3 - len(values)
+    )
+    group = [_build_constant(counter), empty_text if pipeline is None else pipeline, *texts]
+    labels = [expression.label(name) for expression, name in zip(group, TallyRow.KEY, strict=True)]
+    group_columns = [*([] if pipeline is None else [pipeline]), *texts[: len(values)]]
     where = [*continues_soon, *([] if hidden is None else [hidden])]
-    return sa.select(*named, sa.func.count().label("count")).where(*where).group_by(*by)
+    return sa.select(*labels, sa.func.count().label("count")).where(*where).group_by(*group_columns)
 
 
 def _build_constant(text: str) -> ColumnElement[str]:
-    """A word of ours in the statement itself: what is grouped by must be said alike in both places, and two
-    parameters of a statement are never alike to PostgreSQL."""
+    """Return one of our words as an SQL literal.
+
+    A grouped expression must be identical in both places, and PostgreSQL never treats two
+    parameters as equal.
+    """
     return sa.literal_column(f"'{text}'", sa.Text)

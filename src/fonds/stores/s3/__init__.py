@@ -1,1 +1,1 @@
-"""Buckets of S3 servers: where they are, what their answers mean, objects read and written."""
+"""S3: bucket addresses, error messages, and reading and writing of objects."""

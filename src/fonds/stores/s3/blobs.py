@@ -28,11 +28,11 @@ ValueT = TypeVar("ValueT")
 
 RETRY_TIMEOUT_S = 30.0
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.0)
-"""Between tries; the last pause repeats."""
+"""Delays between retries; the last one repeats."""
 
 THREADS_MAX = 16
 DELETE_BATCH_MAX = 1000
-"""How many keys are asked for or sent side by side, and how many one request deletes (the limit of S3)."""
+"""Concurrent requests, and keys per delete request (the limit of S3)."""
 
 PUBLIC_PREFIX = "thumbnail/"
 PUBLIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
@@ -44,16 +44,16 @@ _ENCODED = re.compile("[%\x00-\x1f\x7f\ufffe\uffff]")
 class S3Blobs:
     """Implements the port Blobs.
 
-    A transient failure is tried again for `give_up_s` seconds before it is raised; every request is
-    harmless to repeat. What is over 5 MB goes up in parts and appears when the last is there; a process
-    killed in between leaves parts that a lifecycle rule of the bucket should remove
-    (AbortIncompleteMultipartUpload). A bucket is not made here, its rules are its owner's.
+    A transient failure is retried for `give_up_s` seconds before it is raised; every request is
+    safe to repeat. Blobs over 5 MB are uploaded in parts and appear when the last part is there. A
+    process killed in between leaves parts that a lifecycle rule of the bucket should remove
+    (AbortIncompleteMultipartUpload). The bucket is not created here; its rules belong to its owner.
     """
 
     def __init__(self, url: str, give_up_s: float = RETRY_TIMEOUT_S) -> None:
-        """Opens a bucket that exists; see `s3_address` for the forms of `url`.
+        """Open an existing bucket; for the forms of `url` see `fonds.stores.s3.client`.
 
-        Raises ConfigurationError when there is none, or when the keys are refused.
+        Raises ConfigurationError when it does not exist or the keys are refused.
         """
         self._address = parse_address(url)
         self._give_up_s = give_up_s
@@ -65,7 +65,9 @@ class S3Blobs:
         return f"S3Blobs({self._address.display_url!r})"
 
     def put(self, blobs: Sequence[Blob]) -> None:
-        """As durable as the server's own promise when it returns, some sent side by side; kept with types."""
+        """Store blobs with their content types, several in parallel; as durable as the server
+        promises.
+        """
         list(self._threads.map(self._put, blobs))
 
     def _put(self, blob: Blob) -> None:
@@ -79,27 +81,27 @@ class S3Blobs:
         self._retry(lambda: obstore.put(self._store, name, blob.data, attributes=attributes))
 
     def get(self, key: str) -> bytes | None:
-        """The blob, or None."""
+        """Return the blob, or None."""
         return self._fetch(self._build_name(key))
 
     def filter_existing(self, keys: Sequence[str]) -> set[str]:
-        """Those of `keys` that exist, one request for each key, some side by side."""
+        """Return those of `keys` that exist, with one request per key, several in parallel."""
         return set(self.get_sizes(keys))
 
     def get_sizes(self, keys: Sequence[str]) -> dict[str, int]:
-        """One request for each key, some side by side."""
+        """Return sizes with one request per key, several in parallel."""
         names = {key: self._build_name(key) for key in keys}
-        found = self._threads.map(self._get_size, names.values())
-        return {key: size for key, size in zip(names, found, strict=True) if size is not None}
+        sizes = self._threads.map(self._get_size, names.values())
+        return {key: size for key, size in zip(names, sizes, strict=True) if size is not None}
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Remove blobs, a thousand a request."""
+        """Delete blobs, a thousand per request."""
         names = [self._build_name(key) for key in dict.fromkeys(keys)]
         for start in range(0, len(names), DELETE_BATCH_MAX):
             self._remove(names[start : start + DELETE_BATCH_MAX])
 
     def close(self) -> None:
-        """End the threads; requests under way come to their end first."""
+        """Stop the threads; running requests finish first."""
         self._threads.shutdown(cancel_futures=True)
 
     def _fetch(self, name: str) -> bytes | None:
@@ -115,7 +117,7 @@ class S3Blobs:
         self._retry(lambda: obstore.delete(self._store, names))
 
     def _retry(self, act: Callable[[], ValueT]) -> ValueT:
-        """What `act` gives; tried again while that may help and there is time for one more try."""
+        """Call `act`, retrying while that may help and there is time for another attempt."""
         deadline = time.monotonic() + self._give_up_s - SILENCE_MAX_S
         pauses_s = chain(PAUSES_S, repeat(PAUSES_S[-1]))
         while True:
@@ -124,8 +126,8 @@ class S3Blobs:
             except (BaseError, FileNotFoundError) as error:
                 pause_s = next(pauses_s)
                 explained = explain(error, self._address)
-                last = time.monotonic() + pause_s > deadline
-                if last or not isinstance(explained, StoreUnavailableError):
+                is_last_attempt = time.monotonic() + pause_s > deadline
+                if is_last_attempt or not isinstance(explained, StoreUnavailableError):
                     raise explained from strip_request(error)
             time.sleep(pause_s)
 
@@ -134,10 +136,12 @@ class S3Blobs:
         return self._quote_key(key)
 
     def _quote_key(self, key: str) -> str:
-        """The object's name: percent-encoded where obstore or XML would not let a character pass."""
+        """Return the object's name; characters that obstore or XML do not support are
+        percent-encoded.
+        """
         prefix = self._address.prefix
-        whole = f"{prefix}/{key}" if prefix else key
-        name = _ENCODED.sub(lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), whole)
+        full_key = f"{prefix}/{key}" if prefix else key
+        name = _ENCODED.sub(lambda found: "".join(f"%{b:02X}" for b in found[0].encode()), full_key)
         if len(name.encode()) > KEY_MAX_BYTES:
             raise ConfigurationError(
                 f"the blob key {key[:80]!r}… is longer than {KEY_MAX_BYTES} bytes below {prefix!r}"

@@ -1,4 +1,4 @@
-"""Whole files kept in one bucket, sent up from a disk and read back by ranges."""
+"""Whole files in one bucket, uploaded from disk and read by ranges."""
 
 from __future__ import annotations
 
@@ -29,31 +29,34 @@ from fonds.stores.s3.client import (
 ValueT = TypeVar("ValueT")
 
 PIECE_BYTES = 16 * 1024**2
-"""One request gives so much at most, so that a slow line has the time of a request for each."""
+"""Maximum bytes per request, so that on a slow line each has the full time of a request."""
 
 UPLOAD_PARTS_MAX = 4
 LIST_BATCH = 1_000
 PROBED = "is-the-bucket-there"
 PARTS_MAX = 9_000
-"""S3 takes 10,000 parts of one object."""
+"""S3 allows 10,000 parts per object."""
 
 
 class S3Bucket:
-    """Objects below the prefix of one bucket, by key. Safe for several threads.
+    """Objects below a prefix of one bucket, by key. Thread-safe.
 
-    Nothing is tried again here: every method may raise StoreUnavailableError, StorageFullError, and
-    ConfigurationError when the keys are refused or the bucket is gone.
+    Nothing is retried here. Every method may raise StoreUnavailableError, StorageFullError, and
+    ConfigurationError when the keys are refused or the bucket is missing.
     """
 
     def __init__(self, url: str) -> None:
-        """`url` as `s3.address` says. Raises ConfigurationError for one that cannot be used; a server
-        that does not answer now is no error."""
+        """For the forms of `url` see `fonds.stores.s3.client`.
+
+        Raises ConfigurationError for one that cannot be used. A server that does not answer is no
+        error yet.
+        """
         self._address = parse_address(url)
         self._store = open_store(self._address)
         try:
             self.get_size(PROBED)
         except StoreUnavailableError:
-            # It may be back when it is needed.
+            # It may be available when it is needed.
             return
 
     def __repr__(self) -> str:
@@ -61,25 +64,25 @@ class S3Bucket:
 
     @property
     def display_url(self) -> str:
-        """The URL as people are told it, without keys."""
+        """The URL without keys."""
         return self._address.display_url
 
     def iter_keys(self) -> Iterator[str]:
-        """The keys of all objects, in no order; a thousand a request, streamed."""
+        """Yield the keys of all objects, unordered, a thousand per request."""
         prefix = self._address.prefix
         pages = obstore.list(self._store, prefix or None, chunk_size=LIST_BATCH)
         while page := self._call(lambda: next(pages, None)):
-            yield from (one["path"].removeprefix(f"{prefix}/") for one in page)
+            yield from (item["path"].removeprefix(f"{prefix}/") for item in page)
 
     def get_size(self, key: str) -> int | None:
-        """How many bytes an object has; None when there is none."""
+        """Return the size of an object in bytes; None if it does not exist."""
         try:
             return self._call_object(lambda name: obstore.head(self._store, name)["size"], key)
         except FileNotFoundError:
             return None
 
     def compute_sha256(self, key: str, size_bytes: int) -> str:
-        """The SHA-256 in hex of an object's first `size_bytes`, read back from the server."""
+        """Return the SHA-256 in hex of an object's first `size_bytes`, read back from the server."""
         digest = hashlib.sha256()
         for start in range(0, size_bytes, PIECE_BYTES):
             piece, _ = self.fetch(key, start, min(PIECE_BYTES, size_bytes - start))
@@ -87,7 +90,9 @@ class S3Bucket:
         return digest.hexdigest()
 
     def upload(self, key: str, path: Path, content_type: str) -> None:
-        """A file as an object: there when the last part is, replacing what was there. Raises OSError."""
+        """Upload a file, replacing any existing object. It appears when the last part is there.
+        Raises OSError.
+        """
         part_bytes = max(PIECE_BYTES, path.stat().st_size // PARTS_MAX)
         with path.open("rb") as stream:
             self._call_object(
@@ -103,15 +108,17 @@ class S3Bucket:
             )
 
     def fetch(self, key: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """The bytes from `start` on, at most `size_bytes` (at least 1), and the whole object's length.
+        """Return up to `size_bytes` (at least 1) from `start`, and the length of the whole object.
 
-        Raises PermanentError (MISSING_SOURCE) when there is none, DamagedInputError (DAMAGED_RECORD) when
-        it ends before `start`.
+        Raises PermanentError (MISSING_SOURCE) when the object does not exist, DamagedInputError
+        (DAMAGED_RECORD) when it ends before `start`.
         """
 
         def act(name: str) -> tuple[bytes, int]:
-            found = obstore.get(self._store, name, options={"range": (start, start + size_bytes)})
-            return found.bytes().to_bytes(), found.meta["size"]
+            response = obstore.get(
+                self._store, name, options={"range": (start, start + size_bytes)}
+            )
+            return response.bytes().to_bytes(), response.meta["size"]
 
         try:
             return self._call_object(act, key)
@@ -121,7 +128,9 @@ class S3Bucket:
             ) from None
 
     def _call_object(self, act: Callable[[str], ValueT], key: str) -> ValueT:
-        """What `act` gives for an object's name. Raises FileNotFoundError when there is no such object."""
+        """Call `act` with an object's name. Raises FileNotFoundError when the object does not
+        exist.
+        """
         check_key(key)
         prefix = self._address.prefix
         return self._call(lambda: act(f"{prefix}/{key}" if prefix else key), key)

@@ -1,10 +1,11 @@
-"""Where an S3 bucket is, out of a URL, and obstore's client for it.
+"""S3 bucket addresses from URLs, obstore's client for them, and the meaning of its errors.
 
-    s3://BUCKET[/PREFIX][?region=REGION]                    AWS; the keys are those of its environment
-    s3://[KEY:SECRET@]HOST[:PORT]/BUCKET[/PREFIX][?scheme=http|https&region=REGION]   any other server
+    s3://BUCKET[/PREFIX][?region=REGION]                    AWS, with the keys of its environment
+    s3://[KEY:SECRET@]HOST[:PORT]/BUCKET[/PREFIX][?scheme=http|https&region=REGION]   any other
+    server
 
-A URL is of the second form when it has keys, a port or a `scheme`; https is the default, and us-east-1.
-Key and secret are percent-encoded: `/`, `+` and `@` in a secret are written `%2F`, `%2B` and `%40`.
+A URL with keys, a port or a `scheme` has the second form. Defaults are https and us-east-1. Key and
+secret are percent-encoded: `/`, `+` and `@` in a secret are written `%2F`, `%2B` and `%40`.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
 DEFAULT_REGION = "us-east-1"
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_MAX_S = 10.0
-"""Within this time a request's body is sent and its answer begins; longer pauses end it."""
+"""Time limit for sending a request's body and receiving the start of the response; longer pauses
+end it.
+"""
 
 TRANSFER_TIMEOUT_S = 300.0
-"""One whole request."""
+"""Time limit of one request."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
@@ -46,10 +49,10 @@ _PLAIN = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class S3Address:
-    """One bucket, or what lies in it below a prefix.
+    """A bucket, or the part of it below a prefix.
 
-    `endpoint` and `region` None: obstore takes them from the environment, AWS being the default.
-    `key` and `secret` None: so are they.
+    `endpoint` or `region` None: obstore takes it from the environment, with AWS as default. `key`
+    and `secret` None: the same.
     """
 
     bucket: str
@@ -61,13 +64,16 @@ class S3Address:
 
     @property
     def display_url(self) -> str:
-        """The URL as people are told it, without keys."""
+        """The URL without keys."""
         host = [] if self.endpoint is None else [self.endpoint.partition("://")[2]]
         return "s3://" + "/".join([*host, self.bucket, *filter(None, [self.prefix])])
 
 
 def parse_address(url: str) -> S3Address:
-    """Raises ConfigurationError saying the right form, and nothing that might be part of a secret."""
+    """Parse a bucket URL.
+
+    Raises ConfigurationError that shows the right form, and nothing that might be part of a secret.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -82,21 +88,22 @@ def parse_address(url: str) -> S3Address:
             settings.pop("scheme", "https"), parts.netloc.rpartition("@")[2], port
         )
         bucket, _, prefix = path.partition("/")
-        found = S3Address(bucket, prefix, endpoint, region or DEFAULT_REGION, key, secret)
+        address = S3Address(bucket, prefix, endpoint, region or DEFAULT_REGION, key, secret)
     else:
-        found = S3Address(parts.netloc, path, region=region)
-    _check(found, is_whole_bucket=not (parts.fragment or settings or parts.scheme != "s3"))
-    return found
+        address = S3Address(parts.netloc, path, region=region)
+    _check(address, is_whole_bucket=not (parts.fragment or settings or parts.scheme != "s3"))
+    return address
 
 
 def open_store(address: S3Address) -> S3Store:
-    """The client. It does not retry: the time that retries take is bounded by who calls it.
+    """Return a client that does not retry; the caller limits the time for retries.
 
-    Raises ConfigurationError when the environment holds settings obstore does not understand.
+    Raises ConfigurationError when the environment contains settings that obstore does not
+    understand.
     """
     config: S3Config = {}
     if address.endpoint is not None:
-        # Said explicitly, what the environment holds for AWS does not change where this leads.
+        # Set explicitly, because AWS variables in the environment would otherwise override it.
         config["aws_endpoint_url_s3"] = address.endpoint
         config["virtual_hosted_style_request"] = False
     if address.region is not None:
@@ -124,16 +131,16 @@ def open_store(address: S3Address) -> S3Store:
 
 
 def _build_credentials(address: S3Address) -> S3CredentialProvider | None:
-    """Hands out the keys of the URL, so that no session token of the environment is mixed in."""
+    """Provide the keys of the URL, so that no session token of the environment is mixed in."""
     if address.key is None or address.secret is None:
         return None
-    given: S3Credential = {
+    credential: S3Credential = {
         "access_key_id": address.key,
         "secret_access_key": address.secret,
         "token": None,
         "expires_at": None,
     }
-    return lambda: given
+    return lambda: credential
 
 
 def _parse_keys(parts: SplitResult) -> tuple[str | None, str | None]:
@@ -152,10 +159,10 @@ def _build_endpoint(scheme: str, host: str, port: int | None) -> str:
 
 
 def _check(address: S3Address, *, is_whole_bucket: bool) -> None:
-    """`is_whole_bucket`: nothing of the URL is left over."""
-    plain = _PLAIN.fullmatch(address.region or DEFAULT_REGION)
+    """Check the parts of an address. `is_whole_bucket`: the URL has no unknown parts."""
+    is_region_plain = _PLAIN.fullmatch(address.region or DEFAULT_REGION)
     if (
-        not (is_whole_bucket and plain and _BUCKET.fullmatch(address.bucket))
+        not (is_whole_bucket and is_region_plain and _BUCKET.fullmatch(address.bucket))
         or "@" in address.prefix
     ):
         raise _build_malformed_error()
@@ -169,9 +176,6 @@ def _build_malformed_error() -> ConfigurationError:
         " s3://KEY:SECRET@HOST:PORT/BUCKET/PREFIX?scheme=http&region=REGION with key and secret"
         " percent-encoded (`/` is %2F, `+` is %2B, `@` is %40)."
     )
-
-
-# What an S3 server's refusal, or its silence, means for Fonds.
 
 
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -193,80 +197,84 @@ _ABSENT_CODES = frozenset({None, "NoSuchKey", "NotFound"})
 
 
 def is_absent(error: Exception) -> bool:
-    """Whether there is no such blob; of a missing bucket or user there is more to say than that."""
+    """Return whether the error says that an object does not exist; a missing bucket or user is
+    another error.
+    """
     return isinstance(error, FileNotFoundError) and _parse_code(str(error)) in _ABSENT_CODES
 
 
 def find_error_code(error: Exception) -> str | None:
-    """The error code of S3 in a server's answer; None when it gives none."""
+    """Return the S3 error code in a server's response; None if it has none."""
     return _parse_code(str(error))
 
 
 def explain(error: Exception, address: S3Address) -> FondsError:
-    """The error as Fonds knows it: what the server said is in it, the request is not."""
+    """Translate to a Fonds error. It contains the server's message, but not the request."""
     text = str(error)
     code = _parse_code(text)
     status = _parse_status(text)
-    told = _format_error(text, status, code)
+    reply = _format_error(text, status, code)
     if status == 507 or code in _FULL:
         return StorageFullError(
-            f"no room left at {address.display_url} ({told}); make room there or raise the quota,"
+            f"no room left at {address.display_url} ({reply}); make room there or raise the quota,"
             " then give the same command again."
         )
     if code == _NO_BUCKET:
         return _build_no_bucket_error(address)
     if code not in _PASSING_CODES and (status in _DENIED_STATUSES or code == "AccessDenied"):
         return ConfigurationError(
-            f"{address.display_url} refuses the keys it is given, or they do not allow this ({told}). Check"
+            f"{address.display_url} refuses the keys it is given, or they do not allow this ({reply}). Check"
             " key, secret, this machine's clock, and that s3:ListBucket, s3:GetObject,"
             " s3:PutObject and s3:DeleteObject are allowed."
         )
     if _is_lasting(text, status, code):
         return ConfigurationError(
-            f"{address.display_url} cannot be used: {told}. Check scheme, region and certificate of the"
+            f"{address.display_url} cannot be used: {reply}. Check scheme, region and certificate of the"
             " URL, and that no object has the name of a folder."
         )
-    return StoreUnavailableError(f"{address.display_url} does not answer: {told}.")
+    return StoreUnavailableError(f"{address.display_url} does not answer: {reply}.")
 
 
 def strip_request(error: Exception) -> Exception:
-    """The same error without what a server repeats of a request: a session token may be in it."""
+    """Return the error without the parts of the request that a server repeats: they may contain a
+    session token.
+    """
     text = str(error)
     return type(error)(_format_error(text, _parse_status(text), _parse_code(text)))
 
 
 def _is_lasting(text: str, status: int | None, code: str | None) -> bool:
-    """Whether the same request will be refused again."""
+    """Return whether the same request would be refused again."""
     if status is None:
         return code is None and bool(_NEVER.search(text))
     return status < 500 and status not in _PASSING_STATUSES and code not in _PASSING_CODES
 
 
 def _build_no_bucket_error(address: S3Address) -> ConfigurationError:
-    where = f" --endpoint-url {address.endpoint}" if address.endpoint else ""
+    endpoint_option = f" --endpoint-url {address.endpoint}" if address.endpoint else ""
     return ConfigurationError(
         f"there is no bucket for {address.display_url}. Make it, for example by"
-        f" `aws s3api create-bucket --bucket {address.bucket}{where}`, then try again."
+        f" `aws s3api create-bucket --bucket {address.bucket}{endpoint_option}`, then try again."
     )
 
 
 def _parse_status(text: str) -> int | None:
-    found = _STATUS.search(text)
-    return int(found[1]) if found else None
+    match = _STATUS.search(text)
+    return int(match[1]) if match else None
 
 
 def _parse_code(text: str) -> str | None:
-    found = _CODE.search(text)
-    return (found[1] or found[2]) if found else None
+    match = _CODE.search(text)
+    return (match[1] or match[2]) if match else None
 
 
 def _format_error(text: str, status: int | None, code: str | None) -> str:
-    """One line: the server's own words, else why none came."""
+    """Return one line: the server's own message, or why there is none."""
     if _NO_KEYS.search(text):
         return "no keys: neither AWS_ACCESS_KEY_ID nor this machine's metadata service gives any"
     message = _MESSAGE.search(text)
-    said = [str(status or ""), code or "", html.unescape(message[1]) if message else ""]
-    if not any(said):
+    parts = [str(status or ""), code or "", html.unescape(message[1]) if message else ""]
+    if not any(parts):
         cause = _CAUSE.search(text) or _NEVER.search(text)
-        said = [text.partition("\n")[0][:300], f"({cause[0]})" if cause else ""]
-    return " ".join(filter(None, said)).rstrip(".")
+        parts = [text.partition("\n")[0][:300], f"({cause[0]})" if cause else ""]
+    return " ".join(filter(None, parts)).rstrip(".")

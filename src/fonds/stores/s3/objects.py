@@ -1,11 +1,11 @@
-"""Other people's objects in S3 buckets, read whole or by ranges by their `s3://BUCKET/KEY`.
+"""Other people's objects in S3 buckets, read whole or by range from `s3://BUCKET/KEY`.
 
-Server and keys come from one URL of the settings, never from a place's:
+Server and keys come from the setting `s3_url`, never from a location:
 
-    s3:[?region=REGION]                                       AWS; the keys are those of its environment
+    s3:[?region=REGION]                                       AWS, with the keys of its environment
     s3://KEY:SECRET@HOST[:PORT][?scheme=http|https&region=REGION]   any other server
 
-A bucket in it, and a prefix, as the blobs' URL has them, restrict what is read to what lies there.
+A bucket and prefix in it, in the form of the blobs' URL, restrict reading to what is below them.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from fonds.stores.s3.client import (
 )
 from fonds.text.xml import get_local_name, get_text, parse_strictly
 
-# The versions of one object, which obstore does not list: a request of our own, signed as S3 asks for.
+# obstore cannot list the versions of an object, so these requests are our own.
 #
 # Source: Amazon S3 API, ListObjectVersions; AWS Signature Version 4, "Authenticating requests".
-# Bound: one answer of at most 1,000 versions and 4 MiB.
+# Bound: one response of at most 1,000 versions and 4 MiB.
 
 
 ANSWER_MAX_BYTES = 4 * 2**20
@@ -65,7 +65,8 @@ _PASSING = frozenset({408, 425, 429})
 
 
 def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
-    """Ids of an object's versions, and when each was written, aware UTC; what marks a deletion is none.
+    """List the version ids of an object and when each was written (aware UTC), without deletion
+    markers.
 
     Raises PermanentError (UNREADABLE_SOURCE), LimitError (TOO_LARGE) and TransientError.
     """
@@ -73,21 +74,29 @@ def list_versions(address: S3Address, key: str) -> list[tuple[str, datetime]]:
     body = _request_bucket(address, query)
     try:
         root = parse_strictly(body)
-        found = [dict(_iter_fields(one)) for one in root if get_local_name(one) == "version"]
-        cut = any(get_local_name(one) == "istruncated" and get_text(one) == "true" for one in root)
-        ours = [one for one in found if one.get("key") == key]
-        # Keys come in their order: behind those of this object others follow, or the answer was cut.
-        if cut and len(ours) == len(found):
+        versions = [
+            dict(_iter_fields(element)) for element in root if get_local_name(element) == "version"
+        ]
+        is_truncated = any(
+            get_local_name(element) == "istruncated" and get_text(element) == "true"
+            for element in root
+        )
+        matching = [element for element in versions if element.get("key") == key]
+        # Keys are sorted: if other keys follow those of this object, the list of its versions is
+        # complete.
+        if is_truncated and len(matching) == len(versions):
             raise LimitError(Reason.TOO_LARGE, f"more than {VERSIONS_MAX} versions of {key}")
-        return [(one["versionid"], _parse_time(one["lastmodified"])) for one in ours]
+        return [
+            (element["versionid"], _parse_time(element["lastmodified"])) for element in matching
+        ]
     except (DamagedInputError, KeyError, ValueError) as error:
-        told = f"{address.display_url} lists versions in no form that is known: {error}"
-        raise PermanentError(Reason.UNREADABLE_SOURCE, told) from error
+        message = f"{address.display_url} lists versions in no form that is known: {error}"
+        raise PermanentError(Reason.UNREADABLE_SOURCE, message) from error
 
 
 def _iter_fields(element: object) -> Iterator[tuple[str, str]]:
-    for one in element:  # type: ignore[attr-defined]
-        yield get_local_name(one), get_text(one).strip()
+    for child in element:  # type: ignore[attr-defined]
+        yield get_local_name(child), get_text(child).strip()
 
 
 def _parse_time(text: str) -> datetime:
@@ -96,11 +105,13 @@ def _parse_time(text: str) -> datetime:
 
 
 def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
-    """The body of the answer to a GET of the bucket."""
+    """Return the body of the response to a GET of the bucket."""
     origin, path = _build_bucket_url(address)
-    asked = "&".join(f"{name}={quote(value, safe='')}" for name, value in sorted(query.items()))
+    query_string = "&".join(
+        f"{name}={quote(value, safe='')}" for name, value in sorted(query.items())
+    )
     host = urlsplit(origin).netloc
-    headers = _sign_headers(address, host, path, asked, datetime.now(UTC))
+    headers = _sign_headers(address, host, path, query_string, datetime.now(UTC))
     pool = urllib3.PoolManager(
         timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=SILENCE_MAX_S),
         ca_certs=certifi.where(),
@@ -109,7 +120,7 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
     try:
         with pool.request(
             "GET",
-            f"{origin}{path}?{asked}",
+            f"{origin}{path}?{query_string}",
             headers=headers,
             redirect=False,
             preload_content=False,
@@ -117,7 +128,7 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
             _check(answer.status, address)
             body = _read(answer)
     except (HTTPError, OSError) as error:
-        # What a client says of its request may hold a signature.
+        # The client's messages about a request may contain a signature.
         raise TransientError(
             f"{address.display_url} does not answer: {type(error).__name__}"
         ) from None
@@ -131,7 +142,7 @@ def _request_bucket(address: S3Address, query: Mapping[str, str]) -> bytes:
 
 
 def _read(answer: urllib3.BaseHTTPResponse) -> bytes:
-    """The body, a byte more than is allowed at most. Raises TimeoutError for one that trickles."""
+    """Read the body, at most one byte more than allowed. Raises TimeoutError for a slow response."""
     body, deadline = bytearray(), time.monotonic() + TRANSFER_TIMEOUT_S
     while len(body) <= ANSWER_MAX_BYTES:
         piece = answer.read1(PIECE_BYTES, decode_content=True)
@@ -156,7 +167,7 @@ def _check(status: int, address: S3Address) -> None:
 
 
 def _build_bucket_url(address: S3Address) -> tuple[str, str]:
-    """Origin and path of the bucket, which AWS has in the host."""
+    """Return origin and path of the bucket; on AWS the bucket is part of the host."""
     if address.endpoint is not None:
         return address.endpoint, f"/{address.bucket}"
     region = address.region or DEFAULT_REGION
@@ -166,21 +177,23 @@ def _build_bucket_url(address: S3Address) -> tuple[str, str]:
 def _sign_headers(
     address: S3Address, host: str, path: str, query: str, moment: datetime
 ) -> dict[str, str]:
-    """The headers of a request without a body; without keys it is not signed, as for public buckets."""
+    """Return the headers of a request without body; without keys it is unsigned, as for public
+    buckets.
+    """
     if address.key is None or address.secret is None:
         return {}
-    day, stamp = f"{moment:%Y%m%d}", f"{moment:%Y%m%dT%H%M%SZ}"
+    date, stamp = f"{moment:%Y%m%d}", f"{moment:%Y%m%dT%H%M%SZ}"
     headers = {"host": host, "x-amz-content-sha256": _EMPTY_SHA256, "x-amz-date": stamp}
     names = ";".join(headers)
     lines = [f"{name}:{value}\n" for name, value in headers.items()]
-    asked = "\n".join(["GET", quote(path), query, "".join(lines), names, _EMPTY_SHA256])
-    scope = f"{day}/{address.region or DEFAULT_REGION}/s3/aws4_request"
-    told = hashlib.sha256(asked.encode()).hexdigest()
+    canonical_request = "\n".join(["GET", quote(path), query, "".join(lines), names, _EMPTY_SHA256])
+    scope = f"{date}/{address.region or DEFAULT_REGION}/s3/aws4_request"
+    request_hash = hashlib.sha256(canonical_request.encode()).hexdigest()
     key = f"AWS4{address.secret}".encode()
     for part in scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
-    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, told])
-    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    text_to_sign = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, request_hash])
+    signature = hmac.digest(key, text_to_sign.encode(), "sha256").hex()
     headers["authorization"] = (
         f"AWS4-HMAC-SHA256 Credential={address.key}/{scope},SignedHeaders={names},"
         f"Signature={signature}"
@@ -192,7 +205,7 @@ ValueT = TypeVar("ValueT")
 
 LISTED_MAX = 100_000
 CLIENTS_MAX = 16
-"""Of so many buckets the client is kept."""
+"""Maximum number of cached clients, one per bucket."""
 
 _OBJECT = re.compile(r"s3://([A-Za-z0-9][A-Za-z0-9._-]{1,254})/([^/].*)", re.DOTALL | re.IGNORECASE)
 _ANY = "any-bucket"
@@ -200,12 +213,12 @@ _ABSENT = frozenset({None, "NoSuchKey", "NoSuchBucket", "NotFound"})
 
 
 class S3Objects:
-    """Implements what the archive asks of files behind URLs of one scheme. Safe for several threads."""
+    """Implements the archive's reads of remote files for URLs of one scheme. Thread-safe."""
 
     def __init__(self, url: str) -> None:
-        """`url` as the module says; nothing is asked of the server before the first object.
+        """For the forms of `url` see the module. Nothing is requested before the first object.
 
-        Raises ConfigurationError when it cannot be understood.
+        Raises ConfigurationError for an invalid URL.
         """
         self._server, self._any_bucket = _parse_server(url)
         self._client: Callable[[str], S3Store] = lru_cache(CLIENTS_MAX)(self._open_store)
@@ -214,72 +227,76 @@ class S3Objects:
         return f"S3Objects({self._server.endpoint or 'AWS'!r})"
 
     def fetch(self, url: str, start: int, size_bytes: int) -> tuple[bytes, int]:
-        """The bytes from `start` on, at most `size_bytes` (at least 1), and the object's length.
+        """Return up to `size_bytes` (at least 1) from `start`, and the object's length.
 
-        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError (DAMAGED_RECORD)
-        when the object ends before `start`, and TransientError.
+        Raises PermanentError (MISSING_SOURCE, UNREADABLE_SOURCE), DamagedInputError
+        (DAMAGED_RECORD) when the object ends before `start`, and TransientError.
         """
 
         def act(store: S3Store, key: str) -> tuple[bytes, int]:
-            found = obstore.get(store, key, options={"range": (start, start + size_bytes)})
-            return found.bytes().to_bytes(), found.meta["size"]
+            response = obstore.get(store, key, options={"range": (start, start + size_bytes)})
+            return response.bytes().to_bytes(), response.meta["size"]
 
         return self._call(url, act)
 
     def read_all(self, url: str, max_bytes: int) -> bytes:
-        """The object. Raises LimitError (TOO_LARGE) for more than `max_bytes`, else as `fetch`."""
+        """Return the object. Raises LimitError (TOO_LARGE) above `max_bytes`, otherwise as `fetch`."""
         return self.read_dated(url, max_bytes)[0]
 
     def read_dated(
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
-        """The object, or this version of it, and when it was written, aware. Raises as `whole`."""
+        """Return the object, or one version of it, and when it was written (aware). Raises as
+        `read_all`.
+        """
 
         def act(store: S3Store, key: str) -> tuple[bytes, datetime]:
-            found = obstore.get(store, key, options={"version": version} if version else None)
-            size_bytes = found.meta["size"]
+            response = obstore.get(store, key, options={"version": version} if version else None)
+            size_bytes = response.meta["size"]
             if size_bytes > max_bytes:
                 raise LimitError(
                     Reason.TOO_LARGE,
                     f"the object has {size_bytes} bytes; at most {max_bytes} are read",
                 )
-            return found.bytes().to_bytes(), found.meta["last_modified"]
+            return response.bytes().to_bytes(), response.meta["last_modified"]
 
         return self._call(url, act)
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
-        """The versions of an object by their ids, with when each was written. Raises as `fetch`."""
+        """List the version ids of an object and when each was written. Raises as `fetch`."""
         bucket, key = self._split_url(url)
         return list_versions(replace(self._server, bucket=bucket), key)
 
     def list_objects(self, url: str) -> list[tuple[str, int, str]]:
-        """URL, size in bytes and time of the objects whose URLs begin with `url`, in order of name.
+        """List URL, size in bytes and modification time of objects whose URLs begin with `url`,
+        sorted by URL.
 
-        At most 100,000. Raises as `fetch`, and LimitError (TOO_LARGE) for more.
+        At most 100,000; raises LimitError (TOO_LARGE) for more, otherwise as `fetch`.
         """
-        bucket, _, wanted = url.removeprefix("s3://").partition("/")
-        folder = wanted.rpartition("/")[0]
+        bucket, _, key_prefix = url.removeprefix("s3://").partition("/")
+        folder = key_prefix.rpartition("/")[0]
 
         def act(store: S3Store, key: str) -> list[tuple[str, int, str]]:
             listed: list[tuple[str, int, str]] = []
-            for some in obstore.list(store, folder or None):
-                for one in some:
-                    if one["path"].startswith(wanted):
-                        told = one["last_modified"].isoformat()
-                        listed.append((f"s3://{bucket}/{one['path']}", one["size"], told))
+            for page in obstore.list(store, folder or None):
+                for item in page:
+                    if item["path"].startswith(key_prefix):
+                        modified_at = item["last_modified"].isoformat()
+                        listed.append((f"s3://{bucket}/{item['path']}", item["size"], modified_at))
                 if len(listed) > LISTED_MAX:
                     raise LimitError(Reason.TOO_LARGE, f"more than {LISTED_MAX} objects begin so")
             return sorted(listed)
 
-        # What is asked is judged by an object that would lie there.
-        return self._call(f"{url}any" if url.endswith("/") or not wanted else url, act)
+        # Permission is checked for an object that would match the prefix.
+        return self._call(f"{url}any" if url.endswith("/") or not key_prefix else url, act)
 
     def _call(self, url: str, act: Callable[[S3Store, str], ValueT]) -> ValueT:
         bucket, key = self._split_url(url)
         try:
             return act(self._client(bucket), key)
         except (BaseError, FileNotFoundError) as error:
-            # The request itself may hold a session token, so it is in no message and no chain.
+            # The request may contain a session token, so it must not be in any message or exception
+            # chain.
             raise _translate_error(error, replace(self._server, bucket=bucket)) from strip_request(
                 error
             )
@@ -289,7 +306,9 @@ class S3Objects:
             ) from error
 
     def _split_url(self, url: str) -> tuple[str, str]:
-        """Bucket and key. Raises PermanentError, also for what lies outside of what may be read."""
+        """Return bucket and key. Raises PermanentError for an invalid URL or one outside the
+        allowed prefix.
+        """
         match = _OBJECT.fullmatch(url)
         if match is None or url.endswith("/"):
             raise PermanentError(
@@ -297,8 +316,8 @@ class S3Objects:
                 "not s3://BUCKET/KEY; server and secrets belong into the setting s3_url",
             )
         allowed = self._server
-        below = match[2].startswith(f"{allowed.prefix}/") or not allowed.prefix
-        if not self._any_bucket and (match[1] != allowed.bucket or not below):
+        is_below_prefix = match[2].startswith(f"{allowed.prefix}/") or not allowed.prefix
+        if not self._any_bucket and (match[1] != allowed.bucket or not is_below_prefix):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
                 f"s3_url allows to read only what is in {allowed.display_url}",
@@ -310,7 +329,7 @@ class S3Objects:
 
 
 def _parse_server(url: str) -> tuple[S3Address, bool]:
-    """The server, with the bucket and prefix that may be read; and whether every bucket may be."""
+    """Return the server with the bucket and prefix that may be read, and whether any bucket may be."""
     try:
         parts = urlsplit(url)
         if not parts.netloc:
@@ -328,21 +347,21 @@ def _parse_server(url: str) -> tuple[S3Address, bool]:
 
 
 def _translate_error(error: Exception, address: S3Address) -> PermanentError | TransientError:
-    """What an answer means for one object; that of a wrong key is told like that of a forbidden one."""
-    told = str(strip_request(error))
+    """Translate an error about one object; a wrong key and a forbidden object give the same error."""
+    detail = str(strip_request(error))
     code = find_error_code(error)
     if isinstance(explain(error, address), StoreUnavailableError):
-        return TransientError(f"{address.display_url} does not answer: {told}")
-    if code == "InvalidRange" or told.startswith("416"):
+        return TransientError(f"{address.display_url} does not answer: {detail}")
+    if code == "InvalidRange" or detail.startswith("416"):
         return DamagedInputError(
-            Reason.DAMAGED_RECORD, f"the object ends before this offset ({told})"
+            Reason.DAMAGED_RECORD, f"the object ends before this offset ({detail})"
         )
     if isinstance(error, FileNotFoundError) and code in _ABSENT:
         return PermanentError(
-            Reason.MISSING_SOURCE, f"{address.display_url} has no such object ({told})"
+            Reason.MISSING_SOURCE, f"{address.display_url} has no such object ({detail})"
         )
     return PermanentError(
         Reason.UNREADABLE_SOURCE,
-        f"{address.display_url} refuses to give it ({told}); check s3_url, its key and secret, and that"
+        f"{address.display_url} refuses to give it ({detail}); check s3_url, its key and secret, and that"
         " s3:GetObject is allowed",
     )

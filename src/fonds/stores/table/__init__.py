@@ -1,1 +1,1 @@
-"""Backends of the Table port."""
+"""Table backends: SQLite and HBase."""

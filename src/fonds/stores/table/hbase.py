@@ -1,6 +1,6 @@
-"""The port Table on HBase, over its Thrift 1 server.
+"""Table on HBase, over its Thrift 1 server.
 
-Source: HBase 2.6 `Hbase.thrift`, as the happybase library speaks it.
+Source: HBase 2.6 `Hbase.thrift`, as the happybase library uses it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from fonds.stores.table.rows import (
     select_columns,
 )
 
-# Calls of HBase's Thrift 1 server, each with a connection that is there; in batches of a bounded size.
-#
-# Source: HBase 2.6 `Hbase.thrift`, as the happybase library speaks it.
+# Calls of the Thrift server, each with an open connection and in batches of bounded size.
 
 
 WRITE_MAX_BYTES, WRITE_MAX_ROWS = 8 * 1024 * 1024, 1000
@@ -44,7 +42,7 @@ SCAN_ROWS = 100
 def create_table(
     connection: happybase.Connection, table: str, families: dict[str, dict[str, Any]]
 ) -> None:
-    """Make a table, unless another process was faster."""
+    """Create a table, unless another process was faster."""
     try:
         connection.create_table(table, families)
     except TException as error:
@@ -71,21 +69,23 @@ def write_if_equal(
     cells: Mapping[bytes, bytes],
     connection: happybase.Connection,
 ) -> None:
-    """Write cells of a row where each has the value `where_equal` as yet."""
+    """Write cells of a row where each still has the value `where_equal`."""
     for column, value in cells.items():
-        wanted = Mutation(isDelete=False, column=column, value=value)
-        connection.client.checkAndPut(table.encode(), key, column, where_equal, wanted, {})
+        mutation = Mutation(isDelete=False, column=column, value=value)
+        connection.client.checkAndPut(table.encode(), key, column, where_equal, mutation, {})
 
 
 def read_rows(
     table: str, keys: Sequence[bytes], columns: list[bytes] | None, connection: happybase.Connection
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """The rows with these keys that exist; of named columns or families only, if any are named."""
+    """Return the existing rows with these keys, limited to the given columns or families, if any."""
     return list(connection.table(table).rows(keys, columns))
 
 
 def build_column_names(selection: ColumnSelection | None) -> list[bytes] | None:
-    """As the server takes them: with a colon behind it, a family would be its column without a name."""
+    """Return column names for the server. Families have no colon: `family:` would be a column
+    without a name.
+    """
     return (
         None
         if selection is None
@@ -100,7 +100,7 @@ def scan_rows(
     count_max: int,
     columns: list[bytes] | None,
 ) -> list[tuple[bytes, dict[bytes, bytes]]]:
-    """Rows from `start` on and before `end`, `count_max` at most."""
+    """Return up to `count_max` rows from `start` to before `end`."""
     rows = table.scan(
         row_start=start or None,
         row_stop=end,
@@ -113,7 +113,7 @@ def scan_rows(
 
 
 def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes] | None) -> None:
-    """Remove whole rows, or these cells of them."""
+    """Delete whole rows, or these cells of them."""
     for key in keys:
         table.delete(key, columns=names)
 
@@ -121,7 +121,7 @@ def delete_rows(table: happybase.Table, keys: Sequence[bytes], names: list[bytes
 def iter_chunks(
     rows: Sequence[tuple[bytes, Mapping[bytes, bytes]]],
 ) -> Iterator[list[tuple[bytes, Mapping[bytes, bytes]]]]:
-    """Rows together in calls that are not too large; a row is never cut in two."""
+    """Group rows into calls of bounded size; a row is never split."""
     chunk: list[tuple[bytes, Mapping[bytes, bytes]]] = []
     size_bytes = 0
     for key, cells in rows:
@@ -136,12 +136,12 @@ def iter_chunks(
 
 
 def decode_cells(cells: Mapping[bytes, bytes]) -> dict[str, bytes]:
-    """The cells of a row with their names as text."""
+    """Decode the column names of a row."""
     return {name.decode(): value for name, value in cells.items()}
 
 
 def format_error(error: BaseException) -> str:
-    """What an error says, in one line of 300 characters at most."""
+    """Return an error's text in one line of at most 300 characters."""
     message = getattr(error, "message", None) or str(error) or type(error).__name__
     text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     return text.strip().splitlines()[0][:300] if text.strip() else type(error).__name__
@@ -151,7 +151,7 @@ T = TypeVar("T")
 
 PORT = 9090
 JOURNAL_NAME = "-journal-extract-"
-"""In the name of a table whose keys are SHA-1s, and so can be split evenly."""
+"""Part of the names of tables whose keys are SHA-1s, which can be split evenly."""
 CONNECTIONS = 8
 ANSWER_MAX_S = 25.0
 READ_ROWS = 200
@@ -162,16 +162,18 @@ BROKEN = (TTransportException, OSError, EOFError)
 class HbaseTable:
     """Implements the port Table over `hbase://host:port`, the address of a Thrift 1 server.
 
-    Families keep one version of a cell and are compressed as they are declared, else with GZ;
-    `?compression=` names one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), as the cluster can. Every family has a
-    bloom filter of rows and uses the block cache; `?in_memory=f,file` names those it prefers to keep. With
-    `?regions=256` a journal table is not made here, since Thrift 1 has no split points: the error has the
-    statement for the HBase shell. Cells carry the
-    time of the region server, so that of two writers the later wins whatever their own clocks say.
+    Families keep one version of a cell. They are compressed as declared, otherwise with GZ;
+    `?compression=` sets one for all (GZ, NONE, SNAPPY, LZ4, ZSTD), if the cluster supports it.
+    Every family has a bloom filter of rows and uses the block cache; `?in_memory=f,file` names
+    those it prefers to keep.
+
+    With `?regions=256` a new journal table is refused, since Thrift 1 has no split points; the
+    error contains the statement for the HBase shell. Cells carry the region server's time, so the
+    later of two writers wins whatever their own clocks say.
     """
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError for a URL that is none; connects when it is first needed."""
+        """Raises ConfigurationError for an invalid URL. Connects on first use."""
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         if not parts.hostname:
@@ -188,40 +190,49 @@ class HbaseTable:
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Make the table, each family with one version and compressed: as the URL says, else as
-        `compressions` does, else with GZ. A Thrift server cannot add families: that takes `alter` in
-        the HBase shell."""
-        wanted = frozenset(families)
-        found = self._find_families(table)
-        if found is None:
-            packed = compressions or {}
+        """Create the table with one version per cell.
+
+        Families are compressed as the URL says, else as `compressions` says, else with GZ. A Thrift
+        server cannot add families; that requires `alter` in the HBase shell.
+        """
+        declared = frozenset(families)
+        existing = self._find_families(table)
+        if existing is None:
+            compression_by_family = compressions or {}
             self._check_regions(
-                table, {one: self._choose_compression(packed.get(one)) for one in families}
+                table,
+                {one: self._choose_compression(compression_by_family.get(one)) for one in families},
             )
-            described = {one: self._build_family(one, packed.get(one)) for one in wanted}
-            self._call(lambda one: create_table(one, table, dict(sorted(described.items()))))
-            found = self._find_families(table)
-        reject_extra_families(table, found or (), wanted)
-        if lacking := sorted(wanted - (found or frozenset())):
-            told = ", ".join(f"{{NAME => '{one}', VERSIONS => 1}}" for one in lacking)
+            descriptions = {
+                one: self._build_family(one, compression_by_family.get(one)) for one in declared
+            }
+            self._call(lambda one: create_table(one, table, dict(sorted(descriptions.items()))))
+            existing = self._find_families(table)
+        reject_extra_families(table, existing or (), declared)
+        if missing := sorted(declared - (existing or frozenset())):
+            family_definitions = ", ".join(f"{{NAME => '{one}', VERSIONS => 1}}" for one in missing)
             raise ConfigurationError(
-                f"table {table!r} lacks the families {lacking}; add them in the HBase shell:"
-                f" alter '{table}', {told}"
+                f"table {table!r} lacks the families {missing}; add them in the HBase shell:"
+                f" alter '{table}', {family_definitions}"
             )
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """The tables of the cluster, also those of others."""
+        """Return the tables of the cluster, including those of others."""
         names = self._call(lambda one: one.tables())
-        found = {
+        families_by_table = {
             name.decode("utf-8", "replace"): self._find_families(name.decode()) for name in names
         }
-        return {name: families for name, families in found.items() if families is not None}
+        return {
+            name: families for name, families in families_by_table.items() if families is not None
+        }
 
     def _choose_compression(self, compression: str | None) -> str:
         return self._compression or compression or "GZ"
 
     def _build_family(self, family: str, compression: str | None) -> dict[str, Any]:
-        """What Thrift is told of a family; its own defaults leave out bloom filter and block cache."""
+        """Return Thrift's options of a family; its defaults have no bloom filter and no block
+        cache.
+        """
         return {
             "max_versions": 1,
             "compression": self._choose_compression(compression),
@@ -231,7 +242,9 @@ class HbaseTable:
         }
 
     def _check_regions(self, table: str, families: Mapping[str, str | None]) -> None:
-        """Raise ConfigurationError for a new journal table that should be split: Thrift 1 cannot do it."""
+        """Raise ConfigurationError for a new journal table with several regions: Thrift 1 cannot
+        create it.
+        """
         if self._regions > 1 and JOURNAL_NAME in table:
             statement = build_create_statement(table, families, self._regions, self._in_memory)
             raise ConfigurationError(
@@ -246,11 +259,11 @@ class HbaseTable:
         *,
         where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """Rows in calls of a bounded size; on an error some of them may be written. With `where_equal` a
-        call for each, which the region server compares and writes under the lock of its row.
+        """Write rows in calls of bounded size; after an error some of them may be written.
 
-        Raises ValueError for a key that is empty or longer than HBase takes, LimitError for a cell
-        larger than the server takes.
+        With `where_equal` there is one call per cell, which the region server compares and writes
+        under the lock of its row. Raises ValueError for a key that is empty or too long for HBase,
+        LimitError for a cell larger than the server accepts.
         """
         check_conditions(where_equal)
         families = self._get_families(table)
@@ -269,17 +282,17 @@ class HbaseTable:
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """The rows that exist; keys may repeat."""
-        picked = select_columns(table, self._get_families(table), columns)
-        if picked is not None and not picked:
+        """Return the existing rows; keys may repeat."""
+        selection = select_columns(table, self._get_families(table), columns)
+        if selection is not None and not selection:
             return {}
-        wanted = list(dict.fromkeys(keys))
-        found: dict[bytes, dict[str, bytes]] = {}
-        for start in range(0, len(wanted), READ_ROWS):
-            part = wanted[start : start + READ_ROWS]
-            rows = self._call(partial(read_rows, table, part, build_column_names(picked)))
-            found |= {key: decode_cells(cells) for key, cells in rows if cells}
-        return found
+        unique_keys = list(dict.fromkeys(keys))
+        result: dict[bytes, dict[str, bytes]] = {}
+        for start in range(0, len(unique_keys), READ_ROWS):
+            batch = unique_keys[start : start + READ_ROWS]
+            rows = self._call(partial(read_rows, table, batch, build_column_names(selection)))
+            result |= {key: decode_cells(cells) for key, cells in rows if cells}
+        return result
 
     def scan(
         self,
@@ -290,18 +303,18 @@ class HbaseTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """The region servers read `count_max` rows each at most."""
-        picked = select_columns(table, self._get_families(table), columns)
-        if count_max < 1 or (picked is not None and not picked):
+        """Scan rows; each region server reads at most `count_max`."""
+        selection = select_columns(table, self._get_families(table), columns)
+        if count_max < 1 or (selection is not None and not selection):
             return []
-        # The next key after any key is that key and a zero byte.
+        # The next possible key is the key and a zero byte.
         start = prefix if after is None else max(prefix, after + b"\x00")
         end = find_prefix_end(prefix)
         if end is not None and start >= end:
             return []
         rows = self._call(
             lambda one: scan_rows(
-                one.table(table), start, end, count_max, build_column_names(picked)
+                one.table(table), start, end, count_max, build_column_names(selection)
             )
         )
         return [(key, decode_cells(cells)) for key, cells in rows]
@@ -309,8 +322,11 @@ class HbaseTable:
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Remove whole rows or cells. Returns when the server's clock has moved on: a cell put in the same
-        millisecond as a row was deleted would be covered by the deletion."""
+        """Delete whole rows or cells.
+
+        Returns after the server's clock has advanced: a cell put in the same millisecond as the
+        deletion of its row would be deleted too.
+        """
         families = self._get_families(table)
         names = None
         if columns is not None:
@@ -321,7 +337,7 @@ class HbaseTable:
         threading.Event().wait(TICK_S)
 
     def close(self) -> None:
-        """Close the connections nobody uses now."""
+        """Close idle connections."""
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
@@ -333,7 +349,7 @@ class HbaseTable:
         return families
 
     def _find_families(self, table: str) -> frozenset[str] | None:
-        """The families of a table on the server; None when there is no such table."""
+        """Return the families of a table on the server; None if it does not exist."""
 
         def ask(one: happybase.Connection) -> frozenset[str] | None:
             if table.encode() not in one.tables():
@@ -341,13 +357,13 @@ class HbaseTable:
             names = one.table(table).families()
             return frozenset(name.decode().removesuffix(":") for name in names)
 
-        found = self._call(ask)
-        if found is not None:
-            self._families[table] = found
-        return found
+        families = self._call(ask)
+        if families is not None:
+            self._families[table] = families
+        return families
 
     def _call(self, act: Callable[[happybase.Connection], T]) -> T:
-        """What comes of `act` with a connection; tried twice, as one may have ended while it lay idle."""
+        """Call `act` with a connection, twice if needed: an idle connection may have been closed."""
         try:
             with suppress(*BROKEN), self._borrow_connection() as connection:
                 return act(connection)
@@ -355,32 +371,32 @@ class HbaseTable:
             with self._borrow_connection() as connection:
                 return act(connection)
         except BROKEN as error:
-            told = f"{self._server_name} does not answer: {format_error(error)}"
-            raise StoreUnavailableError(told) from error
+            message = f"{self._server_name} does not answer: {format_error(error)}"
+            raise StoreUnavailableError(message) from error
         except TException as error:
             raise self._explain_error(error) from error
 
     @contextmanager
     def _borrow_connection(self) -> Iterator[happybase.Connection]:
-        """An idle connection or a new one; kept afterwards unless something went wrong."""
+        """Yield an idle or new connection; it is reused afterwards unless an error occurred."""
         if not self._slots.acquire(timeout=ANSWER_MAX_S):
             raise StoreUnavailableError(f"{self._server_name}: no connection became free")
         try:
             try:
-                one = self._idle.pop()
+                connection = self._idle.pop()
             except IndexError:
-                one = self._connect()
+                connection = self._connect()
             try:
-                yield one
+                yield connection
             except BaseException:
-                one.close()
+                connection.close()
                 raise
-            self._idle.append(one)
+            self._idle.append(connection)
         finally:
             self._slots.release()
 
     def _connect(self) -> happybase.Connection:
-        one = happybase.Connection(
+        connection = happybase.Connection(
             self._host,
             self._port,
             timeout=round(ANSWER_MAX_S * 1000),
@@ -388,22 +404,23 @@ class HbaseTable:
             autoconnect=False,
         )
         try:
-            one.open()
+            connection.open()
         except BaseException:
-            one.close()
+            connection.close()
             raise
-        return one
+        return connection
 
     def _explain_error(self, error: TException) -> FondsError:
-        told = format_error(error)
-        # A table that was dropped may show as regions nobody has: the next call asks for it anew.
+        message = format_error(error)
+        # A deleted table may look like unavailable regions, so the next call asks for its families
+        # again.
         self._families.clear()
-        if "TableNotFound" in told or "NoSuchColumnFamily" in told:
+        if "TableNotFound" in message or "NoSuchColumnFamily" in message:
             return ConfigurationError(
-                f"{self._server_name}: no table or family of this name: {told}"
+                f"{self._server_name}: no table or family of this name: {message}"
             )
-        if "KeyValue size too large" in told or "exceeds" in told:
+        if "KeyValue size too large" in message or "exceeds" in message:
             return LimitError(
-                Reason.TOO_LARGE, f"a cell is larger than {self._server_name} takes: {told}"
+                Reason.TOO_LARGE, f"a cell is larger than {self._server_name} takes: {message}"
             )
-        return StoreUnavailableError(f"{self._server_name} refuses for now: {told}")
+        return StoreUnavailableError(f"{self._server_name} refuses for now: {message}")

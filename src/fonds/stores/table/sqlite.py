@@ -1,7 +1,7 @@
-"""The wide-row table in one SQLite file: a row of SQL for each cell, and an index of keys and columns.
+"""Wide-row table in one SQLite file: an SQL row per cell, and an index of keys and columns.
 
-The index lies apart from the values: clustered by key (`WITHOUT ROWID`), SQLite would read a large cell
-whole to learn that it is not the one looked for.
+The index is separate from the values. In a table clustered by key (`WITHOUT ROWID`), SQLite would
+read a large cell completely just to skip it.
 """
 
 from __future__ import annotations
@@ -46,40 +46,42 @@ CREATE TABLE cells (
 
 
 class SqliteTable:
-    """Implements the port Table. SQLite compares blobs byte by byte, which is the order HBase has."""
+    """Implements the port Table. SQLite compares blobs byte by byte, the same order as HBase."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigurationError when the file cannot be opened or is no table store."""
+        """Raises ConfigurationError when the file cannot be opened or is not a table store."""
         self._file = SqliteFile(path, _LAYOUT)
 
     def declare(
         self, table: str, families: Sequence[str], *, compressions: Mapping[str, str] | None = None
     ) -> None:
-        """Make the table exist, with families that are new to it. Raises ConfigurationError for fewer
-        families than it has, or none."""
-        wanted = sorted(set(families))
-        if not wanted or any(not family or ":" in family for family in wanted):
+        """Create the table, or add families to it.
+
+        Raises ConfigurationError for no families, or fewer than the table has.
+        """
+        declared = sorted(set(families))
+        if not declared or any(not family or ":" in family for family in declared):
             raise ConfigurationError(
                 f"table {table!r}: families are names without a colon, not {families!r}"
             )
         if self._file.read_only:
             with self._file.read_connection() as connection:
-                _, found = _find_table(connection, table)
-            reject_extra_families(table, found, wanted)
+                _, existing = _find_table(connection, table)
+            reject_extra_families(table, existing, declared)
             return
         with self._file.write_transaction() as connection:
             connection.execute(
                 "INSERT INTO tables (name, families) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                (table, json.dumps(wanted)),
+                (table, json.dumps(declared)),
             )
-            number, found = _find_table(connection, table)
-            reject_extra_families(table, found, wanted)
-            if found != set(wanted):
-                changed = (json.dumps(wanted), number)
+            number, existing = _find_table(connection, table)
+            reject_extra_families(table, existing, declared)
+            if existing != set(declared):
+                changed = (json.dumps(declared), number)
                 connection.execute("UPDATE tables SET families = ? WHERE number = ?", changed)
 
     def list_tables(self) -> dict[str, frozenset[str]]:
-        """The tables in this file."""
+        """Return the tables in this file with their families."""
         with self._file.read_connection() as connection:
             rows = connection.execute("SELECT name, families FROM tables ORDER BY name").fetchall()
         return {name: frozenset(json.loads(families)) for name, families in rows}
@@ -91,7 +93,7 @@ class SqliteTable:
         *,
         where_equal: Mapping[bytes, bytes] | None = None,
     ) -> None:
-        """All rows or none. Raises ValueError for a key that is empty or longer than HBase takes."""
+        """Write all rows or none. Raises ValueError for a key that is empty or too long for HBase."""
         check_conditions(where_equal)
         if not rows:
             return
@@ -108,21 +110,21 @@ class SqliteTable:
                 connection.executemany(
                     "UPDATE cells SET value = ? WHERE number = ? AND key = ? AND name = ? AND value = ?",
                     [
-                        (value, one, key, column, where_equal[key])
-                        for one, key, column, value in cells
+                        (value, table_number, key, column, where_equal[key])
+                        for table_number, key, column, value in cells
                     ],
                 )
 
     def get(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """The rows that exist; keys may repeat."""
+        """Return the existing rows; keys may repeat."""
         with self._file.read_connection() as connection:
             number, families = _find_table(connection, table)
-            named, names = _build_columns_condition(select_columns(table, families, columns))
-            asked = f"SELECT name, value FROM cells WHERE number = ? AND key = ?{named}"  # noqa: S608
+            condition, names = _build_columns_condition(select_columns(table, families, columns))
+            query = f"SELECT name, value FROM cells WHERE number = ? AND key = ?{condition}"  # noqa: S608
             rows = {
-                key: connection.execute(asked, (number, key, *names)).fetchall() for key in keys
+                key: connection.execute(query, (number, key, *names)).fetchall() for key in keys
             }
         return {key: dict(cells) for key, cells in rows.items() if cells}
 
@@ -135,35 +137,35 @@ class SqliteTable:
         count_max: int = 1000,
         columns: Sequence[str] | None = None,
     ) -> list[tuple[bytes, dict[str, bytes]]]:
-        """Rows are read until `count_max` are whole; the rest of the table is not touched."""
+        """Read rows until `count_max` are complete; the rest of the table is not read."""
         end = find_prefix_end(prefix)
-        # The next key after any key is that key and a zero byte.
+        # The next possible key is the key and a zero byte.
         start = prefix if after is None else max(prefix, after + b"\x00")
-        found: list[tuple[bytes, dict[str, bytes]]] = []
+        result: list[tuple[bytes, dict[str, bytes]]] = []
         with self._file.read_connection() as connection:
             number, families = _find_table(connection, table)
-            picked = select_columns(table, families, columns)
-            cells = connection.execute(*_build_scan(number, picked, start, end))
+            selection = select_columns(table, families, columns)
+            cells = connection.execute(*_build_scan(number, selection, start, end))
             rows = _iter_rows(cells)
-            while len(found) < count_max and (row := next(rows, None)) is not None:
-                found.append(row)
+            while len(result) < count_max and (row := next(rows, None)) is not None:
+                result.append(row)
             cells.close()
-        return found
+        return result
 
     def delete(
         self, table: str, keys: Sequence[bytes], columns: Sequence[str] | None = None
     ) -> None:
-        """Remove whole rows or cells, all or none."""
+        """Delete whole rows or single cells, all or none."""
         with self._file.write_transaction() as connection:
             number, families = _find_table(connection, table)
-            named = "" if columns is None else " AND name = ?"
+            condition = "" if columns is None else " AND name = ?"
             names = (
                 [()]
                 if columns is None
-                else [(one,) for one in check_cells(table, families, columns)]
+                else [(name_to_delete,) for name_to_delete in check_cells(table, families, columns)]
             )
             connection.executemany(
-                f"DELETE FROM cells WHERE number = ? AND key = ?{named}",  # noqa: S608 (ours)
+                f"DELETE FROM cells WHERE number = ? AND key = ?{condition}",  # noqa: S608 (ours)
                 [(number, key, *name) for key in keys for name in names],
             )
 
@@ -184,38 +186,42 @@ def _find_table(connection: sqlite3.Connection, table: str) -> tuple[int, set[st
 def _build_scan(
     number: int, columns: ColumnSelection | None, start: bytes, end: bytes | None
 ) -> tuple[str, Sequence[object]]:
-    """The statement of a scan from one key to before another, and its values.
+    """Build the query of a scan from `start` to before `end`, and its parameters.
 
-    Where columns are picked it steps from key to key in the index and reads these cells of each row alone: a
-    row may have a million others, as a cluster has its documents.
+    With selected columns, it steps through the keys in the index and reads only those cells. A row
+    may have a million others, such as a cluster with its documents.
     """
     bounds = () if end is None else (end,)
     if columns is None:
         bound = "" if end is None else " AND key < ?"
-        whole = f"SELECT key, name, value FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
-        return whole, (number, start, *bounds)
+        query = f"SELECT key, name, value FROM cells WHERE number = ? AND key >= ?{bound} ORDER BY key, name"  # noqa: S608
+        return query, (number, start, *bounds)
     within = "steps.key IS NOT NULL" if end is None else "steps.key < ?"
-    named, names = _build_columns_condition(columns)
-    picked = (
+    condition, names = _build_columns_condition(columns)
+    stepping_query = (
         "WITH RECURSIVE steps(key) AS ("  # noqa: S608 (conditions of ours)
         "SELECT min(key) FROM cells WHERE number = ? AND key >= ? UNION ALL"
         " SELECT (SELECT min(key) FROM cells WHERE number = ? AND key > steps.key)"
         f" FROM steps WHERE {within})"
         " SELECT cells.key, name, value FROM steps CROSS JOIN cells"
-        f" ON cells.number = ? AND cells.key = steps.key WHERE {within}{named}"
+        f" ON cells.number = ? AND cells.key = steps.key WHERE {within}{condition}"
     )
-    return picked, (number, start, number, *bounds, number, *bounds, *names)
+    return stepping_query, (number, start, number, *bounds, number, *bounds, *names)
 
 
 def _build_columns_condition(columns: ColumnSelection | None) -> tuple[str, list[str]]:
-    """The condition that picks the columns, and its values. SQLite compares names byte by byte."""
+    """Return the condition that selects columns, and its parameters. SQLite compares names byte by
+    byte.
+    """
     if columns is None:
         return "", []
-    ways = ["name >= ? AND name < ?"] * len(columns.families)
-    values = [bound for one in columns.families for bound in (f"{one}:", f"{one}{_AFTER_COLON}")]
-    if columns.names or not ways:
-        ways.append(f"name IN ({', '.join('?' * len(columns.names))})")
-    return f" AND ({' OR '.join(ways)})", [*values, *columns.names]
+    alternatives = ["name >= ? AND name < ?"] * len(columns.families)
+    values = [
+        bound for family in columns.families for bound in (f"{family}:", f"{family}{_AFTER_COLON}")
+    ]
+    if columns.names or not alternatives:
+        alternatives.append(f"name IN ({', '.join('?' * len(columns.names))})")
+    return f" AND ({' OR '.join(alternatives)})", [*values, *columns.names]
 
 
 def _iter_cells(
