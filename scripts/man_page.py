@@ -1,4 +1,4 @@
-"""Writes docs/fonds.1, the manual page: what `--help` says of each command, and the examples of docs/commands.md.
+"""Writes docs/fonds.1, the manual page: `--help` of each command, and the examples of docs/commands.md.
 
 Source: man(7), groff_man(7).
 """

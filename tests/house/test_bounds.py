@@ -17,7 +17,7 @@ READERS = (
     "src/fonds/text/xml.py",
 )
 """Modules and packages that read bytes from outside."""
-MARK = "Bound:"
+MARK = "Limits:"
 
 
 def test_whoever_loops_over_input_states_its_bound() -> None:

@@ -16,4 +16,6 @@ def test_the_index_links_every_page_once() -> None:
         for pattern in ("*.md", "howto/*.md", "fonds.1", "openapi.json")
         for path in DOCS.glob(pattern)
     } - {"index.md"}
-    assert sorted(link for link in links if link[:3] != "../" and link != "decisions/") == sorted(pages)
+    assert sorted(link for link in links if link[:3] != "../" and link != "decisions/") == sorted(
+        pages
+    )

@@ -1,4 +1,4 @@
-"""Run every command of the README, docs/commands.md and docs/home.md in one home; then audit and ingest again."""
+"""Run every command of the README, docs/commands.md and docs/home.md in one home, then audit and repeat."""
 
 from __future__ import annotations
 

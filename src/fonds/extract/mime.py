@@ -2,7 +2,7 @@
 
 Source: WHATWG MIME Sniffing, sections 5 (supplied type), 6 (pattern tables) and 7 (unknown type);
 ISO 32000-1, 7.5.2 and Annex H (junk before `%PDF-`); Adobe TN 5001 (PostScript).
-Only the first 64 KiB are examined, by expressions that never backtrack over more than a tag.
+Limits: only the first 64 KiB are examined, by expressions that never backtrack over more than a tag.
 """
 
 from __future__ import annotations

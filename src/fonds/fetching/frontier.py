@@ -4,7 +4,7 @@ It has no clock or I/O: callers pass monotonic times in seconds. Hosts wait in t
 domain, and domains wait in the queue of the address of their next host. Of all that may start, the
 one that has been ready for longest starts first, however many requests others have waiting.
 
-Bound: a request costs a few heap operations, independent of the number waiting. Names are forgotten
+Limits: a request costs a few heap operations, independent of the number waiting. Names are forgotten
 when there are too many.
 """
 

@@ -1,7 +1,7 @@
 """One HTTP request with libcurl: options, limits, response and meaning of errors.
 
 Source: libcurl's easy interface and error codes.
-Bound: `RequestLimits` limits body, heads and times.
+Limits: `RequestLimits` limits body, heads and times.
 """
 
 from __future__ import annotations

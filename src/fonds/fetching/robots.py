@@ -4,7 +4,7 @@
 robots.txt and counts as unreachable, as does a body that cannot be decoded.
 
 Source: RFC 9309.
-Bound: the first 500 KiB of the decoded text.
+Limits: the first 500 KiB of the decoded text.
 """
 
 from __future__ import annotations

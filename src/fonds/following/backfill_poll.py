@@ -3,7 +3,7 @@
 A feed names its previous page on each page; an index of sitemaps lists all sitemaps at once,
 unordered. Source: RFC 5005, sections 3 and 4; JSON Feed 1.1, `next_url`; sitemaps.org protocol 0.9,
 `lastmod`.
-Bound: a poll reads 20 pages, 300 s and 10,000 entries, and finishes the page it began; a backfill
+Limits: a poll reads 20 pages, 300 s and 10,000 entries, and finishes the page it began; a backfill
 reads 1,000 pages in all.
 """
 

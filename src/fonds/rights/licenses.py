@@ -2,7 +2,7 @@
 
 Source: SPDX License List 3.26; Creative Commons licence URLs
 (https://creativecommons.org/licenses/BY/VERSION/PORT/), RFC 3986.
-Bound: linear in the text; at most `RAW_MAX_CHARS` characters are read.
+Limits: linear in the text; at most `RAW_MAX_CHARS` characters are read.
 """
 
 from __future__ import annotations

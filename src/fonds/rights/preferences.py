@@ -3,7 +3,7 @@
 Source: draft-ietf-aipref-vocab and draft-ietf-aipref-attach (Content-Usage, a dictionary of RFC
 9651); contentsignals.org (Content-Signal); the TDM Reservation Protocol; RFC 8288 (Link);
 X-Robots-Tag and robots meta elements as search engines document them.
-Bound: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX`
+Limits: linear in the text; at most `RAW_MAX_CHARS` characters of a value and `STATEMENTS_MAX`
 statements.
 """
 

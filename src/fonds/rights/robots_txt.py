@@ -6,7 +6,7 @@ Content-Signal apply to the user agents named above them.
 
 Source: RFC 9309; draft-ietf-aipref-attach (Content-Usage with an optional path);
 contentsignals.org.
-Bound: the caller limits the text; `STATEMENTS_MAX` preferences; patterns are matched piece by
+Limits: the caller limits the text; `STATEMENTS_MAX` preferences; patterns are matched piece by
 piece.
 """
 

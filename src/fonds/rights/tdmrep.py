@@ -1,7 +1,7 @@
 """Statements of a tdmrep.json for a path.
 
 Source: TDM Reservation Protocol, "TDM file on the origin server".
-Bound: the first 10,000 entries with locations of at most 2,000 characters; patterns are matched
+Limits: the first 10,000 entries with locations of at most 2,000 characters; patterns are matched
 piece by piece. The caller limits the text: 500 KiB of asterisks take 0.1 s per address.
 """
 

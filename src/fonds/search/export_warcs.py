@@ -1,7 +1,7 @@
 """The captures of a result as WARC, one record each and what is kept beside it; or as WACZ, with an index.
 
 Source: WARC/1.1; Web Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data package.
-Bound: one body at a time; of WACZ the lines of index and pages, some 600 bytes a document.
+Limits: one body at a time; of WACZ the lines of index and pages, some 600 bytes a document.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How the documents of a search lie in the themes of a collection.
 
 Counted over the stored assignments of the clustering that is served, not by the index: a rebuild changes what
-is counted at once, and no document is indexed again. Bound: the first 10,000 documents by id; whoever shows
+is counted at once, and no document is indexed again. Limits: the first 10,000 documents by id; whoever shows
 the counts is told of how many they are.
 """
 

@@ -4,7 +4,7 @@ Which stands for which follows from the order of the result and what is kept of 
 that are alike stands, and every page works it out from the first result on. Nothing is told but of documents
 the search found.
 
-Bound: the first 1,000 documents of a result are compared with each other; each of those behind stands for
+Limits: the first 1,000 documents of a result are compared with each other; each of those behind stands for
 itself.
 """
 
@@ -30,7 +30,7 @@ from fonds.text.similarity import compute_bands, estimate_resemblance
 
 # Results of a search that say nearly the same as one before them, as copies of an agency's report do.
 #
-# Bound: linear in the results, of which one page is looked at.
+# Limits: linear in the results, of which one page is looked at.
 
 
 NO_TEXT = sha256(b"").hexdigest()

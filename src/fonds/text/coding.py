@@ -10,7 +10,7 @@ Headers in archives are often wrong, since many crawlers decode a body and keep 
 
 The result does not depend on how the input is split into pieces: each coding reads in steps of its
 own.
-Bound: linear in input and output; at most 8 codings, each of which produces at most 200 times its
+Limits: linear in input and output; at most 8 codings, each of which produces at most 200 times its
 input beyond the first MiB; at most 100,000 gzip members.
 """
 

@@ -2,7 +2,7 @@
 
 Source: A. Broder, "On the resemblance and containment of documents" (1997); multiply-shift hashing:
 M. Dietzfelbinger (1996).
-Bound: linear in the first 2,000,000 characters of a text; 4,096 shingles at a time, 4 MiB.
+Limits: linear in the first 2,000,000 characters of a text; 4,096 shingles at a time, 4 MiB.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compare MinHash signatures, and compute the band keys that find similar texts.
 
 Source: J. Leskovec, A. Rajaraman and J. Ullman, "Mining of Massive Datasets", section 3.4.
-Bound: a signature has 256 bytes.
+Limits: a signature has 256 bytes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 No entities, DTDs or network access; recovery only on request.
 Source: XML 1.0, section 4 (entities). Documents that declare entities are refused before parsing.
-Bound: linear in the bytes, which the caller limits; libxml2 limits the depth to 256.
+Limits: linear in the bytes, which the caller limits; libxml2 limits the depth to 256.
 """
 
 from __future__ import annotations

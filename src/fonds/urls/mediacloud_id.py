@@ -5,7 +5,7 @@ part of the id. Our own `story_id` distinguishes addresses that this id merges. 
 so that holdings can be matched.
 Source: the behaviour of mediacloud-metadata 1.4.3 with url-normalize 1.4.3 and furl 2.1.4, observed
 on 26,711 addresses. Later releases keep the query's order and differ in one address of forty.
-Bound: URLs of up to 20,000 characters; longer ones have no id.
+Limits: URLs of up to 20,000 characters; longer ones have no id.
 """
 
 from __future__ import annotations

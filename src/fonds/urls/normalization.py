@@ -3,7 +3,7 @@
 Also covers story ids, canonical domains, front pages, tracking parameters and link shorteners.
 Source: RFC 3986, sections 5.2.4 and 6.2; WHATWG URL, 4.4 (stripping); publicsuffix.org,
 "Algorithm". The suffix list is the one in `publicsuffixlist`; nothing is fetched.
-Bound: linear in the URL except for sorting its query.
+Limits: linear in the URL except for sorting its query.
 """
 
 from __future__ import annotations

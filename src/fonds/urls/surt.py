@@ -2,7 +2,7 @@
 
 Source: the sort key of the Wayback Machine's CDX files (field N); Heritrix' SURT form; RFC 3986.
 URLs are changed as the writers of such indexes do, so that our keys match theirs.
-Bound: linear in the URL; escapes are decoded at most ten times.
+Limits: linear in the URL; escapes are decoded at most ten times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Documents of the same domain and nearly the same date as another document.
 
-Bound: two queries to the index, of six documents each.
+Limits: two queries to the index, of six documents each.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Images are cached as blobs in `SLOTS` slots. The slot follows from the page's na
 images is bounded without an index, whichever process writes. A page replaces another one in its
 slot. Each image contains its name, so a replaced page is noticed and drawn again.
 
-Bound: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES`. `DRAWING_MAX` are drawn at the same time
+Limits: `SLOTS` images of at most `CACHED_VIEW_MAX_BYTES`. `DRAWING_MAX` are drawn at the same time
 and `WAITING_MAX` readers wait. The first 2,000,000 characters of a text are searched, and
 `PAGES_MAX` pages with hits and `CELLS_MAX` pages of the page strip are listed.
 """

@@ -1,6 +1,6 @@
 """Raw bytes of a file in pieces, with the headers of the WARC record they are read from.
 
-Bound: `PIECE_BYTES` bytes, `FIELDS_MAX` fields of each head, `FIELD_MAX_CHARS` of each value.
+Limits: `PIECE_BYTES` bytes, `FIELDS_MAX` fields of each head, `FIELD_MAX_CHARS` of each value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Statements about the use of one file, as its page, `fonds show` and the API show them.
 
-Bound: the 100 latest captures of the file and 1,000 of their statements.
+Limits: the 100 latest captures of the file and 1,000 of their statements.
 """
 
 from __future__ import annotations

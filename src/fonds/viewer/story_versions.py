@@ -1,6 +1,6 @@
 """Story for readers: byline, date, versions, and changes between two versions.
 
-Bound: the 200 latest versions of a story.
+Limits: the 200 latest versions of a story.
 """
 
 from __future__ import annotations

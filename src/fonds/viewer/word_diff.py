@@ -3,7 +3,7 @@
 Words that occur once in both texts, in the same order, are anchors. The passages between them are
 compared the same way, and short passages word by word.
 
-Bound: the first 20,000 words of each text; 20 rounds of anchors; passages of at most 100 words are
+Limits: the first 20,000 words of each text; 20 rounds of anchors; passages of at most 100 words are
 compared word by word, within a total amount of work. Passages that are not compared count as fully
 removed and added.
 """

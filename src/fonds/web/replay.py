@@ -57,7 +57,7 @@ from fonds.web.serving.responses import ConcurrencyLimit, ResponseMiddleware
 # The headers of a capture that is replayed: what may be done with it, and what its server once said.
 #
 # Source: RFC 9110, section 5 (fields); the names of web archives for the headers of an original.
-# Bound: at most `ORIGINAL_MAX` headers of an original, `ORIGINAL_MAX_BYTES` together.
+# Limits: at most `ORIGINAL_MAX` headers of an original, `ORIGINAL_MAX_BYTES` together.
 
 
 ORIGINAL = "X-Archive-Orig-"

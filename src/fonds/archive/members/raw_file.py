@@ -1,6 +1,6 @@
 """Random access to a file's bytes, and the error and size limit shared by all decompressors.
 
-Reads at least 128 KiB at a time.
+Limits: one read per range of 128 KiB.
 """
 
 from __future__ import annotations

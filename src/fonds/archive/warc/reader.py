@@ -1,7 +1,7 @@
 """Payload of one record, read by offset within limits: HTTP head split off, codings decoded.
 
 Source: WARC/1.0 and 1.1, section 6 (record types); RFC 9112 (the HTTP message).
-Linear in the data of the member up to the end of the record, up to the body limit.
+Limits: linear in the data of the member up to the end of the record, up to the body limit.
 """
 
 from __future__ import annotations

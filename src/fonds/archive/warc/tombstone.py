@@ -5,7 +5,7 @@ metadata record. Because it is as long as what it replaces, no other record of t
 
 Source: WARC/1.1, sections 5 and 6 (resource); RFC 1951, section 3.2.4 (stored blocks); RFC 1952,
 section 2.3 (the comment of a gzip member).
-Linear in the requested length. At most 64 KiB are held at a time.
+Limits: linear in the requested length. At most 64 KiB are held at a time.
 """
 
 from __future__ import annotations

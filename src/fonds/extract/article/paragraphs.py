@@ -1,7 +1,7 @@
 """Extract paragraphs from markup tag by tag, without a tree: linear time at any size and depth.
 
 Less selective than the article extractor. Used for pages which that cannot read or finds almost
-nothing in. Each expression passes over the markup once; at most a million tags are read.
+nothing in. Limits: each expression passes over the markup once; at most a million tags are read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Characters of one page in pdfium, measured only on demand.
 
-Linear in the page's characters; for each character pdfium omits, the logarithm of their number.
+Limits: linear in the page's characters; for each character pdfium omits, the logarithm of their number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Find title and authors on the first page: the title by type size, the names below it.
 
-Linear in the first page's characters; the lines of a title and of names are limited.
+Limits: linear in the first page's characters; the lines of a title and of names are limited.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Clean up the text of a page from pdfium: hyphens, accents, brackets, line ends.
 
-One pass over the page; at an accent at most `_BLANKS_MAX` blanks on each side are examined.
+Limits: one pass over the page; at an accent at most `_BLANKS_MAX` blanks on each side are examined.
 """
 
 from __future__ import annotations

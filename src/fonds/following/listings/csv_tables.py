@@ -3,7 +3,7 @@
 For ids that two epochs of the old system's database gave out twice, `choose` finds the right
 version of the stored object. Source: RFC 4180; seed 004, Appendix A (`csv`, `historical`);
 mediacloud/story-indexer, hist-fetcher (the range of ids and the dates).
-Bound: linear in a line, which its reader limits; a line has at most 200 fields.
+Limits: linear in a line, which its reader limits; a line has at most 200 fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parse dates and times in feeds and sitemaps, and format them as RFC 2822 for `pub_date`.
 
 Source: RFC 2822, sections 3.3 and 4.3; RFC 3339; W3C "Date and Time Formats".
-Bound: linear in the first 100 characters.
+Limits: linear in the first 100 characters.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: RSS 2.0.11 (`copyright`); RFC 4287, 4.2.10 (`rights`); RFC 4946 (links to licences); the
 modules creativeCommons and `cc` of RSS; Dublin Core.
-Bound: at most `STATED_MAX` statements of a feed, and as many of an entry.
+Limits: at most `STATED_MAX` statements of a feed, and as many of an entry.
 """
 
 from __future__ import annotations

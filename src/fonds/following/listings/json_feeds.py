@@ -2,7 +2,7 @@
 
 Source: JSON Feed 1.1 (jsonfeed.org), "Top-level", "Items"; seed 004, Appendix A (`queue-fetcher`);
 mediacloud/rss-fetcher, `/api/rss_entries`.
-Bound: linear in the document; at most 50,000 rows of a response are kept. The decoder limits
+Limits: linear in the document; at most 50,000 rows of a response are kept. The decoder limits
 nesting.
 """
 

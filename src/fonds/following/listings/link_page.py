@@ -1,7 +1,7 @@
 """Parse the links of a page, such as a front page or section, and the feeds it names.
 
 Source: HTML, sections 4.6 (links) and 4.2.3 (`base`); RSS autodiscovery.
-Bound: linear in the page; at most 5,000 links and 50 feeds are kept.
+Limits: linear in the page; at most 5,000 links and 50 feeds are kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Listing of links from a feed, sitemap or page, with its polling hints and form.
 
-Bound: at most 50,000 entries, 50,000 further listings and 10 hubs of a listing are kept; texts are
+Limits: at most 50,000 entries, 50,000 further listings and 10 hubs of a listing are kept; texts are
 cut.
 """
 

@@ -1,7 +1,7 @@
 """Read and write OPML lists of feeds.
 
 Source: OPML 2.0, "Subscription lists".
-Bound: 100,000 outlines; libxml2 limits the depth to 256.
+Limits: 100,000 outlines; libxml2 limits the depth to 256.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Detect the kind of a listing from its content and parse it: feed, sitemap, URL list or page.
 
-Bound: each parser has its own; a body over 50 MiB is refused unread.
+Limits: each parser has its own; a body over 50 MiB is refused unread.
 """
 
 from __future__ import annotations

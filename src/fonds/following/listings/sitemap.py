@@ -1,7 +1,7 @@
 """Parse sitemaps: URL sets, indexes, news sitemaps and plain text, optionally gzipped.
 
 Source: sitemaps.org protocol 0.9; Google's news sitemaps 0.9.
-Bound: 50 MiB unpacked and at most 200 times the packed size. As in the protocol, 50,000 URLs of
+Limits: 50 MiB unpacked and at most 200 times the packed size. As in the protocol, 50,000 URLs of
 each kind are kept; URLs of pages beyond that are counted.
 """
 

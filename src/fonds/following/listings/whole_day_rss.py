@@ -3,7 +3,7 @@
 Each file has all stories of one day. Source: seed 004, Appendix A (`batch-fetcher`);
 mediacloud/rss-fetcher, daily RSS: `link`, `pubDate`, `domain`, `title`, `source` with `url`,
 `mcFeedId`, `mcSourceId`; the channel's `lastBuildDate`.
-Bound: linear in the stream; an item has at most 64 KiB, only one item is held, entities of a DTD
+Limits: linear in the stream; an item has at most 64 KiB, only one item is held, entities of a DTD
 are not expanded.
 """
 

@@ -4,7 +4,7 @@ Source: RSS 2.0.11 (also `ttl` in minutes, `cloud`); RSS 1.0 (RDF) with its modu
 (`updatePeriod`, `updateFrequency`) and `content`; RFC 4287 (Atom 1.0) and Atom 0.3; RFC 5005,
 sections 2 to 4 (complete, paged and archived feeds); WebSub, section 4 (hubs); feedburner's
 `origLink`; feedparser's documentation, "Bozo Detection" and "Date Parsing".
-Bound: linear in the document. feedparser runs in a child process with limits.
+Limits: linear in the document. feedparser runs in a child process with limits.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Source: the incremental path of Grouperfish's HBase layout, v0.2 (`configuration
 
 The model does not change until the next rebuild, so the result does not depend on when a document
 comes. A document is an outlier if its cosine to its cluster is below that of 95 % of the cluster's
-documents. A growing share of outliers indicates that a rebuild is due. Bound: linear in the texts.
+documents. A growing share of outliers indicates that a rebuild is due. Limits: linear in the texts.
 """
 
 from __future__ import annotations

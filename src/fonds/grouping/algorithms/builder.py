@@ -4,7 +4,7 @@ Steps: read the texts, remove near-duplicates, compute weights and vectors, part
 carry over cluster ids.
 
 The result depends only on the set of distinct documents, not on their order or number of copies:
-distinct documents are sorted by content and each counts once. Bound: linear in the texts.
+distinct documents are sorted by content and each counts once. Limits: linear in the texts.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from fonds.model.vectors import Dictionary
 # Slices of texts: terms, counts and near-duplicate hashes
 #
 # After reading a slice, its texts are no longer needed. What is kept of a document depends on the
-# document alone, so several processes can read slices with the same result. Bound: linear in the
+# document alone, so several processes can read slices with the same result. Limits: linear in the
 # texts of a slice.
 
 
@@ -170,7 +170,7 @@ class TextCollection:
 class TermCounts:
     """Collector of the slices of a collection in one numbering, without texts.
 
-    Bound: 4 bytes per term occurrence, 8 per distinct term of a text, 150 per document.
+    Limits: 4 bytes per term occurrence, 8 per distinct term of a text, 150 per document.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -5,7 +5,7 @@ resemblance and containment of documents", 1997.
 
 Each document has 15 minimum hashes of its terms, in five bands of three. Documents with an equal
 band are compared with the first of them by rank. The probability that a pair shares a band is .97
-at a resemblance of .8, .9986 at .9, and .13 at .3. Bound: six comparisons per document, for any
+at a resemblance of .8, .9986 at .9, and .13 at .3. Limits: six comparisons per document, for any
 size of collection.
 """
 
@@ -140,7 +140,7 @@ def _compute_resemblance(present: Matrix, pair_rows: Ints, other_rows: Ints) -> 
 # shortest postings. Up to eight more terms with short postings rule out most documents that merely
 # share a word.
 #
-# Bound: 20,000 postings and 16 candidates per document; near-duplicates beyond that are not found.
+# Limits: 20,000 postings and 16 candidates per document; near-duplicates beyond that are not found.
 
 
 POSTINGS_MAX = 20_000

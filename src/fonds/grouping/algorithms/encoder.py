@@ -5,7 +5,7 @@ Source: all-MiniLM-L6-v2 of sentence-transformers (Apache-2.0), as int8 ONNX in 
 None of their code is run, and nothing is downloaded.
 
 A vector depends on its text alone: each text is encoded separately. This is also 1.5 times as fast
-as padding a batch to one length. Bound: the first 128 word pieces of the first 4,000 characters of
+as padding a batch to one length. Limits: the first 128 word pieces of the first 4,000 characters of
 a text.
 """
 

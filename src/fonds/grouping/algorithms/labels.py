@@ -28,7 +28,7 @@ from fonds.text.words import compose_text, is_spaceless
 
 # Phrases: pairs and triples of adjacent strong terms
 #
-# Bound: 5,000,000 term occurrences, from documents sampled evenly. A phrase occurs in at least two
+# Limits: 5,000,000 term occurrences, from documents sampled evenly. A phrase occurs in at least two
 # documents.
 
 
@@ -188,7 +188,7 @@ def _compute_entropy(observed: Doubles, expected: Doubles) -> Doubles:
 
 # Spelling: the most common written form of a term or phrase
 #
-# Bound: 40 documents per cluster and 20,000 characters of each.
+# Limits: 40 documents per cluster and 20,000 characters of each.
 
 
 DOCUMENTS_MAX = 40

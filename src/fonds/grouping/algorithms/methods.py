@@ -112,7 +112,7 @@ def find_nearest_centroids(vectors: ProjectedVectors, centres: Floats) -> Ints:
 # Density: groups of any number in dense regions; documents between them are in no cluster
 #
 # Source: R. Campello, D. Moulavi and J. Sander, "Density-based clustering based on hierarchical
-# density estimates", 2013 (HDBSCAN). Bound: fitted on 20,000 documents; the others go to the
+# density estimates", 2013 (HDBSCAN). Limits: fitted on 20,000 documents; the others go to the
 # nearest group within reach.
 
 
@@ -147,7 +147,7 @@ def partition_by_density(prepared: PreparedDocuments, options: Options) -> Parti
 #
 # Clusters found in few latent dimensions are refined with all their terms: learn from the clusters
 # which terms indicate them, reassign the documents by their terms, and repeat until few documents
-# move or a cluster would become empty. Bound: five rounds.
+# move or a cluster would become empty. Limits: five rounds.
 
 
 ROUNDS_MAX = 5
@@ -199,7 +199,7 @@ def assign_by_evidence(weighted: Matrix, evidence: Floats) -> Ints:
 # Factors: non-negative parts of the weighted terms; a document belongs to its largest factor
 #
 # Source: D. Lee and H. S. Seung, "Learning the parts of objects by non-negative matrix
-# factorization", 1999. Bound: fitted on 20,000 documents, 200 rounds.
+# factorization", 1999. Limits: fitted on 20,000 documents, 200 rounds.
 
 
 DEFAULT_CLUSTERS = 10
@@ -235,7 +235,7 @@ def partition_by_factors(prepared: PreparedDocuments, options: Options) -> Parti
 # needs a higher cosine. Without one, a second pass moves every document to the nearest final story.
 # Stories below the minimum size are dropped.
 #
-# Bound: two passes, and 20,000 open stories; the longest inactive ones are closed first.
+# Limits: two passes, and 20,000 open stories; the longest inactive ones are closed first.
 
 
 OPEN_MAX = 20_000

@@ -41,7 +41,7 @@ from fonds.grouping.algorithms.term_counts import (
 # are counted in passages of 64 terms. Each passage has the same weight, and pairs that occur once
 # are ignored.
 #
-# Bound: 10,000 terms, 30,000 passages.
+# Limits: 10,000 terms, 30,000 passages.
 
 
 TERMS_MAX = 10_000

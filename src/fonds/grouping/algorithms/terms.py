@@ -5,7 +5,7 @@ plurals become singulars. Scripts without spaces give overlapping pairs of chara
 characters say too little. The sequence of adjacent terms breaks at each omission and at the end of
 a sentence.
 
-Bound: 200,000 characters of a text; 200 bytes per term; 5,000,000 distinct terms.
+Limits: 200,000 characters of a text; 200 bytes per term; 5,000,000 distinct terms.
 """
 
 from __future__ import annotations

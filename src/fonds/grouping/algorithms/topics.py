@@ -4,7 +4,7 @@ Steps: micro-clusters, Ward linkage, one run of k-means, and refinement by terms
 computed once, on a sample. Each granularity is a cut of the same tree, so finer topics cost little.
 With a previous clustering, the refinement starts from its topics.
 
-Bound: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000 documents.
+Limits: 400 micro-clusters, fitted on 20,000 documents; 30 rounds of k-means over 100,000 documents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fonds.grouping.algorithms.term_counts import Floats, Ints, sample_evenly
 # Weighted Ward linkage of centroids, and the choice of the number of clusters
 #
 # Source: J. H. Ward, "Hierarchical grouping to optimize an objective function", 1963. A merge costs
-# w1 w2 / (w1 + w2) times the squared distance. Bound: cubic in the number of centroids, at most
+# w1 w2 / (w1 + w2) times the squared distance. Limits: cubic in the number of centroids, at most
 # 400.
 
 

@@ -3,7 +3,7 @@
 As after a rebuild, each near-duplicate is in the cluster of its original and names it. When an
 original leaves, one of its near-duplicates takes its place.
 
-Bound: relinks 5,000 near-duplicates of the documents of one change; further ones keep their links
+Limits: relinks 5,000 near-duplicates of the documents of one change; further ones keep their links
 until the next rebuild.
 """
 

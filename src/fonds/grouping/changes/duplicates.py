@@ -5,7 +5,7 @@ documents come from the log of changes, which is read once and cached. The text 
 read and its terms are compared: so a link uses the same measure as a rebuild
 (`grouping/algorithms/duplicates.py`) and the current text.
 
-Bound: the last 100,000 later documents, and the postings and candidates of
+Limits: the last 100,000 later documents, and the postings and candidates of
 `grouping/algorithms/duplicates.py`.
 """
 

@@ -6,7 +6,7 @@ sorts in the order of ids. Terms are stored as text, numbered within the record.
 
 Also splits a collection into key ranges.
 
-Bound: 64 MiB unpacked.
+Limits: 64 MiB unpacked.
 """
 
 from __future__ import annotations

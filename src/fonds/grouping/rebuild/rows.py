@@ -34,7 +34,7 @@ from fonds.grouping.tables import (
 # place
 #
 # Source: classical multidimensional scaling (W. S. Torgerson, 1952) and orthogonal Procrustes (P.
-# H. Schönemann, 1966). Bound: 2,000 clusters of 600 dimensions.
+# H. Schönemann, 1966). Limits: 2,000 clusters of 600 dimensions.
 
 
 Positions = NDArray[np.float64]

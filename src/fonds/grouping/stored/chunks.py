@@ -2,7 +2,7 @@
 
 The first chunk is in the column with the value's name, the next ones in `name.1`, `name.2` and so
 on. Each begins with its number and the number of chunks (four bytes each, big-endian). So a missing
-chunk, or one of another write, is detected. Bound: 4,096 chunks of 8 MiB.
+chunk, or one of another write, is detected. Limits: 4,096 chunks of 8 MiB.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ its settings, eight bytes of a digest of the text it read, then the numbers as b
 little-endian, of length 1, or all 0 for an empty text. A cell is valid for a model and a text if
 its first sixteen bytes match, in any row.
 
-Bound: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in
+Limits: 4,096 numbers. numpy starts threads when it is loaded, so it and `packing` are imported in
 functions.
 """
 

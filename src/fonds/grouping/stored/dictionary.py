@@ -5,7 +5,7 @@ of terms; for each term a varint for the number of bytes it shares with the prev
 term a varint for the number of remaining bytes; the document frequencies as varints; the remaining
 bytes of all terms. It is stored in chunks.
 
-Bound: 5,000,000 terms of at most 1,000 bytes; 256 MiB unpacked, and never more than that is
+Limits: 5,000,000 terms of at most 1,000 bytes; 256 MiB unpacked, and never more than that is
 unpacked.
 """
 

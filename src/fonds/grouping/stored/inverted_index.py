@@ -5,7 +5,7 @@ features and of postings; the number of postings of each feature in this chunk; 
 each feature's document numbers, which start from 0 for each feature; then the weights as binary16.
 A feature with many postings continues in the next chunk.
 
-Bound: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
+Limits: 500,000 postings and 500,000 features per chunk, so a chunk is at most 8 MiB.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ everything that may follow a NUL inside a part. So keys sort bytewise like the t
 parts, and no part can extend into the next. A timestamp is eight bytes, big-endian, so old
 clusterings come first.
 
-Bound: linear in the key, which has at most 32,767 bytes, HBase's limit.
+Limits: linear in the key, which has at most 32,767 bytes, HBase's limit.
 """
 
 from __future__ import annotations

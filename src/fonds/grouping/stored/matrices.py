@@ -5,7 +5,7 @@ rows and the columns; the scale of each column as binary32; then the values row 
 little-endian. Each column is divided by its scale, its largest magnitude, so that small numbers
 keep three digits.
 
-Bound: 10,000,000 rows, 4,096 columns, 8 MiB per chunk.
+Limits: 10,000,000 rows, 4,096 columns, 8 MiB per chunk.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Source: the varint of Protocol Buffers (seven bits per byte, lowest first, high 
 follow); IEEE 754 binary16.
 
 Every stored value begins with eight bytes: `FG`, a letter for its kind, the format version, and the
-CRC-32 of the rest. Bound: linear in the bytes; a varint has at most nine.
+CRC-32 of the rest. Limits: linear in the bytes; a varint has at most nine.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ dictionary's document frequencies, so nothing else is stored. `vector_tfidf` is 
 normalized to length 1.
 
 Payload: varints for the dictionary's version, the number of features, and the gaps between the
-features; then the frequencies as varints, or the weights as binary16. Bound: 1,000,000 features.
+features; then the frequencies as varints, or the weights as binary16. Limits: 1,000,000 features.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """View of curation by people: names and pins of themes, and exclusions of documents.
 
 A theme is identified by its id, which persists over rebuilds on the first level only. A home from
-an older version may lack these tables; then there are no results. Bound: 1,000 themes per
+an older version may lack these tables; then there are no results. Limits: 1,000 themes per
 configuration.
 """
 

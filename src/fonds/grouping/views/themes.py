@@ -5,7 +5,7 @@ given by a person. Several themes of a collection may have one given name, which
 them. The collection may precede it, as `NAMESPACE/KEY/`. Themes are read at each search, so
 rebuilds, changes and deletions take effect at once.
 
-Bound: 200 collections, 20,000 clusters per level, themes of up to 50,000 documents.
+Limits: 200 collections, 20,000 clusters per level, themes of up to 50,000 documents.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dates and themes of a clustering's documents, read once per state of the collection.
 
-Bound: the first 20,000 documents by id.
+Limits: the first 20,000 documents by id.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Source: WARC 1.1 (ISO 28500), section 4 and annex D; IIPC WARC zstd draft (dicti
 8878.
 
 What looks like an archive counts as one, however damaged; its reader reports what is wrong.
-Only the first 64 KiB are examined, and as many bytes of their unpacked content.
+Limits: only the first 64 KiB are examined, and as many bytes of their unpacked content.
 """
 
 from __future__ import annotations

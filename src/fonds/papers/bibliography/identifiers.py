@@ -6,7 +6,7 @@ any printing characters, case-insensitive); Crossref, "DOIs and matching regular
 of the 1990s; arXiv, "Understanding the arXiv identifier"; ISO 3297 and ISO 2108 (check digits);
 ISO 7064, MOD 11-2 (ORCID).
 
-Bound: a DOI has up to 300 characters. A longer one is cut in running text and rejected if it is
+Limits: a DOI has up to 300 characters. A longer one is cut in running text and rejected if it is
 the whole text.
 """
 

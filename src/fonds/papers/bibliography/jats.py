@@ -1,7 +1,7 @@
 """Parse a paper from JATS or NLM XML, as publishers and SciELO provide it.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `article`; NLM Journal Publishing 2.3 and 3.0, which uses the
-same names. Bound: linear in the bytes, which the caller limits; counts are cut at the constants
+same names. Limits: linear in the bytes, which the caller limits; counts are cut at the constants
 below.
 """
 

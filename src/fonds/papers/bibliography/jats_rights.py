@@ -1,7 +1,7 @@
 """Licences and rights holders stated in a JATS or NLM article.
 
 Source: ANSI/NISO Z39.96 (JATS 1.3), `permissions`; NISO RP-22 (`ali:license_ref`).
-Bound: at most `STATEMENTS_MAX` elements of each name are read.
+Limits: at most `STATEMENTS_MAX` elements of each name are read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read a paper's bibliography from the text of its PDF, without a GROBID server.
 
 Affiliations are read from the lines below the title, by marks or by order.
-Bound: linear in the text. The front is searched in 12,000 characters and references in 300,000.
+Limits: linear in the text. The front is searched in 12,000 characters and references in 300,000.
 For affiliations, 45 lines of 200 characters, 100 authors and 40 affiliations are considered.
 """
 

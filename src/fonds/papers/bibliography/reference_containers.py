@@ -1,6 +1,6 @@
 """Parse what follows the title of a reference: journal or book, volume, pages, editors, publisher.
 
-Bound: linear in the text, which the caller limits.
+Limits: linear in the text, which the caller limits.
 """
 
 from __future__ import annotations

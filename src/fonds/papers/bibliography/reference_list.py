@@ -1,7 +1,7 @@
 """Find the reference list in the text of a paper and split it into entries of one line each.
 
 Lines of an entry are joined: hyphenation is removed and addresses stay whole.
-Bound: linear in the text; at most 300,000 characters of a list and 5,000 entries of 4,000
+Limits: linear in the text; at most 300,000 characters of a list and 5,000 entries of 4,000
 characters are read.
 """
 

@@ -1,6 +1,6 @@
 """Parse the author names at the beginning of a reference, in the forms of many citation styles.
 
-Bound: linear in the text, which is cut at 3,000 characters; at most 200 names.
+Limits: linear in the text, which is cut at 3,000 characters; at most 200 names.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: the styles of APA, Chicago, IEEE, Vancouver (ICMJE), ACM, Nature, Springer LNCS, Elsevier,
 AIP/IOP.
-Bound: linear in the string, which is cut at 4,000 characters.
+Limits: linear in the string, which is cut at 4,000 characters.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: TEI P5, chapters 2 (header), 3.12 (bibliographic citations) and 13 (names); GROBID 0.4 to
 0.8, "TEI encoding of results".
-Bound: linear in the bytes, which the caller limits; counts are cut at the constants below.
+Limits: linear in the bytes, which the caller limits; counts are cut at the constants below.
 """
 
 from __future__ import annotations

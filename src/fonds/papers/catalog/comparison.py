@@ -1,6 +1,6 @@
 """Compare a work of the catalogue with a query, field by field.
 
-Bound: names and texts are cut when they are parsed; titles are compared by trigrams of letters.
+Limits: names and texts are cut when they are parsed; titles are compared by trigrams of letters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parse works from JSON records and from files of them, in any supported format.
 
 Files contain JSON lines or one JSON value with many records, and may be gzipped.
-Bound: a line has up to 16 MiB, a value that fills a file up to 256 MiB, and a file unpacks to at
+Limits: a line has up to 16 MiB, a value that fills a file up to 256 MiB, and a file unpacks to at
 most 200 times its size.
 """
 

@@ -1,6 +1,6 @@
 """Fold titles and names for comparison: no accents, blanks or markup.
 
-Bound: linear in a text, which is cut at 2,000 characters.
+Limits: linear in a text, which is cut at 2,000 characters.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 format.
 
 Source: DESIGN "Story" and "Topics"; field names of seeds 003 and 004.
-Bound: linear in the message, which the broker's limit bounds. JSON nested too deeply is refused.
+Limits: linear in the message, which the broker's limit bounds. JSON nested too deeply is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The values of a field of searches that documents here have, with how many have each.
 
-Asked of the index as a search is, so that no value is told which no search finds. Bound: 1,000 values of each
+Asked of the index as a search is, so that no value is told which no search finds. Limit: 1,000 values of each
 field, 2,000 themes, a hundred documents for authors and what is stated of rights; a dozen searches that ask
 for no hits.
 """

@@ -1,6 +1,6 @@
 """An index that says of each hit in which earlier version its words are, where `version:all` was asked for.
 
-Which version that is follows from the texts in the blobs. Bound: of one page of results 5,000,000 characters
+Which version that is follows from the texts in the blobs. Limits: of one page of results 5,000,000 characters
 in 200 versions are looked at; of the hits behind them it is only said that they match in an earlier version.
 """
 

@@ -54,7 +54,7 @@ from fonds.text.xml import get_local_name, get_text, parse_strictly
 # obstore cannot list the versions of an object, so these requests are our own.
 #
 # Source: Amazon S3 API, ListObjectVersions; AWS Signature Version 4, "Authenticating requests".
-# Bound: one response of at most 1,000 versions and 4 MiB.
+# Limits: one response of at most 1,000 versions and 4 MiB.
 
 
 ANSWER_MAX_BYTES = 4 * 2**20

@@ -1,6 +1,6 @@
 """Documents as they are sent: one, a list, `{"bulk": […]}` or one a line; what is none is told by its place.
 
-Bound: a body has at most 32 MiB (`serving/lanes.py`) and 10,000 documents; a document has no depth. All of a
+Limits: a body has at most 32 MiB (`serving/lanes.py`) and 10,000 documents; a document has no depth. All of a
 body is judged before any of it is put.
 """
 

@@ -1,6 +1,6 @@
 """The captures of a story in order: its versions, repeated captures of the same bytes, and failed captures.
 
-Bound: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the file.
+Limits: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the file.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ from fonds.wiring.stores import build_marker
 
 # What a search looks for, marked in the text of a file on its own page.
 #
-# Bound: the first 500 hits of a text are marked; a page says so where there may be more.
+# Limits: the first 500 hits of a text are marked; a page says so where there may be more.
 
 
 QUERY_MAX_CHARS = 1_000

@@ -1,6 +1,6 @@
 """The neighbours of a document as its page and the API show them: near-duplicates, its domain, its themes.
 
-Bound: five documents of each sort, two themes; three questions to the index.
+Limits: five documents of each sort, two themes; three questions to the index.
 """
 
 from __future__ import annotations

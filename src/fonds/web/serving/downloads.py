@@ -74,7 +74,7 @@ def _matches_etag(etag: str, etags: str) -> bool:
 # The name under which a file is kept by whoever is handed it.
 #
 # Source: RFC 6266 (Content-Disposition), RFC 8187 (its `filename*`).
-# Bound: a name has at most 120 characters and 200 bytes of UTF-8.
+# Limits: a name has at most 120 characters and 200 bytes of UTF-8.
 
 
 MAX_CHARS, MAX_BYTES = 120, 200
