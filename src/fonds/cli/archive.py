@@ -1,4 +1,4 @@
-"""`fonds archive`: the WARC files themselves: listed, read through, taken out of, indexed again, sent off."""
+"""`fonds archive`: list, verify, extract from, reindex and upload WARC files."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from fonds.ports import WarcArchive
 
 
-# The WARC files a command means: the archive opened alone, and what was named of it.
-
-
 ENDINGS = (
     ".warc",
     ".arc",
@@ -52,7 +49,7 @@ ENDINGS = (
 
 
 def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
-    """The archive alone: no other store need be there."""
+    """Open the archive without opening any other store."""
     from fonds.ports.stores import close
     from fonds.wiring.stores import open_archive
 
@@ -64,7 +61,10 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
 
 
 def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
-    """The names given, or all there are. Raises ConfigurationError for a WARC that is not ours."""
+    """Yield the given WARC names, or all names if none are given.
+
+    Raises ConfigurationError for a WARC that is not in the archive.
+    """
     if not names:
         yield from files.iter_names()
         return
@@ -78,14 +78,17 @@ def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
 
 
 def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
-    """The names of ours and the absolute paths of others that are meant."""
+    """Yield the WARCs to verify: names in our archive, absolute paths for other files.
+
+    A folder yields all WARC and ARC files in it, sorted. Without paths, yields the whole archive.
+    """
     if not paths:
         yield from files.iter_names()
     for word in paths:
         path = Path(word)
         if path.is_dir():
-            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
-            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
+            files_below = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
+            yield from (str(one.absolute()) for one in sorted(files_below) if one.is_file())
         elif path.exists():
             yield str(path.absolute())
         else:
@@ -99,7 +102,7 @@ FAULTS_MAX = 50
 @click.group("archive", cls=CommandGroup)
 @click.pass_context
 def archive(ctx: click.Context, /, **flags: Any) -> None:
-    """Look at the WARC files of the library, check them, take captures out, and put their indexes right.
+    """Manage the library's WARC files.
 
     \b
     fonds archive list
@@ -117,9 +120,10 @@ archive.params += build_global_options()
 @command("list")
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def list_(app: App, names: tuple[str, ...]) -> int:
-    """The WARC files of ours: how long they are, what they hold, and whether they are finished.
+    """List the library's WARC files with size, dates and state.
 
-    `open` is one that is written to or was left open; `waiting` one that is to be sent to the bucket.
+    State `open` means the file is being written or was left open. State `waiting` means it is to be
+    uploaded to the bucket.
 
     \b
     fonds archive list
@@ -140,8 +144,8 @@ def list_(app: App, names: tuple[str, ...]) -> int:
             echo_json(one)
         else:
             cells = (one["size_bytes"], one["captures"])
-            shown = ("" if cell is None else f"{cell:,}" for cell in cells)
-            table.add_row(name, *shown, one["from"] or "", one["to"] or "", one["state"])
+            columns = ("" if cell is None else f"{cell:,}" for cell in cells)
+            table.add_row(name, *columns, one["from"] or "", one["to"] or "", one["state"])
     if not app.is_json and count:
         screen = open_console()
         screen.width = max(screen.width, 160)
@@ -153,9 +157,9 @@ def list_(app: App, names: tuple[str, ...]) -> int:
 
 
 def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str, Any]:
-    held = files.inspect(name)
-    if held is None:
-        # It was moved or removed since it was named.
+    warc = files.inspect(name)
+    if warc is None:
+        # The file was moved or removed since its name was listed.
         return {
             "warc_path": name,
             "size_bytes": None,
@@ -164,12 +168,12 @@ def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str,
             "to": None,
             "state": "gone",
         }
-    times = sorted(one.datetime14 for one in held.records or ())
-    state = "open" if held.is_open else "without index" if held.records is None else "finished"
+    times = sorted(one.datetime14 for one in warc.records or ())
+    state = "open" if warc.is_open else "without index" if warc.records is None else "finished"
     return {
         "warc_path": name,
-        "size_bytes": held.size_bytes,
-        "captures": None if held.records is None else len(held.records),
+        "size_bytes": warc.size_bytes,
+        "captures": None if warc.records is None else len(warc.records),
         "from": times[0] if times else None,
         "to": times[-1] if times else None,
         "state": "waiting" if is_waiting else state,
@@ -179,11 +183,14 @@ def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str,
 @command("verify")
 @click.argument("paths", nargs=-1, metavar="[WARC|PATH…]")
 def verify(app: App, paths: tuple[str, ...]) -> int:
-    """Read every record of WARC files to its last byte: framing, lengths, digests of block and payload.
+    """Check the records of WARC files.
 
-    Of ours also that each metadata stands behind the record it belongs to, and that the CDXJ says what the
-    records say. Without names all of ours; a path may be any WARC or ARC, or a folder of them, and needs no
-    library. Exit code 1 when anything is wrong.
+    Every record is read to check its framing, lengths and digests.
+
+    For the library's own files, also check that each metadata record follows the record it belongs
+    to, and that the CDXJ matches the records. Without arguments, verify all of them. A path may be
+    any WARC or ARC file, or a folder of them, and needs no library. The exit code is 1 if any fault
+    is found.
 
     \b
     fonds archive verify
@@ -193,10 +200,10 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
     from fonds.audit.warcs import verify as read_through
 
     files = open_files(app, is_required=not paths)
-    chosen = list(iter_chosen_files(files, paths))
-    progress = _ProgressReporter(app, len(chosen))
+    targets = list(iter_chosen_files(files, paths))
+    progress = _ProgressReporter(app, len(targets))
     reports = []
-    for number, path in enumerate(chosen):
+    for number, path in enumerate(targets):
         progress.begin(number, path)
         reports.append(read_through(files, path, progress.tick))
         if app.is_json:
@@ -223,10 +230,12 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
     screen = open_console()
     for one in reports:
         for fault in one.faults[:FAULTS_MAX]:
-            at = _format_offset(fault.offset)
-            screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
-        if (left := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
-            screen.print(f"… and {left:,} more in {escape(one.path)}; --json names a thousand")
+            location = _format_offset(fault.offset)
+            screen.print(f"[red]fault[/red] {escape(one.path)}{location}: {escape(fault.message)}")
+        if (omitted_count := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
+            screen.print(
+                f"… and {omitted_count:,} more in {escape(one.path)}; --json names a thousand"
+            )
         if one.unchecked:
             screen.print(f"{escape(one.path)}: {one.unchecked:,} digests in a hash not known here")
     wrong = sum(one.faults_total for one in reports)
@@ -240,12 +249,12 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
 
 
 def _format_offset(offset: int | None) -> str:
-    """Where in a file, as people read it."""
+    """Format the offset of a fault; empty if there is none."""
     return "" if offset is None else f" at {offset_phrase(offset)}"
 
 
 class _ProgressReporter:
-    """A line every ten seconds, wherever it runs."""
+    """Print progress every ten seconds, on a terminal or not."""
 
     def __init__(self, app: App, count: int) -> None:
         self._silent = app.is_quiet or app.is_json
@@ -254,12 +263,12 @@ class _ProgressReporter:
         self._current = ""
 
     def begin(self, number: int, path: str) -> None:
-        """The next file."""
+        """Start the next file."""
         self._current = f"file {number + 1:,} of {self._count:,}, {path}"
         self.tick(0)
 
     def tick(self, read_bytes: int) -> None:
-        """So much of it was read."""
+        """Report the number of bytes read of the current file."""
         if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
             self._reported_s = time.monotonic()
             sys.stderr.write(f"{self._current}: {read_bytes / 1e6:,.0f} MB read\n")
@@ -268,10 +277,11 @@ class _ProgressReporter:
 @command("reindex")
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def reindex(app: App, names: tuple[str, ...]) -> int:
-    """Make the CDXJ of WARC files of ours again from their records; without names, of all.
+    """Rebuild the CDXJ indexes of the library's WARC files.
 
-    Files that are written to just now are left alone. What lies in a bucket is fetched, and sent again with
-    its index. Exit code 1 when a file could not be indexed. The full-text index is that of `fonds reindex`.
+    Without names, rebuild all of them. Files that are being written are skipped. Files in a bucket
+    are downloaded, and uploaded again with their index. The exit code is 1 if a file could not be
+    indexed. To rebuild the full-text index, use `fonds reindex`.
 
     \b
     fonds archive reindex
@@ -279,21 +289,21 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     """
     files = open_files(app)
     changed = same = failed = 0
-    chosen = list(iter_named_files(files, names))
-    progress = _ProgressReporter(app, len(chosen))
-    for number, name in enumerate(chosen):
+    targets = list(iter_named_files(files, names))
+    progress = _ProgressReporter(app, len(targets))
+    for number, name in enumerate(targets):
         progress.begin(number, name)
-        told = _reindex_file(files, name)
-        changed, same = changed + (told == "changed"), same + (told == "as it was")
-        failed += told not in ("changed", "as it was", "open")
+        result = _reindex_file(files, name)
+        changed, same = changed + (result == "changed"), same + (result == "as it was")
+        failed += result not in ("changed", "as it was", "open")
         if app.is_json:
-            echo_json({"warc_path": name, "index": told})
-        elif told != "as it was":
-            open_console().print(f"{escape(name)}: {escape(told)}")
+            echo_json({"warc_path": name, "index": result})
+        elif result != "as it was":
+            open_console().print(f"{escape(name)}: {escape(result)}")
     files.finish()
     if not app.is_json:
-        left = len(chosen) - changed - same - failed
-        still = f", {left:,} still open and left alone" if left else ""
+        open_count = len(targets) - changed - same - failed
+        still = f", {open_count:,} still open and left alone" if open_count else ""
         open_console().print(
             f"{changed:,} indexes changed, {same:,} were right, {failed:,} failed{still}."
         )
@@ -314,10 +324,13 @@ def _reindex_file(files: WarcArchive, name: str) -> str:
 
 @command("upload")
 def upload(app: App) -> int:
-    """Send the WARC files that are finished to their bucket now, read them back, and remove them here.
+    """Upload finished WARC files to the bucket.
 
-    For archives in `s3://…`, where workers do so by themselves when a file is full. What is written to just
-    now stays. Exit code 1 when something could not be sent: it stays here, whole.
+    Uploaded files are read back to verify them, and the local copies are deleted.
+
+    Only for archives in `s3://…`. Workers also do this on their own when a file is full. Files that
+    are being written stay. The exit code is 1 if a file could not be uploaded; it is then kept
+    here, complete.
 
     \b
     fonds archive upload
@@ -331,27 +344,27 @@ def upload(app: App) -> int:
     waiting = files.list_unsent()
     with _report_upload(app, lambda: sum(files.list_unsent().values())):
         files.finish()
-    left = files.list_unsent()
-    sent = {name: size for name, size in waiting.items() if name not in left}
+    unsent = files.list_unsent()
+    sent = {name: size for name, size in waiting.items() if name not in unsent}
     if app.is_json:
-        echo_json({"sent": sent, "left": left})
+        echo_json({"sent": sent, "left": unsent})
     else:
-        for name, size_bytes in left.items():
+        for name, size_bytes in unsent.items():
             print_note(f"{name} waits here as before ({size_bytes:,} bytes)")
         total = sum(sent.values())
         open_console().print(
-            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(left):,} left."
+            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(unsent):,} left."
         )
-    return 1 if left else 0
+    return 1 if unsent else 0
 
 
 @contextmanager
 def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
-    """A line every ten seconds while something is sent."""
-    done = threading.Event()
+    """Print the remaining size every ten seconds during an upload."""
+    finished = threading.Event()
 
     def tell() -> None:
-        while not done.wait(REPORT_EVERY_S):
+        while not finished.wait(REPORT_EVERY_S):
             sys.stderr.write(f"{unsent_bytes() / 1e6:,.0f} MB are still to be sent\n")
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -360,7 +373,7 @@ def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        finished.set()
 
 
 for one in (list_, verify, extract, reindex, upload):

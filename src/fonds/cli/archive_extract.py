@@ -1,4 +1,4 @@
-"""`fonds archive extract`: one capture out of the WARC files, its body or its whole record."""
+"""`fonds archive extract`: write the body or the whole record of one capture."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ _SEPARATORS = re.compile(r"[-:TZ ]")
     "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file."
 )
 def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -> int:
-    """Take one capture out of the WARC files: its body with all codings undone, or its whole record.
+    """Extract one capture from the WARC files.
 
-    What is meant is a capture's id, a URL, or a place: the name of a WARC of ours or a path, a colon and
-    an offset; for a path no library is needed. A revisit gives the body of the capture it speaks of. With
-    --json the capture is described on standard output, and its body goes to -o only.
+    Writes its decoded body, or with --record its whole WARC record.
+
+    Name the capture by its id, its URL, or its place: a WARC name or path, a colon and an offset. A
+    path needs no library. For a revisit, extract the body of the capture it refers to. With --json,
+    print the capture's metadata to standard output and write the body only to -o.
 
     \b
     fonds archive extract https://example.org/report.pdf -o report.pdf
@@ -53,13 +55,13 @@ def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -
     if place and Path(place[0]).is_file():
         if at:
             raise click.UsageError("--at goes with a URL")
-        told, pieces = _read_at_path(
+        description, pieces = _read_at_path(
             app, str(Path(place[0]).absolute()), place[1], whole_record=whole
         )
     else:
-        told, pieces = _read_known(app, key, at, whole_record=whole)
+        description, pieces = _read_known(app, key, at, whole_record=whole)
     if app.is_json:
-        echo_json(told)
+        echo_json(description)
     if out is not None:
         _write_new_file(out, pieces)
     elif not app.is_json:
@@ -78,8 +80,10 @@ def _read_at_path(
 
     files = open_archive(app.home, app.load_settings())
     payload = files.read(Place(PlaceKind.WARC, path, offset))
-    told = {"warc_path": path, "warc_offset": offset, **_build_head(payload)}
-    return told, _read_record(files, path, offset) if whole_record else lambda: iter([payload.body])
+    description = {"warc_path": path, "warc_offset": offset, **_build_head(payload)}
+    return description, _read_record(files, path, offset) if whole_record else lambda: iter(
+        [payload.body]
+    )
 
 
 def _build_head(payload: Payload) -> dict[str, Any]:
@@ -102,19 +106,24 @@ def _read_known(
     row = _find_row(stores, key, time)
     if whole_record:
         return asdict(row), _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
-    found = load_capture_body(stores.records, stores.archive, row)
-    if found.source is not row:
+    capture_body = load_capture_body(stores.records, stores.archive, row)
+    if capture_body.source is not row:
         print_note(
-            f"the bytes are those of {record_place(found.source.warc_path, found.source.warc_offset)}"
+            "the bytes are those of"
+            f" {record_place(capture_body.source.warc_path, capture_body.source.warc_offset)}"
         )
-    told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
-    return told, lambda: iter([found.body])
+    description = asdict(row) | {
+        "body_bytes": len(capture_body.body),
+        "source": asdict(capture_body.source),
+    }
+    return description, lambda: iter([capture_body.body])
 
 
 def _find_path(stores: Stores, row: CdxRow) -> str:
-    """The name of a capture's WARC, or the path of the one WARC that a bare name of an index means.
+    """Return the name or path of a capture's WARC.
 
-    Raises PermanentError where several may be meant.
+    A bare name from an index is resolved to the one path that has this name. Raises PermanentError
+    if several paths have it.
     """
     from fonds.archive.table_places import is_indexed
     from fonds.archive.warc_names import list_paths
@@ -125,7 +134,7 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
 
 
 def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
-    """The capture that is meant. Raises ConfigurationError when there is none."""
+    """Find the capture by place, id or URL. Raises ConfigurationError if there is none."""
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
     from fonds.model.rows import CdxRow
 
@@ -151,21 +160,28 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
 
 
 def _parse_time14(text: str) -> str:
-    """The digits of a time as people write it, a zone's offset included. Raises click.UsageError."""
+    """Return the digits of a time in a common notation, including one with a zone offset.
+
+    Raises click.UsageError for an invalid time.
+    """
     from fonds.archive.replay.captures import pad_lower14
     from fonds.archive.warc.fields import parse_date
 
     try:
         return pad_lower14(_SEPARATORS.sub("", text))
     except ValueError as error:
-        moment = parse_date(text)
-        if moment is None:
+        parsed_at = parse_date(text)
+        if parsed_at is None:
             raise click.UsageError(f"--at {text!r}: {error}") from error
-        return format_datetime14(moment)
+        return format_datetime14(parsed_at)
 
 
 def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
-    """The pieces of a record. Raises ConfigurationError for a WARC that is neither ours nor here."""
+    """Return a function that yields the pieces of a record.
+
+    Raises ConfigurationError for a WARC that is stored elsewhere, as only bodies are read from
+    there.
+    """
     from fonds.archive.warc.reader import iter_record_bytes
 
     if "://" in path:
@@ -184,7 +200,7 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
 
 
 def _write_new_file(out: Path, pieces: Pieces) -> None:
-    """A new file, whole or not at all."""
+    """Write a new file. Removes it if writing fails."""
     try:
         with out.open("xb") as stream:
             try:

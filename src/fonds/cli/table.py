@@ -1,4 +1,4 @@
-"""`fonds table`: the wide-row table looked at and written by hand, taken out whole and put in again."""
+"""`fonds table`: inspect, edit, count, export and import the wide-row table."""
 
 from __future__ import annotations
 
@@ -58,8 +58,6 @@ from fonds.stores.journal_table.schema import (
     parse_table_options,
 )
 
-# `fonds table stats`: what a table holds, counted by the engine.
-
 
 @command("stats")
 @table_option
@@ -67,7 +65,9 @@ from fonds.stores.journal_table.schema import (
 @workers_option
 @click.option("--large", is_flag=True, help="Read large cells too, to say who lacks them.")
 def count_table(app: App, name: str | None, engine: str, workers: int, large: bool) -> int:
-    """Count a table: rows and files, by type, by status code, without a column, captures of a file.
+    """Count the rows and files of a table.
+
+    Also counts by type and status code, rows without a column, and captures per file.
 
     \b
     fonds table stats
@@ -76,33 +76,32 @@ def count_table(app: App, name: str | None, engine: str, workers: int, large: bo
     from fonds.wiring.jobs import build_table_counting_job, open_engine
 
     settings = app.load_settings()
-    _, chosen, schema = open_table(app, name)
-    running = open_engine(engine, app.home, settings, workers=workers)
-    job = build_table_counting_job(chosen, schema, app.home, settings, large, uuid.uuid4().hex[:16])
-    found = _group_by_subject(running.run(job))
+    _, table_name, schema = open_table(app, name)
+    job_engine = open_engine(engine, app.home, settings, workers=workers)
+    job = build_table_counting_job(
+        table_name, schema, app.home, settings, large, uuid.uuid4().hex[:16]
+    )
+    counts_by_subject = _group_by_subject(job_engine.run(job))
     if app.is_json:
-        echo_json(found)
+        echo_json(counts_by_subject)
         return 0
     screen = open_console()
-    for what, counts in found.items():
-        if list(counts) == [""]:
-            screen.print(f"{counts['']:>14,}  {what}")
+    for subject, values in counts_by_subject.items():
+        if list(values) == [""]:
+            screen.print(f"{values['']:>14,}  {subject}")
             continue
-        screen.print(f"[bold]{escape(what)}[/bold]")
-        for value, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        screen.print(f"[bold]{escape(subject)}[/bold]")
+        for value, count in sorted(values.items(), key=lambda one: (-one[1], one[0])):
             screen.print(f"{count:>14,}  {escape(value)}")
     return 0
 
 
 def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     for one in results:
-        what, value, count = msgspec.json.decode(one)
-        found.setdefault(what, {})[value] = count
-    return found
-
-
-# `fonds table export` and `import`: a whole table into a file and out of one.
+        subject, value, count = msgspec.json.decode(one)
+        counts.setdefault(subject, {})[value] = count
+    return counts
 
 
 SCAN_ROWS = 100
@@ -123,18 +122,19 @@ form_option = click.option(
 @table_option
 @base32_option
 def export_table(app: App, file: str, form: str, name: str | None, base32: bool) -> int:
-    """Write all rows into FILE in the order of their keys, packed if its name ends in .gz.
+    """Write all rows to FILE in the order of their keys.
 
-    JSON lines hold every cell and come in again as they were. `tsv` is the form older tools of this field
-    dump and read: key, f:c, file:mime and file:cdx of every file that has the three.
+    The file is compressed if its name ends in .gz. JSON lines contain every cell and can be
+    imported without loss. `tsv` is the dump format of older tools in this field: key, f:c,
+    file:mime and file:cdx, for every file that has all three.
 
     \b
     fonds table export journal.jsonl.gz
     fonds table export ungrobided.tsv --format tsv
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     columns = list(DUMPED) if form == "tsv" else None
-    rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
+    rows = iter_rows(store, table_name, columns=columns, page_rows=SCAN_ROWS)
     counts = {"rows": 0, "left_out": 0}
     with _write_file(file) as stream:
         for key, cells in rows:
@@ -149,8 +149,10 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     if app.is_json and file != "-":
         echo_json(counts)
     elif not app.is_quiet:
-        left = f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
-        print_note(f"{pluralize(counts['rows'], 'row')} written{left}.")
+        omitted_note = (
+            f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
+        )
+        print_note(f"{pluralize(counts['rows'], 'row')} written{omitted_note}.")
     return 0
 
 
@@ -160,43 +162,44 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
 @table_option
 @click.option("--keep-keys", is_flag=True, help="Keep keys of older tables, `sha1:` and base32.")
 def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bool) -> int:
-    """Read rows out of FILE, packed or not; cells of the same row and column are replaced, others stay.
+    """Import rows from FILE, compressed or not.
 
-    What `fonds table export` wrote, and what tools of the HBase era dumped. Keys become the 20 raw bytes.
-    Exit code 1 when a line could not be understood; the others are taken.
+    Imported cells replace those of the same row and column, and other cells are kept. FILE is an
+    output of `fonds table export`, or a dump of a tool of the HBase era. Keys become the 20 raw
+    bytes. The exit code is 1 if a line is invalid; the other lines are imported.
 
     \b
     fonds table import example_ungrobided.tsv --format tsv
     fonds table import https://example.org/journal.jsonl.gz
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     read: Callable[[bytes], Row] = (
         parse_dump_line if form == "tsv" else lambda line: parse_row_line(line, older=keep_keys)
     )
-    refused: list[str] = []
-    own = name is None
+    problems: list[str] = []
+    is_journal = name is None
 
     def understood(lines: Iterable[bytes]) -> Iterator[Row]:
         for number, line in enumerate(lines, 1):
             try:
                 key, cells = read(line)
-                for column in cells if own else ():
+                for column in cells if is_journal else ():
                     schema.get_column(column)
                 yield key, cells
             except (ValueError, ConfigurationError) as error:
-                refused.append(f"line {number}: {error}" if len(refused) < NAMES_MAX else "")
+                problems.append(f"line {number}: {error}" if len(problems) < NAMES_MAX else "")
 
     with open_named_file(file, app) as path, _open_lines(str(path)) as lines:
-        count = _load_rows(store, chosen, understood(lines))
-    for told in filter(None, refused):
-        print_note(f"{file}: {told}")
+        count = _load_rows(store, table_name, understood(lines))
+    for message in filter(None, problems):
+        print_note(f"{file}: {message}")
     if app.is_json:
-        echo_json({"rows": count, "refused": len(refused)})
+        echo_json({"rows": count, "refused": len(problems)})
     elif not app.is_quiet:
         print_note(
-            f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
+            f"{pluralize(count, 'row')} taken in, {pluralize(len(problems), 'line')} refused."
         )
-    return 1 if refused else 0
+    return 1 if problems else 0
 
 
 def _encode_dump_line(key: bytes, cells: dict[str, bytes]) -> bytes | None:
@@ -223,7 +226,7 @@ def _load_rows(store: Table, name: str, rows: Iterator[Row]) -> int:
 
 @contextmanager
 def _write_file(file: str) -> Iterator[BinaryIO]:
-    """Whole or not at all: under another name until it is complete."""
+    """Open a file for writing. It gets its name only when it is complete."""
     if file == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -231,9 +234,9 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
     path = Path(file)
     partial = path.with_name(path.name + ".part")
     try:
-        packed = file.endswith(".gz")
+        is_gzip = file.endswith(".gz")
         with cast(
-            BinaryIO, gzip.open(partial, "wb", 6) if packed else partial.open("wb")
+            BinaryIO, gzip.open(partial, "wb", 6) if is_gzip else partial.open("wb")
         ) as stream:
             yield stream
         partial.replace(path)
@@ -244,14 +247,14 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
-    """Lines of a file or of standard input, each of at most 256 MiB."""
+    """Open the lines of a file or of standard input. Each piece has at most 256 MiB."""
     if file == "-":
         yield _iter_bounded_lines(sys.stdin.buffer)
         return
     try:
         with Path(file).open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
+            is_gzip = plain.read(2) == b"\x1f\x8b"
+        with cast(BinaryIO, gzip.open(file, "rb") if is_gzip else Path(file).open("rb")) as stream:
             yield _iter_bounded_lines(stream)
     except (OSError, EOFError) as error:
         raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
@@ -272,9 +275,10 @@ REGIONS = 16
 @click.group("table", cls=CommandGroup)
 @click.pass_context
 def table(ctx: click.Context, /, **flags: Any) -> None:
-    """Look at the table: one wide row for each file by its SHA-1, behind it one for each later capture.
+    """Inspect and edit the wide-row table.
 
-    A KEY is a SHA-1 in hex or base32, or what `scan` shows.
+    The table has one row per file, keyed by its SHA-1, followed by one for each later capture. A
+    KEY is a SHA-1 in hex or base32, or a key as `scan` shows it.
 
     \b
     fonds table list
@@ -297,10 +301,11 @@ table.params += build_global_options()
     help=f"Regions a table is split into by --shell (default: those of the table's URL, else {REGIONS}).",
 )
 def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
-    """Make the journal table, or one like it; again is harmless. Every command makes what it needs.
+    """Create the journal table, or another table of the same kind.
 
-    A Thrift server cannot split a new table into regions: --shell shows the statement for the HBase
-    shell that does, with families, versions and compression.
+    Creating it again does no harm. Other commands create it when they need it. A Thrift server
+    cannot split a new table into regions. --shell prints a statement for the HBase shell that does,
+    with families, versions and compression.
 
     \b
     fonds table create
@@ -308,25 +313,25 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     """
     settings = app.load_settings()
     schema = build_journal_schema(settings.table_families)
-    chosen = name or name_journal_table(settings.group, settings.table_version, settings.env)
+    table_name = name or name_journal_table(settings.group, settings.table_version, settings.env)
     if shell:
         families = {one.name: one.compression for one in schema.families}
-        in_memory, told = parse_table_options(settings.table)
-        count = regions or (told if told > 1 else REGIONS)
-        click.echo(build_create_statement(chosen, families, count, in_memory))
+        in_memory, split_count = parse_table_options(settings.table)
+        count = regions or (split_count if split_count > 1 else REGIONS)
+        click.echo(build_create_statement(table_name, families, count, in_memory))
         return 0
-    store = app.open_table(settings, chosen, create=True)
-    store.declare(chosen, schema.names, compressions=schema.compressions)
+    store = app.open_table(settings, table_name, create=True)
+    store.declare(table_name, schema.names, compressions=schema.compressions)
     if app.is_json:
-        echo_json({"table": chosen, "families": schema.names})
+        echo_json({"table": table_name, "families": schema.names})
     else:
-        open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
+        open_console().print(f"{escape(table_name)} is there, with {', '.join(schema.names)}.")
     return 0
 
 
 @command("list")
 def list_(app: App) -> int:
-    """List the tables of the store, each with its families.
+    """List the tables of the store with their families.
 
     \b
     fonds table list --json
@@ -349,27 +354,29 @@ def list_(app: App) -> int:
 def get(
     app: App, keys: tuple[str, ...], name: str | None, columns: tuple[str, ...], base32: bool
 ) -> int:
-    """Show the rows of files, and those of their later captures. Exit code 1 when a key has no row.
+    """Show the rows of files and of their later captures.
+
+    The exit code is 1 if a key has no row.
 
     \b
     fonds table get 90ffd2359008d82298821d16b21778c5c39aec36
     fonds table get SD75ENMQBDMCFGECDULLEF3YYXBZV3BW --column file:cdx --json
     """
-    store, chosen, schema = open_table(app, name)
-    picked, lacking = select_columns(schema, columns), 0
+    store, table_name, schema = open_table(app, name)
+    selected, missing_count = select_columns(schema, columns), 0
     for text in keys:
         prefix = _parse_key(text)
-        rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
-        rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
+        rows = store.scan(table_name, prefix, count_max=LATER_MAX + 1, columns=selected)
+        rows += [*store.get(table_name, _build_crawler_keys(prefix), selected).items()]
         for key, cells in rows[:LATER_MAX]:
             _print_row(app, build_row_line(key, cells, schema, base32=base32))
         if not rows:
             print_note(f"no row has the key {text}")
-            lacking += 1
+            missing_count += 1
         elif len(rows) > LATER_MAX:
             rest = app.format_command(f"table scan --from {text}")
             print_note(f"{text} has more rows than the {LATER_MAX:,} shown: `{rest}`")
-    return 1 if lacking else 0
+    return 1 if missing_count else 0
 
 
 @command("put")
@@ -377,22 +384,22 @@ def get(
 @click.argument("cells", nargs=-1, required=True, metavar="FAMILY:NAME=VALUE...")
 @table_option
 def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
-    """Write cells of one row; the others stay.
+    """Write cells of one row. Other cells are kept.
 
-    VALUE is checked by the column's type; @FILE stands for a file's bytes.
+    VALUE is checked against the column's type. @FILE means the bytes of a file.
 
     \b
     fonds table put 90ffd2359008d82298821d16b21778c5c39aec36 grobid0:quality=good
     fonds table put SD75ENMQBDMCFGECDULLEF3YYXBZV3BW grobid0:tei_xml=@paper.tei.xml
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     written = {}
     for cell in cells:
         column, equals, value = cell.partition("=")
         if not equals:
             raise click.UsageError(f"{cell!r}: write it as FAMILY:NAME=VALUE")
         written[column] = parse_cell(schema, column, _parse_bytes(value))
-    store.put(chosen, [(_parse_key(key), written)])
+    store.put(table_name, [(_parse_key(key), written)])
     if app.is_json:
         echo_json({"key": format_key(_parse_key(key)), "cells": len(written)})
     elif not app.is_quiet:
@@ -422,22 +429,26 @@ def scan(
     fonds table scan --limit 100 --json
     fonds table scan --from 90ff --column file:mime
     """
-    store, chosen, schema = open_table(app, name)
+    store, table_name, schema = open_table(app, name)
     prefix, last = _parse_prefix(start), _parse_key(after) if after else None
-    picked, left = select_columns(schema, columns), limit
-    while left and (
+    selected, remaining = select_columns(schema, columns), limit
+    while remaining and (
         rows := store.scan(
-            chosen,
+            table_name,
             prefix,
             after=last,
-            count_max=min(left, PAGE_ROWS),
-            columns=picked,
+            count_max=min(remaining, PAGE_ROWS),
+            columns=selected,
         )
     ):
         for key, cells in rows:
             _print_row(app, build_row_line(key, cells, schema, base32=base32))
-        left, last = left - len(rows), rows[-1][0]
-    if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
+        remaining, last = remaining - len(rows), rows[-1][0]
+    if (
+        not remaining
+        and last
+        and store.scan(table_name, prefix, after=last, count_max=1, columns=selected)
+    ):
         print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
     return 0
 
@@ -466,7 +477,7 @@ def _parse_bytes(value: str) -> bytes:
 
 
 def _build_crawler_keys(key: bytes) -> list[bytes]:
-    """The row `sha1:BASE32` in which crawlers note the same file."""
+    """Return the key `sha1:BASE32` under which crawlers record the same file."""
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 
@@ -478,9 +489,9 @@ def _print_row(app: App, row: dict[str, Any]) -> None:
     screen.print(f"[bold]{escape(row['key'])}[/bold]")
     for name, value in row["cells"].items():
         text = str(value)
-        cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
-        shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
-        screen.print(f"  {escape(name)}  {escape(shown)}{cut}")
+        suffix = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
+        excerpt = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
+        screen.print(f"  {escape(name)}  {escape(excerpt)}{suffix}")
 
 
 for one in (create, list_, get, put, scan, count_table, export_table, import_table):

@@ -1,1 +1,1 @@
-"""The pages and the JSON API."""
+"""Web pages and JSON API."""

@@ -1,6 +1,8 @@
-"""The application on the replay port: captures, TimeGates, TimeMaps, and a sentence for everything else.
+"""Application on the replay port: captures, TimeGates and TimeMaps; an error message for everything
+else.
 
-Source: RFC 7089.
+Source: RFC 7089, RFC 9110, section 5 (fields); web archives' names for the headers of an original.
+Limits: at most `ORIGINAL_MAX` headers of an original, together `ORIGINAL_MAX_BYTES`.
 """
 
 from __future__ import annotations
@@ -54,16 +56,13 @@ from fonds.web.serving.downloads import build_response
 from fonds.web.serving.parameters import shorten
 from fonds.web.serving.responses import ConcurrencyLimit, ResponseMiddleware
 
-# The headers of a capture that is replayed: what may be done with it, and what its server once said.
-#
-# Source: RFC 9110, section 5 (fields); the names of web archives for the headers of an original.
-# Limits: at most `ORIGINAL_MAX` headers of an original, `ORIGINAL_MAX_BYTES` together.
+# Headers of a replayed capture: its policy, and the original server's headers.
 
 
 ORIGINAL = "X-Archive-Orig-"
 ORIGINAL_MAX, ORIGINAL_MAX_BYTES = 100, 16 * 1024
 RENDERED_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
-"""What a browser may show; all else is a download."""
+"""Types that a browser may render; all others are downloads."""
 
 POLICY_HEADERS = {
     "Content-Security-Policy": REPLAY_POLICY,
@@ -78,7 +77,7 @@ _TYPE = re.compile(rf"[\w.+-]{{1,100}}/[\w.+-]{{1,100}}(?:{_PARAMETER}){{0,5}}",
 
 
 def build_replay_headers(capture: ReplayedCapture) -> dict[str, str]:
-    """All but those that link it to others."""
+    """Build all headers of a replayed capture except the links to other captures."""
     declared = capture.http.get("content-type") if capture.http else None
     kind = (
         declared.strip()
@@ -94,30 +93,34 @@ def build_replay_headers(capture: ReplayedCapture) -> dict[str, str]:
 
 
 def _get_detected_type(capture: ReplayedCapture) -> str:
-    """The type the bytes were found to have."""
+    """Return the media type detected from the bytes."""
     types = (capture.row.mimetype, capture.source.mimetype)
-    fitting = (one for one in types if one != REVISIT_MIME and _TYPE.fullmatch(one))
+    fitting = (
+        mimetype for mimetype in types if mimetype != REVISIT_MIME and _TYPE.fullmatch(mimetype)
+    )
     return next(fitting, "application/octet-stream")
 
 
 def build_original_headers(capture: ReplayedCapture) -> Mapping[str, str]:
-    """What the server said, under names that mean nothing to a browser; of one name all values, joined.
-    What is not ASCII is percent-encoded."""
+    """Return the original server's headers under names that browsers ignore.
+
+    Values with the same name are joined. Characters outside ASCII are percent-encoded.
+    """
     headers: dict[str, str] = {}
     spelled: dict[str, str] = {}
     left_out = size_bytes = 0
     for name, value in capture.http.headers if capture.http else ():
         plain = name if name.lower().startswith(ORIGINAL.lower()) else f"{ORIGINAL}{name}"
         clean = quote(_CONTROLS.sub(" ", value).strip(), safe=_PRINTABLE, errors="replace")
-        known = spelled.setdefault(plain.lower(), plain)
-        is_new = known not in headers
+        first_spelling = spelled.setdefault(plain.lower(), plain)
+        is_new = first_spelling not in headers
         size = size_bytes + len(plain) + len(clean)
         too_many = is_new and len(headers) >= ORIGINAL_MAX
         if too_many or size > ORIGINAL_MAX_BYTES or not _NAME.fullmatch(plain):
             left_out += 1
             continue
         size_bytes = size
-        headers[known] = clean if is_new else f"{headers[known]}, {clean}"
+        headers[first_spelling] = clean if is_new else f"{headers[first_spelling]}, {clean}"
     if left_out:
         headers["X-Archive-Headers-Left-Out"] = str(left_out)
     return headers
@@ -133,13 +136,16 @@ EXCERPT_CHARS = 200
 def create_replay(
     stores: Stores, *, host: str = "127.0.0.1", url: str = "", gate: AccessGate | None = None
 ) -> Starlette:
-    """What is replayed over `stores`, as readers are shown them. `host` is what the server binds; `url` is
-    how browsers reach it where that is not what they ask for, as behind a proxy; `gate` knows who asks, None:
-    one of its own."""
+    """Create the replay application over `stores`, as readers see them.
+
+    `host`: the host the server is bound to.
+    `url`: the address browsers use, if it is not the requested one, for example behind a proxy.
+    `gate`: identifies requesters; None creates one.
+    """
     anybody, readers = (
         Middleware(RoleMiddleware, least_role=LeastRole(role)) for role in (None, Role.READER)
     )
-    passed = gate or create_gate(stores.records, host, Settings())
+    chosen_gate = gate or create_gate(stores.records, host, Settings())
     app = Starlette(
         routes=[
             Route("/robots.txt", _show_robots, middleware=[anybody]),
@@ -147,7 +153,7 @@ def create_replay(
         ],
         middleware=[
             Middleware(SecurityMiddleware, host=host),
-            Middleware(GateMiddleware, gate=passed, takes=_is_never_served),
+            Middleware(GateMiddleware, gate=chosen_gate, takes=_is_never_served),
             Middleware(ResponseMiddleware, uses_gzip=False),
             Middleware(ConcurrencyLimit),
         ],
@@ -171,42 +177,44 @@ def _show_robots(request: Request) -> Response:
 
 
 async def _handle_replay(request: Request) -> Response:
-    """Everything else, worked on in a thread of its own."""
+    """Handle every other request in a worker thread."""
     return await run_in_threadpool(_route_request, request)
 
 
 def _route_request(request: Request) -> Response:
-    # The path as it came: escapes and double slashes in it are the captured address's.
+    # Use the raw path: escapes and double slashes in it belong to the captured address.
     raw = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("utf-8", "replace").partition("?")[0]
     query = request.scope.get("query_string", b"").decode("utf-8", "replace")
-    asked = parse_replay_path(path.removeprefix(PREFIX), query) if path.startswith(PREFIX) else None
-    if asked is None or build_surt(asked.url) == NONE:
-        told = f"Captures are at {PREFIX}TIME/URL, lists of them at {PREFIX}timemap/link/URL."
-        raise HTTPException(404, told)
-    if len(asked.url) > URL_MAX_CHARS:
+    replay_request = (
+        parse_replay_path(path.removeprefix(PREFIX), query) if path.startswith(PREFIX) else None
+    )
+    if replay_request is None or build_surt(replay_request.url) == NONE:
+        detail = f"Captures are at {PREFIX}TIME/URL, lists of them at {PREFIX}timemap/link/URL."
+        raise HTTPException(404, detail)
+    if len(replay_request.url) > URL_MAX_CHARS:
         raise HTTPException(400, f"An address has {URL_MAX_CHARS} characters at most.")
     origin = MementoOrigin(
         request.app.state.url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     )
     stores: Stores = request.app.state.stores
-    if asked.timemap:
-        return _show_timemap(stores.records, origin, asked)
-    if asked.timestamp:
-        return _show_memento(request, stores, origin, asked)
-    return _redirect_to_nearest(request, stores.records, origin, asked)
+    if replay_request.timemap:
+        return _show_timemap(stores.records, origin, replay_request)
+    if replay_request.timestamp:
+        return _show_memento(request, stores, origin, replay_request)
+    return _redirect_to_nearest(request, stores.records, origin, replay_request)
 
 
 def _redirect_to_nearest(
     request: Request, records: Records, origin: MementoOrigin, replay_request: ReplayRequest
 ) -> Response:
-    """On to the capture nearest to the time a client would like, without one to the newest."""
-    wanted = request.headers.get("accept-datetime")
-    if wanted is None:
+    """Redirect to the capture nearest to the requested time, or to the newest if none is requested."""
+    accept_datetime = request.headers.get("accept-datetime")
+    if accept_datetime is None:
         row = find_last_before(records, replay_request.url, MAX_DATETIME14)
     else:
         try:
-            moment = parse_accept_datetime(wanted)
+            moment = parse_accept_datetime(accept_datetime)
         except ValueError as error:
             raise HTTPException(400, f"{error}.") from error
         row = find_nearest(records, replay_request.url, moment, format_datetime14(moment))
@@ -223,7 +231,7 @@ def _redirect_to_nearest(
 def _show_memento(
     request: Request, stores: Stores, origin: MementoOrigin, replay_request: ReplayRequest
 ) -> Response:
-    """The capture of that second, or on to the nearest."""
+    """Return the capture of that second, or redirect to the nearest."""
     try:
         digits = pad_lower14(replay_request.timestamp)
     except ValueError as error:
@@ -234,62 +242,67 @@ def _show_memento(
         else None
     )
     if row is None:
-        near = find_nearest(stores.records, replay_request.url, parse_datetime14(digits), digits)
-        if near is None:
+        nearest = find_nearest(stores.records, replay_request.url, parse_datetime14(digits), digits)
+        if nearest is None:
             raise HTTPException(404, _format_unknown(replay_request.url))
         links = build_link_header(
             origin, replay_request.url, _find_ends(stores.records, replay_request.url)
         )
         return _build_redirect(
-            origin.build_memento_url(near, is_raw=replay_request.is_raw), {"Link": links}
+            origin.build_memento_url(nearest, is_raw=replay_request.is_raw), {"Link": links}
         )
     try:
-        found = load_capture_body(stores.records, stores.archive, row)
+        capture = load_capture_body(stores.records, stores.archive, row)
     except PermanentError as error:
-        told = f"The capture of {row.datetime} is known, and cannot be read: {redact_secrets(str(error))}."
-        raise HTTPException(404, told) from error
+        detail = f"The capture of {row.datetime} is known, and cannot be read: {redact_secrets(str(error))}."
+        raise HTTPException(404, detail) from error
     headers = {
-        **build_replay_headers(found),
+        **build_replay_headers(capture),
         "Memento-Datetime": format_http_date(row.datetime),
         "Link": build_link_header(
             origin, replay_request.url, _find_neighbours(stores.records, replay_request.url, row)
         ),
     }
-    return build_response(request.headers, found.body, "", row.sha1hex, headers)
+    return build_response(request.headers, capture.body, "", row.sha1hex, headers)
 
 
 def _show_timemap(records: Records, origin: MementoOrigin, request: ReplayRequest) -> Response:
-    """All captures of an address, some thousand at once."""
+    """List the captures of an address, at most `TIMEMAP_MAX` at once."""
     rows = list_seconds_after(records, request.url, request.timestamp, TIMEMAP_MAX)
     ends = dict(_find_ends(records, request.url))
     if not rows:
-        told = f"No capture of {shorten(request.url, EXCERPT_CHARS)} is behind {request.timestamp}."
-        raise HTTPException(404, told if ends else _format_unknown(request.url))
+        detail = (
+            f"No capture of {shorten(request.url, EXCERPT_CHARS)} is behind {request.timestamp}."
+        )
+        raise HTTPException(404, detail if ends else _format_unknown(request.url))
     is_last = rows[-1].datetime == ends["last"].datetime
-    found = TimeMap(request.url, rows, ends["first"], ends["last"], request.timestamp, is_last)
+    timemap = TimeMap(request.url, rows, ends["first"], ends["last"], request.timestamp, is_last)
     if request.timemap == "json":
-        return JSONResponse(found.build_json(origin), headers=POLICY_HEADERS)
-    return Response(found.format_links(origin), media_type=LINK_FORMAT, headers=POLICY_HEADERS)
+        return JSONResponse(timemap.build_json(origin), headers=POLICY_HEADERS)
+    return Response(timemap.format_links(origin), media_type=LINK_FORMAT, headers=POLICY_HEADERS)
 
 
 def _find_ends(records: Records, url: str) -> list[tuple[str, CdxRow]]:
-    """The first and the last capture."""
-    found = [
+    """Return the first and the last capture."""
+    ends = [
         ("first", find_first_from(records, url, "")),
         ("last", find_last_before(records, url, MAX_DATETIME14)),
     ]
-    return [(word, row) for word, row in found if row is not None]
+    return [(word, row) for word, row in ends if row is not None]
 
 
 def _find_neighbours(records: Records, url: str, row: CdxRow) -> list[tuple[str, CdxRow]]:
-    """The first and last capture, those beside this one, and this one."""
+    """Return the first and last capture, the ones before and after this one, and this one."""
     following = f"{int(row.datetime) + 1:014d}"
-    beside = [
+    neighbours = [
         ("prev", find_last_before(records, url, row.datetime)),
         ("", row),
         ("next", find_first_from(records, url, following)),
     ]
-    return [*_find_ends(records, url), *((word, one) for word, one in beside if one is not None)]
+    return [
+        *_find_ends(records, url),
+        *((word, neighbour) for word, neighbour in neighbours if neighbour is not None),
+    ]
 
 
 def _build_redirect(location: str, headers: Mapping[str, str]) -> Response:
@@ -311,11 +324,11 @@ async def _handle_refused(request: Request, error: Any) -> Response:
 
 
 async def _handle_trouble(request: Request, error: Exception) -> Response:
-    """A store that does not answer may do so later; anything else needs a person."""
-    told = redact_secrets(str(error))
+    """Answer 503 if a store may respond later, otherwise 500."""
+    message = redact_secrets(str(error))
     if isinstance(error, TransientError):
-        return _build_text_response(503, told, {"Retry-After": str(RETRY_AFTER_S)})
-    return _build_text_response(500, told)
+        return _build_text_response(503, message, {"Retry-After": str(RETRY_AFTER_S)})
+    return _build_text_response(500, message)
 
 
 async def _handle_crash(request: Request, error: Exception) -> Response:

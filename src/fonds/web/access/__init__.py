@@ -1,1 +1,1 @@
-"""Who asks for a page, and what they may do."""
+"""Authentication and authorization of requests."""

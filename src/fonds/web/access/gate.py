@@ -1,4 +1,4 @@
-"""The gate every request passes: who asks is found out once, before anything of a body is read."""
+"""Authentication of requests. Each request is identified once, before its body is read."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ SCHEME = "bearer"
 SECRET_MAX_CHARS = 200
 COOKIE = "fonds_session"
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
-"""Headers of a proxy: what has one comes from another machine, whatever the server is bound to."""
+"""Headers set by proxies. A request with one of them comes from another machine, even on a loopback
+address.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessGate:
-    """Keys, sessions, acts and wrong keys of what is served at `host`. Safe for several threads."""
+    """Keys, sessions, audit log and failed attempts of the server bound to `host`. Thread-safe."""
 
     keys: AccessKeys
     sessions: SessionStore
@@ -46,14 +48,14 @@ class AccessGate:
     needs_key_to_read: bool
 
     def identify_requester(self, headers: Headers, address: str) -> Requester:
-        """Who asks. A key goes before a session; a session that is none is as nothing shown."""
-        shown = get_bearer_key(headers)
+        """Identify the requester by key, then by session. An invalid session counts as none."""
+        bearer_key = get_bearer_key(headers)
         is_here = self.is_local(headers)
-        if shown is not None:
+        if bearer_key is not None:
             row = (
                 None
                 if (wait_s := self.attempts.get_wait_s(address))
-                else self.authenticate(shown, address)
+                else self.authenticate(bearer_key, address)
             )
             if row is None:
                 return Requester(None, is_wrong=True, wait_s=wait_s, is_local=is_here)
@@ -69,7 +71,7 @@ class AccessGate:
         return Requester(viewer, has_keys=self.keys.has_any(), is_local=is_here)
 
     def authenticate(self, secret: str, address: str) -> AccessKeyRow | None:
-        """The key of a secret; a wrong one is counted."""
+        """Return the key with this secret. Record a failed attempt if there is none."""
         row = self.keys.authenticate(secret)
         if row is None:
             self.attempts.record_failure(address)
@@ -79,32 +81,36 @@ class AccessGate:
 
     @property
     def is_loopback_only(self) -> bool:
-        """Whether it is served to this machine alone."""
+        """True if the server is reachable from this machine only."""
         return is_loopback_only(self.host)
 
     def is_local(self, headers: Headers) -> bool:
-        """Whether a request comes from this machine, as far as can be told."""
+        """True if the request comes from this machine, as far as can be known."""
         return self.is_loopback_only and not any(name in headers for name in FORWARDED)
 
     def get_cookie_name(self, headers: Headers) -> str:
-        """Beyond this machine one that a browser takes over TLS alone, for this very host."""
+        """Return the name of the session cookie.
+
+        For other machines the name has the `__Host-` prefix: browsers accept it over TLS only, for
+        this host only.
+        """
         return COOKIE if self.is_local(headers) else f"__Host-{COOKIE}"
 
     def get_cookie(self, headers: Headers) -> str:
-        """The session's cookie; empty where there is none."""
-        name, found = self.get_cookie_name(headers), ""
+        """Return the session cookie, '' if there is none."""
+        name, cookie = self.get_cookie_name(headers), ""
         for line in headers.getlist("cookie"):
-            found = cookie_parser(line).get(name, found)
-        return found[:SECRET_MAX_CHARS]
+            cookie = cookie_parser(line).get(name, cookie)
+        return cookie[:SECRET_MAX_CHARS]
 
     def _mark_used(self, row: AccessKeyRow) -> None:
-        # A home where nothing can be written is read with keys all the same.
+        # Keys also work if the home is read-only.
         with suppress(FondsError):
             self.keys.mark_used(row)
 
 
 def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
-    """The gate of what is served at `host` over these records."""
+    """Create the gate of the server bound to `host`."""
     web, keys = settings.web, AccessKeys(records, _get_now)
     sessions = SessionStore(records, keys, _get_now, timedelta(seconds=web.session_s))
     attempts = FailedAttempts(time.monotonic)
@@ -114,28 +120,31 @@ def create_gate(records: Records, host: str, settings: Settings) -> AccessGate:
 
 
 def get_bearer_key(headers: Headers) -> str | None:
-    """The key a program sends; None for none. Other schemes than Bearer are a proxy's."""
+    """Return the bearer key of a request, None if there is none. Other schemes belong to proxies."""
     scheme, _, rest = headers.get("authorization", "").partition(" ")
     return rest.strip()[:SECRET_MAX_CHARS] if scheme.lower() == SCHEME else None
 
 
 def get_client_address(scope: Scope) -> str:
-    """Where a request comes from."""
+    """Return the client address of a request."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 @dataclass(frozen=True, slots=True)
 class GateMiddleware:
-    """ASGI middleware: every request through the gate. `takes` says of a path that bodies go there which
-    only a curator may send: of nobody else one is read."""
+    """ASGI middleware that identifies the requester of every request.
+
+    `takes`: whether requests with bodies are accepted at a path. Only curators may send them; the
+    body of any other requester is not read.
+    """
 
     app: ASGIApp
     gate: AccessGate
     takes: Callable[[str], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401, 403, 429 or 503 for a body of somebody who may send none."""
+        """Answer 401, 403, 429, 500 or 503 to a body the requester may not send."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -159,7 +168,8 @@ class GateMiddleware:
         async def send_noted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if asker.act is not None:
-                    # What is done is done, and is told so; its note says then that it did not end.
+                    # The change is done even if its audit record cannot be closed; the record then
+                    # has no end.
                     with suppress(FondsError):
                         await run_in_threadpool(self.gate.acts.end, asker.act, message["status"])
                 if asker.is_signed_in or self.gate.needs_key_to_read:
@@ -176,7 +186,7 @@ class GateMiddleware:
 
 
 def _forbid_caching(message: Message) -> None:
-    """What is told to one is kept for no other by a cache on the way."""
+    """Prevent shared caches from storing the response."""
     MutableHeaders(scope=message).setdefault("Cache-Control", "private, no-cache")
 
 

@@ -1,8 +1,12 @@
-"""What role a route needs, declared where the route is: `dependencies=[CURATES]`; asked in one place.
+"""Required role of each route, declared at the route as `dependencies=[CURATES]` and checked in one
+place.
 
-FastAPI hands down to its routes what a router depends on, so a router may declare it for all of its routes;
-a route's own declaration goes before its router's. A plain route of Starlette is wrapped in `RoleMiddleware`.
-Source: RFC 6750, section 3 (Bearer), RFC 9110, sections 11 and 15.5 (401, 403).
+FastAPI passes the dependencies of a router on to its routes, so a router may declare the role for
+all of them. A route's own declaration overrides that of its router. A plain Starlette route is
+wrapped in `RoleMiddleware`. The API description states the role of each operation.
+
+Source: RFC 6750, section 3 (Bearer), RFC 9110, sections 11 and 15.5 (401, 403), OpenAPI 3.1,
+Security Requirement Object: an empty one in the list makes the key optional.
 """
 
 from __future__ import annotations
@@ -31,12 +35,12 @@ ACTS_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class LeastRole:
-    """The least role; None: open to everybody, also where reading needs a key."""
+    """Least role a route requires. None: open to everyone, even if reading needs a key."""
 
     role: Role | None
 
     async def __call__(self) -> None:
-        """A declaration, which does nothing by itself: `check_permission` reads it."""
+        """Do nothing: this is a declaration that `check_permission` reads."""
 
 
 OPEN = Depends(LeastRole(None))
@@ -47,45 +51,49 @@ ADMINISTERS = Depends(LeastRole(Role.ADMIN))
 
 @dataclass(frozen=True, slots=True)
 class RoleMiddleware:
-    """ASGI middleware around a plain route: what it needs."""
+    """ASGI middleware that checks the role a plain route requires."""
 
     app: ASGIApp
     least_role: LeastRole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises RefusedError as `check`."""
+        """Raises RefusedError as `check` does."""
         check(scope, self.least_role)
         await self.app(scope, receive, send)
 
 
 def find_least_role(route: Any) -> LeastRole | None:
-    """What a route declares; None where it declares nothing."""
+    """Return the role a route declares, None if it declares none."""
     if isinstance(getattr(route, "app", None), RoleMiddleware):
-        found: LeastRole = route.app.least_role
-        return found
-    depends = [one.dependency for one in getattr(route, "dependencies", ())]
-    declared = [one for one in depends if isinstance(one, LeastRole)]
+        least_role: LeastRole = route.app.least_role
+        return least_role
+    depends = [dependency.dependency for dependency in getattr(route, "dependencies", ())]
+    declared = [dependency for dependency in depends if isinstance(dependency, LeastRole)]
     return declared[-1] if declared else None
 
 
 async def check_permission(request: Request) -> None:
-    """The first thing each route depends on. A route that declares nothing is an admin's.
+    """Check the requester's role. This is the first dependency of every route.
 
-    Raises RefusedError as `check`; notes what is about to be changed.
+    A route that declares no role requires an admin. If the request changes something, an audit
+    record is begun. Raises RefusedError as `check` does.
     """
     least = find_least_role(request.scope["route"]) or LeastRole(Role.ADMIN)
     check(request.scope, least)
     asker = get_requester(request.scope)
     changes = request.method in ACTS_METHODS and least.role not in (None, Role.READER)
     if changes and asker.viewer is not None:
-        what = f"{request.method} {request.url.path}"
+        description = f"{request.method} {request.url.path}"
         acts = request.app.state.gate.acts
-        asker.act = await run_in_threadpool(acts.begin, asker.viewer.name, what)
+        asker.act = await run_in_threadpool(acts.begin, asker.viewer.name, description)
 
 
 def check(scope: Scope, least_role: LeastRole) -> None:
-    """Raises RefusedError 401, 403 or 429 where who asks may not do what is declared so, and the error of
-    the store that could not say."""
+    """Check that the requester has the declared role.
+
+    Raises RefusedError 401, 403 or 429 if not, and the store's own error if the requester could not
+    be identified.
+    """
     if least_role.role is None:
         return
     asker = get_requester(scope)
@@ -99,42 +107,42 @@ def check(scope: Scope, least_role: LeastRole) -> None:
 
 
 def find_refusal(requester: Requester, role: Role) -> RefusedError | None:
-    """Why they may not; None where they may."""
+    """Return why the requester may not act, None if they may."""
     if requester.wait_s:
-        told = (
+        detail = (
             f"Too many wrong keys came from this address; try again in {requester.wait_s} seconds."
         )
-        return RefusedError(429, told, headers={"Retry-After": str(requester.wait_s)})
+        return RefusedError(429, detail, headers={"Retry-After": str(requester.wait_s)})
     if requester.is_wrong:
-        told = "This is no key, or one that was revoked or has ended."
+        detail = "This is no key, or one that was revoked or has ended."
         challenge = f'{CHALLENGE}, error="invalid_token"'
-        return RefusedError(401, told, headers={"WWW-Authenticate": challenge})
+        return RefusedError(401, detail, headers={"WWW-Authenticate": challenge})
     if requester.has_role(role):
         return None
     if requester.is_signed_in and requester.viewer is not None:
         has = f"{requester.viewer.name} has the role {requester.viewer.role}"
         return RefusedError(403, f"This needs the role {role}; {has}.")
     if not requester.has_keys:
-        told = (
+        detail = (
             "This server is reached from other machines and nobody made a key, so whoever reaches it"
             f" may only read. `fonds keys create NAME --role {role}` makes one; or serve with --host"
             " 127.0.0.1."
         )
-        return RefusedError(403, told)
-    told = f"This needs a key of the role {role}: sign in, or send Authorization: Bearer KEY."
-    return RefusedError(401, told, headers={"WWW-Authenticate": CHALLENGE})
+        return RefusedError(403, detail)
+    detail = f"This needs a key of the role {role}: sign in, or send Authorization: Bearer KEY."
+    return RefusedError(401, detail, headers={"WWW-Authenticate": CHALLENGE})
 
 
 def _refuse_cross_site(headers: Headers) -> RefusedError | None:
-    """A browser sends a cookie along whoever made it ask; so what changes has to come from our own page."""
+    """Refuse a request from another site. Browsers send the cookie whatever page made the request,
+    so a change must come from our own page.
+    """
     if is_same_origin(headers):
         return None
     return RefusedError(403, "Refused: only this page's own forms may change anything here.")
 
 
-# What the description of the API says of keys: how one is shown, and what role each operation needs.
-#
-# Source: OpenAPI 3.1, Security Requirement Object: an empty one among several says that it may be left out.
+# API description: how a key is sent, and the role each operation requires.
 
 
 SCHEME = "key"
@@ -145,28 +153,30 @@ _EXPLAINED = (
 
 
 def describe_api(app: FastAPI) -> dict[str, Any]:
-    """The description, made once: each operation has its least role under `x-least-role`, and shows a key
-    where it needs one."""
+    """Build the API description once and cache it.
+
+    Each operation has its least role under `x-least-role` and the key scheme if it needs a role.
+    """
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
         scheme = {"type": "http", "scheme": "bearer", "description": _EXPLAINED}
-        made.setdefault("components", {})["securitySchemes"] = {SCHEME: scheme}
+        schema.setdefault("components", {})["securitySchemes"] = {SCHEME: scheme}
         for path, method, role in _iter_roles(app):
-            operation = made["paths"].get(path, {}).get(method)
+            operation = schema["paths"].get(path, {}).get(method)
             if operation is not None:
                 operation["x-least-role"] = role
                 operation["security"] = [{}, {SCHEME: []}]
-        app.openapi_schema = made
+        app.openapi_schema = schema
     return app.openapi_schema
 
 
 def list_routes(app: FastAPI) -> list[BaseRoute]:
-    """All routes of the application, those of its routers too."""
-    return [one.original_route for one in iter_route_contexts(app.routes)]
+    """List all routes of the application, including those of its routers."""
+    return [context.original_route for context in iter_route_contexts(app.routes)]
 
 
 def _iter_roles(app: FastAPI) -> Iterator[tuple[str, str, str]]:
-    """Path, method and least role of each route that needs one."""
+    """Yield path, method and least role of each route that requires one."""
     for route in list_routes(app):
         least = find_least_role(route)
         if least is not None and least.role is not None:

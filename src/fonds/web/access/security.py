@@ -1,4 +1,6 @@
-"""Guards every answer: known hosts only, no cross-origin changes, and headers that keep scripts out."""
+"""Security of every response: known hosts only, no cross-origin changes, and headers that block
+scripts.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-# What came out of an archive is somebody else's: were it ever rendered, then without any rights.
+# Archived content is untrusted: if it is ever rendered, it gets no rights.
 ARCHIVED_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
-# A page is shown as it was, and that is all: it runs, loads and sends nothing, and is framed nowhere.
+# A replayed page is only displayed: it may not run scripts, load or send anything, or be framed.
 REPLAY_POLICY = (
     "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; "
     "media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -39,10 +41,10 @@ _ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (recognised here, not 
 
 
 def is_host_allowed(header: str | None, bound: str) -> bool:
-    """Whether a Host header names the loopback or the host the server is `bound` to.
+    """True if a Host header names the loopback or the host the server is bound to.
 
-    A page bound to every address (`0.0.0.0` or `::`) is also reached by any IP address: only names can
-    be rebound by somebody else's DNS.
+    A server bound to every address (`0.0.0.0` or `::`) also accepts any IP address: only names can
+    be rebound by a foreign DNS.
     """
     match = _HOST.fullmatch(header or "")
     if match is None:
@@ -61,7 +63,9 @@ def is_host_allowed(header: str | None, bound: str) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Whether a browser says that the request was made by our own page; without any word, it was not."""
+    """True if the browser states that our own page made the request. Without a statement the
+    answer is False.
+    """
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -73,13 +77,16 @@ def is_same_origin(headers: Headers) -> bool:
 
 
 def is_from_browser(headers: Headers) -> bool:
-    """Whether a request is made by a browser. Those tell of themselves where a request that writes comes
-    from; what older ones leave out of a form's is refused by its media type (`serving/lanes.py`)."""
+    """True if a browser made the request.
+
+    Browsers state the origin of a writing request. A form request of an older browser without the
+    statement is refused by its media type (`ReadWriteLimits` in `serving/concurrency.py`).
+    """
     return any(name in headers for name in ("origin", "sec-fetch-site", "referer"))
 
 
 def is_loopback_only(bound: str) -> bool:
-    """Whether a server bound to this host is reached from this machine alone."""
+    """True if a server bound to this host is reachable from this machine only."""
     try:
         return ip_address(bound.strip("[]")).is_loopback
     except ValueError:
@@ -92,15 +99,20 @@ def _accepts_nothing(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SecurityMiddleware:
-    """ASGI middleware around the whole application; `host` is what the server is bound to. `takes` says of a
-    path that programs may write there, which are no browsers; who they are is asked behind it."""
+    """ASGI middleware around the whole application. `host` is what the server is bound to.
+
+    `takes`: whether programs, which are not browsers, may write at a path. They are identified
+    later.
+    """
 
     app: ASGIApp
     host: str
     takes: Callable[[str], bool] = _accepts_nothing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 421 or 403 where the request may not pass, else add the headers to what is answered."""
+        """Answer 403, 405 or 421 if the request is refused; otherwise add the security headers to
+        the response.
+        """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -137,7 +149,9 @@ class SecurityMiddleware:
         return None
 
     def _refuse_write(self, headers: Headers) -> Response | None:
-        """Why the service takes nothing of this request; None where it does."""
+        """Refuse a write from a browser page of another origin. Return None if the write is
+        allowed.
+        """
         if is_from_browser(headers) and not is_same_origin(headers):
             return render_problem(403, "Refused: a page from elsewhere may change nothing here.")
         return None

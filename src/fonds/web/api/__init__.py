@@ -1,1 +1,3 @@
-"""Grouping as a service: collections, documents, configurations, runs and clusters by REST, docs/rest.md."""
+"""REST API of the grouping service: collections, documents, configurations, runs and clusters
+(docs/rest.md).
+"""

@@ -1,7 +1,8 @@
-"""Documents as they are sent: one, a list, `{"bulk": […]}` or one a line; what is none is told by its place.
+"""Documents in request bodies: one, a list, `{"bulk": […]}`, or one per line. Errors name the
+location.
 
-Limits: a body has at most 32 MiB (`serving/lanes.py`) and 10,000 documents; a document has no depth. All of a
-body is judged before any of it is put.
+Limits: a body has at most 32 MiB (`serving/concurrency.py`) and 10,000 documents; a document has no
+nesting. The whole body is validated before any document is stored.
 """
 
 from __future__ import annotations
@@ -35,9 +36,14 @@ Numbers = Annotated[list[float], msgspec.Meta(max_length=NUMBERS_MAX)]
 
 
 class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A document as an application sends it: `id` is its own, a number is taken as its digits. `text` is
-    grouped, `title` and `url` are shown; `language` has two letters; `time` is in seconds since 1970;
-    `vector` is what a language model of the application's own makes of it."""
+    """A document as an application sends it.
+
+    `id`: the application's own; a number is taken as its digits.
+    `text`: the text to group. `title` and `url` are shown.
+    `language`: two letters.
+    `time`: seconds since 1970.
+    `vector`: embedding of the document by the application's own language model.
+    """
 
     id: str | int
     text: str
@@ -49,7 +55,7 @@ class DocumentIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DocumentAtIdIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A document whose id stands in the address, and may be repeated here."""
+    """A document whose id is in the address and may be repeated here."""
 
     text: str
     id: str | int | None = None
@@ -69,28 +75,28 @@ class _BulkProbe(msgspec.Struct):
 
 
 def parse_documents(body: bytes, request: Request) -> list[Document]:
-    """The documents of a body. Raises RefusedError 400 or 413 that names the place."""
+    """Parse the documents of a body. Raises RefusedError 400 or 413 that names the location."""
     if get_media_type(request.headers) in LINES:
         return _parse_lines(body)
-    begun = body.lstrip()[:1]
-    if begun == b"[":
+    first_byte = body.lstrip()[:1]
+    if first_byte == b"[":
         return _build_documents(decode_body(body, list[DocumentIn]), "")
-    if begun == b"{" and _has_bulk(body):
+    if first_byte == b"{" and _has_bulk(body):
         return _build_documents(decode_body(body, _BulkIn).bulk, "/bulk")
     return [_build_valid_document(decode_body(body, DocumentIn), "")]
 
 
 def parse_document(body: bytes, document_id: str) -> Document:
-    """The document of a body whose id stands in the address. Raises RefusedError."""
+    """Parse the document of a body whose id is in the address. Raises RefusedError."""
     sent = decode_body(body, DocumentAtIdIn)
     if sent.id is not None and str(sent.id) != document_id:
-        said = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
-        raise RefusedError(400, said, pointer="/id")
+        detail = f"The address says the id {document_id!r}, and the document {str(sent.id)!r}."
+        raise RefusedError(400, detail, pointer="/id")
     return _check_document(_build_document(sent, document_id), "")
 
 
 def _has_bulk(body: bytes) -> bool:
-    """Whether an object has the member `bulk`; nothing else of it is looked at."""
+    """True if an object has the member `bulk`. Nothing else in it is examined."""
     try:
         return msgspec.json.decode(body, type=prepare_type(_BulkProbe)).bulk is not msgspec.UNSET
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -99,19 +105,22 @@ def _has_bulk(body: bytes) -> bool:
 
 def _build_documents(documents_in: list[DocumentIn], pointer: str) -> list[Document]:
     _check_count(len(documents_in), pointer)
-    return [_build_valid_document(one, f"{pointer}/{at}") for at, one in enumerate(documents_in)]
+    return [
+        _build_valid_document(document, f"{pointer}/{index}")
+        for index, document in enumerate(documents_in)
+    ]
 
 
 def _parse_lines(body: bytes) -> list[Document]:
-    found = []
+    documents = []
     for number, line in enumerate(body.split(b"\n"), 1):
         if line.strip():
             sent = decode_body(line, DocumentIn, number)
-            found.append(_build_valid_document(sent, "", number))
-            _check_count(len(found), "")
-    if not found:
+            documents.append(_build_valid_document(sent, "", number))
+            _check_count(len(documents), "")
+    if not documents:
         raise RefusedError(400, "There is no document in the body.", pointer="")
-    return found
+    return documents
 
 
 def _build_valid_document(
@@ -136,18 +145,18 @@ def _check_document(document: Document, pointer: str, line: int | None = None) -
 
 def _check_count(count: int, pointer: str) -> None:
     if count > DOCUMENTS_MAX:
-        said = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
-        raise RefusedError(413, said, pointer=pointer)
+        detail = f"There are over {DOCUMENTS_MAX:,} documents; send fewer at once."
+        raise RefusedError(413, detail, pointer=pointer)
 
 
-# What bodies look like, for the description of the API: made of the types that read them.
+# OpenAPI schemas of the bodies, built from the types that decode them.
 
 
 def _build_schema(kind: type) -> dict[str, Any]:
-    """The schema of a type of its own, with nothing referred to."""
+    """Build the schema of a type without references."""
     (_,), components = msgspec.json.schema_components([kind], ref_template="{name}")
-    found: dict[str, Any] = components[kind.__name__]
-    return found
+    schema: dict[str, Any] = components[kind.__name__]
+    return schema
 
 
 _SENT = _build_schema(DocumentIn)

@@ -1,6 +1,8 @@
-"""The clusters of a collection: of what is served, of what was before, and what changed between two.
+"""Clusters of a collection: of the current clustering, of earlier ones, and the changes between
+two.
 
-Source: Grouperfish v0.2's REST: GET /clusters/<ns>/<ck>[/<label>], whose answers are the plain form.
+Source: Grouperfish v0.2's REST: GET /clusters/<ns>/<ck>[/<label>]. Its responses are the plain
+form.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ from fonds.web.serving.parameters import parse_conf, parse_name
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
-# The documents of a cluster, or of those in none for a reason: a page of them, or all ids streamed.
+# Documents of a cluster, or unclustered documents with one reason.
 
 
 @dataclass(frozen=True, slots=True)
 class MemberList:
-    """Documents of a clustering: of the cluster `label` of a level, or of those in none for that reason."""
+    """Documents of a clustering: those of the cluster `label` of a level, or the unclustered ones
+    with that reason.
+    """
 
     tables: Tables
     name: CollectionName
@@ -52,8 +56,10 @@ class MemberList:
     is_reason: bool = False
 
     def load_page(self, after: bytes | None, count: int) -> MemberPage | None:
-        """A page of them; None where there is no such cluster or reason. Raises ValueError for an `after`
-        that is none of its places."""
+        """Return a page of documents, None if there is no such cluster or reason.
+
+        Raises ValueError if `after` is not a cursor of this list.
+        """
         if self.is_reason:
             return unclustered_members(
                 self.tables, self.name, self.conf, self.time,
@@ -65,24 +71,27 @@ class MemberList:
         )  # fmt: skip
 
     def iter_ids(self) -> Iterator[bytes]:
-        """All ids as a JSON array. Raises TransientError, which cuts the answer short, where the clustering
-        is removed meanwhile: nobody takes a part for the whole."""
-        after, begun = None, b"["
+        """Stream all ids as a JSON array.
+
+        Raises TransientError if the clustering is removed meanwhile. This truncates the response,
+        so that no client takes a part for the whole.
+        """
+        after, opening = None, b"["
         while True:
             page = self.load_page(after, MEMBERS_MAX)
             if page is None:
                 raise TransientError(f"the clustering of {self.time} was removed while it was read")
             if page.members:
-                yield begun + msgspec.json.encode([one.id for one in page.members])[1:-1]
-                begun = b","
+                yield opening + msgspec.json.encode([member.id for member in page.members])[1:-1]
+                opening = b","
             after = page.after
             if after is None:
-                yield b"[]" if begun == b"[" else b"]"
+                yield b"[]" if opening == b"[" else b"]"
                 return
 
 
 def parse_cursor(after: str) -> bytes | None:
-    """A place in a list as it stands in an address. Raises ValueError."""
+    """Decode a cursor from an address. Raises ValueError."""
     if not after:
         return None
     try:
@@ -91,12 +100,12 @@ def parse_cursor(after: str) -> bytes | None:
         raise ValueError("no place in a list") from error
 
 
-# What is told of clusters: their forms in answers.
+# Response types.
 
 
 @dataclass(frozen=True, slots=True)
 class MemberOut:
-    """A document of a cluster, and its cosine to the cluster's middle."""
+    """A document of a cluster. `score` is its cosine to the cluster's centroid."""
 
     id: str
     score: float
@@ -106,10 +115,15 @@ class MemberOut:
 
 @dataclass(frozen=True, slots=True)
 class ClusterOut:
-    """A cluster: `id` stays over rebuilds, `label` names it in its clustering; `name` is what a curator
-    called it, '' where nobody did, and `pinned` whether one put it before the others; `terms` with their
-    weights and the `top` documents with their scores, the highest first; `parent` is the cluster of level
-    `parent_level` that holds most of it; `position` is its place on the map, both between -1 and 1."""
+    """A cluster.
+
+    `id` stays the same over rebuilds; `label` names it within its clustering.
+    `name`: the name a curator gave it, '' if none.
+    `pinned`: whether a curator listed it before the others.
+    `terms` with their weights and the `top` documents with their scores, highest first.
+    `parent`: the cluster of level `parent_level` that contains most of it.
+    `position`: its position on the map, both coordinates between -1 and 1.
+    """
 
     id: str
     label: str
@@ -127,8 +141,11 @@ class ClusterOut:
 
 @dataclass(frozen=True, slots=True)
 class ClustersOut:
-    """A level of a clustering: its clusters, the largest first, and how many documents are in none, by the
-    reason. `timestamp` is when it was begun to be built, in seconds since 1970."""
+    """A level of a clustering: its clusters, largest first.
+
+    `timestamp`: start of the build, in seconds since 1970.
+    `apart`: number of unclustered documents by reason.
+    """
 
     namespace: str
     key: str
@@ -141,8 +158,11 @@ class ClustersOut:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMembers:
-    """A cluster with a page of its documents, the highest score first; `next` leads to those behind. For
-    documents in no cluster `cluster` is None and `apart` the reason."""
+    """A cluster with a page of its documents, highest score first.
+
+    `next`: URL of the next page.
+    `cluster` is None for unclustered documents; `apart` is then the reason.
+    """
 
     namespace: str
     key: str
@@ -156,7 +176,7 @@ class ClusterMembers:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSideOut:
-    """A cluster on one side of a change; `name`: what a curator called it, '' where nobody did."""
+    """A cluster on one side of a change. `name`: the name a curator gave it, '' if none."""
 
     id: str
     label: str
@@ -166,7 +186,7 @@ class ChangeSideOut:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOut:
-    """What became of clusters: kept, grown, split, merged, new or gone."""
+    """A change of clusters. `change` is kept, grown, split, merged, new or gone."""
 
     change: str
     before: list[ChangeSideOut]
@@ -175,8 +195,10 @@ class ChangeOut:
 
 @dataclass(frozen=True, slots=True)
 class ChangesOut:
-    """What changed from one clustering to another; `stayed` is the share of documents known to both that
-    kept their cluster's id."""
+    """Changes from one clustering to another.
+
+    `stayed`: share of the documents in both whose cluster kept its id.
+    """
 
     namespace: str
     key: str
@@ -190,9 +212,9 @@ class ChangesOut:
 def build_cluster(
     name: CollectionName, conf: str, time: int, level: int, cluster: ClusterView
 ) -> ClusterOut:
-    """A cluster of a level, with the address of its documents."""
+    """Build the response for a cluster of a level, with the address of its documents."""
     parts = build_path("clusters", name.namespace, name.key, cluster.label)
-    where = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
+    href = f"{parts}?conf={conf}&at={time}" + (f"&level={level}" if level else "")
     return ClusterOut(
         cluster.id,
         cluster.label,
@@ -202,15 +224,15 @@ def build_cluster(
         cluster.parent,
         cluster.parent_level,
         cluster.position,
-        [build_member(each) for each in cluster.top],
-        where,
+        [build_member(member) for member in cluster.top],
+        href,
         cluster.name,
         cluster.pinned,
     )
 
 
 def build_member(member: ClusterMember) -> MemberOut:
-    """A document of a cluster."""
+    """Build the response for a document of a cluster."""
     return MemberOut(member.id, member.score, member.title, member.url)
 
 
@@ -258,8 +280,10 @@ def clusters(
         Query(ge=0, le=EXACT_MAX, description="What changed since the clustering of this time"),
     ] = None,
 ) -> Response:
-    """Of the last clustering that is complete, at once, whatever is being built. `ETag` begins with the time
-    of the build; what follows changes with each document that comes or goes.
+    """List the clusters of the last complete clustering, even while another is being built.
+
+    `ETag` begins with the time of the build; its second part changes with each document that is
+    added or removed.
     """
     name = service.collection(parse_name(ns, key)).name
     time = choose_clustering_time(service, name, conf, at)
@@ -269,17 +293,21 @@ def clusters(
     headers = {"ETag": etag}
     if changes is not None:
         return json_response(_build_changes(service, name, conf, changes, time), headers=headers)
-    wanted = 0 if form == "plain" else top
-    found = reading.load_clusters(service.tables, name, conf, time, level=level, top=wanted)
-    if found is None:
+    top_count = 0 if form == "plain" else top
+    level_view = reading.load_clusters(service.tables, name, conf, time, level=level, top=top_count)
+    if level_view is None:
         raise RefusedError(404, f"This clustering has no level {level}.", parameter="level")
     if form == "plain":
-        labels = [one.label for one in found.clusters]
+        labels = [cluster_view.label for cluster_view in level_view.clusters]
         plain = _iter_plain(service, name, conf, time, level, labels)
         return StreamingResponse(plain, media_type="application/json", headers=headers)
-    shown = [build_cluster(name, conf, time, level, one) for one in found.clusters]
-    whole = ClustersOut(name.namespace, name.key, conf, time, level, shown, found.apart)
-    return json_response(whole, headers=headers)
+    clusters_out = [
+        build_cluster(name, conf, time, level, cluster_view) for cluster_view in level_view.clusters
+    ]
+    response = ClustersOut(
+        name.namespace, name.key, conf, time, level, clusters_out, level_view.apart
+    )
+    return json_response(response, headers=headers)
 
 
 @router.get(
@@ -303,75 +331,86 @@ def cluster(
         bool, Query(description="LABEL is why documents are in none, whatever clusters are called")
     ] = False,
 ) -> Response:
-    """Page by page, the highest scores first. In the plain form all ids at once. A label that is no cluster's
-    may be a reason."""
+    """List the documents of a cluster page by page, highest score first; the plain form lists all
+    ids at once.
+
+    If the label is not that of a cluster, it is taken as the reason of unclustered documents.
+    """
     name = service.collection(parse_name(ns, key)).name
     time = choose_clustering_time(service, name, conf, at)
     etag = build_etag(service, name, time)
     if is_known(request, etag):
         return Response(status_code=304, headers={"ETag": etag})
-    found = None
+    cluster_view = None
     if not apart:
-        found = reading.find_cluster(service.tables, name, label, conf, time, level=level, top=0)
-    listed = MemberList(service.tables, name, conf, time, level, label, found is None)
+        cluster_view = reading.find_cluster(
+            service.tables, name, label, conf, time, level=level, top=0
+        )
+    member_list = MemberList(service.tables, name, conf, time, level, label, cluster_view is None)
     try:
-        page = listed.load_page(parse_cursor(after), count)
+        page = member_list.load_page(parse_cursor(after), count)
     except ValueError as error:
-        said = "The parameter “after” is no place in this list; begin with the first page."
-        raise RefusedError(400, said, parameter="after") from error
+        detail = "The parameter “after” is no place in this list; begin with the first page."
+        raise RefusedError(400, detail, parameter="after") from error
     if page is None:
         raise RefusedError(404, f"There is no cluster {label[:200]!r} here.", parameter="label")
     if form == "plain":
         return StreamingResponse(
-            listed.iter_ids(), media_type="application/json", headers={"ETag": etag}
+            member_list.iter_ids(), media_type="application/json", headers={"ETag": etag}
         )
-    whole = ClusterMembers(
+    response = ClusterMembers(
         name.namespace, name.key, conf, time,
-        None if found is None else build_cluster(name, conf, time, level, found),
-        label if found is None else None,
-        [build_member(one) for one in page.members],
+        None if cluster_view is None else build_cluster(name, conf, time, level, cluster_view),
+        label if cluster_view is None else None,
+        [build_member(member) for member in page.members],
         None if page.after is None else _build_next_url(request, page.after),
     )  # fmt: skip
     headers = {"ETag": etag}
-    if whole.next is not None:
-        headers["Link"] = f'<{whole.next}>; rel="next"'
-    return json_response(whole, headers=headers)
+    if response.next is not None:
+        headers["Link"] = f'<{response.next}>; rel="next"'
+    return json_response(response, headers=headers)
 
 
 def choose_clustering_time(
     service: CollectionService, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
-    """The time of the clustering that is served, or was the last one at a time. Raises RefusedError 404."""
+    """Return the time of the current clustering, or of the last one at `timestamp`. Raises
+    RefusedError 404.
+    """
     cells = service.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    there = [
-        one
-        for one in filter_ready(list_stored_clusterings(service.tables, name), cells)
-        if one.conf == conf
+    clusterings = [
+        clustering
+        for clustering in filter_ready(list_stored_clusterings(service.tables, name), cells)
+        if clustering.conf == conf
     ]
-    if not there:
+    if not clusterings:
         service.configuration(name.namespace, parse_conf(conf))
-        said = f"{name} was not grouped by {conf} yet: ask for it with POST /run."
-        raise RefusedError(404, said, parameter="conf")
-    times = [one.timestamp for one in there if timestamp is None or one.timestamp <= timestamp]
+        detail = f"{name} was not grouped by {conf} yet: ask for it with POST /run."
+        raise RefusedError(404, detail, parameter="conf")
+    times = [
+        clustering.timestamp
+        for clustering in clusterings
+        if timestamp is None or clustering.timestamp <= timestamp
+    ]
     if not times:
-        first = min(one.timestamp for one in there)
+        first = min(clustering.timestamp for clustering in clusterings)
         raise RefusedError(404, f"The oldest clustering kept is of {first}.", parameter="at")
     return max(times)
 
 
 def build_etag(service: CollectionService, name: CollectionName, time: int) -> str:
-    """The validator of what is told of a clustering now: its time, and the number of the last change."""
+    """Build the validator of a clustering: its time and the number of the last change."""
     cells = service.tables.get_row(COLLECTIONS, name.row, ["main:sequence"])
     return f'"{time}-{decode_int(cells, "main:sequence")}"'
 
 
 def is_known(request: Request, etag: str) -> bool:
-    """Whether the asker has what this validator stands for (RFC 9110, 13.1.2: compared weakly)."""
-    given = [
-        one.strip().removeprefix("W/")
-        for one in request.headers.get("if-none-match", "").split(",")
+    """True if the client has the version with this validator (RFC 9110, 13.1.2: weak comparison)."""
+    etags = [
+        tag.strip().removeprefix("W/")
+        for tag in request.headers.get("if-none-match", "").split(",")
     ]
-    return etag in given or given == ["*"]
+    return etag in etags or etags == ["*"]
 
 
 def _build_changes(
@@ -380,19 +419,21 @@ def _build_changes(
     from fonds.grouping.views.lineage import compare_clusterings
 
     first = choose_clustering_time(service, name, conf, previous_timestamp)
-    found = compare_clusterings(service.tables, name, conf, previous_timestamp=first, after=after)
-    if found is None:
-        said = f"There are no two clusterings of {previous_timestamp} and {after} to compare."
-        raise RefusedError(404, said, parameter="changes")
-    shown = [
+    comparison = compare_clusterings(
+        service.tables, name, conf, previous_timestamp=first, after=after
+    )
+    if comparison is None:
+        detail = f"There are no two clusterings of {previous_timestamp} and {after} to compare."
+        raise RefusedError(404, detail, parameter="changes")
+    changes = [
         ChangeOut(
-            one.change,
-            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in one.before],
-            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in one.after],
+            change.change,
+            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in change.before],
+            [ChangeSideOut(side.id, side.label, side.size, side.name) for side in change.after],
         )
-        for one in found.changes
+        for change in comparison.changes
     ]
-    return ChangesOut(name.namespace, name.key, conf, first, after, found.stayed, shown)
+    return ChangesOut(name.namespace, name.key, conf, first, after, comparison.stayed, changes)
 
 
 def _iter_plain(
@@ -403,13 +444,13 @@ def _iter_plain(
     level: int,
     labels: list[str],
 ) -> Iterator[bytes]:
-    """`{label: [ids]}`, streamed."""
-    for at, label in enumerate(labels):
-        yield (b"," if at else b"{") + msgspec.json.encode(label) + b":"
+    """Stream `{label: [ids]}`."""
+    for index, label in enumerate(labels):
+        yield (b"," if index else b"{") + msgspec.json.encode(label) + b":"
         yield from MemberList(service.tables, name, conf, time, level, label).iter_ids()
     yield b"}" if labels else b"{}"
 
 
 def _build_next_url(request: Request, after: bytes) -> str:
-    given = request.url.include_query_params(after=base64.urlsafe_b64encode(after).decode())
-    return f"{given.path}?{given.query}"
+    next_url = request.url.include_query_params(after=base64.urlsafe_b64encode(after).decode())
+    return f"{next_url.path}?{next_url.query}"

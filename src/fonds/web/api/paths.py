@@ -1,6 +1,7 @@
-"""The paths of the service: which they are, and parts of them that may hold any character, slashes too.
+"""Paths of the REST service. Their parts may contain any character, even slashes.
 
-Source: RFC 3986, section 2.4: a path is taken apart before its parts are decoded, and that once.
+Source: RFC 3986, section 2.4: a path is split before its parts are decoded, and they are decoded
+once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HEADS = frozenset(
     }
 )
 _PAGE = "docs"
-"""The page of the API, whose address is the head of documents without anything behind it."""
+"""Page of the API. Its path is the first part of document paths, with nothing after it."""
 
 Part = Annotated[str, AfterValidator(unquote)]
 _PART_SCHEMA: dict[str, Any] = {"minLength": 1, "maxLength": PART_MAX_CHARS}
@@ -58,20 +59,21 @@ QueryName = Annotated[
 
 
 def is_rest(path: str) -> bool:
-    """Whether the service answers at a path."""
+    """True if the REST service answers at a path."""
     head, _, rest = path.lstrip("/").partition("/")
     return head in HEADS and not (head == _PAGE and not rest)
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedPathMiddleware:
-    """ASGI middleware: routes see the service's paths with each part percent-encoded, so that a slash inside
-    of a name separates nothing; `Part` decodes it."""
+    """ASGI middleware that percent-encodes each part of the service's paths, so that a slash in a
+    name does not separate parts. `Part` decodes it.
+    """
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400 for a part that is no UTF-8."""
+        """Answer 400 for a part that is not UTF-8."""
         if scope["type"] != "http" or not is_rest(scope["path"]):
             await self.app(scope, receive, send)
             return
@@ -86,5 +88,5 @@ class EncodedPathMiddleware:
 
 
 def build_path(*parts: str) -> str:
-    """The address of what is named by these parts."""
+    """Build the path of these parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)

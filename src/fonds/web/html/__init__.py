@@ -1,1 +1,1 @@
-"""The overview: what came in and what became of it, of all and day by day."""
+"""HTML rendering: templates, charts, paging and tombstones."""

@@ -1,4 +1,7 @@
-"""Charts: data -> SVG. Colours come by class from the style sheet; each says itself in words too."""
+"""SVG charts: histograms, meters, sparklines, stacked bars, and the periods they show.
+
+Colours come from CSS classes. Every chart is also described in text.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ SMALLEST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class HistogramBar:
-    """One bar of the histogram; `label` is its time in words, `href` empty where it opens nothing."""
+    """One bar of a histogram. `label` is its period as text; `href` is empty if it has no link."""
 
     label: str
     count: int
@@ -25,7 +28,7 @@ class HistogramBar:
 
 
 def format_share(count: int, total: int) -> str:
-    """A percentage for people: never 0 % of something, never 100 % of not all."""
+    """Format a percentage for people: 0 % only for none, 100 % only for all."""
     if total <= 0 or count <= 0:
         return "0 %"
     if count >= total:
@@ -45,7 +48,9 @@ def _open(kind: str, width: float, height: float, title: str, desc: str, extra: 
 
 
 def _build_link(href: str, title: str, inner: Markup) -> Markup:
-    """Link for the pointer. It is no tab stop: the date form beside the chart opens the same rows."""
+    """Link a bar for the pointer. It is not a tab stop: the date form next to the chart opens the
+    same rows.
+    """
     if not href:
         return Markup("<g><title>{}</title>{}</g>").format(title, inner)
     return Markup('<a href="{}" tabindex="-1"><title>{}</title>{}</a>').format(href, title, inner)
@@ -56,7 +61,9 @@ def _format_number(count: int) -> str:
 
 
 def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
-    """Bars over time, stretched to the width there is; the axis' words stand beside it in HTML."""
+    """Draw bars over time, stretched to the available width. The axis labels are HTML next to the
+    chart.
+    """
     width = BUCKET_WIDTH * len(buckets) if len(buckets) > 1 else ALONE_WIDTH
     most = max((bucket.count for bucket in buckets), default=0)
     desc = "; ".join(f"{b.label}: {_format_number(b.count)}" for b in buckets if b.count)
@@ -70,7 +77,7 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
         if bucket.count <= 0:
             continue
         height = max(SMALLEST, HISTOGRAM_HEIGHT * bucket.count / most)
-        said = f"{bucket.label}: {_format_number(bucket.count)}"
+        title_text = f"{bucket.label}: {_format_number(bucket.count)}"
         inner = Markup(
             '<rect class="hit" x="{x}" y="0" width="{w}" height="{whole}"/>'
             '<rect class="bar" x="{bx:g}" y="{y:.1f}" width="{bw:g}" height="{h:.1f}"/>'
@@ -79,13 +86,13 @@ def draw_histogram(buckets: Sequence[HistogramBar], title: str) -> Markup:
             bx=position * BUCKET_WIDTH + 0.75, bw=BUCKET_WIDTH - 1.5,
             y=HISTOGRAM_HEIGHT - height, h=height,
         )  # fmt: skip
-        pieces.append(_build_link(bucket.href, said, inner))
+        pieces.append(_build_link(bucket.href, title_text, inner))
     pieces.append(Markup("</svg>"))
     return Markup("").join(pieces)
 
 
 def draw_meter(count: int, total: int) -> Markup:
-    """A hairline bar beside a number that says the same."""
+    """Draw a hairline bar next to a number with the same value."""
     width = 100 * count / total if total > 0 else 0.0
     return Markup(
         '<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
@@ -94,8 +101,10 @@ def draw_meter(count: int, total: int) -> Markup:
 
 
 def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
-    """Small bars above words that say the same, hidden from who hears these. What is not 0 is seen; where
-    nothing is, a mark lies on the ground."""
+    """Draw small bars above text with the same content; screen readers skip them.
+
+    Every count above 0 is visible; a 0 is a mark on the baseline.
+    """
     most = max(counts, default=0)
     bars, ground = [], []
     for position, count in enumerate(counts):
@@ -114,7 +123,7 @@ def draw_sparkline(counts: Sequence[int], tone: str) -> Markup:
     )  # fmt: skip
 
 
-# Bars over time as SVG, stacked by tone and stretched to the width there is.
+# Stacked bars over time, stretched to the available width.
 
 
 HEIGHT, BAR_WIDTH, GAP = 120, 10, 1.5
@@ -123,7 +132,7 @@ DAY_BAR_SMALLEST, EMPTY = 2.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class StackedBar:
-    """One bar: `label` says in words what it shows; `parts` are (tone, count) from the foot up."""
+    """One stacked bar. `label` describes it as text; `parts` are (tone, count) from the bottom up."""
 
     label: str
     href: str
@@ -131,13 +140,16 @@ class StackedBar:
 
     @property
     def count(self) -> int:
-        """The height of the whole."""
+        """Return the height of the whole bar."""
         return sum(count for _, count in self.parts)
 
 
 def draw_stacks(bars: Sequence[StackedBar], title: str, desc: str) -> Markup:
-    """Stacked bars of one scale. What is not 0 is drawn at least 2 of 120 units high; where nothing is, a
-    mark lies on the ground. Links are no tab stops: the date form below opens the same records."""
+    """Draw stacked bars on one scale.
+
+    Parts above 0 are at least 2 of 120 units high; an empty bar is a mark on the baseline. Links
+    are not tab stops: the date form below opens the same records.
+    """
     most = max((bar.count for bar in bars), default=0)
     pieces = [
         Markup(
@@ -179,7 +191,7 @@ def _draw_parts(bar: StackedBar, position: int, count_max: int) -> Markup:
         for tone, count in bar.parts
         if count > 0
     ]
-    # What is drawn larger to be seen must not push the bar out of the picture.
+    # Parts that are enlarged to be visible must not push the bar out of the chart.
     scale = min(1.0, HEIGHT / sum(height for _, height in heights))
     pieces, top = [], float(HEIGHT)
     for tone, height in heights:
@@ -196,7 +208,7 @@ def _draw_rect(kind: str, position: int, top: float, height: float) -> Markup:
     )  # fmt: skip
 
 
-# Months counted by the index -> bars of a readable histogram: equal periods, gaps kept, at most 72.
+# Periods of a readable histogram from counts by month: equal lengths, gaps included, at most 72.
 
 
 PERIODS_MAX = 72
@@ -206,7 +218,7 @@ MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "O
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """`count` documents dated from `first` to `last`, both inclusive."""
+    """Period of `count` documents dated from `first` to `last`, both inclusive."""
 
     label: str
     first: date
@@ -217,20 +229,24 @@ class Period:
 def build_periods(
     months: Sequence[tuple[str, int]], earliest: date | None = None, latest: date | None = None
 ) -> list[Period]:
-    """Equal periods of a month, a year, a decade or a century from the first month counted to the last.
+    """Build equal periods of a month, year, decade or century from the first counted month to the
+    last.
 
-    `months` are (YYYY-MM, count), those that cannot be read as months are left out. `earliest` and
-    `latest` are the limits the documents were searched within: no period reaches beyond them.
+    `months` are (YYYY-MM, count); unreadable months are left out. `earliest` and `latest` are the
+    limits of the search: no period extends beyond them.
     """
-    counts = {at: n for text, n in months if (at := _parse_month(text)) is not None and n > 0}
+    counts = {month: n for text, n in months if (month := _parse_month(text)) is not None and n > 0}
     if not counts:
         return []
     first, last = min(counts), max(counts)
-    length = next((one for one in LENGTHS if (last - first) // one + 1 <= PERIODS_MAX), LENGTHS[-1])
+    length = next(
+        (candidate for candidate in LENGTHS if (last - first) // candidate + 1 <= PERIODS_MAX),
+        LENGTHS[-1],
+    )
     start = first - first % length
     totals: Counter[int] = Counter()
-    for at, n in counts.items():
-        totals[(at - start) // length] += n
+    for month, n in counts.items():
+        totals[(month - start) // length] += n
     return [
         _build_period(begin, length, totals[number], earliest, latest)
         for number, begin in enumerate(range(start, last + 1, length))
@@ -238,14 +254,16 @@ def build_periods(
 
 
 def build_spans(counts: Mapping[date, int]) -> list[Period]:
-    """The same of documents by day: periods of a day where these are at most 72, and else those above."""
+    """Build periods from counts by day: one per day if that gives at most 72, otherwise as
+    `build_periods` does.
+    """
     dated = {day: n for day, n in counts.items() if n > 0}
     if not dated:
         return []
     first, last = min(dated), max(dated)
     if (last - first).days < PERIODS_MAX:
-        every = (first + timedelta(days=at) for at in range((last - first).days + 1))
-        return [Period(f"{day:%Y-%m-%d}", day, day, dated.get(day, 0)) for day in every]
+        all_days = (first + timedelta(days=index) for index in range((last - first).days + 1))
+        return [Period(f"{day:%Y-%m-%d}", day, day, dated.get(day, 0)) for day in all_days]
     months: Counter[str] = Counter()
     for day, n in dated.items():
         months[f"{day.year:04}-{day.month:02}"] += n
@@ -253,7 +271,7 @@ def build_spans(counts: Mapping[date, int]) -> list[Period]:
 
 
 def _parse_month(text: str) -> int | None:
-    """Months since the year 0; None for anything that is not a month of the calendar."""
+    """Return months since year 0, None for anything that is not a calendar month."""
     year, dash, month = text.partition("-")
     if not (dash and len(year) == 4 and len(month) == 2 and text.isascii()):
         return None

@@ -1,5 +1,6 @@
-"""Where a page of a long list begins: behind a row, which a link names, so that the last page costs what the
-first does."""
+"""Cursors of long lists. A page begins after a row that its link names, so the last page costs as
+much as the first.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +24,37 @@ TEXT_MAX_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class PageCursor:
-    """The row a page begins behind: how many rows came before the page, its time or number, and
-    its key."""
+    """Cursor: the row after which a page begins.
+
+    `position`: number of rows before the page.
+    `time`: the row's time or number.
+    `key`: the row's key.
+    """
 
     position: int
     time: datetime | int | None
     key: tuple[str, ...]
 
     def encode(self) -> str:
-        """For links and the API; nobody is meant to read or make it."""
+        """Encode the cursor for links and the API. The text is opaque to clients."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True)
 class CursorList:
-    """A list paged behind rows: the column of times or numbers it goes by, and the key that decides
-    among equal ones."""
+    """List that is paged by cursors.
+
+    `time`: the column of times or numbers the list is sorted by.
+    `key`: the columns that order rows with equal times.
+    """
 
     time: str
     key: tuple[str, ...]
 
     def decode(self, text: str) -> PageCursor | None:
-        """None for no mark. Raises ValueError for what is none of this list's."""
+        """Decode a cursor; '' gives None. Raises ValueError for a text that is not a cursor of this
+        list.
+        """
         if not text:
             return None
         try:
@@ -59,19 +69,21 @@ class CursorList:
         return mark
 
     def validate(self, text: str) -> str:
-        """The text of a mark, as it came. Raises ValueError as `read` does."""
+        """Return the text of a cursor unchanged. Raises ValueError as `decode` does."""
         self.decode(text)
         return text
 
     def build_filter(self, mark: PageCursor | None) -> dict[str, object] | None:
-        """What `Records.find` takes for a page that begins at `mark`."""
+        """Return the `after` argument of `Records.find` for a page that begins at `mark`."""
         if mark is None:
             return None
         return {self.time: mark.time, **dict(zip(self.key, mark.key, strict=True))}
 
     def find_next(self, first: int, rows: Sequence[Row], page_size: int) -> str | None:
-        """Where the page after these rows begins, of which the first is number `first`; None at the end: a
-        page that is not full is the last."""
+        """Return the cursor of the page after these rows, whose first has the number `first`.
+
+        Return None at the end: a page that is not full is the last.
+        """
         if not rows or len(rows) < page_size:
             return None
         last: Any = rows[-1]
@@ -80,15 +92,15 @@ class CursorList:
 
 
 def get_first_number(mark: PageCursor | None) -> int:
-    """The number of the first row of the page that begins at `mark`, from 1."""
+    """Return the number of the first row of the page that begins at `mark`, from 1."""
     return (mark.position if mark else 0) + 1
 
 
-# Places in lists of documents, as they stand in addresses: the row a page ends with.
+# Cursors in lists of documents: the last row of a page.
 
 
 AFTER_MAX_CHARS = 60_000
-"""A row has at most 32,767 bytes, of which base64 makes four characters for three bytes."""
+"""A row has at most 32,767 bytes; base64 writes four characters for three bytes."""
 
 AFTER: Any = Field(
     "", max_length=AFTER_MAX_CHARS, description="The page behind another: its `next`"
@@ -96,12 +108,14 @@ AFTER: Any = Field(
 
 
 def encode_cursor(row: bytes) -> str:
-    """The row a page ends with, for links and the API; nobody is meant to read or make it."""
+    """Encode the last row of a page for links and the API. The text is opaque to clients."""
     return base64.urlsafe_b64encode(row).decode().rstrip("=")
 
 
 def decode_cursor(after: str) -> bytes | None:
-    """The row behind which a page begins, None for the first. Raises ValueError for what is none."""
+    """Return the row after which a page begins, None for the first page. Raises ValueError for an
+    invalid cursor.
+    """
     if not after:
         return None
     try:
@@ -112,9 +126,9 @@ def decode_cursor(after: str) -> bytes | None:
 
 @contextmanager
 def refuse_invalid_cursor() -> Iterator[None]:
-    """A place of another list, or none, becomes an HTTPException 400."""
+    """Raise HTTPException 400 for an invalid cursor."""
     try:
         yield
     except ValueError as error:
-        said = "it is no place in this list; begin at its first page"
-        raise HTTPException(400, f"The parameter “after”: {said}.") from error
+        detail = "it is no place in this list; begin at its first page"
+        raise HTTPException(400, f"The parameter “after”: {detail}.") from error

@@ -1,4 +1,4 @@
-"""Between the application and its pages: stores and settings in, HTML out, and links that hold all state."""
+"""Rendering of pages: dependencies for stores and settings, links, text formats and templates."""
 
 from __future__ import annotations
 
@@ -40,26 +40,30 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 
 
 NAMING = ("key",)
-"""Parameters that name a thing, beside whatever stands in the path."""
+"""Query parameters that name a file or record, in addition to the parts of the path."""
 REQUESTED_FILES_MAX, REQUESTED_MAX_CHARS = 20, 100
 
 
 def list_requested_files(request: Request) -> list[str]:
-    """The SHA-1s a request names, in hex and in whatever spelling; at most twenty values are looked at."""
+    """List the SHA-1s a request names, as hex, from any spelling. At most twenty values are
+    examined.
+    """
     values = [str(value) for value in request.path_params.values()]
     values += [value for name in NAMING for value in request.query_params.getlist(name)]
-    found = (parse_sha1(value[:REQUESTED_MAX_CHARS]) for value in values[:REQUESTED_FILES_MAX])
-    return sorted({raw.hex() for raw in found if raw is not None})
+    hashes = (parse_sha1(value[:REQUESTED_MAX_CHARS]) for value in values[:REQUESTED_FILES_MAX])
+    return sorted({raw.hex() for raw in hashes if raw is not None})
 
 
 async def _get_stores(request: Request, viewer: TheViewer) -> Stores:
-    """As readers are shown them; who may curate sees a file under embargo where it is asked for itself."""
+    """Return the stores as readers see them. A curator who names an embargoed file gets the
+    unfiltered stores.
+    """
     stores: Stores = request.app.state.stores
-    if viewer.has_role(Role.CURATOR) and (asked := list_requested_files(request)):
-        whole: Stores = request.app.state.whole_stores
+    if viewer.has_role(Role.CURATOR) and (hashes := list_requested_files(request)):
+        all_stores: Stores = request.app.state.whole_stores
         return (
-            whole
-            if await run_in_threadpool(find_active_embargoes, whole.records, asked)
+            all_stores
+            if await run_in_threadpool(find_active_embargoes, all_stores.records, hashes)
             else stores
         )
     return stores
@@ -78,9 +82,10 @@ InForce = Annotated[Settings, Depends(_get_settings)]
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Which page of how many; `first` and `last` number its rows from 1, `total` counts all of them.
+    """Position in a list with page numbers. `first` and `last` number its rows from 1, `total`
+    counts all rows.
 
-    A page behind the last has no rows: `first` and `last` are 0 then.
+    A page past the last has no rows: `first` and `last` are then 0.
     """
 
     page: int
@@ -94,7 +99,7 @@ class Pager:
 
 @dataclass(frozen=True, slots=True)
 class ListWindow:
-    """Which rows of a list without page numbers are shown, from 1; `total` counts all of them."""
+    """Rows shown of a list without page numbers, from 1. `total` counts all rows."""
 
     first: int
     last: int
@@ -106,7 +111,9 @@ class ListWindow:
 def build_window(
     path: str, params: dict[str, Any], total: int, count: int, position: int, following: str | None
 ) -> ListWindow:
-    """`count` rows behind the first `position`; `following` is where the next page begins."""
+    """Build the window of `count` rows after the first `position`. `following` is the cursor of the
+    next page.
+    """
     begin = build_url(path, **params) if position else None
     after = build_url(path, **params, after=following) if following else None
     return ListWindow(position + 1, position + count, total, begin, after)
@@ -115,7 +122,7 @@ def build_window(
 def build_pager(
     path: str, params: dict[str, Any], total: int, page: int, size: int, pages_max: int
 ) -> Pager:
-    """The pager of a listing whose other parameters are `params`; it ends at `pages_max`."""
+    """Build the pager of a list whose other parameters are `params`. It ends at `pages_max`."""
     pages = max(1, min(pages_max, -(-total // size)))
     before = build_url(path, **params, page=page - 1 if page > 2 else None) if page > 1 else None
     after = build_url(path, **params, page=page + 1) if page < pages else None
@@ -126,34 +133,36 @@ def build_pager(
 
 
 def build_url(path: str, **params: Any) -> str:
-    """`path` with the parameters that say something; lists repeat their name."""
+    """Build a URL from `path` and the parameters that are not empty. Lists repeat their name."""
     pairs = []
     for name, value in params.items():
         if value in (None, "", [], (), False):
             continue
         values = value if isinstance(value, list | tuple) else (value,)
-        pairs += [f"{_quote(name)}={_quote(str(one))}" for one in values]
+        pairs += [f"{_quote(name)}={_quote(str(item))}" for item in values]
     return f"{path}?{'&'.join(pairs)}" if pairs else path
 
 
 @lru_cache(maxsize=1_024)
 def _quote(text: str) -> str:
-    """As a part of a URL's query: one page has hundreds of links of the same few words and days."""
+    """Quote a part of a query. Cached: one page has hundreds of links with the same few words and
+    days.
+    """
     return quote_plus(text)
 
 
 def format_number(count: int) -> str:
-    """1,234,567."""
+    """Format as 1,234,567."""
     return f"{count:,}"
 
 
 def capitalize(text: str) -> str:
-    """`text` beginning with a capital; the rest as it stands, for it may hold names."""
+    """Capitalize the first letter. The rest is unchanged, since it may contain names."""
     return text[:1].upper() + text[1:]
 
 
 def format_size(size_bytes: int | None) -> str:
-    """A length for people, in powers of 1,000 with the exact bytes where they are few."""
+    """Format a length for people, in powers of 1,000; exact bytes below that."""
     if size_bytes is None:
         return "unknown size"
     if size_bytes < 1000:
@@ -167,7 +176,7 @@ def format_size(size_bytes: int | None) -> str:
 
 
 def format_time(moment: datetime | None) -> Markup:
-    """An instant as a <time> element in UTC; `unknown` for None."""
+    """Format an instant as a <time> element in UTC; `unknown` for None."""
     if moment is None:
         return Markup('<span class="unknown">unknown</span>')
     utc = moment.astimezone(UTC)
@@ -177,7 +186,7 @@ def format_time(moment: datetime | None) -> Markup:
 
 
 def to_datetime(seconds: int | None) -> datetime | None:
-    """A time in seconds since 1970 as `format_time` takes it; None for None, and beyond the calendar."""
+    """Convert seconds since 1970 to a datetime; None for None and for times outside the calendar."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
@@ -185,7 +194,7 @@ def to_datetime(seconds: int | None) -> datetime | None:
 
 
 def format_time14(text: str) -> Markup:
-    """The 14 digits of a CDX line as a <time>; anything else as it stands."""
+    """Format the 14 digits of a CDX line as a <time>; return any other text escaped."""
     try:
         return format_time(parse_datetime14(text))
     except ValueError:
@@ -193,21 +202,23 @@ def format_time14(text: str) -> Markup:
 
 
 def mark_text(text: str, marks: Sequence[tuple[int, int]]) -> Markup:
-    """`text` escaped, its marked passages in <mark>; marks that overlap or lie outside are cut to fit."""
+    """Escape `text` and wrap the marked ranges in <mark>. Ranges that overlap or exceed the text
+    are cut.
+    """
     pieces: list[Markup] = []
-    at = 0
+    position = 0
     for start, end in sorted(marks):
-        begin, stop = max(start, at), min(end, len(text))
+        begin, stop = max(start, position), min(end, len(text))
         if begin >= stop:
             continue
-        pieces += [escape(text[at:begin]), Markup("<mark>{}</mark>").format(text[begin:stop])]
-        at = stop
-    pieces.append(escape(text[at:]))
+        pieces += [escape(text[position:begin]), Markup("<mark>{}</mark>").format(text[begin:stop])]
+        position = stop
+    pieces.append(escape(text[position:]))
     return Markup("").join(pieces)
 
 
 def filter_web_url(url: str) -> str | None:
-    """`url` when a browser may follow it: http or https; None for everything else."""
+    """Return `url` if a browser may follow it (http or https), otherwise None."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -216,35 +227,37 @@ def filter_web_url(url: str) -> str | None:
 
 
 def format_url(url: str) -> str:
-    """A URL for people: of a local file its path without percent-encodings, any other as it stands."""
+    """Format a URL for people: the path of a local file without percent-encoding, any other URL
+    unchanged.
+    """
     path = unquote(url.removeprefix(FILE_URL), errors="replace")
     return path if url.startswith(FILE_URL) and path.isprintable() else url
 
 
 def get_local_file_name(url: str) -> str:
-    """The name of the local file a URL is of; empty for other URLs."""
+    """Return the file name of a local file's URL, '' for other URLs."""
     name = file_name(url) if url.startswith(FILE_URL) else ""
     return name if name.isprintable() else quote(name)
 
 
 def get_language_code(language: str | None) -> str | None:
-    """A two-letter code fit for a lang attribute, else None."""
+    """Return a two-letter code that is valid in a lang attribute, otherwise None."""
     return language if language and _LANGUAGE.fullmatch(language) else None
 
 
 def format_day(day: date) -> str:
-    """3 May 2021."""
+    """Format as 3 May 2021."""
     return f"{day.day} {day:%b} {day.year}"
 
 
 def describe_embargo(row: EmbargoRow) -> str:
-    """Until when a file is hidden and why: all anybody is told of it."""
+    """Describe until when a file is hidden and why. Readers are shown nothing else about it."""
     why = EXPLAINED[EmbargoReason(row.reason_class)]
     return f"Under embargo until {format_day(row.until)} ({row.reason_class}): {why}"
 
 
 def choose_tone(outcome: str, reason: str | None) -> str:
-    """The colour of a record's outcome, as the style sheet names it."""
+    """Return the CSS class for the outcome of a record."""
     if outcome in ("done", "pending"):
         return "kept" if outcome == "done" else "flight"
     try:
@@ -260,14 +273,14 @@ def choose_tone(outcome: str, reason: str | None) -> str:
 
 
 def _create_environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("fonds.web"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
+    environment.filters.update(
         address=format_url,
         file_named=get_local_file_name,
         cut=shorten,
@@ -282,17 +295,22 @@ def _create_environment() -> Environment:
         web_url=filter_web_url,
         language_code=get_language_code,
     )
-    made.globals.update(link=build_url, how_many=pluralize, marked=mark_text, tone=choose_tone)
-    made.globals.update(meter=draw_meter, instant=to_datetime, quoted=shlex.quote)
-    return made
+    environment.globals.update(
+        link=build_url, how_many=pluralize, marked=mark_text, tone=choose_tone
+    )
+    environment.globals.update(meter=draw_meter, instant=to_datetime, quoted=shlex.quote)
+    return environment
 
 
 ENVIRONMENT = _create_environment()
 
 
 def render_page(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """One page. `heading` in `context` is the sentence of its h1 and its title; `generation`, of a page that
-    reads the index, that of the index, None where it is not known."""
+    """Render one page.
+
+    `heading` in `context` is the text of its h1 and its title.
+    `generation` is that of the index, None if unknown, for pages that read the index.
+    """
     asker = get_requester(request.scope)
     body = ENVIRONMENT.get_template(template).render(
         asker=asker,
@@ -309,41 +327,47 @@ def render_page(request: Request, template: str, status: int = 200, **context: A
 
 
 def _json_url(request: Request) -> str:
-    """The same page as JSON: the same path and `.json`, the same parameters."""
+    """Return the URL of the page as JSON: the path with `.json` and the same parameters."""
     return f"{request.url.path}.json{_get_query(request)}"
 
 
 def _csv_url(request: Request) -> str:
-    """Its rows as CSV; "" for a page that lists none."""
+    """Return the URL of the page's rows as CSV, "" if the page lists none."""
     path = getattr(request.scope.get("route"), "path", "")
     return f"{PREFIX}{request.url.path}{_get_query(request)}" if path in TABLED else ""
 
 
 def _get_query(request: Request) -> str:
-    """What a page and its twins are asked with; when it is made anew is the page's alone."""
-    kept = [one for one in request.query_params.multi_items() if one[0] != "refresh"]
-    return f"?{urlencode(kept)}" if kept else ""
+    """Return the query that a page shares with its JSON and CSV; `refresh` applies to the page
+    only.
+    """
+    parameters = [
+        parameter for parameter in request.query_params.multi_items() if parameter[0] != "refresh"
+    ]
+    return f"?{urlencode(parameters)}" if parameters else ""
 
 
-# Where captures are replayed, as the pages know it: never on their own origin.
+# Replay origin: captures are never replayed on the origin of the pages.
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOrigin:
-    """`url` where it was set, else the host that was asked for at `port`; neither: nothing is replayed."""
+    """Origin of replayed captures: `url` if set, otherwise the requested host at `port`; with
+    neither, nothing is replayed.
+    """
 
     url: str = ""
     port: int | None = None
 
     def resolve(self, request: Request) -> str | None:
-        """The origin for whoever asks; None where nothing is replayed."""
+        """Return the origin for a request, None if nothing is replayed."""
         if self.url:
             return self.url.rstrip("/")
         if self.port is None:
             return None
         host = request.url.hostname or "localhost"
-        shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{self.port}"
+        url_host = f"[{host}]" if ":" in host else host
+        return f"http://{url_host}:{self.port}"
 
 
 NO_REPLAY = ReplayOrigin()
@@ -351,7 +375,7 @@ PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 
 
 async def redirect_to_replay(request: Request) -> Response:
-    """An address below `/web/` of the pages: on to the origin that replays."""
+    """Redirect an address below `/web/` to the replay origin."""
     origin: str | None = request.app.state.replay.resolve(request)
     if origin is None:
         raise HTTPException(404, "Captures are replayed by `fonds serve`, on a port of their own.")
@@ -359,7 +383,7 @@ async def redirect_to_replay(request: Request) -> Response:
     path = raw.decode("utf-8", "replace").partition("?")[0]
     query = f"?{request.url.query}" if request.url.query else ""
     target = quote(f"{path}{query}", safe=PRINTABLE, errors="replace")
-    # Escapes are the captured address's; what a response makes of its argument would double them.
+    # Escapes belong to the captured address; RedirectResponse would encode them a second time.
     answer = RedirectResponse(origin, 307)
     answer.headers["location"] = f"{origin}{target}"
     return answer

@@ -1,4 +1,4 @@
-"""The one place where requests for files that are not shown are answered: reason class and date, no more."""
+"""Responses for removed and embargoed files: the reason class and the date, nothing more."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from fonds.web.html.rendering import OpenStores, describe_embargo, format_day, l
 
 
 async def refuse_hidden(request: Request, stores: OpenStores, viewer: TheViewer) -> None:
-    """Raises HTTPException when a part of the address, or what is asked for by key, is the SHA-1 of a file
-    that is not shown, in whatever spelling: 410 where it was taken down, 403 while it is under embargo, but
-    for who may curate."""
-    if asked := list_requested_files(request):
-        await run_in_threadpool(_check, stores, viewer, asked)
+    """Refuse a request that names a hidden file by its SHA-1, in the path or as a key, in any
+    spelling.
+
+    Raises HTTPException 410 for a removed file, and 403 for an embargoed one unless the user is a
+    curator.
+    """
+    if hashes := list_requested_files(request):
+        await run_in_threadpool(_check, stores, viewer, hashes)
 
 
 def _check(stores: Stores, viewer: Viewer, hashes: Sequence[str]) -> None:
-    for gone in find_takedowns(stores.records, hashes).values():
-        why = ReasonClass(gone.reason_class).explanation
-        told = f"Taken down on {format_day(gone.row_created)} ({gone.reason_class}): {why}."
-        raise HTTPException(410, told)
+    for takedown in find_takedowns(stores.records, hashes).values():
+        explanation = ReasonClass(takedown.reason_class).explanation
+        detail = f"Taken down on {format_day(takedown.row_created)} ({takedown.reason_class}): {explanation}."
+        raise HTTPException(410, detail)
     if viewer.has_role(Role.CURATOR):
         return
     for row in find_active_embargoes(stores.records, hashes).values():

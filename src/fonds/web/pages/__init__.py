@@ -1,1 +1,1 @@
-"""The pages and their JSON: one module a subject, each with its routes."""
+"""Pages and their JSON: one module per subject, each with its routes."""

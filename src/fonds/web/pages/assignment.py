@@ -1,4 +1,4 @@
-"""One document of a collection: which theme it is in, and which of its terms put it there."""
+"""Page of a document in a collection: its theme, and the terms that explain the assignment."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class AssignmentForm(BaseModel):
-    """Which document, and by which configuration it was grouped."""
+    """Which document, and which configuration grouped it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,8 +61,11 @@ class AssignmentForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TermShare:
-    """A term of the document and its `share`, in parts of 100, of all that speaks for its theme against the
-    next one; below 0 where it speaks for the other."""
+    """A term of the document.
+
+    `share`: percentage of all evidence for the document's theme against the next one; negative if
+    it indicates the other theme.
+    """
 
     term: str
     share: float
@@ -70,8 +73,11 @@ class TermShare:
 
 @dataclass(frozen=True, slots=True)
 class PlacementLine:
-    """Where the document is by a configuration: in the theme `label` of a level, or in none for the
-    reason `apart`. `name`: what a curator called the theme, '' where nobody did."""
+    """Assignment of the document by a configuration: to the theme `label` of a level, or to none
+    for the reason `apart`.
+
+    `name`: the name a curator gave the theme, '' if none.
+    """
 
     conf: str
     at: dt.datetime | None
@@ -86,8 +92,11 @@ class PlacementLine:
 
 @dataclass(frozen=True, slots=True)
 class ThemeExclusion:
-    """A theme the document does not belong in, by its id, as it was labelled then and is called now; `href`
-    None where it is there no more."""
+    """A theme a curator excluded the document from.
+
+    `theme`: its id. `label`: its label at that time. `name`: its current name.
+    `href`: None if the theme no longer exists.
+    """
 
     theme: str
     label: str
@@ -98,12 +107,13 @@ class ThemeExclusion:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentPage:
-    """Why a document is where it is, by the model that placed it.
+    """Why a document is in its theme, by the model that assigned it.
 
-    `terms` are those that speak for its theme most, against the next one. `reach` is the least score its
-    theme asks of documents that come later. `label` None: it is in no theme, `apart` says why. `name` and
-    `next_name`: what curators called the themes, '' where nobody did. `excluded`: the themes it was taken
-    out of.
+    `label`: its theme; None if it is unclustered, then `apart` is the reason.
+    `terms`: the terms that most indicate its theme against the next one.
+    `reach`: the least score at which the theme accepts later documents.
+    `name`, `next_name`: the names curators gave the themes, '' if none.
+    `excluded`: the themes a curator excluded the document from.
     """
 
     answer: str
@@ -130,12 +140,14 @@ class AssignmentPage:
 def build_assignment_page(
     stores: Stores, collections: CollectionService, selection: Selection, document_id: str
 ) -> AssignmentPage:
-    """The document. Raises HTTPException 404 where the collection has none of this id."""
-    found = find_document(collections.tables, selection.name, document_id)
-    if found is None:
-        said = f"{selection.name} has no document of the id “{shorten(document_id, 200)}”."
-        raise HTTPException(404, said)
-    told = explain_placement(
+    """Build the page of a document. Raises HTTPException 404 if the collection has no document with
+    this id.
+    """
+    document = find_document(collections.tables, selection.name, document_id)
+    if document is None:
+        detail = f"{selection.name} has no document of the id “{shorten(document_id, 200)}”."
+        raise HTTPException(404, detail)
+    explanation = explain_placement(
         collections.tables,
         collections.changes.models,
         selection.name,
@@ -143,30 +155,32 @@ def build_assignment_page(
         selection.conf,
         terms_max=TERMS_MAX,
     )
-    place = told.place if told else None
+    place = explanation.place if explanation else None
     score = place.score if place else 0.0
-    member = ClusterMember(found.id, score, found.title, found.url, found.time)
+    member = ClusterMember(document.id, score, document.title, document.url, document.time)
     (line,) = build_document_lines(stores.index, selection, [member])
     label = place.label if place else None
-    called = (place.name if place else "") or label
+    theme_name = (place.name if place else "") or label
     return AssignmentPage(
-        answer=f"Why it is in “{called}”" if label else "Why it is in no theme",
+        answer=f"Why it is in “{theme_name}”" if label else "Why it is in no theme",
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
         line=line,
-        beginning=shorten(" ".join(found.text[: 4 * BEGINNING_CHARS].split()), BEGINNING_CHARS),
+        beginning=shorten(" ".join(document.text[: 4 * BEGINNING_CHARS].split()), BEGINNING_CHARS),
         label=label,
         name=place.name if place else "",
         theme_id=place.cluster_id if place else None,
         theme_href=_choose_theme_link(selection, place.cluster_id if place else None),
         apart=place.apart if place else None,
         score=score,
-        reach=told.reach if told else None,
-        next_label=told.next_label if told else None,
-        next_name=_find_theme_name(collections, selection, told.next_label if told else None),
-        next_href=_choose_theme_link(selection, told.next_label if told else None),
-        terms=_build_term_shares(told.terms if told else ()),
+        reach=explanation.reach if explanation else None,
+        next_label=explanation.next_label if explanation else None,
+        next_name=_find_theme_name(
+            collections, selection, explanation.next_label if explanation else None
+        ),
+        next_href=_choose_theme_link(selection, explanation.next_label if explanation else None),
+        terms=_build_term_shares(explanation.terms if explanation else ()),
         excluded=_list_exclusions(collections, selection, document_id),
         places=_build_placement_lines(collections, selection, document_id),
     )
@@ -175,24 +189,26 @@ def build_assignment_page(
 def _list_exclusions(
     collections: CollectionService, selection: Selection, document_id: str
 ) -> list[ThemeExclusion]:
-    told = load_exclusions(collections.tables, selection.name, [document_id]).get(document_id, {})
-    if not told:
+    exclusions = load_exclusions(collections.tables, selection.name, [document_id]).get(
+        document_id, {}
+    )
+    if not exclusions:
         return []
-    at, names = (
+    clustering, names = (
         selection.clustering,
         load_theme_names(collections.tables, selection.name, selection.conf),
     )
-    known = (
-        list_theme_ids(collections.tables, selection.name, selection.conf, at.timestamp)
-        if at
+    theme_ids = (
+        list_theme_ids(collections.tables, selection.name, selection.conf, clustering.timestamp)
+        if clustering
         else set()
     )
     return [
         ThemeExclusion(
-            theme, said.label, names.get(theme, ""),
-            _choose_theme_link(selection, theme) if theme in known else None, to_datetime(said.at),
+            theme, exclusion.label, names.get(theme, ""),
+            _choose_theme_link(selection, theme) if theme in theme_ids else None, to_datetime(exclusion.at),
         )
-        for (conf, theme), said in sorted(told.items())
+        for (conf, theme), exclusion in sorted(exclusions.items())
         if conf == selection.conf
     ]  # fmt: skip
 
@@ -200,18 +216,18 @@ def _list_exclusions(
 def _find_theme_name(
     collections: CollectionService, selection: Selection, label: str | None
 ) -> str:
-    at = selection.clustering
-    if label is None or at is None:
+    clustering = selection.clustering
+    if label is None or clustering is None:
         return ""
     names = load_label_names(
-        collections.tables, selection.name, selection.conf, at.timestamp, [label]
+        collections.tables, selection.name, selection.conf, clustering.timestamp, [label]
     )
     return names.get(label, "")
 
 
 def _build_term_shares(terms: Sequence[TermEvidence]) -> list[TermShare]:
-    whole = sum(one.speaks for one in terms if one.speaks > 0) or 1.0
-    return [TermShare(one.term, round(100 * one.speaks / whole, 1)) for one in terms]
+    total = sum(term.speaks for term in terms if term.speaks > 0) or 1.0
+    return [TermShare(term.term, round(100 * term.speaks / total, 1)) for term in terms]
 
 
 def _choose_theme_link(selection: Selection, theme: str | None) -> str | None:
@@ -227,19 +243,21 @@ def _build_placement_lines(
 ) -> list[PlacementLine]:
     return [
         PlacementLine(
-            one.conf,
-            to_datetime(one.timestamp),
-            one.level,
-            one.label,
-            one.name,
-            _link_to_placement(selection, one),
-            one.score,
-            one.apart,
-            link_to_assignment(selection.name, one.original, conf=one.conf)
-            if one.original
+            placement.conf,
+            to_datetime(placement.timestamp),
+            placement.level,
+            placement.label,
+            placement.name,
+            _link_to_placement(selection, placement),
+            placement.score,
+            placement.apart,
+            link_to_assignment(selection.name, placement.original, conf=placement.conf)
+            if placement.original
             else None,
         )
-        for one in list_placements(collections.tables, selection.name, document_id)[:PLACES_MAX]
+        for placement in list_placements(collections.tables, selection.name, document_id)[
+            :PLACES_MAX
+        ]
     ]
 
 
@@ -259,21 +277,21 @@ def assignment_html(
     key: str,
     form: Annotated[AssignmentForm, Query()],
 ) -> HTMLResponse:
-    """Why a document is where it is."""
-    there = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
-    found = build_assignment_page(stores, collections, there, form.id)
-    here = link_to_assignment(there.name, form.id, conf=form.conf)
+    """Show why a document is in its theme."""
+    selection = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
+    page = build_assignment_page(stores, collections, selection, form.id)
+    page_url = link_to_assignment(selection.name, form.id, conf=form.conf)
     return render_page(
         request,
         "placed.html",
-        heading=found.answer,
-        found=found,
-        name=there.name,
-        collection_href=link_to_collection(there.name, conf=there.build_params()["conf"]),
+        heading=page.answer,
+        found=page,
+        name=selection.name,
+        collection_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
         why_apart=UNCLUSTERED_REASONS,
-        act_href=link_to_collection(there.name),
-        most=max((one.share for one in found.terms), default=0.0),
-        api_href=f"{API}{here}",
+        act_href=link_to_collection(selection.name),
+        most=max((term.share for term in page.terms), default=0.0),
+        api_href=f"{API}{page_url}",
     )
 
 
@@ -285,6 +303,6 @@ def assignment_json(
     key: str,
     form: Annotated[AssignmentForm, Query()],
 ) -> AssignmentPage:
-    """A document by its id: its theme, its score, and the terms that speak for it."""
-    there = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
-    return build_assignment_page(stores, collections, there, form.id)
+    """Return the theme of a document, its score, and the terms that explain the assignment."""
+    selection = resolve_selection(collections, namespace, key, ServedConfiguration(form.conf))
+    return build_assignment_page(stores, collections, selection, form.id)

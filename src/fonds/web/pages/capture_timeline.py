@@ -1,6 +1,8 @@
-"""The captures of a story in order: its versions, repeated captures of the same bytes, and failed captures.
+"""Captures of a story in order: its versions, repeated captures of the same bytes, and failed
+captures.
 
-Limits: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the file.
+Limits: the 200 versions captured last, and the newest 200 records of at most 5 addresses of the
+file.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ CAPTURE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class StoryCapture:
-    """One capture, at 14 digits: a version by its SHA-1 with how it stands to the version before, or a record
-    that ended otherwise, for a `reason`. `is_entered`: the time of capture is not known, `at` is when it came
-    in."""
+    """One capture of a story.
+
+    It is a version, identified by its SHA-1 and compared with the version before, or a record that
+        ended otherwise for a `reason`.
+    `at`: time of capture, 14 digits. If it is unknown, `is_entered` is True and `at` is the time
+        the record was entered.
+    """
 
     at: str
     sort: Sort
@@ -45,8 +51,11 @@ class StoryCapture:
 
 @dataclass(frozen=True, slots=True)
 class StoryCaptures:
-    """The captures of a story, the newest first. `failed` counts those that failed; `is_complete` is False
-    when older captures were left out."""
+    """Captures of a story, newest first.
+
+    `failed`: number of failed captures.
+    `is_complete`: False if older captures were left out.
+    """
 
     captures: Sequence[StoryCapture]
     failed: int
@@ -58,8 +67,8 @@ def story_captures(
 ) -> StoryCaptures:
     """Return the captures of a story whose files were found at these addresses."""
     entries = _list_entries(records, addresses)
-    shown = {one.sha1hex for one in versions.shown}
-    found = [
+    version_hashes = {one.sha1hex for one in versions.shown}
+    captures = [
         StoryCapture(
             one.captured,
             _classify_difference(one.difference),
@@ -70,11 +79,11 @@ def story_captures(
         )
         for one in versions.shown
     ]
-    found += [one for row in entries for one in _unversioned(row, shown)]
-    found.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
+    captures += [one for row in entries for one in _unversioned(row, version_hashes)]
+    captures.sort(key=lambda one: (one.at, one.sort, one.href), reverse=True)
     return StoryCaptures(
-        captures=found,
-        failed=sum(one.sort == "failed" for one in found),
+        captures=captures,
+        failed=sum(one.sort == "failed" for one in captures),
         is_complete=len(entries) < RECORDS_MAX and len(versions.shown) == versions.total,
     )
 
@@ -97,25 +106,25 @@ def _classify_difference(difference: VersionDifference | None) -> Sort:
 
 
 def _unversioned(row: EntryRow, versions: set[str]) -> Iterator[StoryCapture]:
-    """Yield the capture of a record without a version: one that failed, or repeated known bytes."""
+    """Yield the capture of a record without a version: it failed, or repeated known bytes."""
     reason = row.reason if row.reason in set(Reason) else None
     if reason is None or row.outcome not in ("dropped", "quarantined"):
         return
     is_again = reason in (Reason.DUPLICATE, Reason.REVISIT)
     if not is_again and Reason(reason).weight is Weight.SET_ASIDE:
         return
-    at = row.seen if row.seen and _is_time(row.seen) else None
-    known = row.about if row.about in versions else None
-    if reason == Reason.DUPLICATE and known is None:
+    captured = row.seen if row.seen and _is_time(row.seen) else None
+    version = row.about if row.about in versions else None
+    if reason == Reason.DUPLICATE and version is None:
         return
-    href = f"/file/{known}" if is_again and known else build_url("/show", key=row.url)
+    href = f"/file/{version}" if is_again and version else build_url("/show", key=row.url)
     sort: Sort = "same-bytes" if is_again else "failed"
     yield StoryCapture(
-        at or format_datetime14(row.entered_at),
+        captured or format_datetime14(row.entered_at),
         sort,
-        known if is_again else None,
+        version if is_again else None,
         reason,
-        at is None,
+        captured is None,
         href,
     )
 
@@ -130,7 +139,7 @@ def _is_time(text: str) -> bool:
 
 def capture_words(one: StoryCapture) -> str:
     """Describe a capture in a few words."""
-    said = CAPTURE_WORDS[one.sort]
+    description = CAPTURE_WORDS[one.sort]
     if one.sort == "failed" and one.reason:
-        said = f"{said}: {one.reason}"
-    return f"{said}, came in then" if one.is_entered else said
+        description = f"{description}: {one.reason}"
+    return f"{description}, came in then" if one.is_entered else description

@@ -1,4 +1,4 @@
-"""The index of captures as web archives' CDX servers answer: lines of fields, or JSON."""
+"""Index of captures in the format of web archives' CDX servers: lines of fields, or JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ValueT = TypeVar("ValueT")
 
 
 def _validate_with(parse: Callable[[str], object]) -> Any:
-    """A parameter that `parse` refuses with a ValueError, or takes as it is."""
+    """Validate a parameter with `parse`, which raises ValueError; the value stays unchanged."""
 
     def check(text: str) -> str:
         if text:
@@ -48,7 +48,7 @@ CollapseText = Annotated[str, _validate_with(CdxCollapse.parse)]
 
 
 class CdxForm(BaseModel):
-    """A question as the CDX servers of web archives take it."""
+    """Request as the CDX servers of web archives accept it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -85,7 +85,7 @@ class CdxForm(BaseModel):
     )
 
     def build_query(self) -> CdxQuery:
-        """What is asked. Raises HTTPException 400 without an address."""
+        """Build the query. Raises HTTPException 400 if there is no address."""
         url, match = self.url.strip(), UrlMatch(self.match)
         if not url:
             raise HTTPException(
@@ -100,8 +100,8 @@ class CdxForm(BaseModel):
             match=match,
             since=pad_lower14(self.since) if self.since else "",
             until=pad_upper14(self.until) if self.until else "",
-            filters=[CdxFilter.parse(one) for one in self.filter if one],
-            collapse=[CdxCollapse.parse(one) for one in self.collapse if one],
+            filters=[CdxFilter.parse(text) for text in self.filter if text],
+            collapse=[CdxCollapse.parse(text) for text in self.collapse if text],
             fields=check_fields(self.fields),
             limit=self.limit,
             resume=CdxResumeKey.decode(self.resume_key) if self.resume_key else None,
@@ -110,27 +110,29 @@ class CdxForm(BaseModel):
 
 @router.get("/cdx", response_class=Response, summary="Captures by address, as CDX servers answer")
 def cdx(stores: OpenStores, form: Annotated[CdxForm, Query()]) -> Response:
-    """Captures in the order of address and time. Where there are more than are answered, or than could be
-    looked at, a header `Link` with `rel="next"` leads on.
+    """List captures in order of address and time.
+
+    A `Link` header with `rel="next"` leads on if there are more captures than the response holds or
+    than could be examined.
     """
     try:
         query = form.build_query()
-        found = run_query(stores.records, query)
+        result = run_query(stores.records, query)
     except ValueError as error:
         raise HTTPException(400, f"The parameter “url” cannot be answered: {error}.") from error
     headers = {}
-    if found.resume is not None:
-        given = form.model_dump(by_alias=True, exclude_defaults=True)
-        onward = build_url("/cdx", **{**given, "resumeKey": found.resume.encode()})
+    if result.resume is not None:
+        parameters = form.model_dump(by_alias=True, exclude_defaults=True)
+        onward = build_url("/cdx", **{**parameters, "resumeKey": result.resume.encode()})
         headers["Link"] = f'<{onward}>; rel="next"'
     if form.output == "json":
-        body = msgspec.json.encode(_build_table(query, found, form.show_resume_key))
+        body = msgspec.json.encode(_build_table(query, result, form.show_resume_key))
         return Response(body, media_type="application/json", headers=headers)
-    return PlainTextResponse(_format_lines(found, form.show_resume_key), headers=headers)
+    return PlainTextResponse(_format_lines(result, form.show_resume_key), headers=headers)
 
 
 def _build_table(query: CdxQuery, result: CdxResult, show_resume_key: bool) -> list[list[str]]:
-    """The names of the fields, then the captures; nothing at all where there are none."""
+    """Return the field names, then the captures; nothing if there are no captures."""
     rows = [list(query.fields), *map(list, result.rows)] if result.rows else []
     if show_resume_key and result.resume is not None:
         rows += [[], [result.resume.encode()]]

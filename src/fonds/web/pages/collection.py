@@ -1,4 +1,6 @@
-"""One collection: its themes as a list and a map, what changed, other clusterings, how far a rebuild is."""
+"""Page of a collection: its themes as a list and a map, changes, other clusterings, and running
+rebuilds.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.json_requests import TheService
 from fonds.wiring.collections import CollectionService
 
-# A theme as a line of the list: its size and share, what became of it, its nearest documents.
+# Themes in the list.
 
 
 TERMS_MAX = 8
@@ -69,7 +71,7 @@ TERMS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class TitledDocument:
-    """A document by its title, and the page that says why it is there."""
+    """Title of a document, and the page that explains its assignment."""
 
     title: str
     href: str
@@ -77,12 +79,18 @@ class TitledDocument:
 
 @dataclass(frozen=True, slots=True)
 class ThemeLine:
-    """A theme in the list. `name` is what a curator called it, '' where nobody did, and `pinned` whether one
-    put it before the others. `mark` is `new`, `rising` or empty; `turn` is `split` or `merged` where it came
-    of a split or a merger since the clustering before, else empty, and `came_of` the themes there;
-    `size_before` its size in that clustering, None where it was not there or none is kept. `titles` are of
-    its nearest documents. Of its documents looked at, `trend` counts those of each period, `undated` those
-    without a date, and `cohesion` is their mean cosine to its middle, None where none was looked at."""
+    """A theme in the list.
+
+    `name`: the name a curator gave it, '' if none. `pinned`: whether a curator listed it before the
+        others.
+    `mark`: `new`, `rising` or empty.
+    `turn`: `split` or `merged` if it came from a split or merger since the previous clustering,
+        else empty. `came_of`: the themes it came from.
+    `size_before`: its size in the previous clustering, None if it was not in it or none is stored.
+    `titles`: titles of its nearest documents.
+    `trend`: number of its sampled documents per period. `undated`: those without a date.
+    `cohesion`: mean cosine of its sampled documents to its centroid, None if none was sampled.
+    """
 
     id: str
     label: str
@@ -105,7 +113,7 @@ class ThemeLine:
 
 @dataclass(frozen=True, slots=True)
 class ThemeChanges:
-    """What became of themes since the clustering before, by their ids."""
+    """Changes of themes since the previous clustering, by theme id."""
 
     marks: Mapping[str, str]
     sizes: Mapping[str, int]
@@ -119,7 +127,7 @@ def build_theme_line(
     since: ThemeChanges,
     course: ThemeTimeline | None,
 ) -> ThemeLine:
-    """The line of a theme; `grouped` counts the documents of all themes."""
+    """Build the line of a theme. `grouped` is the number of documents in all themes."""
     turn = since.turns.get(cluster.id)
     return ThemeLine(
         id=cluster.id,
@@ -153,7 +161,8 @@ def _link_to_documents(selection: Selection, theme_id: str, **params: Any) -> st
     )
 
 
-# Names and pins whose theme a rebuild left out: nothing a person decided disappears unsaid.
+# Names and pins of themes that a rebuild left out, so that no curator's decision disappears
+# silently.
 
 
 LISTED_MAX = 20
@@ -161,9 +170,12 @@ LISTED_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class LostTheme:
-    """A theme that was named or pinned and is there no more: its id, the label it had then, its name, ''
-    where it was pinned alone. `change` is `merged`, `split` or `gone`, and `became` the themes it led to, as
-    far as the last rebuild tells; '' and none of one that went before."""
+    """A theme that was named or pinned and no longer exists.
+
+    `label`: its label at that time. `name`: its name, '' if it was only pinned.
+    `change`: `merged`, `split` or `gone`, and `became` the themes it led to, as far as the last
+        rebuild recorded it; '' and empty if it disappeared earlier.
+    """
 
     id: str
     label: str
@@ -178,32 +190,32 @@ def find_lost_themes(
     now: Sequence[ClusterView],
     changes: Sequence[ClusterChange],
 ) -> list[LostTheme]:
-    """All of them, by name; nothing for a level whose ids do not stay, or of the past."""
-    at = selection.clustering
-    if selection.level or at is None or not at.is_served:
+    """Return all lost themes by name; none for levels without stable ids and for past clusterings."""
+    clustering = selection.clustering
+    if selection.level or clustering is None or not clustering.is_served:
         return []
-    known = {one.id for one in now}
-    left = [
+    theme_ids = {one.id for one in now}
+    lost = [
         one
         for one in list_curated_themes(collections.tables, selection.name, selection.conf).values()
-        if one.id not in known
+        if one.id not in theme_ids
     ]
     return [
         LostTheme(one.id, one.label, one.name, *_find_successors(selection, one.id, changes))
-        for one in sorted(left, key=lambda one: (one.name or one.label, one.id))
+        for one in sorted(lost, key=lambda one: (one.name or one.label, one.id))
     ]
 
 
 def _find_successors(
     selection: Selection, theme: str, changes: Sequence[ClusterChange]
 ) -> tuple[str, Sequence[ThemeRefLink]]:
-    for one in changes:
-        if theme in {side.id for side in one.before}:
-            return one.change, link_change(selection, one).after
+    for change in changes:
+        if theme in {side.id for side in change.before}:
+            return change.change, link_change(selection, change).after
     return "", ()
 
 
-# Suggested mergers: pairs of similar themes on a collection's page. Only a person merges them.
+# Suggested mergers: pairs of similar themes. Only a curator merges them.
 
 
 MERGED_LISTED_MAX = 5
@@ -211,7 +223,7 @@ MERGED_LISTED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class MergeLine:
-    """Two similar themes, the cosine of their centroids, and the terms that both have."""
+    """Two similar themes, the cosine of their centroids, and the terms they share."""
 
     first: ThemeRefLink
     second: ThemeRefLink
@@ -224,11 +236,11 @@ def suggested_mergers(
 ) -> tuple[list[MergeLine], int]:
     """Return the five nearest pairs and the number of all pairs.
 
-    Leave out pairs that a curator has given one name, and pairs with a theme that no longer exists.
+    Leave out pairs that a curator gave the same name, and pairs with a theme that no longer exists.
     """
     if level is None:
         return [], 0
-    theme_by_id = {one.id: one for one in level.clusters}
+    theme_by_id = {cluster.id: cluster for cluster in level.clusters}
     pairs = themes.similar_pairs.get(themes.tables, level)
     lines: list[MergeLine] = []
     n_left_out = 0
@@ -267,7 +279,7 @@ class CollectionForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClusteringLine:
-    """A clustering, for choosing; `chosen` is the one that is shown."""
+    """A clustering to choose from. `chosen` is the one that is shown."""
 
     conf: str
     at: dt.datetime | None
@@ -280,15 +292,16 @@ class ClusteringLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPage:
-    """A collection by its themes, 20 a page, those pinned before the others, the largest first; `shown_at`
-    None where none was built yet.
+    """A collection by its themes, 20 per page, pinned themes first, then the largest.
 
-    `themes_total` counts all themes of the clustering shown, `pinned` those that stand before the others,
-    `grouped` the documents in one, `apart` those in none. The `trend` of a theme counts by `periods`, of the
-    `looked_at` documents; `complete` is False where there are more than were looked at, the first 20,000 by
-    id. `merges` are the 5 nearest of `merges_total` pairs of similar themes. `lost` are themes that were
-    named or pinned and are there no more, 20 of `lost_total`. `changes` are those since `before_at`, None
-    where no clustering before it is kept.
+    `shown_at`: time of the clustering shown, None if none was built.
+    `themes_total`: number of themes in it. `pinned`: number of pinned themes.
+    `grouped`: number of documents in a theme. `apart`: unclustered documents by reason.
+    `periods`: periods that the `trend` of a theme counts by, for the `looked_at` sampled documents.
+    `complete`: False if there are more documents than the sample, the first 20,000 by id.
+    `merges`: the 5 nearest of `merges_total` pairs of similar themes.
+    `lost`: 20 of `lost_total` themes that were named or pinned and no longer exist.
+    `changes`: changes since `before_at`, which is None if no previous clustering is stored.
     """
 
     answer: str
@@ -326,7 +339,7 @@ class CollectionPage:
 
 @dataclass(frozen=True, slots=True)
 class _CollectionData:
-    """A level as it was read, the themes listed, those of the page asked for, and what became of them."""
+    """A level, its themes in list order, those of the requested page, and their changes."""
 
     level: LevelView | None
     listed: Sequence[ClusterView]
@@ -340,28 +353,39 @@ class _CollectionData:
 def _read(
     collections: CollectionService, selection: Selection, form: CollectionForm
 ) -> _CollectionData:
-    at, tables = selection.clustering, collections.tables
+    clustering, tables = selection.clustering, collections.tables
     level = None
-    if at is not None:
+    if clustering is not None:
         level = load_clusters(
-            tables, selection.name, selection.conf, at.timestamp, level=selection.level, top=0
+            tables,
+            selection.name,
+            selection.conf,
+            clustering.timestamp,
+            level=selection.level,
+            top=0,
         )
-    if at is None or level is None:
+    if clustering is None or level is None:
         return _CollectionData(None, (), (), ThemeChanges({}, {}, {}), (), None, True)
-    # The largest come first, and of those of one kind they stay in that order.
+    # The sort is stable: the largest themes stay first among the pinned and the others.
     listed = sorted(level.clusters, key=lambda one: not one.pinned)
-    some = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
+    page_themes = listed[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     before = load_previous_sizes(tables, selection)
-    told = load_changes(tables, selection)
+    changes = load_changes(tables, selection)
     since = ThemeChanges(
-        mark_changes(level.clusters, before), before or {}, find_splits_and_mergers(told)
+        mark_changes(level.clusters, before), before or {}, find_splits_and_mergers(changes)
     )
-    looked = collections.times.get(
-        tables, selection.name, selection.conf, at.timestamp, level=selection.level
+    sample = collections.times.get(
+        tables, selection.name, selection.conf, clustering.timestamp, level=selection.level
     )
-    shown = add_top_documents(tables, level, some, TITLES_MAX)
+    visible = add_top_documents(tables, level, page_themes, TITLES_MAX)
     return _CollectionData(
-        level, listed, shown, since, told, build_timelines(looked, some), looked.is_complete
+        level,
+        listed,
+        visible,
+        since,
+        changes,
+        build_timelines(sample, page_themes),
+        sample.is_complete,
     )
 
 
@@ -371,31 +395,31 @@ def build_collection_page(
     form: CollectionForm,
     read: _CollectionData | None = None,
 ) -> CollectionPage:
-    """What is asked for; a page behind the last has no themes."""
+    """Build the requested page; a page past the last has no themes."""
     read = read or _read(collections, selection, form)
-    at, one = selection.clustering, selection.collection
-    every = read.level.clusters if read.level else ()
-    grouped = sum(each.size for each in every)
+    clustering, view = selection.clustering, selection.collection
+    clusters = read.level.clusters if read.level else ()
+    grouped = sum(cluster.size for cluster in clusters)
     apart = read.level.apart if read.level else {}
     mergers, mergers_total = suggested_mergers(collections, selection, read.level)
     return CollectionPage(
-        answer=_build_heading(selection, len(every), grouped, sum(apart.values())),
-        namespace=one.name.namespace,
-        key=one.name.key,
-        documents=one.size,
-        modified=to_datetime(one.modified),
-        query=one.query,
+        answer=_build_heading(selection, len(clusters), grouped, sum(apart.values())),
+        namespace=view.name.namespace,
+        key=view.name.key,
+        documents=view.size,
+        modified=to_datetime(view.modified),
+        query=view.query,
         conf=selection.conf,
         level=selection.level,
-        levels=at.levels if at else 0,
-        configuration=at.configuration if at else {},
-        shown_at=to_datetime(at.timestamp) if at else None,
-        is_served=at is not None and at.is_served,
+        levels=clustering.levels if clustering else 0,
+        configuration=clustering.configuration if clustering else {},
+        shown_at=to_datetime(clustering.timestamp) if clustering else None,
+        is_served=clustering is not None and clustering.is_served,
         before_at=to_datetime(selection.previous.timestamp) if selection.previous else None,
         grouped=grouped,
-        later=at.later if at else 0,
-        themes_total=len(every),
-        pinned=sum(one.pinned for one in read.listed),
+        later=clustering.later if clustering else 0,
+        themes_total=len(clusters),
+        pinned=sum(view.pinned for view in read.listed),
         page=form.page,
         pages=max(1, -(-len(read.listed) // PAGE_SIZE)),
         periods=read.courses.periods if read.courses else (),
@@ -405,19 +429,23 @@ def build_collection_page(
         apart=build_unclustered_lines(selection, apart),
         merges=mergers,
         merges_total=mergers_total,
-        lost=(lost := find_lost_themes(collections, selection, every, read.changes))[:LISTED_MAX],
+        lost=(lost := find_lost_themes(collections, selection, clusters, read.changes))[
+            :LISTED_MAX
+        ],
         lost_total=len(lost),
         changes=group_by_kind(selection, read.changes),
         clusterings=_build_clustering_lines(selection),
-        building=list_progress(collections.tables, collections.changes.leases, one.name),
+        building=list_progress(collections.tables, collections.changes.leases, view.name),
     )
 
 
 def _build_lines(selection: Selection, grouped: int, read: _CollectionData) -> list[ThemeLine]:
-    known = {one.theme.id: one for one in (read.courses.courses if read.courses else ())}
+    timelines = {
+        cluster.theme.id: cluster for cluster in (read.courses.courses if read.courses else ())
+    }
     return [
-        build_theme_line(selection, one, grouped, read.since, known.get(one.id))
-        for one in read.visible
+        build_theme_line(selection, cluster, grouped, read.since, timelines.get(cluster.id))
+        for cluster in read.visible
     ]
 
 
@@ -473,64 +501,69 @@ def collection_html(
     key: str,
     form: Annotated[CollectionForm, Query()],
 ) -> HTMLResponse:
-    """A collection's themes: the list first, then the map, then what changed."""
-    there = resolve_selection(collections, namespace, key, form)
-    read = _read(collections, there, form)
-    found = build_collection_page(collections, there, form, read)
-    here = link_to_collection(there.name)
-    words = there.build_params()
-    spots = _build_spots(there, read)
-    none = (
-        _format_unclustered(found.grouped, sum(one.count for one in found.apart))
-        if found.grouped
+    """Show the themes of a collection: list, map, changes."""
+    selection = resolve_selection(collections, namespace, key, form)
+    read = _read(collections, selection, form)
+    page = build_collection_page(collections, selection, form, read)
+    page_url = link_to_collection(selection.name)
+    params = selection.build_params()
+    spots = _build_spots(selection, read)
+    unclustered_text = (
+        _format_unclustered(page.grouped, sum(item.count for item in page.apart))
+        if page.grouped
         else ""
     )
     return render_page(
         request,
         "collection.html",
-        heading=found.answer,
-        within=found.answer.removesuffix(none),
-        in_none=none.removeprefix(", "),
-        apart_href=link_to_unclustered(there),
-        found=found,
-        name=there.name,
+        heading=page.answer,
+        within=page.answer.removesuffix(unclustered_text),
+        in_none=unclustered_text.removeprefix(", "),
+        apart_href=link_to_unclustered(selection),
+        found=page,
+        name=selection.name,
         confs=[
-            (one, link_to_collection(there.name, conf=one), one == there.conf)
-            for one in there.confs
+            (item, link_to_collection(selection.name, conf=item), item == selection.conf)
+            for item in selection.confs
         ],
         levels=[
-            (one, link_to_collection(there.name, **{**there.build_params(), "level": one or None}))
-            for one in range(found.levels)
+            (
+                item,
+                link_to_collection(
+                    selection.name, **{**selection.build_params(), "level": item or None}
+                ),
+            )
+            for item in range(page.levels)
         ],
-        theme_map=theme_map(spots, f"The themes of {there.name} by size and nearness"),
+        theme_map=theme_map(spots, f"The themes of {selection.name} by size and nearness"),
         spots=len(spots),
         circles_max=CIRCLES_MAX,
         sparks=draw_sparkline,
-        largest=max((one.size for one in found.themes), default=0),
-        act_href=link_to_collection(there.name),
-        excluded_href=link_to_exclusions(there.name, conf=there.build_params()["conf"])
-        if has_exclusions(collections.tables, there.name)
+        largest=max((item.size for item in page.themes), default=0),
+        act_href=link_to_collection(selection.name),
+        excluded_href=link_to_exclusions(selection.name, conf=selection.build_params()["conf"])
+        if has_exclusions(collections.tables, selection.name)
         else None,
         over_time_href=build_url(
-            f"{link_to_collection(there.name)}/over-time", **there.build_params()
+            f"{link_to_collection(selection.name)}/over-time", **selection.build_params()
         ),
-        newest_href=link_to_collection(there.name, conf=there.build_params()["conf"]),
-        pager=build_pager(here, words, found.themes_total, form.page, PAGE_SIZE, PAGES_MAX),
-        api_href=f"{API}{link_to_collection(there.name, **words, page=form.page)}",
+        newest_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
+        pager=build_pager(page_url, params, page.themes_total, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{link_to_collection(selection.name, **params, page=form.page)}",
     )
 
 
 def _build_spots(selection: Selection, read: _CollectionData) -> list[MapSpot]:
-    every = read.level.clusters if read.level else ()
+    clusters = read.level.clusters if read.level else ()
     return [
         MapSpot(
-            one.display_name,
-            one.size,
-            one.position,
-            link_to_theme(selection.name, one.id, **selection.build_params()),
+            cluster.display_name,
+            cluster.size,
+            cluster.position,
+            link_to_theme(selection.name, cluster.id, **selection.build_params()),
         )
-        for one in every
-        if one.position is not None
+        for cluster in clusters
+        if cluster.position is not None
     ]
 
 
@@ -539,10 +572,10 @@ def _build_spots(selection: Selection, read: _CollectionData) -> list[MapSpot]:
 def collection_json(
     collections: TheService, namespace: str, key: str, form: Annotated[CollectionForm, Query()]
 ) -> CollectionPage:
-    """The themes of a collection, 20 a page, those pinned before the others, the largest first, and what
-    changed since the clustering before.
+    """List the themes of a collection, 20 per page, pinned themes first, then the largest, and the
+    changes since the previous clustering.
 
-    In a key, `~2F` stands for a slash, `~25` for a percent sign and `~7E` for a tilde.
+    In a key, `~2F` is a slash, `~25` a percent sign and `~7E` a tilde.
     """
     return build_collection_page(
         collections, resolve_selection(collections, namespace, key, form), form

@@ -1,4 +1,4 @@
-"""All collections: what each holds, what fills it, how it was grouped and when."""
+"""Page of all collections: what each contains, what fills it, and how and when it was grouped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fonds.wiring.collections import CollectionService
 PAGE_SIZE = 25
 LABELS_MAX = 6
 LABELLED_MAX = 200
-"""The labels of clusterings of more clusters are not read for a list."""
+"""Maximum number of clusters for which a list reads the labels of a clustering."""
 
 router = APIRouter(dependencies=[READS])
 PageNumber = Annotated[
@@ -41,7 +41,7 @@ PageNumber = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ThemeRefLink:
-    """A theme with a page of its own; `name`: what a curator called it, '' where nobody did."""
+    """A theme with a page of its own. `name`: the name a curator gave it, '' if none."""
 
     label: str
     size: int
@@ -51,7 +51,9 @@ class ThemeRefLink:
 
 @dataclass(frozen=True, slots=True)
 class GroupingLine:
-    """A clustering that is served: of how many documents and clusters, the largest of them by label."""
+    """A current clustering: the numbers of its documents and themes, and the labels of the largest
+    themes.
+    """
 
     conf: str
     href: str
@@ -63,7 +65,9 @@ class GroupingLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionLine:
-    """A collection in the list. `query` is the search that fills it, empty where others put documents."""
+    """A collection in the list. `query` is the search that fills it, empty if applications add the
+    documents.
+    """
 
     namespace: str
     key: str
@@ -77,8 +81,10 @@ class CollectionLine:
 
 @dataclass(frozen=True, slots=True)
 class CollectionsPage:
-    """One page of collections in the order of their names; of more than 10,000 the others are not
-    counted, and `complete` is False."""
+    """One page of collections in order of name.
+
+    If there are more than 10,000, the others are not counted and `complete` is False.
+    """
 
     answer: str
     total: int
@@ -89,11 +95,11 @@ class CollectionsPage:
 
 
 def build_collections_page(collections: CollectionService, number: int) -> CollectionsPage:
-    """The collections of one page."""
-    found = list(islice(collections.every(), NAMES_MAX + 1))
-    total = min(len(found), NAMES_MAX)
-    some = found[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
-    complete = len(found) <= NAMES_MAX
+    """Build one page of collections."""
+    views = list(islice(collections.every(), NAMES_MAX + 1))
+    total = min(len(views), NAMES_MAX)
+    page_views = views[:NAMES_MAX][(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    complete = len(views) <= NAMES_MAX
     counted = f"{pluralize(total, 'collection')}{'' if complete else ' or more'}"
     return CollectionsPage(
         answer=f"{counted} of documents, grouped by theme" if total else "No collections yet",
@@ -101,7 +107,7 @@ def build_collections_page(collections: CollectionService, number: int) -> Colle
         complete=complete,
         page=number,
         pages=max(1, -(-total // PAGE_SIZE)),
-        collections=[_build_line(collections, one) for one in some],
+        collections=[_build_line(collections, view) for view in page_views],
     )
 
 
@@ -121,26 +127,26 @@ def _build_line(collections: CollectionService, collection: CollectionView) -> C
 def _build_groupings(
     collections: CollectionService, collection: CollectionView
 ) -> list[GroupingLine]:
-    found = []
+    groupings = []
     for served in (
-        each for each in list_clusterings(collections.tables, collection.name) if each.is_served
+        item for item in list_clusterings(collections.tables, collection.name) if item.is_served
     ):
         conf = served.conf if served.conf != DEFAULT else None
         largest: list[ThemeRefLink] = []
         if served.clusters <= LABELLED_MAX:
-            there = load_clusters(
+            level = load_clusters(
                 collections.tables, collection.name, served.conf, served.timestamp, top=0
             )
             largest = [
                 ThemeRefLink(
-                    each.label,
-                    each.size,
-                    link_to_theme(collection.name, each.id, conf=conf),
-                    each.name,
+                    item.label,
+                    item.size,
+                    link_to_theme(collection.name, item.id, conf=conf),
+                    item.name,
                 )
-                for each in (there.clusters[:LABELS_MAX] if there else ())
+                for item in (level.clusters[:LABELS_MAX] if level else ())
             ]
-        found.append(
+        groupings.append(
             GroupingLine(
                 served.conf,
                 link_to_collection(collection.name, conf=conf),
@@ -150,7 +156,7 @@ def _build_groupings(
                 largest,
             )
         )
-    return found
+    return groupings
 
 
 @router.get("/themes", include_in_schema=False)
@@ -159,14 +165,14 @@ def collections_html(
     collections: TheService,
     number: Annotated[PageNumber, Query(alias="page")] = 1,
 ) -> HTMLResponse:
-    """The collections there are."""
-    found = build_collections_page(collections, number)
+    """Show the collections."""
+    page = build_collections_page(collections, number)
     return render_page(
         request,
         "themes.html",
-        heading=found.answer,
-        found=found,
-        pager=build_pager(THEMES, {}, found.total, number, PAGE_SIZE, NAMES_MAX // PAGE_SIZE),
+        heading=page.answer,
+        found=page,
+        pager=build_pager(THEMES, {}, page.total, number, PAGE_SIZE, NAMES_MAX // PAGE_SIZE),
         api_href=f"{API}{THEMES}",
     )
 
@@ -176,5 +182,5 @@ def collections_html(
 def collections_json(
     collections: TheService, number: Annotated[PageNumber, Query(alias="page")] = 1
 ) -> CollectionsPage:
-    """The collections there are, 25 a page, each with its largest themes."""
+    """List the collections, 25 per page, each with its largest themes."""
     return build_collections_page(collections, number)

@@ -1,4 +1,4 @@
-"""What came in day by day, or week by week, and what became of it: bars, each of which opens its records."""
+"""Arrivals per day or week, by outcome, as bars that link to their records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WEEKS = 52
 
 
 class DaysForm(BaseModel):
-    """Which days, and of which pipeline."""
+    """Which days, and which pipeline."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,7 +49,7 @@ class DaysForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """How many of a bar's records became this; `href` opens them."""
+    """Number of a bar's records with one outcome. `href` opens them."""
 
     name: str
     title: str
@@ -60,7 +60,9 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class DayBar:
-    """What came in from `first` to `last`, both included, in UTC: `received` is the sum of its `parts`."""
+    """Arrivals from `first` to `last`, both inclusive, in UTC. `received` is the sum of its
+    `parts`.
+    """
 
     label: str
     first: date
@@ -72,11 +74,12 @@ class DayBar:
 
 @dataclass(frozen=True, slots=True)
 class DaysPage:
-    """What came in over some days until today, a bar each, or a bar a week, the oldest first.
+    """Arrivals of the last days until today, one bar per day or week, oldest first.
 
-    Records are of the day they entered, with what has become of them since; what an input counted and did not
-    emit is of the day the input was last read. `received` is the sum of the bars; with `before`, and `later`
-    by a clock that was wrong, it is everything that ever came into `pipeline` (None: into all `pipelines`).
+    Records count for the day they entered, with their current outcome. What an input counted but
+        did not emit counts for the day the input was last read.
+    `received` is the sum of the bars. Together with `before`, and `later` for records of a wrong
+        clock, it is everything that ever entered `pipeline` (None: all `pipelines`).
     """
 
     days: int
@@ -94,9 +97,10 @@ class DaysPage:
 
 
 def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> DaysPage:
-    """The bars the form asks for; `total` is how many ever came in, `now` is when.
+    """Build the bars the form requests. `total` is the number of records that ever arrived, `now`
+    the current time.
 
-    Raises HTTPException 400 for a pipeline there is not.
+    Raises HTTPException 400 for an unknown pipeline.
     """
     try:
         check_names(records, pipeline=form.pipeline, step="")
@@ -105,23 +109,23 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
     pipeline, today = form.pipeline or None, now.astimezone(UTC).date()
     spans = list(_iter_spans(int(form.days), today))
     first = spans[0][0]
-    known = list_pipelines(records)
-    chosen = [pipeline] if pipeline else known
-    found = build_daily_tallies(records, DayRange(first, today), chosen)
-    bars = [build_bar(begin, end, found, pipeline) for begin, end in spans]
-    received = sum(one.received for one in bars)
+    all_pipelines = list_pipelines(records)
+    chosen = [pipeline] if pipeline else all_pipelines
+    tallies = build_daily_tallies(records, DayRange(first, today), chosen)
+    bars = [build_bar(begin, end, tallies, pipeline) for begin, end in spans]
+    received = sum(bar.received for bar in bars)
     later = count_after(records, today, chosen)
-    ever = count_entries(records, None, pipeline).received if pipeline else total
+    all_received = count_entries(records, None, pipeline).received if pipeline else total
     before, after = first - timedelta(days=1), today + timedelta(days=1)
     return DaysPage(
         days=int(form.days),
         by_week=form.days == "365",
         pipeline=pipeline,
-        pipelines=known,
+        pipelines=all_pipelines,
         first=first,
         last=today,
         received=received,
-        before=ever - received - later,
+        before=all_received - received - later,
         before_href=build_url("/records", to=before.isoformat(), pipeline=pipeline),
         later=later,
         later_href=build_url("/records", **{"from": after.isoformat()}, pipeline=pipeline),
@@ -130,7 +134,7 @@ def build_days(records: Records, form: DaysForm, total: int, now: datetime) -> D
 
 
 def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
-    """The days of each bar; weeks begin on Monday, and this one ends today."""
+    """Yield the first and last day of each bar. Weeks begin on Monday; the current one ends today."""
     if count < 365:
         for ago in reversed(range(count)):
             yield (today - timedelta(days=ago),) * 2
@@ -144,43 +148,45 @@ def _iter_spans(count: int, today: date) -> Iterator[tuple[date, date]]:
 def build_bar(
     first: date, last: date, day_tallies: Mapping[date, OutcomeTally], pipeline: str | None
 ) -> DayBar:
-    """What came in from `first` to `last`, both included, out of the tallies of days."""
-    of = {"from": first.isoformat(), "to": last.isoformat(), "pipeline": pipeline}
-    # Only days something came in on: of a day asked for there may be centuries until today.
+    """Build the bar from `first` to `last`, both inclusive, from the tallies of days."""
+    params = {"from": first.isoformat(), "to": last.isoformat(), "pipeline": pipeline}
+    # Iterate over days with arrivals only: the requested period may span centuries.
     days = (
         {first} & day_tallies.keys()
         if first == last
         else {d for d in day_tallies if first <= d <= last}
     )
-    tallies = (day_tallies[at] for at in days)
+    tallies = (day_tallies[day] for day in days)
     counts = [
         sum(column) for column in zip([0] * len(FIVE), *map(count_outcomes, tallies), strict=True)
     ]
     parts = [
-        BarPart(one.name, one.title, one.tone, count, build_url("/records", **one.asked, **of))
-        for one, count in zip(FIVE, counts, strict=True)
+        BarPart(
+            kind.name, kind.title, kind.tone, count, build_url("/records", **kind.asked, **params)
+        )
+        for kind, count in zip(FIVE, counts, strict=True)
     ]
     label = format_day(first) if first == last else f"{format_day(first)} – {format_day(last)}"
-    return DayBar(label, first, last, sum(counts), build_url("/records", **of), parts)
+    return DayBar(label, first, last, sum(counts), build_url("/records", **params), parts)
 
 
 def build_windows(form: DaysForm) -> list[tuple[str, str, bool]]:
-    """(words, link, whether it is shown now) of each window."""
+    """Return (text, link, whether it is selected) of each window."""
     return [
-        (said, build_url("/", days=one, pipeline=form.pipeline) + "#days", one == form.days)
-        for one, said in WINDOWS.items()
+        (text, build_url("/", days=window, pipeline=form.pipeline) + "#days", window == form.days)
+        for window, text in WINDOWS.items()
     ]
 
 
 def draw_days_chart(page: DaysPage) -> Markup:
-    """The bars as a picture, which says in words what it shows."""
+    """Draw the bars as a chart with a text description."""
     most = max(page.bars, key=lambda one: one.received)
     empty = sum(not one.received for one in page.bars)
     unit = "week" if page.by_week else "day"
-    said = f"{pluralize(page.received, 'record')} came in. "
+    description = f"{pluralize(page.received, 'record')} came in. "
     if page.received:
-        said += f"The most, {most.received:,}, on {most.label}. "
-    said += f"Nothing came in on {pluralize(empty, unit)} of {len(page.bars)}."
+        description += f"The most, {most.received:,}, on {most.label}. "
+    description += f"Nothing came in on {pluralize(empty, unit)} of {len(page.bars)}."
     bars = [
         StackedBar(
             f"{one.label}: {', '.join(f'{p.count:,} {p.title.lower()}' for p in one.parts if p.count)}"
@@ -192,5 +198,5 @@ def draw_days_chart(page: DaysPage) -> Markup:
         for one in page.bars
     ]
     return draw_stacks(
-        bars, "What came in " + ("week by week" if page.by_week else "day by day"), said
+        bars, "What came in " + ("week by week" if page.by_week else "day by day"), description
     )

@@ -1,4 +1,6 @@
-"""Documents of a theme as lines: titles, pictures and links, from the index where it knows them."""
+"""Lines for documents of a theme: titles, thumbnails and links, from the index if it has the
+document.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ from fonds.web.serving.parameters import shorten
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document: its `score` is the cosine to the theme's middle. `file_href` opens its file and `url` its
-    address, None where there is none; `why_href` says why it is here."""
+    """A document.
+
+    `score`: cosine to the theme's centroid.
+    `file_href` opens its file and `url` its address; None if there is none.
+    `why_href` explains its assignment.
+    """
 
     id: str
     title: str
@@ -38,22 +44,22 @@ class DocumentLine:
 def build_document_lines(
     index: Index, selection: Selection, members: Sequence[ClusterMember]
 ) -> list[DocumentLine]:
-    """The documents with what the index knows of those that came in here."""
-    known = index.get([one.id for one in members]) if members else {}
-    return [_build_line(selection, one, known.get(one.id)) for one in members]
+    """Build the lines of documents, with the index fields of those in the library."""
+    indexed = index.get([member.id for member in members]) if members else {}
+    return [_build_line(selection, member, indexed.get(member.id)) for member in members]
 
 
 def _build_line(
     selection: Selection, member: ClusterMember, document: IndexDocument | None
 ) -> DocumentLine:
-    at, address = to_datetime(member.time), (document.url if document else member.url)
+    time, address = to_datetime(member.time), (document.url if document else member.url)
     title = (document.article_title if document else None) or member.title or address or member.id
     conf = selection.build_params()["conf"]
     return DocumentLine(
         id=member.id,
         title=shorten(" ".join(title.split())) or member.id,
         score=member.score,
-        date=at.date() if at else None,
+        date=time.date() if time else None,
         kind=document.kind if document else None,
         domain=document.canonical_domain if document else _get_host(address),
         language=document.language if document else None,

@@ -1,4 +1,4 @@
-"""The bytes of a file and what was made of them, handed out so that nothing of it ever runs here."""
+"""Downloads of a file and its derivatives, sent so that browsers never execute them here."""
 
 from __future__ import annotations
 
@@ -44,23 +44,31 @@ def _check_known(sha1hex: str) -> str:
 
 @router.get("/file/{sha1hex}/body", response_class=Response, summary="The archived bytes of a file")
 def body(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """The bytes whose SHA-1 this is, always as a download; pages come as plain bytes, never as HTML."""
-    found = load_file(stores, sha1hex)
-    if is_pdf(found):
-        return _send_bytes(request, stores, found, "attachment", PDF_TYPE, _build_pdf_name(found))
-    name = f"{found.sha1hex}.bin"
-    return _send_bytes(request, stores, found, "attachment", "application/octet-stream", name)
+    """Return the archived bytes, always as a download. Web pages are sent as plain bytes, never as
+    HTML.
+    """
+    description = load_file(stores, sha1hex)
+    if is_pdf(description):
+        return _send_bytes(
+            request, stores, description, "attachment", PDF_TYPE, _build_pdf_name(description)
+        )
+    name = f"{description.sha1hex}.bin"
+    return _send_bytes(request, stores, description, "attachment", "application/octet-stream", name)
 
 
 @router.get("/file/{sha1hex}/pdf", response_class=Response, summary="A PDF as it is")
 def pdf(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """A PDF for the browser's own reader, under a policy that leaves it no rights; 404 for all else."""
-    found = load_file(stores, sha1hex)
-    if not is_pdf(found):
+    """Return a PDF for the browser's own reader, under a policy without rights. Answer 404 for
+    other files.
+    """
+    description = load_file(stores, sha1hex)
+    if not is_pdf(description):
         raise HTTPException(
-            404, f"{found.sha1hex} is no PDF; /file/{found.sha1hex} says what it is."
+            404, f"{description.sha1hex} is no PDF; /file/{description.sha1hex} says what it is."
         )
-    return _send_bytes(request, stores, found, "inline", PDF_TYPE, _build_pdf_name(found))
+    return _send_bytes(
+        request, stores, description, "inline", PDF_TYPE, _build_pdf_name(description)
+    )
 
 
 def _build_pdf_name(description: FileDescription) -> str:
@@ -75,7 +83,7 @@ def _send_bytes(
     media_type: str,
     name: str,
 ) -> Response:
-    """The bytes, or the part asked for, or that the browser has them."""
+    """Return the bytes, the requested range, or 304 if the browser has them."""
     try:
         content = read_body(stores, description)
     except PermanentError as error:
@@ -86,12 +94,14 @@ def _send_bytes(
 
 @router.get("/file/{sha1hex}/text", response_class=Response, summary="The whole text of a file")
 def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """The text as extracted, pages parted by form feeds."""
-    known = _check_known(sha1hex)
-    said = load_file_text(stores, build_description(stores, known))
-    if said is None:
-        raise HTTPException(404, f"There is no text of {known} here; /file/{known} says why.")
-    encoded = said.encode("utf-8", "replace")
+    """Return the text as extracted, with form feeds between pages."""
+    hex_digest = _check_known(sha1hex)
+    content = load_file_text(stores, build_description(stores, hex_digest))
+    if content is None:
+        raise HTTPException(
+            404, f"There is no text of {hex_digest} here; /file/{hex_digest} says why."
+        )
+    encoded = content.encode("utf-8", "replace")
     etag = sha256(encoded).hexdigest()
     media_type = "text/plain; charset=utf-8"
     return build_response(request.headers, encoded, media_type, etag, ARCHIVED_HEADERS)
@@ -99,12 +109,14 @@ def text(request: Request, stores: OpenStores, sha1hex: str) -> Response:
 
 @router.get("/file/{sha1hex}/thumbnail", response_class=Response, summary="The first page of a PDF")
 def thumbnail(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """A JPEG within 180 × 300 pixels."""
-    known = _check_known(sha1hex)
-    jpeg = stores.blobs.get(build_thumbnail_blob_key(known))
+    """Return the thumbnail, a JPEG within 180 × 300 pixels."""
+    hex_digest = _check_known(sha1hex)
+    jpeg = stores.blobs.get(build_thumbnail_blob_key(hex_digest))
     if jpeg is None:
-        raise HTTPException(404, f"There is no thumbnail of {known} here.")
-    # Named by the hash of what it shows: it may be kept for as long as a browser likes.
-    kept = {"Cache-Control": f"private, max-age={YEAR_S}, immutable"}
+        raise HTTPException(404, f"There is no thumbnail of {hex_digest} here.")
+    # The URL contains the file's hash, so browsers may cache the thumbnail for a long time.
+    cache_headers = {"Cache-Control": f"private, max-age={YEAR_S}, immutable"}
     etag = sha256(jpeg).hexdigest()
-    return build_response(request.headers, jpeg, "image/jpeg", etag, {**ARCHIVED_HEADERS, **kept})
+    return build_response(
+        request.headers, jpeg, "image/jpeg", etag, {**ARCHIVED_HEADERS, **cache_headers}
+    )

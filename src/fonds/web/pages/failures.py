@@ -1,4 +1,4 @@
-"""What failed, by what failures have in common, with what can be done about each group."""
+"""Page of failures: groups with common features, and the available actions for each."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ from fonds.web.pages.records import Record, build_record
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.wiring.pipelines import check_names
 
-# The failure groups that are new, before all others, and what is said when nothing waits.
+# New failure groups, listed before all others.
 
 
 @dataclass(frozen=True, slots=True)
 class NewGroupLine:
-    """A failure group all of whose failures are of today or yesterday; `href` opens its rows, `group_href`
-    what is known of it and can be done."""
+    """A failure group whose failures are all of today or yesterday.
+
+    `href` opens its rows, `group_href` its details and actions.
+    """
 
     group: str
     pipeline: str
@@ -54,11 +56,13 @@ class NewGroupLine:
 
 @dataclass(frozen=True, slots=True)
 class RecentFailures:
-    """`new` are the first 10 of `new_total` groups all of whose failures are of today or yesterday, in
-    UTC: those that began today first, then the largest. Without `new_is_all` there are at least so many:
-    no more were looked at once ten were found, nor more than a thousand that failed on a day.
-    `last_accepted` is the failure that was accepted as final last, where nothing waits for anyone;
-    None else."""
+    """New failure groups: those whose failures are all of today or yesterday, in UTC.
+
+    `new`: the first 10 of `new_total`, those that began today first, then the largest.
+    `new_is_all`: if False, `new_total` is a lower bound: the search stops after ten groups and
+        after a thousand groups that failed on a day.
+    `last_accepted`: the failure that was accepted last, if no failure is left; otherwise None.
+    """
 
     new: Sequence[NewGroupLine]
     new_total: int
@@ -67,34 +71,34 @@ class RecentFailures:
 
     @property
     def heading(self) -> str:
-        """The heading of the list."""
-        shown = len(self.new)
-        if not self.new_is_all and self.new_total <= shown:
-            return f"New since yesterday: {shown} of the {GROUPS_EXAMINED_MAX:,} largest groups of a day"
+        """Return the heading of the list."""
+        n_shown = len(self.new)
+        if not self.new_is_all and self.new_total <= n_shown:
+            return f"New since yesterday: {n_shown} of the {GROUPS_EXAMINED_MAX:,} largest groups of a day"
         of = "of" if self.new_is_all else "of at least"
         return "New since yesterday" + (
-            f": {shown} {of} {self.new_total}" if self.new_total > shown else ""
+            f": {n_shown} {of} {self.new_total}" if self.new_total > n_shown else ""
         )
 
     @property
     def has_news(self) -> bool:
-        """Whether there is anything to say: also that not all were looked at."""
+        """True if there is something to show, including the note that not all groups were examined."""
         return bool(self.new) or not self.new_is_all
 
 
 def build_recent(
     records: Records, query: FailureQuery, now: datetime, failures: FailureList
 ) -> RecentFailures:
-    """What stands before the groups that were `failures`: nothing new of failures that are none."""
+    """Build the part above the failure groups. Without failures there are no new groups."""
     if not failures.total:
         accepted = find_last_accepted(records)
         return RecentFailures((), 0, True, build_record(accepted) if accepted else None)
     new = find_new_groups(records, query, now, failures.groups)
-    return RecentFailures([_build_line(one) for one in new.groups], new.total, new.is_all, None)
+    return RecentFailures([_build_line(group) for group in new.groups], new.total, new.is_all, None)
 
 
 def _build_line(group: FailureGroup) -> NewGroupLine:
-    at = {"pipeline": group.pipeline, "group": group.group}
+    params = {"pipeline": group.pipeline, "group": group.group}
     return NewGroupLine(
         group=group.group,
         pipeline=group.pipeline,
@@ -104,8 +108,8 @@ def _build_line(group: FailureGroup) -> NewGroupLine:
         host=group.host,
         count=group.count,
         first_at=group.first_at,
-        href=build_url("/records", **at),
-        group_href=build_url("/failures", **at),
+        href=build_url("/records", **params),
+        group_href=build_url("/failures", **params),
     )
 
 
@@ -116,7 +120,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class FailuresForm(BaseModel):
-    """Which failures; parameters that are left out do not narrow."""
+    """Which failures; omitted parameters do not filter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -129,20 +133,22 @@ class FailuresForm(BaseModel):
     )
 
     def build_query(self) -> FailureQuery:
-        """The same for the library."""
+        """Build the query of the failures package."""
         return FailureQuery(
             self.pipeline or None, self.step or None, self.reason, group=self.group or None
         )
 
     def build_params(self) -> dict[str, Any]:
-        """Everything but where the page begins, for links."""
+        """Return all parameters except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class FailureLine:
-    """What failed at one step for one reason; `retry` is the command that tries it again, None where that
-    cannot help. `href` opens its rows, `groups_href` its groups.
+    """Failures of one step and reason.
+
+    `retry`: the command that retries them, None if a retry cannot help.
+    `href` opens its rows, `groups_href` its groups.
     """
 
     pipeline: str
@@ -158,11 +164,14 @@ class FailureLine:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroupLine:
-    """A failure group. `again` says when trying again can help, "" for never: there is no `retry_href` and
-    no command `retry` then. An input that could not be read has the command alone, which
-    reads it again. `href` opens its rows, `accept_href` and `retry_href` ask before they do.
-    `is_new` says that all of its failures are of today or yesterday. `last_days` is how many of its failures
-    failed on each of the 30 days until today, in UTC, the oldest day first. `note` is what a curator noted.
+    """A failure group.
+
+    `again`: when a retry can help, "" for never; then `retry` and `retry_href` are None. A group of
+        unreadable inputs has only the command, which reads the input again.
+    `href` opens its rows. `accept_href` and `retry_href` open a confirmation.
+    `is_new`: whether all its failures are of today or yesterday.
+    `last_days`: number of its failures on each of the 30 days until today, in UTC, oldest first.
+    `note`: the note of a curator.
     """
 
     group: str
@@ -189,7 +198,7 @@ class FailureGroupLine:
 
 @dataclass(frozen=True, slots=True)
 class CountedFailure:
-    """Records a source counted as failed and did not keep, by reason: there is no message to try again."""
+    """Records a source counted as failed without keeping them, by reason. They cannot be retried."""
 
     reason: str
     explanation: str
@@ -199,7 +208,7 @@ class CountedFailure:
 
 @dataclass(frozen=True, slots=True)
 class BrokenInput:
-    """An input whose reading ended early, and why."""
+    """An input that could not be read to its end, and why."""
 
     input_id: str
     path: str
@@ -210,14 +219,18 @@ class BrokenInput:
 
 @dataclass(frozen=True, slots=True)
 class FailuresPage:
-    """Everything somebody may want to look at; `total` counts records, not inputs.
+    """All failures. `total` counts records, not inputs.
 
-    `groups` are 25 of `groups_total`, the largest first, the first of them number `first`; the page
-    behind it is had with `after` = `next`; `recent` is what is new among them. `reasons` are all
-    steps and reasons with their counts, whatever was asked for. `accepted` failures are in no other
-    number. Of inputs at most 50 are listed. `since` is when the oldest input was read, None when nothing
-    ever came in. `settled_notes` are notes on groups of which no failure is left, told to who may
-    curate, None to others."""
+    `groups`: 25 of `groups_total`, largest first; the first of them is number `first`. Pass `next`
+        as `after` for the next page.
+    `recent`: the new groups among them.
+    `reasons`: all steps and reasons with their counts, whatever the filter.
+    `accepted`: number of accepted failures; no other number includes them.
+    `inputs`: at most 50.
+    `since`: when the oldest input was read, None if nothing ever arrived.
+    `settled_notes`: notes on groups without remaining failures; None for users who are not
+        curators.
+    """
 
     answer: str
     total: int
@@ -237,9 +250,9 @@ class FailuresPage:
 
 
 def build_failure(failures: StepFailures) -> FailureLine:
-    """What failed at one step for one reason, with its words, its command and its links."""
-    chosen = f"--pipeline {shlex.quote(failures.pipeline)} --step {shlex.quote(failures.step)}"
-    at = {"step": failures.step, "reason": str(failures.reason), "pipeline": failures.pipeline}
+    """Build the line for one step and reason, with its explanation, command and links."""
+    options = f"--pipeline {shlex.quote(failures.pipeline)} --step {shlex.quote(failures.step)}"
+    params = {"step": failures.step, "reason": str(failures.reason), "pipeline": failures.pipeline}
     return FailureLine(
         pipeline=failures.pipeline,
         step=failures.step,
@@ -247,18 +260,20 @@ def build_failure(failures: StepFailures) -> FailureLine:
         explanation=failures.reason.explanation,
         count=failures.count,
         sample=build_record(failures.sample) if failures.sample else None,
-        retry=f"fonds failures retry --reason {failures.reason} {chosen}"
+        retry=f"fonds failures retry --reason {failures.reason} {options}"
         if failures.reason.again
         else None,
-        href=build_url("/records", outcome="quarantined", **at),
-        groups_href=build_url("/failures", **at),
+        href=build_url("/records", outcome="quarantined", **params),
+        groups_href=build_url("/failures", **params),
     )
 
 
 def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) -> FailureGroupLine:
-    """A group with its words, its commands and its links; `now` is when."""
-    at = {"pipeline": group.pipeline, "group": group.group}
-    told = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
+    """Build the line of a group, with its explanation, commands and links. `now` is the current
+    time.
+    """
+    params = {"pipeline": group.pipeline, "group": group.group}
+    options = f"--pipeline {shlex.quote(group.pipeline)} --group {group.group}"
     again = group.reason.again
     is_input = group.sample is not None and is_unread(group.sample.entry_id)
     return FailureGroupLine(
@@ -276,11 +291,11 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
         last_days=last_days,
         sample=build_record(group.sample) if group.sample else None,
         again=again,
-        href=build_url("/records", **at),
-        retry=f"fonds failures retry {told}" if again else None,
-        retry_href=build_url("/failures/retry", **at) if again and not is_input else None,
-        accept=f"fonds failures accept {told}",
-        accept_href=build_url("/failures/accept", **at),
+        href=build_url("/records", **params),
+        retry=f"fonds failures retry {options}" if again else None,
+        retry_href=build_url("/failures/retry", **params) if again and not is_input else None,
+        accept=f"fonds failures accept {options}",
+        accept_href=build_url("/failures/accept", **params),
         note=group.note,
     )
 
@@ -288,40 +303,42 @@ def build_group(group: FailureGroup, last_days: Sequence[int], now: datetime) ->
 def build_failures_page(
     records: Records, form: FailuresForm, now: datetime, all_records: Records | None = None
 ) -> FailuresPage:
-    """One page of groups, the largest first, and what only the sources know of; `now` is when,
-    `all_records` the records for who may curate.
+    """Build one page of groups, largest first, and the failures only sources counted.
 
-    Raises HTTPException 400 for a pipeline or step there is not.
+    `now` is the current time, `all_records` the unfiltered records for curators.
+    Raises HTTPException 400 for an unknown pipeline or step.
     """
     try:
         check_names(records, pipeline=form.pipeline, step=form.step)
     except ValueError as error:
         raise HTTPException(400, capitalize(str(error))) from None
-    begins = GROUPS.decode(form.after)
-    first = get_first_number(begins)
-    found = list_failures(
-        records, form.build_query(), after=GROUPS.build_filter(begins), count_max=PAGE_SIZE
+    cursor = GROUPS.decode(form.after)
+    first = get_first_number(cursor)
+    failures = list_failures(
+        records, form.build_query(), after=GROUPS.build_filter(cursor), count_max=PAGE_SIZE
     )
     oldest = find_oldest_input(records)
-    by_day = count_failures_by_day(records, found.groups, now.astimezone(UTC).date())
+    by_day = count_failures_by_day(records, failures.groups, now.astimezone(UTC).date())
     return FailuresPage(
-        answer=_build_heading(found, form, oldest),
-        total=found.total,
-        accepted=found.accepted,
+        answer=_build_heading(failures, form, oldest),
+        total=failures.total,
+        accepted=failures.accepted,
         accepted_href=build_url("/records", outcome="dropped", reason=str(Reason.ACCEPTED)),
         since=oldest,
-        recent=build_recent(records, form.build_query(), now, found),
-        reasons=[build_failure(one) for one in count_step_failures(records)],
-        groups_total=found.groups_total,
+        recent=build_recent(records, form.build_query(), now, failures),
+        reasons=[build_failure(item) for item in count_step_failures(records)],
+        groups_total=failures.groups_total,
         first=first,
-        next=GROUPS.find_next(first, found.rows, PAGE_SIZE),
-        groups=[build_group(one, by_day[one.pipeline, one.group], now) for one in found.groups],
-        counted=_list_counted(found),
+        next=GROUPS.find_next(first, failures.rows, PAGE_SIZE),
+        groups=[
+            build_group(item, by_day[item.pipeline, item.group], now) for item in failures.groups
+        ],
+        counted=_list_counted(failures),
         inputs=[
             BrokenInput(row.input_id, row.path, row.entries, row.error or "", row.updated)
-            for row in found.inputs
+            for row in failures.inputs
         ],
-        inputs_total=found.inputs_total,
+        inputs_total=failures.inputs_total,
         settled_notes=None if all_records is None else list_settled_notes(all_records),
     )
 
@@ -335,14 +352,16 @@ AllRecords = Annotated[Records | None, Depends(_get_all_records)]
 
 
 def describe_days(counts: Sequence[int]) -> str:
-    """The failures of the last days as a sentence; 0 is told as such."""
+    """Describe the failures of the last days in a sentence, also if there are none."""
     if not sum(counts):
         return f"None failed in the last {len(counts)} days"
     ago = next(n for n, count in enumerate(reversed(counts)) if count)
     last = {0: "today", 1: "yesterday"}.get(ago, f"{ago} days ago")
     days = sum(count > 0 for count in counts)
-    said = f"{sum(counts):,} failed in the last {len(counts)} days, on {pluralize(days, 'day')}"
-    return f"{said}, last {last}; the most in a day: {max(counts):,}"
+    description = (
+        f"{sum(counts):,} failed in the last {len(counts)} days, on {pluralize(days, 'day')}"
+    )
+    return f"{description}, last {last}; the most in a day: {max(counts):,}"
 
 
 def _list_counted(failures: FailureList) -> list[CountedFailure]:
@@ -368,32 +387,32 @@ def _build_heading(failures: FailureList, form: FailuresForm, oldest: datetime |
     if failures.total == 0:
         return early
     groups = failures.groups_total + len(failures.counted)
-    said = f"{pluralize(failures.total, 'record')} failed, in {pluralize(groups, 'group')}"
-    return f"{said}, and {early}" if failures.inputs_total else said
+    heading = f"{pluralize(failures.total, 'record')} failed, in {pluralize(groups, 'group')}"
+    return f"{heading}, and {early}" if failures.inputs_total else heading
 
 
 @router.get("/failures", include_in_schema=False)
 def failures_html(
     request: Request, stores: OpenStores, whole: AllRecords, form: Annotated[FailuresForm, Query()]
 ) -> HTMLResponse:
-    """What failed and what can be done about it."""
-    found = build_failures_page(stores.records, form, datetime.now(UTC), whole)
+    """Show failures and available actions."""
+    page = build_failures_page(stores.records, form, datetime.now(UTC), whole)
     params = form.build_params()
-    behind = found.first - 1
+    position = page.first - 1
     window = build_window(
-        "/failures", params, found.groups_total, len(found.groups), behind, found.next
+        "/failures", params, page.groups_total, len(page.groups), position, page.next
     )
     chips = [
         (name, value, build_url("/failures", **{**params, name: None}))
         for name, value in params.items()
         if value
     ]
-    several = len({one.pipeline for one in found.reasons}) > 1
+    several = len({line.pipeline for line in page.reasons}) > 1
     return render_page(
         request,
         "failures.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         several=several,
         days_said=describe_days,
         sparks=draw_sparkline,
@@ -410,6 +429,8 @@ def failures_html(
 def failures_json(
     stores: OpenStores, whole: AllRecords, form: Annotated[FailuresForm, Query()]
 ) -> FailuresPage:
-    """Records in quarantine in groups of one step, reason, cause and host, 25 groups a page, the largest
-    first, each with a sample and what can be done about it."""
+    """List quarantined records in groups of one step, reason, cause and host.
+
+    There are 25 groups per page, largest first, each with a sample and the available actions.
+    """
     return build_failures_page(stores.records, form, datetime.now(UTC), whole)

@@ -1,4 +1,7 @@
-"""One file: what it is, where it was seen, what was done with it, and the ways to find it."""
+"""Page of a file: its metadata, captures, derivatives, history and text, with search hits marked.
+
+Limits: the first 500 hits in a text are marked; the page says if there may be more.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +54,12 @@ from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
 from fonds.wiring.stores import build_marker
 
-# What a search looks for, marked in the text of a file on its own page.
-#
-# Limits: the first 500 hits of a text are marked; a page says so where there may be more.
+# Search hits in the text of a file.
 
 
 QUERY_MAX_CHARS = 1_000
 HITS_MAX = 500
-"""As many as are looked for at once, so that fewer are all there are."""
+"""Maximum number of hits per search; fewer hits are therefore all hits."""
 
 Find = Annotated[
     str,
@@ -70,8 +71,12 @@ Find = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class TextHits:
-    """`marks` are (start, end) of the hits of `find` in the first `looked_chars` characters of a text whose
-    accents are composed; `is_cut`: there may be more hits in these than the 500 that are told."""
+    """Hits of a search in the text of a file.
+
+    `marks`: (start, end) of the hits of `find` in the first `looked_chars` characters of the text,
+        with composed accents.
+    `is_cut`: whether there may be more hits in these characters than the 500 listed.
+    """
 
     find: str
     marks: Sequence[tuple[int, int]]
@@ -80,7 +85,7 @@ class TextHits:
 
 
 def parse_find(query: str, language: str | None, parameter: str) -> TextQuery:
-    """What is to be marked. Raises RefusedError 400 for a query that cannot be understood."""
+    """Parse what to mark. Raises RefusedError 400 for an invalid query."""
     try:
         return TextQuery(build_marker(query, language) if query.strip() else None)
     except QueryError as error:
@@ -92,28 +97,34 @@ def parse_find(query: str, language: str | None, parameter: str) -> TextQuery:
 
 
 def find_text_hits(find: str, language: str | None, text: str) -> TextHits | None:
-    """The hits in a text; None where nothing is looked for. Raises RefusedError 400 as above."""
+    """Find the hits in a text, None if the search is empty. Raises RefusedError 400 for an invalid
+    query.
+    """
     if not find.strip():
         return None
-    whole = compose_text(text)
-    marks = parse_find(find, language, "find").find_in_text(whole)
-    return TextHits(find, marks[:HITS_MAX], len(marks) >= HITS_MAX, len(whole))
+    composed = compose_text(text)
+    marks = parse_find(find, language, "find").find_in_text(composed)
+    return TextHits(find, marks[:HITS_MAX], len(marks) >= HITS_MAX, len(composed))
 
 
 def mark_lines(text: str, hits: TextHits | None, separator: str) -> list[Markup]:
-    """The pieces of a text between separators, escaped; each hit has an address of its own, and behind it
-    stand the ways to the ones before and after it."""
-    whole = compose_text(text) if hits else text
+    """Split a text at separators and return the escaped pieces with marked hits.
+
+    Each hit has an anchor of its own, followed by links to the previous and next hit.
+    """
+    composed = compose_text(text) if hits else text
     marks = list(hits.marks) if hits else []
-    lines, at, first = list[Markup](), 0, 0
-    for line in whole.split(separator):
-        end = at + len(line)
-        behind = first
-        while behind < len(marks) and marks[behind][0] < end:
-            behind += 1
-        inside = [(n, max(marks[n][0], at), min(marks[n][1], end)) for n in range(first, behind)]
-        lines.append(Markup("").join(_iter_pieces(whole, at, end, inside, len(marks))))
-        at, first = end + len(separator), behind
+    lines, position, first = list[Markup](), 0, 0
+    for line in composed.split(separator):
+        end = position + len(line)
+        next_first = first
+        while next_first < len(marks) and marks[next_first][0] < end:
+            next_first += 1
+        inside = [
+            (n, max(marks[n][0], position), min(marks[n][1], end)) for n in range(first, next_first)
+        ]
+        lines.append(Markup("").join(_iter_pieces(composed, position, end, inside, len(marks))))
+        position, first = end + len(separator), next_first
     return lines
 
 
@@ -130,9 +141,9 @@ def _iter_pieces(
 
 def _build_navigation(number: int, count: int) -> Markup:
     before = Markup(' <a href="#hit-{}">previous</a>').format(number - 1) if number > 1 else ""
-    behind = Markup(' <a href="#hit-{}">next</a>').format(number + 1) if number < count else ""
-    said = (number, count, before, behind)
-    return Markup('<span class="hit-ways" lang="en" dir="ltr">{} of {}{}{}</span>').format(*said)
+    following = Markup(' <a href="#hit-{}">next</a>').format(number + 1) if number < count else ""
+    values = (number, count, before, following)
+    return Markup('<span class="hit-ways" lang="en" dir="ltr">{} of {}{}{}</span>').format(*values)
 
 
 TEXT_MAX_CHARS = 200_000
@@ -145,7 +156,9 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class ArchivedCopy:
-    """A place in a WARC that holds the file (or, as `warc/revisit`, only notes it): a row of `cdx`."""
+    """A location in a WARC that holds the file, or as `warc/revisit` only refers to it: a row of
+    `cdx`.
+    """
 
     capture_id: str
     url: str
@@ -158,7 +171,7 @@ class ArchivedCopy:
 
 @dataclass(frozen=True, slots=True)
 class FileArrival:
-    """How the file came in: a row of `entries`."""
+    """How the file arrived: a row of `entries`."""
 
     entry_id: str
     pipeline: str
@@ -171,20 +184,26 @@ class FileArrival:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Everything known of one file. `derivatives` are the rows of what was made of it, by kind, `language` is
-    that of its text. `outcome` is that of the capture that brought it, None when unknown.
+    """Everything known about one file.
 
-    Of captures and history the thousand oldest are here; `captures_total` and `history_total` count all.
-    `text_chars` None: there is no text, or not yet. `text_href`, `thumbnail_href` and `body_href` are
-    None where there is nothing to open. `relatives` are other versions of its story, and near-duplicates;
-    `citations` the entries of its list of references, as printed and matched, `citations_total` how many
-    there are. `searched` is the SHA-1 of the version of a story that is in the index, this one's or
-    another's. `themes` are those its document is in, of the first `themes_looked_in` collections by name,
-    None for all. `neighbours` are the documents nearest to it, by sorts. `story` is what
-    stands above a story, `versions` are its versions, None for other files. `strip` tells which pages of
-    a PDF have text, None for other files and where pages were not counted. `hits` are told where
-    something is looked for, `story_captures` of stories. `rights` is what the file and its captures state
-    about its use."""
+    `outcome`: outcome of its primary capture, None if unknown.
+    `derivatives`: rows of its derivatives by kind. `language`: language of its text.
+    `searched`: SHA-1 of the version of the story that is in the index, this one or another.
+    `relatives`: other versions of its story, and near-duplicates.
+    `citations`: entries of its reference list, as printed and matched; `citations_total` counts
+        all.
+    `captures`, `history`: the oldest thousand; `captures_total` and `history_total` count all.
+    `text_chars`: None if there is no text, or not yet.
+    `text_href`, `thumbnail_href`, `body_href`: None if there is nothing to open.
+    `themes`: themes of its document in the first `themes_looked_in` collections by name, None for
+        all.
+    `neighbours`: the documents nearest to it, by kind of nearness.
+    `story`, `versions`: head and versions of a story, None for other files.
+    `strip`: which pages of a PDF have text, None for other files and if the pages were not counted.
+    `rights`: what the file and its captures state about its use.
+    `story_captures`: the captures of a story.
+    `hits`: the hits of a search.
+    """
 
     title: str
     sha1hex: str
@@ -223,63 +242,67 @@ class FilePage:
 def build_file_page(
     stores: Stores, collections: CollectionService, sha1hex: str
 ) -> tuple[FilePage, str] | None:
-    """The page and the text of a file (empty for none); None when nothing is known of it."""
-    found = build_description(stores, sha1hex)
-    if not found.is_known and found.document is None:
+    """Build the page and the text ('' if none) of a file. Return None if the file is unknown."""
+    description = build_description(stores, sha1hex)
+    if not description.is_known and description.document is None:
         return None
-    outcome = _find_outcome(stores, found)
-    text = load_file_text(stores, found)
-    title, language = find_file_title(found)
-    links, looked_in = _find_themes(collections, found)
+    outcome = _find_outcome(stores, description)
+    text = load_file_text(stores, description)
+    title, language = find_file_title(description)
+    links, looked_in = _find_themes(collections, description)
     head = load_story_head(stores.records, sha1hex)
     return FilePage(
         title=title,
         sha1hex=sha1hex,
         sha1base32=encode_sha1_base32(bytes.fromhex(sha1hex)),
         outcome=outcome.outcome if outcome else None,
-        file=found.file,
-        derivatives=found.derivatives,
+        file=description.file,
+        derivatives=description.derivatives,
         language=language,
-        indexed=found.document is not None,
-        searched=found.searched,
-        claimed=_list_claimed(found),
-        measured=_list_measured(found, outcome),
-        relatives=found.relatives,
-        citations=found.citations,
-        citations_total=found.citations_total,
-        captures=[_build_from_row(ArchivedCopy, row) for row in found.captures],
-        captures_total=found.captures_total,
-        entries=[_build_from_row(FileArrival, row) for row in found.entries],
-        history=found.history,
-        history_total=found.history_total,
+        indexed=description.document is not None,
+        searched=description.searched,
+        claimed=_list_claimed(description),
+        measured=_list_measured(description, outcome),
+        relatives=description.relatives,
+        citations=description.citations,
+        citations_total=description.citations_total,
+        captures=[_build_from_row(ArchivedCopy, row) for row in description.captures],
+        captures_total=description.captures_total,
+        entries=[_build_from_row(FileArrival, row) for row in description.entries],
+        history=description.history,
+        history_total=description.history_total,
         text_chars=None if text is None else len(text),
         text_href=None if text is None else f"/file/{sha1hex}/text",
-        thumbnail_href=f"/file/{sha1hex}/thumbnail" if found.thumbnail_key else None,
-        body_href=f"/file/{sha1hex}/body" if found.body_place else None,
+        thumbnail_href=f"/file/{sha1hex}/thumbnail" if description.thumbnail_key else None,
+        body_href=f"/file/{sha1hex}/body" if description.body_place else None,
         themes=links,
         themes_looked_in=looked_in,
         neighbours=build_neighbour_groups(
-            stores.index, collections, found.document, found.relatives, links
+            stores.index, collections, description.document, description.relatives, links
         ),
         story=head,
         versions=load_versions(stores.records, head.story_id) if head else None,
-        strip=find_page_strip(found.derivatives, text),
-        rights=found.rights,
+        strip=find_page_strip(description.derivatives, text),
+        rights=description.rights,
     ), text or ""
 
 
 def _find_themes(
     collections: CollectionService, description: FileDescription
 ) -> tuple[list[ThemeLink], int | None]:
-    """The themes its document is in, and of how many collections, None for all."""
-    known = find_document_themes(
+    """Return the themes of the file's document, and the number of collections searched, None for
+    all.
+    """
+    document_themes = find_document_themes(
         collections, [description.document.id] if description.document else []
     )
-    return [one for some in known.themes.values() for one in some], known.looked_in
+    return [
+        link for links in document_themes.themes.values() for link in links
+    ], document_themes.looked_in
 
 
 def find_file_title(description: FileDescription) -> tuple[str, str | None]:
-    """The best name of a file, and the language of its text, None where it is not known."""
+    """Return the best title of a file, and the language of its text, None if unknown."""
     values = {
         name: value
         for kind in KINDS
@@ -292,12 +315,12 @@ def find_file_title(description: FileDescription) -> tuple[str, str | None]:
 
 
 def _build_from_row(kind: type[LineT], row: object) -> LineT:
-    """The fields of a row that a line of the page has."""
+    """Build a line of the page from the fields of a row with the same names."""
     return kind(**{name: getattr(row, name) for name in kind.__annotations__})
 
 
 def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | None:
-    """The entry that brought it; of those in several pipelines one that is not over, if there is any."""
+    """Return the entry of the primary capture. If several pipelines have it, prefer a pending one."""
     first = description.file.capture_id if description.file else None
     if first is None and description.history:
         first = description.history[0].entry_id
@@ -306,7 +329,7 @@ def _find_outcome(stores: Stores, description: FileDescription) -> EntryRow | No
 
 
 def load_file_text(stores: Stores, description: FileDescription) -> str | None:
-    """The text as extracted; None when there is none."""
+    """Return the extracted text, None if there is none."""
     if description.text_key:
         raw = stores.blobs.get(description.text_key)
         if raw is not None:
@@ -315,12 +338,12 @@ def load_file_text(stores: Stores, description: FileDescription) -> str | None:
 
 
 def _choose_title(description: FileDescription, values: Mapping[str, object]) -> str:
-    """The best name there is: the document's, that of a derivative, the URL, the hash."""
+    """Return the best title: of the document, of a derivative, the URL, or the hash."""
     named: list[object] = [description.title, values.get("title")]
     named += [row.url for row in description.captures[:1]] + [
         row.url for row in description.entries[:1]
     ]
-    text = next((one.strip() for one in named if isinstance(one, str) and one.strip()), None)
+    text = next((name.strip() for name in named if isinstance(name, str) and name.strip()), None)
     return shorten(" ".join(text.split())) if text else f"File {description.sha1hex}"
 
 
@@ -329,34 +352,40 @@ def _get_text(value: object) -> str | None:
 
 
 def _list_claimed(description: FileDescription) -> list[Fact]:
-    """What the file and the server say of it."""
+    """List what the file and the server state about it."""
     types = sorted({row.mimetype for row in description.captures})
-    facts = [Fact("declared type", one, claimed=True) for one in types]
+    facts = [Fact("declared type", mimetype, claimed=True) for mimetype in types]
     return _limit_facts([*facts, *(fact for fact in _iter_facts(description, "") if fact.claimed)])
 
 
 def _list_measured(description: FileDescription, outcome: EntryRow | None) -> list[Fact]:
-    """What Fonds found by reading the bytes; of absent facts it is said whether they may still come."""
-    missing = "not yet" if outcome and outcome.outcome == "pending" else "unknown"
+    """List what Fonds measured from the bytes. Missing facts state whether they may still follow."""
+    placeholder = "not yet" if outcome and outcome.outcome == "pending" else "unknown"
     file = description.file
     length = f"{format_size(file.size_bytes)} ({file.size_bytes:,} bytes)" if file else None
     return _limit_facts(
         [
-            Fact("size", length, missing),
-            Fact("type", file.mimetype if file else None, missing),
-            *(fact for fact in _iter_facts(description, missing) if not fact.claimed),
+            Fact("size", length, placeholder),
+            Fact("type", file.mimetype if file else None, placeholder),
+            *(fact for fact in _iter_facts(description, placeholder) if not fact.claimed),
         ]
     )
 
 
 def _limit_facts(facts: list[Fact]) -> list[Fact]:
-    """So many as a page shows, the last of which says how many more there are."""
-    left = len(facts) - FACTS_MAX
-    return facts if left <= 0 else [*facts[:FACTS_MAX], Fact("not shown", f"{left:,} more")]
+    """Limit the facts to those a page shows. The last one states how many are left out."""
+    n_left_out = len(facts) - FACTS_MAX
+    return (
+        facts
+        if n_left_out <= 0
+        else [*facts[:FACTS_MAX], Fact("not shown", f"{n_left_out:,} more")]
+    )
 
 
 def _iter_facts(description: FileDescription, missing: str) -> Iterator[Fact]:
-    """What is told of each derivative there is, and that one there could be is missing."""
+    """Yield the facts of each derivative, and a placeholder for each possible derivative that is
+    missing.
+    """
     for kind in iter_kinds_with_rows():
         row = description.derivatives.get(kind.name)
         if row is not None:
@@ -370,13 +399,13 @@ def _shorten_fact(fact: Fact) -> Fact:
 
 
 def _find_first_url(page: FilePage) -> str | None:
-    """The first URL a browser may follow."""
+    """Return the first URL that a browser may follow."""
     urls = [row.url for row in page.captures] + [row.url for row in page.entries]
     return next((url for url in urls if filter_web_url(url)), None)
 
 
 def link_to_replay(row: ArchivedCopy) -> str:
-    """Where a capture is replayed; from there it goes on to an origin of its own."""
+    """Return the path that redirects to the replayed capture on the replay origin."""
     return f"/web/{row.datetime}/{escape_link_url(row.url)}"
 
 
@@ -385,7 +414,7 @@ def _list_distinct(values: Sequence[str]) -> list[str]:
 
 
 def explain_unknown_file(key: str) -> str:
-    """What was looked for, and where."""
+    """Explain what was searched for, and where."""
     return (
         f"No file “{shorten(key, 100)}” is known here. It was looked for by its SHA-1 among the files, "
         "their captures, the dispositions of all steps and the index. "
@@ -394,68 +423,72 @@ def explain_unknown_file(key: str) -> str:
 
 
 def _add_hits(stores: Stores, page: FilePage, text: str, find: str) -> FilePage:
-    """With the hits in as much of the text as its page shows, and of a story its captures."""
+    """Add the hits in the part of the text that the page shows, and the captures of a story."""
     hits = find_text_hits(find, page.language, text[:TEXT_MAX_CHARS])
     if page.versions is None:
         return replace(page, hits=hits)
-    met_at = [row.url for row in page.captures] + [row.url for row in page.entries]
-    captures = story_captures(stores.records, page.versions, met_at)
+    urls = [row.url for row in page.captures] + [row.url for row in page.entries]
+    captures = story_captures(stores.records, page.versions, urls)
     return replace(page, hits=hits, story_captures=captures)
 
 
 def _split_pages(page: FilePage, text: str) -> list[list[Markup]]:
-    """The text as it is shown: a story's paragraphs, anything else page by page."""
-    shown = text[:TEXT_MAX_CHARS]
+    """Split the text as it is shown: a story by paragraph, any other text by page."""
+    shown_text = text[:TEXT_MAX_CHARS]
     if page.story:
-        return [mark_lines(shown, page.hits, "\n")]
-    return [[one] for one in mark_lines(shown, page.hits, "\f")]
+        return [mark_lines(shown_text, page.hits, "\n")]
+    return [[piece] for piece in mark_lines(shown_text, page.hits, "\f")]
 
 
-# Before the page's route, whose parameter would take the `.json` for a part of the key.
+# Declared before the HTML route, whose parameter would otherwise match the `.json` suffix.
 @router.get("/file/{sha1hex}.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}", summary="Everything known of one file")
 def file_json(
     stores: OpenStores, collections: TheService, sha1hex: str, find: Find = ""
 ) -> FilePage:
-    """A file by its SHA-1 (hex or base32): metadata, captures, derivatives and the history of its steps. With
-    `find` the places of these words in the first 200,000 characters of its text."""
+    """Return metadata, captures, derivatives and history of a file by its SHA-1 (hex or base32).
+
+    With `find`, include the locations of the matches in the first 200,000 characters of its text.
+    """
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
-    known = build_file_page(stores, collections, raw.hex()) if raw is not None else None
-    if known is None:
+    page_and_text = build_file_page(stores, collections, raw.hex()) if raw is not None else None
+    if page_and_text is None:
         raise HTTPException(404, explain_unknown_file(sha1hex))
-    return _add_hits(stores, *known, find)
+    return _add_hits(stores, *page_and_text, find)
 
 
 @router.get("/file/{sha1hex}", include_in_schema=False)
 def file_html(
     request: Request, stores: OpenStores, collections: TheService, sha1hex: str, find: Find = ""
 ) -> Response:
-    """A file by its SHA-1; other spellings of it are sent to this one. With `find` these words are marked."""
+    """Show a file by its SHA-1. Other spellings are redirected to the hex form. With `find`, mark
+    the matches.
+    """
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
     if raw is not None and raw.hex() != sha1hex:
         return RedirectResponse(build_url(f"/file/{raw.hex()}", find=find), 303)
-    known = build_file_page(stores, collections, sha1hex) if raw is not None else None
-    if known is None:
+    page_and_text = build_file_page(stores, collections, sha1hex) if raw is not None else None
+    if page_and_text is None:
         raise HTTPException(404, explain_unknown_file(sha1hex))
-    found, text = _add_hits(stores, *known, find), known[1]
+    page, text = _add_hits(stores, *page_and_text, find), page_and_text[1]
     return render_page(
         request,
         "file.html",
-        heading=found.title,
-        found=found,
+        heading=page.title,
+        found=page,
         embargo=next(
             map(describe_embargo, find_active_embargoes(stores.records, [sha1hex]).values()), None
         ),
         find=find,
-        pages=_split_pages(found, text),
-        pages_total=1 if found.story else text.count("\f") + 1,
+        pages=_split_pages(page, text),
+        pages_total=1 if page.story else text.count("\f") + 1,
         text_cut=len(text) > TEXT_MAX_CHARS,
         shown_chars=TEXT_MAX_CHARS,
-        extractors=_list_distinct([row.extractor for row in found.derivatives.values()]),
+        extractors=_list_distinct([row.extractor for row in page.derivatives.values()]),
         reasons={str(reason): reason.explanation for reason in Reason},
-        language=found.language,
-        pdf=found.file is not None and found.file.mimetype == "application/pdf",
-        first_url=_find_first_url(found),
+        language=page.language,
+        pdf=page.file is not None and page.file.mimetype == "application/pdf",
+        first_url=_find_first_url(page),
         replays=request.app.state.replay.resolve(request) is not None,
         replay_href=link_to_replay,
         capture_words=capture_words,
@@ -469,7 +502,7 @@ def file_html(
     )
 
 
-# The file a page is about, and what all pages of reading ask of it.
+# Shared by the pages that read one file.
 
 
 PDF_TYPE = "application/pdf"
@@ -480,16 +513,18 @@ Words = Annotated[
 
 
 def load_file(stores: Stores, sha1hex: str) -> FileDescription:
-    """What is known of a file. Raises HTTPException 404 where nothing is."""
+    """Load what is known about a file. Raises HTTPException 404 if it is unknown."""
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
-    found = build_description(stores, raw.hex()) if raw is not None else None
-    if found is None or not found.is_known:
+    description = build_description(stores, raw.hex()) if raw is not None else None
+    if description is None or not description.is_known:
         raise HTTPException(404, explain_unknown_file(sha1hex))
-    return found
+    return description
 
 
 def redirect_spelling(sha1hex: str, path_rest: str) -> Response | None:
-    """On to the address with the SHA-1 in hex, of one that has it in base32 or capitals."""
+    """Redirect a SHA-1 in base32 or capitals to its hex form. Return None if it is in that form
+    already.
+    """
     raw = parse_sha1(sha1hex[:KEY_MAX_CHARS])
     if raw is None or raw.hex() == sha1hex:
         return None
@@ -497,10 +532,10 @@ def redirect_spelling(sha1hex: str, path_rest: str) -> Response | None:
 
 
 def is_pdf(description: FileDescription) -> bool:
-    """Whether its bytes were found to be a PDF."""
+    """True if the bytes of the file were detected as a PDF."""
     return description.file is not None and description.file.mimetype == PDF_TYPE
 
 
 def parse_words(query: str, description: FileDescription) -> TextQuery:
-    """What is to be marked. Raises RefusedError 400 for a query that cannot be understood."""
+    """Parse what to mark. Raises RefusedError 400 for an invalid query."""
     return parse_find(query, find_file_title(description)[1], "q")

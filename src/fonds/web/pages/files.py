@@ -1,4 +1,4 @@
-"""The files of a type, with what they are called and look like, from the newest or from the oldest."""
+"""Page of files by type, with titles and thumbnails, newest or oldest first."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class FilesForm(BaseModel):
     )
 
     def build_params(self) -> dict[str, Any]:
-        """Everything but where the page begins, for links; the usual order says nothing."""
+        """Return all parameters except the cursor, for links. The default order is left out."""
         return {"type": self.type, "sort": self.sort if self.sort != "newest" else None}
 
     @property
     def order(self) -> tuple[str, ...]:
-        """One index serves both, read from either end."""
+        """Return the sort order. One index serves both, read from either end."""
         if self.sort == "oldest":
             return ("row_created", "-sha1hex")
         return ("-row_created", "sha1hex")
@@ -56,8 +56,11 @@ class FilesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A file in a listing; `title` and `url` are None when unknown: its document's, its first capture's.
-    `has_thumbnail` tells whether there is a picture of its first page.
+    """A file in the list.
+
+    `title`: the title of its document, None if unknown.
+    `url`: the URL of its primary capture, None if unknown.
+    `has_thumbnail`: whether there is an image of its first page.
     """
 
     sha1hex: str
@@ -71,8 +74,8 @@ class FileLine:
 
 @dataclass(frozen=True, slots=True)
 class FilesPage:
-    """One page of files; `first` and `next` as in a page of records. `notes` name the types
-    there are when none is like the one asked for.
+    """One page of files. `first` and `next` as in `RecordsPage`. `notes` suggest existing types if
+    the requested one is unknown.
     """
 
     answer: str
@@ -86,18 +89,20 @@ class FilesPage:
 def build_files_page(
     stores: Stores, form: FilesForm, types: Sequence[tuple[str, int]]
 ) -> FilesPage:
-    """The files of a type, each with its title and the URL it was first seen at; `types` as
-    `count_files_by_type` tells them."""
+    """Build the page of files of a type, each with its title and the URL of its first capture.
+
+    `types` is the result of `count_files_by_type`.
+    """
     records = stores.records
     where: Mapping[str, object] | None = {"mimetype": form.type} if form.type else None
     total = sum(n for name, n in types if form.type in ("", name))
-    begins = FILES.decode(form.after)
+    cursor = FILES.decode(form.after)
     rows = list(
         records.find(
             FileMetaRow,
             where,
             order=form.order,
-            after=FILES.build_filter(begins),
+            after=FILES.build_filter(cursor),
             count_max=PAGE_SIZE,
         )
     )
@@ -105,10 +110,11 @@ def build_files_page(
     urls = {row.entry_id: row.url for row in captures}
     documents = load_file_documents(stores, [row.sha1hex for row in rows])
     lines = [
-        _build_file_line(one, urls.get(one.capture_id), documents.get(one.sha1hex)) for one in rows
+        _build_file_line(file_row, urls.get(file_row.capture_id), documents.get(file_row.sha1hex))
+        for file_row in rows
     ]
-    first = get_first_number(begins)
-    behind = FILES.find_next(first, rows, PAGE_SIZE)
+    first = get_first_number(cursor)
+    next_cursor = FILES.find_next(first, rows, PAGE_SIZE)
     of_type = f" of type {form.type}" if form.type else ""
     notes = (
         []
@@ -116,14 +122,14 @@ def build_files_page(
         else [capitalize(format_unknown_name("type", form.type, dict(types)))]
     )
     answer = f"{pluralize(total, 'file')}{of_type}"
-    return FilesPage(answer, notes, total, first, behind, lines)
+    return FilesPage(answer, notes, total, first, next_cursor, lines)
 
 
 def _build_file_line(row: FileMetaRow, url: str | None, document: IndexDocument | None) -> FileLine:
     title = document.article_title if document else None
-    pictured = document is not None and document.has_thumbnail
+    has_thumbnail = document is not None and document.has_thumbnail
     return FileLine(
-        row.sha1hex, title, row.mimetype, row.size_bytes, url, row.row_created, pictured
+        row.sha1hex, title, row.mimetype, row.size_bytes, url, row.row_created, has_thumbnail
     )
 
 
@@ -131,18 +137,18 @@ def _build_file_line(row: FileMetaRow, url: str | None, document: IndexDocument 
 def files_html(
     request: Request, stores: OpenStores, form: Annotated[FilesForm, Query()]
 ) -> HTMLResponse:
-    """The files of a type."""
+    """Show the files of a type."""
     types = count_files_by_type(stores.records)
-    found = build_files_page(stores, form, types)
-    position = found.first - 1
+    page = build_files_page(stores, form, types)
+    position = page.first - 1
     window = build_window(
-        "/files", form.build_params(), found.total, len(found.rows), position, found.next
+        "/files", form.build_params(), page.total, len(page.rows), position, page.next
     )
     return render_page(
         request,
         "files.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         form=form,
         types=types[:TYPES_OFFERED],
         types_total=len(types),
@@ -154,5 +160,5 @@ def files_html(
 @router.get("/files.json", include_in_schema=False)
 @router.get("/api/files", summary="Files by type")
 def files_json(stores: OpenStores, form: Annotated[FilesForm, Query()]) -> FilesPage:
-    """The files of one media type, or all, 50 a page, newest first."""
+    """List the files of one media type, or all, 50 per page, newest first."""
     return build_files_page(stores, form, count_files_by_type(stores.records))

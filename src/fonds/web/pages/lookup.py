@@ -1,4 +1,6 @@
-"""What a key stands for: files kept, what became of the rest, and which sources should have had it."""
+"""Page that looks up a key: stored files, the outcome of other records, and sources that should
+have listed it.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,11 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file a key stands for; `title` is that of its document, `captured` the 14 digits of its newest
-    capture, None for none."""
+    """A file that matches the key.
+
+    `title`: the title of its document.
+    `captured`: 14 digits of its newest capture, None if there is none.
+    """
 
     sha1hex: str
     title: str | None
@@ -42,11 +47,12 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class LookupPage:
-    """What a key stands for: files kept, and records with this URL whether they were kept or not.
+    """Files that match a key, and records with this URL, whether stored or not.
 
-    At most 50 files are listed, the one captured last first, of `files_total` (more than that, unless
-    `files_complete`), and the newest 50 of `records_total`. `sources` are followed sources of the URL's
-    site, which should have listed it.
+    `files`: at most 50 of `files_total`, last captured first. There are more than `files_total`
+        unless `files_complete`.
+    `records`: the newest 50 of `records_total`.
+    `sources`: followed sources of the URL's site, which should have listed it.
     """
 
     key: str
@@ -60,7 +66,7 @@ class LookupPage:
 
 
 def look_up_key(stores: Stores, key: str) -> LookupPage:
-    """Look a key up; a URL that was never kept still has its records, which say why."""
+    """Look up a key. A URL that was never stored still has its records, which give the reason."""
     try:
         resolved = resolve(stores, key)
     except ValueError:
@@ -87,17 +93,17 @@ def look_up_key(stores: Stores, key: str) -> LookupPage:
 
 
 def _build_files(stores: Stores, sha1hexes: Sequence[str]) -> list[FoundFile]:
-    """The files with what they are called, the one captured last first."""
+    """Return the files with their titles, last captured first."""
     documents = load_file_documents(stores, sha1hexes)
-    found = []
+    files = []
     for sha1hex in sha1hexes:
         rows = stores.records.find(CdxRow, {"sha1hex": sha1hex}, order=("-datetime",), count_max=1)
         newest = next(rows, None)
         document = documents.get(sha1hex)
         title = document.article_title if document else None
         url = newest.url if newest else None
-        found.append(FoundFile(sha1hex, title, url, newest.datetime if newest else None))
-    return sorted(found, key=lambda one: one.captured or "", reverse=True)
+        files.append(FoundFile(sha1hex, title, url, newest.datetime if newest else None))
+    return sorted(files, key=lambda one: one.captured or "", reverse=True)
 
 
 Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or story id")]
@@ -105,14 +111,14 @@ Key = Annotated[str, Query(max_length=KEY_MAX_CHARS, description="SHA-1, URL or 
 
 @router.get("/show", include_in_schema=False)
 def show_html(request: Request, stores: OpenStores, key: Key = "") -> Response:
-    """A SHA-1, URL or story id: on to its file, or to what it stands for, or where it was looked for."""
+    """Redirect a SHA-1, URL or story id to its file, or list its matches."""
     key = key.strip()
     if not key:
         return _render_page(request, "Look up a file, a URL or a story", 200, None)
-    found = look_up_key(stores, key)
-    if len(found.files) == 1 and len(found.records) < 2:
-        return RedirectResponse(f"/file/{found.files[0].sha1hex}", 303)
-    return _render_page(request, found.answer, 200 if found.files or found.records else 404, found)
+    page = look_up_key(stores, key)
+    if len(page.files) == 1 and len(page.records) < 2:
+        return RedirectResponse(f"/file/{page.files[0].sha1hex}", 303)
+    return _render_page(request, page.answer, 200 if page.files or page.records else 404, page)
 
 
 def _render_page(
@@ -127,8 +133,8 @@ def _render_page(
 @router.get("/show.json", include_in_schema=False)
 @router.get("/api/show", summary="What a SHA-1, URL or story id stands for")
 def show_json(stores: OpenStores, key: Key) -> LookupPage:
-    """The files with this key, and the records with this URL whatever became of them."""
-    found = look_up_key(stores, key.strip())
-    if not found.files and not found.records:
-        raise HTTPException(404, f"{found.answer}: no file, capture, story or record has it.")
-    return found
+    """Return the files that match this key, and all records with this URL."""
+    page = look_up_key(stores, key.strip())
+    if not page.files and not page.records:
+        raise HTTPException(404, f"{page.answer}: no file, capture, story or record has it.")
+    return page

@@ -1,4 +1,4 @@
-"""The five things that can become of a record, counted, each with the records behind it."""
+"""The five outcomes of a record, counted, with links to their records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fonds.web.html.rendering import build_url
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """How many records ended for one reason; `href` opens them."""
+    """Number of records that ended for one reason. `href` opens them."""
 
     reason: str
     explanation: str
@@ -23,9 +23,10 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCount:
-    """One of the five things that can become of a record; its reasons sum up to its count, if it has any.
+    """One of the five outcomes. If it has reasons, their counts add up to its count, except for
+    kept records.
 
-    Those of what was kept count the files without text.
+    The reasons of kept records count the files without text.
     """
 
     name: str
@@ -38,8 +39,11 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeKind:
-    """One of the five, without a count: `weight` is that of its reasons, `asked` the parameter of `/records`
-    that asks for its records."""
+    """One of the five outcomes, without a count.
+
+    `weight`: the weight of its reasons.
+    `asked`: the parameter of `/records` that selects its records.
+    """
 
     name: str
     title: str
@@ -59,16 +63,16 @@ FIVE = (
 
 
 def count_outcomes(tally: OutcomeTally) -> list[int]:
-    """How many records each of the five became."""
-    of = Counter[Weight | None]()
+    """Return the number of records of each of the five outcomes."""
+    counts = Counter[Weight | None]()
     for reasons in (tally.dropped, tally.quarantined):
         for name, count in reasons.items():
-            of[Reason(name).weight] += count
-    return [tally.done, *(of[one.weight] for one in FIVE[1:4]), tally.pending]
+            counts[Reason(name).weight] += count
+    return [tally.done, *(counts[kind.weight] for kind in FIVE[1:4]), tally.pending]
 
 
 def build_outcomes(tally: OutcomeTally) -> list[OutcomeCount]:
-    """All five, with the reasons of those that have any."""
+    """Build all five outcomes with their reasons."""
     return [
         OutcomeCount(
             kind.name,

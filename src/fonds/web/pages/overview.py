@@ -1,4 +1,4 @@
-"""The overview: what came in, and what became of all of it, in numbers that add up."""
+"""Overview page: numbers of arrivals and their outcomes, which add up."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fonds.web.pages.days import (
 from fonds.web.pages.failures import FailureLine, build_failure
 from fonds.web.pages.outcomes import OutcomeCount, build_outcomes
 
-# What came in since somebody looked last: a day the address says, or one of two a cookie keeps.
+# Arrivals since the last visit: the day is in the address, or is one of two that a cookie stores.
 
 
 COOKIE = "fonds_visit"
@@ -44,17 +44,19 @@ COOKIE_S = 365 * 24 * 3600
 
 
 def find_last_visit(request: Request, today: date) -> date | None:
-    """The last day before today, in UTC, that somebody looked with this browser; None without one."""
+    """Return the last day before today, in UTC, on which this browser opened the page; None if
+    unknown.
+    """
     return next((day for day in _parse_days(request) if day < today), None)
 
 
 def record_visit(request: Request, answer: Response, today: date) -> None:
-    """Have the browser keep today and the day before it, where today is not the last it keeps."""
+    """Store today and the previous visit in a cookie, unless today is already stored."""
     days = _parse_days(request)
     if days[:1] != [today]:
         answer.set_cookie(
             COOKIE,
-            "_".join(one.isoformat() for one in [today, *days][:2]),
+            "_".join(day.isoformat() for day in [today, *days][:2]),
             max_age=COOKIE_S,
             httponly=True,
             samesite="lax",
@@ -63,9 +65,9 @@ def record_visit(request: Request, answer: Response, today: date) -> None:
 
 
 def _parse_days(request: Request) -> list[date]:
-    """The two last days, the later first; none for what is none."""
+    """Return the last two days of visits, the later first; empty for a missing or invalid cookie."""
     try:
-        return [date.fromisoformat(one) for one in request.cookies[COOKIE].split("_", 2)[:2]]
+        return [date.fromisoformat(text) for text in request.cookies[COOKIE].split("_", 2)[:2]]
     except (KeyError, ValueError):
         return []
 
@@ -73,12 +75,14 @@ def _parse_days(request: Request) -> list[date]:
 def count_arrivals_since(
     records: Records, since: date | None, today: date, pipelines: Sequence[str]
 ) -> DayBar | None:
-    """What came into these pipelines from this day until today, and what became of it; None without a day,
-    and for a later one than today."""
+    """Count the arrivals of these pipelines from a day until today, by outcome.
+
+    Return None without a day and for a day after today.
+    """
     if since is None or since > today:
         return None
-    found = build_daily_tallies(records, DayRange(since, today), pipelines)
-    return build_bar(since, today, found, None)
+    tallies = build_daily_tallies(records, DayRange(since, today), pipelines)
+    return build_bar(since, today, tallies, None)
 
 
 ATTENTION_MAX = 5
@@ -93,7 +97,7 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """How many files of one type are kept."""
+    """Number of stored files of one type."""
 
     mimetype: str
     count: int
@@ -102,7 +106,7 @@ class FileType:
 
 @dataclass(frozen=True, slots=True)
 class DerivativeCount:
-    """How many files have a derivative of one kind, by its status, the most frequent first."""
+    """Number of files with a derivative of one kind, by status, the most frequent first."""
 
     kind: str
     title: str
@@ -112,10 +116,12 @@ class DerivativeCount:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The whole intake. `unaccounted` is 0 when received = the sum of the outcomes.
+    """All arrivals and outcomes.
 
-    `newest_input_at` is None when nothing ever came in. `by_day` is what came in day by day, `since` what
-    came in since the day in the request, None without one.
+    `unaccounted`: 0 if `received` is the sum of the outcomes.
+    `newest_input_at`: None if nothing ever arrived.
+    `by_day`: arrivals per day.
+    `since`: arrivals since the requested day, None without one.
     """
 
     answer: str
@@ -137,23 +143,23 @@ class Overview:
 def build_overview(stores: Stores, form: DaysForm, now: datetime) -> Overview:
     """Count everything as of `now`.
 
-    Raises HTTPException 400 for a pipeline there is not.
+    Raises HTTPException 400 for an unknown pipeline.
     """
     records = stores.records
-    found = count_entries(records)
+    tally = count_entries(records)
     groups = count_step_failures(records)
-    all_outcomes = build_outcomes(found)
+    all_outcomes = build_outcomes(tally)
     types = _list_file_types(records)
-    by_day = build_days(records, form, found.received, now)
+    by_day = build_days(records, form, tally.received, now)
     return Overview(
-        answer=build_heading(found, all_outcomes),
-        received=found.received,
+        answer=build_heading(tally, all_outcomes),
+        received=tally.received,
         outcomes=all_outcomes,
-        unaccounted=found.received - sum(one.count for one in all_outcomes),
+        unaccounted=tally.received - sum(item.count for item in all_outcomes),
         attention=[build_failure(group) for group in groups[:ATTENTION_MAX]],
         attention_groups_total=len(groups),
         file_types=types,
-        files_total=sum(one.count for one in types),
+        files_total=sum(item.count for item in types),
         derivatives=[
             DerivativeCount(kind.name, kind.title, sum(counts.values()), counts)
             for kind, counts in count_derivatives(records)
@@ -174,10 +180,10 @@ def _list_file_types(records: Records) -> list[FileType]:
 
 
 def build_heading(tally: OutcomeTally, all_outcomes: Sequence[OutcomeCount]) -> str:
-    """The state of the whole as one sentence."""
+    """Summarize all outcomes in one sentence."""
     if tally.received == 0:
         return "Nothing has come in yet"
-    kept, _, _, failed, flight = (one.count for one in all_outcomes)
+    kept, _, _, failed, flight = (outcome.count for outcome in all_outcomes)
     parts = [f"{kept:,} {'was' if kept == 1 else 'were'} kept"]
     if flight:
         parts.append(f"{flight:,} {'is' if flight == 1 else 'are'} still on the way")
@@ -194,31 +200,34 @@ def build_heading(tally: OutcomeTally, all_outcomes: Sequence[OutcomeCount]) -> 
 def overview_html(
     request: Request, stores: OpenStores, form: Annotated[DaysForm, Query()]
 ) -> HTMLResponse:
-    """The page that adds up."""
+    """Show the overview."""
     now = datetime.now(UTC)
     since = form.since or find_last_visit(request, now.date())
-    found = build_overview(stores, form.model_copy(update={"since": since}), now)
-    answered = render_page(
+    overview = build_overview(stores, form.model_copy(update={"since": since}), now)
+    response = render_page(
         request,
         "overview.html",
-        heading=found.answer,
-        found=found,
+        heading=overview.answer,
+        found=overview,
         windows=build_windows(form),
-        days_chart=draw_days_chart(found.by_day),
+        days_chart=draw_days_chart(overview.by_day),
         meter=draw_meter,
         share=format_share,
         begin=BEGIN_COMMANDS,
-        several=len({one.pipeline for one in found.attention}) > 1,
-        since_href=build_url("/", since=found.since.first.isoformat()) if found.since else None,
+        several=len({failure.pipeline for failure in overview.attention}) > 1,
+        since_href=build_url("/", since=overview.since.first.isoformat())
+        if overview.since
+        else None,
         is_asked=form.since is not None,
     )
-    record_visit(request, answered, now.date())
-    return answered
+    record_visit(request, response, now.date())
+    return response
 
 
 @router.get("/.json", include_in_schema=False)
 @router.get("/api/overview", summary="What came in and what became of it")
 def overview_json(stores: OpenStores, form: Annotated[DaysForm, Query()]) -> Overview:
-    """Everything received = kept + set aside + refused + failed + in flight, with the reasons of each, and
-    what came in day by day."""
+    """Return received = kept + set aside + refused + failed + in flight, with the reasons of each,
+    and arrivals per day.
+    """
     return build_overview(stores, form, datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""A PDF read page by page: the page as it looks beside its text, and what was looked for marked on both."""
+"""Pages of a PDF: the image of a page next to its text, with search hits marked in both."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """Page `number` of `page_count` of a PDF, both counted from 1.
+    """Page `number` of `page_count` pages of a PDF, both from 1.
 
-    `text` is what was extracted of this page, None where that ends before it; `text_marks` are (start,
-    end) of the hits in it. `image_href` is its picture, of `width` x `height` pixels, on which `boxes`
-    (left, top, right, bottom) are the hits; without one `why` tells the reason. `hits` are the pages with
-    hits, all of them if `hits_complete`.
+    `text`: extracted text of the page, None if the text ends before it. `text_marks`: (start, end)
+        of the hits in it.
+    `image_href`: its image, `width` x `height` pixels. `boxes`: (left, top, right, bottom) of the
+        hits on it.
+    `why`: why there is no image.
+    `hits`: pages with hits, all of them if `hits_complete`.
     """
 
     sha1hex: str
@@ -75,7 +77,9 @@ Number = Annotated[int, Path(ge=1, le=PAGE_MAX, description="page of the PDF, fr
 def build_pdf_page(
     stores: Stores, views: PageViews | None, description: FileDescription, number: int, query: str
 ) -> PdfPage:
-    """Raises HTTPException 404 for a page the file has not, RefusedError 400 for a query that is none."""
+    """Build a page. Raises HTTPException 404 for a page the file lacks, RefusedError 400 for an
+    invalid query.
+    """
     title, language = find_file_title(description)
     words = parse_words(query, description)
     texts = _load_texts(stores, description)
@@ -106,7 +110,9 @@ def build_pdf_page(
 def draw_page(
     stores: Stores, views: PageViews | None, description: FileDescription, number: int
 ) -> PageView:
-    """The picture of a page, or why there is none."""
+    """Draw a page, or return why there is no image. Raises HTTPException 404 if the file is not a
+    PDF.
+    """
     if not is_pdf(description):
         raise HTTPException(404, f"{description.sha1hex} is no PDF, so it has no pages to look at.")
     if views is None:
@@ -120,7 +126,7 @@ def draw_page(
 
 
 def link_to_page(sha1hex: str, number: int, query: str = "") -> str:
-    """The address of a page, with what is marked on it."""
+    """Return the URL of a page, with the query to mark."""
     return build_url(f"/file/{sha1hex}/pages/{number}", q=query)
 
 
@@ -130,7 +136,7 @@ def _load_texts(stores: Stores, description: FileDescription) -> list[str]:
 
 
 def _get_page_count(description: FileDescription) -> int:
-    """How many pages were counted when it was read; 0 where it was not."""
+    """Return the number of pages counted by the extractor, 0 if unknown."""
     counts = (getattr(row, "page_count", None) for row in description.derivatives.values())
     return next((count for count in counts if isinstance(count, int)), 0)
 
@@ -147,12 +153,12 @@ def find_in_file(
     n: Annotated[int | None, Query(ge=1, le=PAGE_MAX)] = None,
     q: Words = "",
 ) -> Response:
-    """On to page `n`, without it to the first that has a hit, or to the first of all."""
-    found = load_file(stores, sha1hex)
+    """Redirect to page `n`, or without it to the first page with a hit, or to page 1."""
+    description = load_file(stores, sha1hex)
     if n is None:
-        hits, _ = parse_words(q, found).find_by_page(_load_texts(stores, found))
+        hits, _ = parse_words(q, description).find_by_page(_load_texts(stores, description))
         n = hits[0].page if hits else 1
-    return RedirectResponse(link_to_page(found.sha1hex, n, q), 303)
+    return RedirectResponse(link_to_page(description.sha1hex, n, q), 303)
 
 
 @router.get("/file/{sha1hex}/pages/{number}.json", include_in_schema=False)
@@ -160,7 +166,7 @@ def find_in_file(
 def page_json(
     request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
 ) -> PdfPage:
-    """The page's text and the address of its picture, with the places of what is looked for on both."""
+    """Return the text of a page, the address of its image, and the locations of the hits in both."""
     return build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
 
 
@@ -168,21 +174,21 @@ def page_json(
 def page_html(
     request: Request, stores: OpenStores, sha1hex: str, number: Number, q: Words = ""
 ) -> Response:
-    """A page of a PDF; other spellings of its SHA-1 are sent to this one."""
-    elsewhere = redirect_spelling(sha1hex, build_url(f"/pages/{number}", q=q))
-    if elsewhere is not None:
-        return elsewhere
-    found = build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
-    beside = [one.page for one in found.hits]
+    """Show a page of a PDF. Other spellings of its SHA-1 are redirected to the hex form."""
+    redirect = redirect_spelling(sha1hex, build_url(f"/pages/{number}", q=q))
+    if redirect is not None:
+        return redirect
+    page = build_pdf_page(stores, _get_page_views(request), load_file(stores, sha1hex), number, q)
+    pages_with_hits = [page_hits.page for page_hits in page.hits]
     return render_page(
         request,
         "pdf_page.html",
-        heading=f"Page {number:,} of {found.page_count:,}: {found.title}",
-        found=found,
+        heading=f"Page {number:,} of {page.page_count:,}: {page.title}",
+        found=page,
         query=q,
-        hits_total=sum(one.count for one in found.hits),
-        hit_before=max((n for n in beside if n < number), default=None),
-        hit_behind=min((n for n in beside if n > number), default=None),
+        hits_total=sum(page_hits.count for page_hits in page.hits),
+        hit_before=max((n for n in pages_with_hits if n < number), default=None),
+        hit_behind=min((n for n in pages_with_hits if n > number), default=None),
         page_href=link_to_page,
     )
 
@@ -193,7 +199,9 @@ def page_html(
     summary="The picture of a page of a PDF",
 )
 def page_image(request: Request, stores: OpenStores, sha1hex: str, number: Number) -> Response:
-    """A WebP within 1,200 × 1,800 pixels; 404 where the page cannot be drawn, 503 where too many wait."""
+    """Return a WebP within 1,200 × 1,800 pixels; 404 if the page cannot be drawn, 503 if too many
+    requests wait.
+    """
     view = draw_page(stores, _get_page_views(request), load_file(stores, sha1hex), number)
     if view.image is None:
         raise HTTPException(404, f"There is no picture of page {number:,}: {view.why}.")

@@ -1,4 +1,4 @@
-"""The pipelines at work: what waits for each step and since when, and how the steps hang together."""
+"""Page of active pipelines: the backlog of each step, and how the steps are connected."""
 
 from __future__ import annotations
 
@@ -39,14 +39,20 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step and the topic it reads. `ready`, `delayed` and `in_hand` are the queue's numbers, exact on one
-    machine and estimates on brokers; `open` the ledger's of what is promised and has not ended, `oldest_at`
-    since when (None: nothing is open). `ended` counts all that ever ended there by verdict, and `quarantined`
-    is one of these: a queue cannot leave out what is hidden from a reader. `workers` is who works it, by the
-    signs of life they write. Links open the rows behind. `came_by_hour` and `ended_by_hour` are the last 24
-    hours of the clock in UTC, the oldest first and the one that runs last. `minutes_left` is what waits at
-    the pace of this hour and the one before, None where nothing ended in these; `is_growing`: more came in
-    them than ended.
+    """A step and the topic it reads.
+
+    `ready`, `delayed`, `in_hand`: message counts of the queue, exact on one machine and estimates
+        on brokers.
+    `open`: messages the ledger expects to end here. `oldest_at`: when the oldest was promised, None
+        if none is open.
+    `ended`: all messages that ever ended here, by verdict. `quarantined` is one of these numbers; a
+        queue cannot leave out records hidden from a reader.
+    `workers`: workers of the step, by their heartbeats.
+    `came_by_hour`, `ended_by_hour`: counts for the last 24 clock hours in UTC, oldest first,
+        including the current one.
+    `minutes_left`: time to finish the backlog at the rate of this and the previous hour, None if
+        nothing ended in them.
+    `is_growing`: whether more messages arrived than ended in these hours.
     """
 
     step: str
@@ -67,12 +73,12 @@ class StepLine:
 
     @property
     def waiting(self) -> int:
-        """Messages that are not over, by the queue."""
+        """Return the number of messages in the queue that have not ended."""
         return self.ready + self.delayed + self.in_hand
 
     @property
     def outlook(self) -> str:
-        """When what waits will have ended, in words."""
+        """Describe when the backlog will be finished."""
         if not self.waiting:
             return "nothing waits"
         if self.minutes_left is None:
@@ -93,9 +99,12 @@ class StepLine:
 
 @dataclass(frozen=True, slots=True)
 class PipelineLine:
-    """A pipeline: its steps in their order, and how many entries ended in the last hour: `ended_last_hour`,
-    or more where `ended_more`. `ended_last_at` None: nothing has ended yet. `seen` is the newest sign of life
-    of a process that works on it, None where none does."""
+    """A pipeline and its steps in order.
+
+    `ended_last_hour`: number of entries that ended in the last hour; a lower bound if `ended_more`.
+    `ended_last_at`: None if nothing has ended yet.
+    `seen`: newest heartbeat of a process that works on it, None if there is none.
+    """
 
     pipeline: str
     about: str
@@ -110,7 +119,7 @@ class PipelineLine:
 
 @dataclass(frozen=True, slots=True)
 class PipelinesPage:
-    """The pipelines anything entered, and the home's own."""
+    """The pipelines that anything entered, and the home's own pipeline."""
 
     answer: str
     waiting: int
@@ -143,30 +152,35 @@ def _build_step_line(
 
 
 def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> PipelinesPage:
-    """What waits in each pipeline; `now` is when."""
+    """Build the page of all used pipelines. `now` is the current time."""
     lines = []
     for name, readers in list_used_readers(stores, settings).items():
-        at_work = summarize_workers(stores.records, name, now)
+        workers_by_step = summarize_workers(stores.records, name, now)
         pace = compute_paces(stores.records, name, now)
         steps = [
             _build_step_line(
-                name, one, at_work.get(one.step, NO_WORKERS), pace.get(one.step, StepPace())
+                name,
+                item,
+                workers_by_step.get(item.step, NO_WORKERS),
+                pace.get(item.step, StepPace()),
             )
-            for one in list_backlogs(stores.records, stores.queue, name, readers)
+            for item in list_backlogs(stores.records, stores.queue, name, readers)
         ]
         ended: EndedCount = count_ended_last_hour(stores.records, name, now)
-        drawn = get_pipeline(name, settings)
+        pipeline = get_pipeline(name, settings)
         lines.append(
             PipelineLine(
                 pipeline=name,
-                about=drawn.about,
+                about=pipeline.about,
                 chosen=name == settings.pipeline,
                 steps=steps,
                 ended_last_hour=ended.count,
                 ended_more=ended.is_lower_bound,
                 ended_last_at=ended.last_at,
-                seen=max((one.seen for one in at_work.values() if one.seen), default=None),
-                drawn=format_tree(drawn),
+                seen=max(
+                    (item.seen for item in workers_by_step.values() if item.seen), default=None
+                ),
+                drawn=format_tree(pipeline),
             )
         )
     total = sum(step.ready + step.delayed + step.in_hand for line in lines for step in line.steps)
@@ -176,8 +190,12 @@ def build_pipelines_page(stores: Stores, settings: Settings, now: datetime) -> P
 def _build_heading(total: int, lines: Sequence[PipelineLine]) -> str:
     if not total:
         return "Nothing waits"
-    held = sum(step.in_hand for line in lines for step in line.steps)
-    at_work = "nobody has any of them in hand" if not held else f"{held:,} are in somebody's hand"
+    n_in_hand = sum(step.in_hand for line in lines for step in line.steps)
+    at_work = (
+        "nobody has any of them in hand"
+        if not n_in_hand
+        else f"{n_in_hand:,} are in somebody's hand"
+    )
     return f"{pluralize(total, 'message')} {'waits' if total == 1 else 'wait'}, {at_work}"
 
 
@@ -188,18 +206,20 @@ def pipelines_html(
     settings: InForce,
     refresh: Annotated[int | None, Query(ge=5, le=600)] = None,
 ) -> HTMLResponse:
-    """What waits, and the pipelines as pictures; every `refresh` seconds anew, where that is asked for."""
-    found = build_pipelines_page(stores, settings, datetime.now(UTC))
-    # The picture is made of names in the code alone.
+    """Show the backlogs and a diagram of each pipeline. Reload every `refresh` seconds if
+    requested.
+    """
+    page = build_pipelines_page(stores, settings, datetime.now(UTC))
+    # The diagram consists only of names in the code.
     pictures = {
-        one.pipeline: Markup(draw_svg(get_pipeline(one.pipeline, settings)))  # noqa: S704
-        for one in found.pipelines
+        line.pipeline: Markup(draw_svg(get_pipeline(line.pipeline, settings)))  # noqa: S704
+        for line in page.pipelines
     }
     return render_page(
         request,
         "pipeline.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         pictures=pictures,
         refresh=refresh,
         sparks=draw_sparkline,
@@ -212,6 +232,7 @@ def pipelines_html(
 @router.get("/pipeline.json", include_in_schema=False)
 @router.get("/api/pipeline", summary="What waits for each step of each pipeline")
 def pipelines_json(stores: OpenStores, settings: InForce) -> PipelinesPage:
-    """Each pipeline in use with its steps: ready, delayed and in hand by the queue, open, ended and
-    quarantined by the ledger."""
+    """List the used pipelines with their steps: ready, delayed and in hand from the queue; open,
+    ended and quarantined from the ledger.
+    """
     return build_pipelines_page(stores, settings, datetime.now(UTC))

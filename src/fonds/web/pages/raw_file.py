@@ -1,4 +1,6 @@
-"""A file as it is: its bytes in hex, what its server said, and the header of its WARC record."""
+"""Page of a file's raw data: bytes in hex, the headers of the server's response, and its WARC
+record header.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,13 @@ From = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RawFilePage:
-    """`rows` are the bytes from `first` (from 0) on, `shown_bytes` of `size_bytes`, codings undone.
+    """A range of the bytes of a file and its headers.
 
-    `place` is the record they were read from; `http` is the head of the server's answer in it, None where it
-    has none, `warc` the header of the record. Where nothing can be read `why` says so, `size_bytes` is
-    None and there are no rows.
+    `rows`: the bytes from `first` (from 0), `shown_bytes` of `size_bytes`, with codings removed.
+    `place`: the record they were read from.
+    `http`: head of the server's response, None if the record has none. `warc`: header of the
+        record.
+    `why`: why nothing can be read; `size_bytes` is then None and there are no rows.
     """
 
     sha1hex: str
@@ -67,17 +71,19 @@ class RawFilePage:
 
 
 def build_raw_file(stores: Stores, sha1hex: str, first: int) -> RawFilePage:
-    """Raises HTTPException 404 for a file nobody knows, and where it ends before byte `first`."""
-    found = load_file(stores, sha1hex)
-    title, language = find_file_title(found)
+    """Build the page. Raises HTTPException 404 for an unknown file, and if the file ends before
+    byte `first`.
+    """
+    description = load_file(stores, sha1hex)
+    title, language = find_file_title(description)
     try:
-        record = read_raw(stores.archive, found)
+        record = read_raw(stores.archive, description)
     except PermanentError as error:
         why = redact_secrets(error.detail)
         return RawFilePage(
-            found.sha1hex, title, language, None, None, None, None, first, 0, (), why
+            description.sha1hex, title, language, None, None, None, None, first, 0, (), why
         )
-    return _build_raw(found.sha1hex, title, language, record, first)
+    return _build_raw(description.sha1hex, title, language, record, first)
 
 
 def _build_raw(
@@ -105,26 +111,28 @@ def _build_raw(
 @router.get("/file/{sha1hex}/raw.json", include_in_schema=False)
 @router.get("/api/files/{sha1hex}/raw", summary="The bytes of a file in hex, and its headers")
 def raw_json(stores: OpenStores, sha1hex: str, first: From = 0) -> RawFilePage:
-    """4,096 bytes from the first asked for on, the head of the server's answer, and the record's header."""
+    """Return 4,096 bytes from the requested one, the head of the server's response, and the record
+    header.
+    """
     return build_raw_file(stores, sha1hex, first)
 
 
 @router.get("/file/{sha1hex}/raw", include_in_schema=False)
 def raw_html(request: Request, stores: OpenStores, sha1hex: str, first: From = 0) -> Response:
-    """The same as a page."""
-    elsewhere = redirect_spelling(sha1hex, build_url("/raw", **{"from": first}))
-    if elsewhere is not None:
-        return elsewhere
-    found = build_raw_file(stores, sha1hex, first)
-    path, behind = f"/file/{found.sha1hex}/raw", found.first + found.shown_bytes
-    before = max(0, found.first - PIECE_BYTES)
+    """Show the raw data."""
+    redirect = redirect_spelling(sha1hex, build_url("/raw", **{"from": first}))
+    if redirect is not None:
+        return redirect
+    page = build_raw_file(stores, sha1hex, first)
+    path, end = f"/file/{page.sha1hex}/raw", page.first + page.shown_bytes
+    before = max(0, page.first - PIECE_BYTES)
     return render_page(
         request,
         "raw.html",
-        heading=_format_heading(found),
-        found=found,
-        previous_href=build_url(path, **{"from": before}) if found.first else None,
-        next_href=build_url(path, **{"from": behind}) if behind < (found.size_bytes or 0) else None,
+        heading=_format_heading(page),
+        found=page,
+        previous_href=build_url(path, **{"from": before}) if page.first else None,
+        next_href=build_url(path, **{"from": end}) if end < (page.size_bytes or 0) else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The rows behind a number: records by what became of them."""
+"""Page of records by outcome, and the ledger as a download."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ AfterEntry = Annotated[str, AfterValidator(ENTRIES.validate)]
 
 
 class RecordsForm(BaseModel):
-    """Which records; parameters that are left out do not narrow."""
+    """Which records; omitted parameters do not filter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,7 +74,7 @@ class RecordsForm(BaseModel):
 
     @property
     def reasons(self) -> list[str] | None:
-        """The reasons asked for; None when any, or none at all, will do."""
+        """Return the requested reasons, None if no filter on them is set."""
         if self.reason:
             return [str(self.reason)]
         if self.weight:
@@ -82,7 +82,7 @@ class RecordsForm(BaseModel):
         return None
 
     def build_filter(self) -> dict[str, object]:
-        """The columns of `entries` asked for. What is waiting was decided by no step and for no reason."""
+        """Return the filter on columns of `entries`. Pending records have no step and no reason."""
         outcomes = {self.outcome} if self.outcome else set(OUTCOMES)
         where: dict[str, object] = {}
         if self.reasons is not None:
@@ -99,21 +99,22 @@ class RecordsForm(BaseModel):
         return where if outcomes == set(OUTCOMES) else {"outcome": sorted(outcomes), **where}
 
     def build_params(self) -> dict[str, Any]:
-        """Everything but where the page begins, for links."""
+        """Return all parameters except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json", by_alias=True)
 
     @property
     def days(self) -> DayRange | None:
-        """The days asked for; None for all there are."""
+        """Return the requested days, None for all."""
         return DayRange(self.from_, self.to) if self.from_ or self.to else None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record and what became of it: a row of `entries`, under its names.
+    """One record and its outcome: a row of `entries` with the same field names.
 
-    `file_href` opens the file it is about, None when it is about none; `retry_href` and `accept_href` lead to
-    what can be done about a failure, None where there is nothing to be done.
+    `file_href` opens the file it refers to, None if there is none.
+    `retry_href` and `accept_href` open the actions on a failure, None if an action is not
+        available.
     """
 
     entry_id: str
@@ -135,24 +136,24 @@ class Record:
 
 
 def build_record(row: EntryRow) -> Record:
-    """The row as the pages and the API show it."""
-    shown = {one.name: getattr(row, one.name) for one in fields(Record)[:-3]}
+    """Build the record that pages and API show from its row."""
+    values = {field.name: getattr(row, field.name) for field in fields(Record)[:-3]}
     is_file = _SHA1HEX.fullmatch(row.about or "")
-    at = {"pipeline": row.pipeline, "entry": row.entry_id}
+    params = {"pipeline": row.pipeline, "entry": row.entry_id}
     failed = row.outcome == "quarantined"
-    tried = failed and not is_unread(row.entry_id)
-    helps = tried and row.reason in set(Reason) and Reason(row.reason or "").again
+    is_retryable = failed and not is_unread(row.entry_id)
+    is_retry_useful = is_retryable and row.reason in set(Reason) and Reason(row.reason or "").again
     return Record(
-        **shown,
+        **values,
         file_href=f"/file/{row.about}" if is_file else None,
-        retry_href=build_url("/failures/retry", **at) if helps else None,
-        accept_href=build_url("/failures/accept", **at) if failed else None,
+        retry_href=build_url("/failures/retry", **params) if is_retry_useful else None,
+        accept_href=build_url("/failures/accept", **params) if failed else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class InputTally:
-    """How many records of one input were counted and not kept one by one."""
+    """Number of records of one input that were counted but not stored individually."""
 
     input_id: str
     path: str
@@ -163,10 +164,11 @@ class InputTally:
 class RecordsPage:
     """One page of records: `total` = `listed_total` + `counted_total`.
 
-    `first` numbers its first row, from 1; the page behind it is had with `after` = `next`, None at the end.
-    `counted_total` are records that sources count and do not keep one by one; `counted_inputs` says in
-    which inputs, the largest first, `counted_inputs_total` how many such inputs there are (or
-    more, unless `counted_inputs_complete`).
+    `first`: number of its first row, from 1. Pass `next` as `after` for the next page; None at the
+        end.
+    `counted_total`: records that sources count but do not store individually.
+    `counted_inputs`: the inputs of those, largest first. `counted_inputs_total` is their number, a
+        lower bound unless `counted_inputs_complete`.
     """
 
     answer: str
@@ -182,19 +184,19 @@ class RecordsPage:
 
 
 def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
-    """What the form asks for. The total is the number the overview shows for the same question.
+    """Build the requested page. The total equals the overview's number for the same filter.
 
-    Raises HTTPException 400 for a pipeline or step there is not.
+    Raises HTTPException 400 for an unknown pipeline or step.
     """
     try:
         check_names(records, pipeline=form.pipeline, step=form.step)
     except ValueError as error:
         raise HTTPException(400, capitalize(str(error))) from None
     listed, rows, first, following = _load_rows(records, form)
-    # Sources count for the reasons of dropped records only, and no step took part.
-    aside = form.outcome in ("", "dropped") and not form.step and not form.group
+    # Sources count reasons of dropped records only, and no step was involved.
+    includes_counted = form.outcome in ("", "dropped") and not form.step and not form.group
     tallies = count_uncaptured(
-        records, form.reasons if aside else (), form.pipeline or None, form.days
+        records, form.reasons if includes_counted else (), form.pipeline or None, form.days
     )
     return RecordsPage(
         answer=_build_heading(form, listed + tallies.total),
@@ -211,11 +213,13 @@ def build_records_page(records: Records, form: RecordsForm) -> RecordsPage:
 
 
 def _load_rows(records: Records, form: RecordsForm) -> tuple[int, list[EntryRow], int, str | None]:
-    """How many are listed, the rows of one page, the number of its first, and where the next begins."""
+    """Return the number of listed rows, the rows of one page, the number of its first, and the next
+    cursor.
+    """
     where, days = form.build_filter(), form.days
     order = ENTRIES if days is None else ENTERED
-    begins = order.decode(form.after)
-    first, after = get_first_number(begins), order.build_filter(begins)
+    cursor = order.decode(form.after)
+    first, after = get_first_number(cursor), order.build_filter(cursor)
     if days is None:
         listed = count_outcomes(records, where)
         rows = list_outcomes(records, where, after=after, count_max=PAGE_SIZE)
@@ -256,11 +260,11 @@ def _build_heading(form: RecordsForm, total: int) -> str:
     where = f" at {form.step}" if form.step else ""
     within = f" in {form.pipeline}" if form.pipeline else ""
     within += " in this group" if form.group else ""
-    came = _format_days(form.days)
-    if came and verb[0] != "came in":
-        came = f" that came in{came}"
-        return f"{pluralize(total, 'record')}{came} {verb[plural]}{because}{where}{within}"
-    return f"{pluralize(total, 'record')} {verb[plural]}{because}{where}{within}{came}"
+    days = _format_days(form.days)
+    if days and verb[0] != "came in":
+        days = f" that came in{days}"
+        return f"{pluralize(total, 'record')}{days} {verb[plural]}{because}{where}{within}"
+    return f"{pluralize(total, 'record')} {verb[plural]}{because}{where}{within}{days}"
 
 
 def _format_days(days: DayRange | None) -> str:
@@ -276,22 +280,22 @@ def _format_days(days: DayRange | None) -> str:
 def records_html(
     request: Request, stores: OpenStores, form: Annotated[RecordsForm, Query()]
 ) -> HTMLResponse:
-    """The rows behind a number."""
-    found = build_records_page(stores.records, form)
+    """Show the records."""
+    page = build_records_page(stores.records, form)
     return render_page(
         request,
         "records.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         form=form,
         explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
         chips=_build_chips(form),
-        shown=_build_window("/records", form.build_params(), found.listed_total, found),
+        shown=_build_window("/records", form.build_params(), page.listed_total, page),
     )
 
 
 def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
-    """(name, value, link without it) of every parameter in use."""
+    """Return (name, value, link without it) of every parameter in use."""
     params = form.build_params()
     return [
         (name, value, build_url("/records", **{**params, name: None}))
@@ -304,11 +308,11 @@ def _build_chips(form: RecordsForm) -> list[tuple[str, str, str]]:
 @router.get("/records.json", include_in_schema=False)
 @router.get("/api/records", summary="Records by what became of them")
 def records_json(stores: OpenStores, form: Annotated[RecordsForm, Query()]) -> RecordsPage:
-    """The rows behind any number of the overview, 50 a page, newest first."""
+    """List the records behind any number of the overview, 50 per page, newest first."""
     return build_records_page(stores.records, form)
 
 
-# The ledger as a file: everything that ever came in and what became of it, handed out as it is written.
+# Ledger as a download: everything that ever arrived and its outcome, streamed.
 
 
 ROW_FORMATS = {name: form for name, form in FORMS.items() if form.rows is not None}
@@ -322,8 +326,10 @@ Name = Annotated[str, Path(max_length=40, description="jsonl, csv or parquet")]
     summary="Everything that came in, and what became of it",
 )
 def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
-    """A row for each record, and one for each input and reason that was counted alone; `count` adds up to
-    what the overview says came in."""
+    """Return a row for each record, and one for each input and reason that was only counted.
+
+    The `count` column adds up to the arrivals that the overview states.
+    """
     form = ROW_FORMATS.get(name)
     if form is None or form.rows is None:
         raise HTTPException(

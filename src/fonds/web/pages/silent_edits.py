@@ -1,4 +1,4 @@
-"""Silent edits: stories of which a later version has another headline or text, as a list and as a feed."""
+"""Silent edits: stories whose later version has another headline or text, as a list and a feed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Site = Annotated[
 
 
 class EditsForm(BaseModel):
-    """Which later versions; without parameters the newest that were edited."""
+    """Which later versions; without parameters the newest edited ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -72,8 +72,11 @@ class EditsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EditsPage:
-    """One page of the walk: `walked` versions were gone by, `later` of them have one before them, `counts` of
-    each change. `rows` are those of the change asked for. `next` begins the page behind it, None at the end.
+    """One page of the list.
+
+    `walked`: number of versions examined. `later`: number of them that have a previous version.
+    `counts`: number of these by kind of change. `rows`: those with the requested change.
+    `next`: cursor of the next page, None at the end.
     """
 
     site: str
@@ -86,18 +89,20 @@ class EditsPage:
 
 
 def build_edits_page(stores: Stores, form: EditsForm) -> EditsPage:
-    """The page that begins at `after`, whatever change is asked for: its counts are of the same versions."""
+    """Build the page that begins at `after`. Its counts cover the same versions whatever change is
+    requested.
+    """
     mark = LATER.decode(form.after)
-    found = load_window(stores, form.site.strip().lower(), _build_cursor(mark))
-    counted = Counter(one.change for one in found.later)
+    window = load_window(stores, form.site.strip().lower(), _build_cursor(mark))
+    changes = Counter(version.change for version in window.later)
     return EditsPage(
         site=form.site,
         change=EditKind(form.change),
-        walked=found.walked,
-        later=len(found.later),
-        counts={str(one): counted[one] for one in EditKind},
-        next=_build_next_mark(mark, found),
-        rows=[edit(one) for one in found.later if one.change == form.change],
+        walked=window.walked,
+        later=len(window.later),
+        counts={str(version): changes[version] for version in EditKind},
+        next=_build_next_mark(mark, window),
+        rows=[edit(version) for version in window.later if version.change == form.change],
     )
 
 
@@ -119,8 +124,11 @@ def _build_next_mark(mark: PageCursor | None, window: VersionWindow) -> str | No
 @router.get("/changes.json", include_in_schema=False)
 @router.get("/api/changes", summary="Stories of which a later version has another headline or text")
 def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> EditsPage:
-    """A page of the walk over versions of stories, the one captured last first: at most 30 that have one
-    before them, or 1,000 of any. A page may have no rows though pages behind it have some: follow `next`."""
+    """List edits of stories, the version captured last first.
+
+    A page examines versions until 30 of them have a previous version, and at most 1,000. It may
+    have no rows although later pages have some: follow `next`.
+    """
     return build_edits_page(stores, form)
 
 
@@ -128,22 +136,24 @@ def edits_json(stores: OpenStores, form: Annotated[EditsForm, Query()]) -> Edits
 def edits_html(
     request: Request, stores: OpenStores, form: Annotated[EditsForm, Query()]
 ) -> HTMLResponse:
-    """The same as a page."""
-    found = build_edits_page(stores, form)
+    """Show the edits."""
+    page = build_edits_page(stores, form)
     of_site = f" of {shorten(form.site, 100)}" if form.site else ""
     params = form.model_dump()
     return render_page(
         request,
         "edits.html",
         heading=f"Silent edits{of_site}",
-        found=found,
+        found=page,
         form=form,
         words=CHANGE_WORDS,
-        others={one: build_url("/changes", **{**params, "change": str(one)}) for one in EditKind},
+        others={
+            kind: build_url("/changes", **{**params, "change": str(kind)}) for kind in EditKind
+        },
         feed=build_url("/changes.atom", site=form.site),
         every_site=build_url("/changes", change=form.change),
         first_href=build_url("/changes", **{**params, "after": ""}) if form.after else None,
-        next_href=build_url("/changes", **{**params, "after": found.next}) if found.next else None,
+        next_href=build_url("/changes", **{**params, "after": page.next}) if page.next else None,
     )
 
 
@@ -154,29 +164,29 @@ def edits_html(
     summary="Silent edits as an Atom feed: the fifty newest",
 )
 def edits_feed(request: Request, stores: OpenStores, site: Site = "") -> Response:
-    """The edits among the newest 5 pages of the list, 50 at most."""
+    """Return the edits on the newest 5 pages of the list, 50 at most, as an Atom feed."""
     origin = str(request.base_url).rstrip("/")
     rows = list(_iter_newest(stores, site))[:FEED_ENTRIES]
-    updated = max((parse_datetime14(one.captured) for one in rows), default=NEVER)
+    updated = max((parse_datetime14(edit_row.captured) for edit_row in rows), default=NEVER)
     top = create_feed(
         f"Silent edits: {site or 'all sites'}",
         origin + build_url("/changes", site=site),
         origin + build_url("/changes.atom", site=site),
         updated,
     )
-    for one in rows:
-        _add_entry(top, origin, one)
+    for edit_row in rows:
+        _add_entry(top, origin, edit_row)
     return Response(encode_feed(top), media_type=MEDIA_TYPE)
 
 
 def _iter_newest(stores: Stores, site: str) -> Iterator[Edit]:
     after = ""
     for _ in range(FEED_WINDOWS):
-        found = build_edits_page(stores, EditsForm(site=site, change="edited", after=after))
-        yield from found.rows
-        if found.next is None:
+        page = build_edits_page(stores, EditsForm(site=site, change="edited", after=after))
+        yield from page.rows
+        if page.next is None:
             return
-        after = found.next
+        after = page.next
 
 
 def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:
@@ -191,14 +201,14 @@ def _add_entry(top: Xml.Element, origin: str, edit: Edit) -> None:
 
 
 def _format_edit(edit: Edit) -> str:
-    """The headline before, then what went and came of headline and text, as plain text."""
-    said: list[str] = [
+    """Return the previous headline and the removed and added text, as plain text."""
+    sentences: list[str] = [
         f"Headline before: {edit.title_before or 'none'}."
     ] * edit.is_headline_changed
-    told: dict[str, Any] = {"removed": "Removed", "added": "Added"}
-    said += [
-        f"{told[each.kind]}: {' '.join(each.text.split())}"
-        for each in edit.text
-        if each.kind in told and each.text.strip()
+    verbs: dict[str, Any] = {"removed": "Removed", "added": "Added"}
+    sentences += [
+        f"{verbs[part.kind]}: {' '.join(part.text.split())}"
+        for part in edit.text
+        if part.kind in verbs and part.text.strip()
     ]
-    return " ".join(said)
+    return " ".join(sentences)

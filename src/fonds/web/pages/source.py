@@ -1,4 +1,4 @@
-"""One source: what its polls saw, and where its links got lost."""
+"""Page of a source: its polls, new links by day, and where its links were lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fonds.web.html.rendering import OpenStores, build_url, format_day, render_p
 from fonds.web.pages.sources import CHART_DAYS, SourceLine, build_source_line
 from fonds.web.serving.csv_tables import add_csv_route
 
-# Where the links of a source got lost: each stage of its pipeline, what ended there, and what was left.
+# Where the links of a source were lost, by stage of its pipeline.
 
 
 LISTED, FIRST_STAGES = "listed", "before any stage"
@@ -33,8 +33,11 @@ LISTED, FIRST_STAGES = "listed", "before any stage"
 
 @dataclass(frozen=True, slots=True)
 class EndingLine:
-    """So many links of the source ended so; `why` says it in words, `href` opens them, empty for those that
-    never entered."""
+    """Links of the source with the same ending.
+
+    `why`: explanation of the reason.
+    `href` opens the links, empty for those that never entered.
+    """
 
     outcome: str
     reason: str | None
@@ -46,7 +49,9 @@ class EndingLine:
 
 @dataclass(frozen=True, slots=True)
 class StageLine:
-    """One stage: `ended` links went no further, by `endings`, the most first; `left` went on or wait."""
+    """One stage. `ended` links went no further, by `endings`, most frequent first; `left`
+    continued or wait.
+    """
 
     stage: str
     ended: int
@@ -56,9 +61,9 @@ class StageLine:
 
 @dataclass(frozen=True, slots=True)
 class LinkPassage:
-    """From what a source listed to what was kept: `announced` = ended at the `stages` + `waiting` + `kept`.
+    """Links from announced to kept: `announced` = ended at the `stages` + `waiting` + `kept`.
 
-    `coverage` is the share of what was announced that was kept, in words; None where nothing was announced.
+    `coverage`: kept share of the announced links as text, None if none was announced.
     """
 
     announced: int
@@ -71,7 +76,7 @@ class LinkPassage:
 
 
 def build_passage(details: SourceDetails) -> LinkPassage:
-    """What became of all links of a source, stage by stage as its pipeline has them."""
+    """Compute the outcome of all links of a source, by stage in pipeline order."""
     row = details.source
     refused = get_refused_counts(row)
     by_stage: dict[str, list[EndingLine]] = {}
@@ -103,17 +108,17 @@ def build_passage(details: SourceDetails) -> LinkPassage:
 def _build_lines(by_stage: Mapping[str, list[EndingLine]], announced: int) -> list[StageLine]:
     lines, left = [], announced
     for stage, endings in by_stage.items():
-        ended = sum(one.count for one in endings)
+        ended = sum(ending.count for ending in endings)
         left -= ended
         lines.append(StageLine(stage, ended, left, endings))
     return lines
 
 
 def _order_stages(pipeline: str, endings: Sequence[LinkEnding]) -> list[str | None]:
-    """The stages as the pipeline has them, behind them those it has no more."""
-    known: list[str | None] = [*list_stages(pipeline)]
-    others = {one.step for one in endings} - set(known)
-    return [*known, *sorted(others, key=lambda step: step or "")]
+    """Return the stages in pipeline order, then those the pipeline no longer has."""
+    current_stages: list[str | None] = [*list_stages(pipeline)]
+    former_stages = {ending.step for ending in endings} - set(current_stages)
+    return [*current_stages, *sorted(former_stages, key=lambda step: step or "")]
 
 
 def _is_at(ending: LinkEnding, stage: str | None) -> bool:
@@ -121,8 +126,8 @@ def _is_at(ending: LinkEnding, stage: str | None) -> bool:
 
 
 def _count_endings(endings: Sequence[LinkEnding]) -> tuple[int, int]:
-    waiting = sum(one.count for one in endings if one.outcome == "pending")
-    return waiting, sum(one.count for one in endings if one.outcome == "done")
+    waiting = sum(ending.count for ending in endings if ending.outcome == "pending")
+    return waiting, sum(ending.count for ending in endings if ending.outcome == "done")
 
 
 def _build_ending(source_id: str, ending: LinkEnding) -> EndingLine:
@@ -140,7 +145,7 @@ def _explain_reason(reason: str) -> str:
     return Reason(reason).explanation
 
 
-# What a source brought day by day as SVG: bars, what is usual behind them, and a row of marks below.
+# New links of a source by day as SVG: bars, the usual range, and a row of marks below.
 
 
 DAY_WIDTH, GAP = 10, 1.5
@@ -149,24 +154,30 @@ SMALLEST = 3.0
 
 
 def describe_day(source_day: SourceDay) -> str:
-    """A day in words."""
-    said = f"{format_day(source_day.day)}: {source_day.brought}"
+    """Describe a day as text."""
+    text = f"{format_day(source_day.day)}: {source_day.brought}"
     if source_day.new:
-        said = f"{format_day(source_day.day)}: {pluralize(source_day.new, 'new link')}"
+        text = f"{format_day(source_day.day)}: {pluralize(source_day.new, 'new link')}"
     if source_day.polls:
-        said += f" in {pluralize(source_day.polls, 'poll')}"
+        text += f" in {pluralize(source_day.polls, 'poll')}"
     if source_day.failed and source_day.brought is not DayOutcome.FAILED:
-        said += f", {source_day.failed:,} of them failed"
+        text += f", {source_day.failed:,} of them failed"
     if source_day.outside:
-        said += f", {source_day.outside} what is usual"
-    return said
+        text += f", {source_day.outside} what is usual"
+    return text
 
 
 def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
-    """The days, each stretched to the width there is. Below the ground a hatched mark is a day whose polls
-    all failed, a line one without a poll, nothing one that was not counted. Links are no tab stops: the date
-    form below opens the same links."""
-    most = max((max(one.new, one.most or 0.0) for one in days), default=0.0) or 1.0
+    """Draw the days, stretched to the available width.
+
+    Marks below the baseline: crossed for a day on which all polls failed, a line for a day without
+    polls, none for a day that was not counted. Links are not tab stops: the date form below opens
+    the same links.
+    """
+    most = (
+        max((max(source_day.new, source_day.most or 0.0) for source_day in days), default=0.0)
+        or 1.0
+    )
     pieces = [
         Markup(
             '<svg class="strip-days" viewBox="0 0 {w} {h}" preserveAspectRatio="none" role="group" '
@@ -179,34 +190,46 @@ def draw_days(source_id: str, days: Sequence[SourceDay]) -> Markup:
             usual=_draw_usual(days, most),
         )
     ]
-    for place, one in enumerate(days):
-        inner = _draw_hit(place) + _draw_bar(one, place, most) + _draw_mark(one, place)
-        href = build_url(f"/sources/{source_id}/links", day=one.day.isoformat()) if one.new else ""
+    for position, source_day in enumerate(days):
+        inner = (
+            _draw_hit(position)
+            + _draw_bar(source_day, position, most)
+            + _draw_mark(source_day, position)
+        )
+        href = (
+            build_url(f"/sources/{source_id}/links", day=source_day.day.isoformat())
+            if source_day.new
+            else ""
+        )
         form = '<a href="{}" tabindex="-1"><title>{}</title>{}</a>'
         if href:
-            pieces.append(Markup(form).format(href, describe_day(one), inner))  # noqa: S704
+            pieces.append(Markup(form).format(href, describe_day(source_day), inner))  # noqa: S704
         else:
-            pieces.append(Markup("<g><title>{}</title>{}</g>").format(describe_day(one), inner))
+            pieces.append(
+                Markup("<g><title>{}</title>{}</g>").format(describe_day(source_day), inner)
+            )
     return Markup("").join([*pieces, Markup("</svg>")])
 
 
 def describe_days(days: Sequence[SourceDay]) -> str:
-    """The picture as sentences."""
-    counts = [(sum(one.brought is how for one in days), str(how)) for how in DayOutcome]
-    said = ", ".join(f"{how} on {pluralize(count, 'day')}" for count, how in counts if count)
-    outside = [one for one in days if one.outside]
+    """Describe the chart in sentences."""
+    counts = [
+        (sum(source_day.brought is how for source_day in days), str(how)) for how in DayOutcome
+    ]
+    text = ", ".join(f"{how} on {pluralize(count, 'day')}" for count, how in counts if count)
+    outside = [source_day for source_day in days if source_day.outside]
     if outside:
-        said += f"; {pluralize(len(outside), 'day')} brought more or less than usual"
-    return said[:1].upper() + said[1:] + "."
+        text += f"; {pluralize(len(outside), 'day')} brought more or less than usual"
+    return text[:1].upper() + text[1:] + "."
 
 
 def _draw_usual(days: Sequence[SourceDay], maximum: float) -> Markup:
-    """What is usual, a step a day."""
+    """Draw the usual range, one step per day."""
     steps = [
-        f"M{place * DAY_WIDTH}"
-        f" {_compute_y(one.most, maximum):.1f}h{DAY_WIDTH}V{_compute_y(one.least, maximum):.1f}h-{DAY_WIDTH}z"
-        for place, one in enumerate(days)
-        if one.most is not None and one.least is not None
+        f"M{position * DAY_WIDTH}"
+        f" {_compute_y(day.most, maximum):.1f}h{DAY_WIDTH}V{_compute_y(day.least, maximum):.1f}h-{DAY_WIDTH}z"
+        for position, day in enumerate(days)
+        if day.most is not None and day.least is not None
     ]
     return Markup('<path class="usual" d="{}"/>').format("".join(steps))
 
@@ -242,15 +265,15 @@ def _choose_tone(day: SourceDay) -> str:
 def _draw_mark(day: SourceDay, place: int) -> Markup:
     left, top, foot = place * DAY_WIDTH + 1, GROUND + 3, HEIGHT - 1
     right = left + DAY_WIDTH - 2
-    drawn = {
+    path = {
         DayOutcome.FAILED: f"M{left} {top}L{right} {foot}M{left} {foot}L{right} {top}",
         DayOutcome.UNPOLLED: f"M{left} {(top + foot) / 2:g}H{right}",
         DayOutcome.NOTHING: f"M{(left + right) / 2:g} {top}V{foot - 5}",
     }.get(day.brought)
-    if drawn is None:
+    if path is None:
         return Markup("")
     tone = "failed" if day.brought is DayOutcome.FAILED else "aside"
-    return Markup('<path class="mark {}" d="{}"/>').format(tone, drawn)
+    return Markup('<path class="mark {}" d="{}"/>').format(tone, path)
 
 
 SourceId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The id of a source")]
@@ -260,13 +283,16 @@ router = APIRouter(dependencies=[READS])
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A source, its last polls, the newest first, and what became of its links.
+    """A source, its last polls, newest first, and the outcomes of its links.
 
-    `links` of them entered, in all its polls; `passage` says where they and those that were refused
-    ended. `days` are the last 90, the last of them today; `silent_since` says since when it lists
-    nothing, where it listed `listed` links before. `form` is the format of its listings and what their
-    links are told with; it was `form_before` until `form_changed`. `nothing_older` says why it
-    can have no backfill, None where it may."""
+    `links`: number of links that entered, in all its polls. `passage`: where they and the refused
+        ones ended.
+    `days`: the last 90 days, until today.
+    `silent_since`: since when it lists nothing, if it listed `listed` links before.
+    `form`: format of its listings and what is stated about each link; it was `form_before` until
+        `form_changed`.
+    `nothing_older`: why it cannot have a backfill, None if it may.
+    """
 
     answer: str
     source: SourceLine
@@ -288,12 +314,12 @@ class SourcePage:
 
 
 def build_source_page(records: Records, source_id: str, now: datetime) -> SourcePage:
-    """A source. Raises HTTPException 404 where there is none of this id."""
-    found = load_source(records, source_id, now)
-    row = found.source
+    """Build the page of a source. Raises HTTPException 404 if there is no source with this id."""
+    details = load_source(records, source_id, now)
+    row = details.source
     return SourcePage(
-        _build_heading(found),
-        build_source_line(row, now, found.ended),
+        _build_heading(details),
+        build_source_line(row, now, details.ended),
         row.collection,
         row.folder,
         row.pipeline,
@@ -305,41 +331,41 @@ def build_source_page(records: Records, source_id: str, now: datetime) -> Source
         row.form_before,
         row.form_changed,
         explain_no_older_pages(row) or None,
-        found.links,
-        build_passage(found),
+        details.links,
+        build_passage(details),
         judge_days(row, now.astimezone(UTC).date(), CHART_DAYS),
-        found.polls,
+        details.polls,
     )
 
 
 def load_source(records: Records, source_id: str, now: datetime) -> SourceDetails:
-    """A source with all that is known. Raises HTTPException 404 where there is none of this id."""
-    found = load_source_details(records, source_id, now, [*PIPELINES])
-    if found is None:
+    """Load the details of a source. Raises HTTPException 404 if there is no source with this id."""
+    details = load_source_details(records, source_id, now, [*PIPELINES])
+    if details is None:
         raise HTTPException(404, "There is no source of this id.")
-    return found
+    return details
 
 
 def _build_heading(details: SourceDetails) -> str:
     name = details.source.title or details.source.url
-    whole = build_passage(details)
-    if not whole.announced:
+    passage = build_passage(details)
+    if not passage.announced:
         return f"{name} is {details.health} and brought nothing yet"
-    kept = f"{whole.kept:,} were kept" if whole.kept != 1 else "1 was kept"
-    return f"{name} is {details.health}: of {pluralize(whole.announced, 'link')} it listed {kept}"
+    kept = f"{passage.kept:,} were kept" if passage.kept != 1 else "1 was kept"
+    return f"{name} is {details.health}: of {pluralize(passage.announced, 'link')} it listed {kept}"
 
 
 @add_csv_route(router, "/sources/{source_id}", lambda found: found.polls)
 @router.get("/sources/{source_id}.json", include_in_schema=False)
 @router.get("/api/sources/{source_id}", summary="One source")
 def source_json(stores: OpenStores, source_id: SourceId) -> SourcePage:
-    """What its polls saw, and what became of its links by outcome, reason and step."""
+    """Return what its polls found, and the outcomes of its links by outcome, reason and step."""
     return build_source_page(stores.records, source_id, datetime.now(UTC))
 
 
 @router.get("/sources/{source_id}", include_in_schema=False)
 def source_html(request: Request, stores: OpenStores, source_id: SourceId) -> HTMLResponse:
-    """A source and where its links got lost."""
-    found = build_source_page(stores.records, source_id, datetime.now(UTC))
-    strip = draw_days(source_id, found.days)
-    return render_page(request, "source.html", heading=found.answer, found=found, strip=strip)
+    """Show a source and where its links were lost."""
+    page = build_source_page(stores.records, source_id, datetime.now(UTC))
+    strip = draw_days(source_id, page.days)
+    return render_page(request, "source.html", heading=page.answer, found=page, strip=strip)

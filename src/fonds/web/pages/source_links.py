@@ -1,4 +1,4 @@
-"""The links of a source behind a number: those of a day, a poll, an outcome, or that came so far."""
+"""Page of the links of a source: those of a day, a poll, an outcome, or that passed a stage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class LinksForm(BaseModel):
-    """Which links of a source; without a word all."""
+    """Which links of a source; without parameters all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,46 +62,48 @@ class LinksForm(BaseModel):
     )
 
     def build_filters(self, records: Records, details: SourceDetails) -> list[dict[str, object]]:
-        """The columns of `entries` asked for: rows that have any of these. Raises ValueError, with the
-        nearest, for no stage of the pipeline."""
+        """Build filters on columns of `entries`; a link matches if any of them does.
+
+        Raises ValueError that names the nearest stage for an unknown one.
+        """
         chosen = {"outcome": self.outcome, "reason": str(self.reason), "step": self.step}
-        told = {name: value for name, value in chosen.items() if value}
-        where = {**self._build_poll_filter(records, details.source.source_id), **told}
-        return [{**where, **one} for one in self._build_stage_filters(details)]
+        columns = {name: value for name, value in chosen.items() if value}
+        where = {**self._build_poll_filter(records, details.source.source_id), **columns}
+        return [{**where, **stage_filter} for stage_filter in self._build_stage_filters(details)]
 
     def _build_poll_filter(self, records: Records, source_id: str) -> dict[str, object]:
         of_poll = f"{source_id}.{self.poll}"
         if self.day is None:
             return {"input_id": of_poll} if self.poll else build_links_filter(source_id)
-        there = list_polls_on(records, source_id, self.day)
-        return {"input_id": [one for one in there if not self.poll or one == of_poll]}
+        polls = list_polls_on(records, source_id, self.day)
+        return {"input_id": [poll for poll in polls if not self.poll or poll == of_poll]}
 
     def _build_stage_filters(self, details: SourceDetails) -> list[dict[str, object]]:
-        """What makes that a link ended behind a stage: it was kept, or lost at a later one."""
+        """Build filters for links that passed a stage: they were kept, or lost at a later stage."""
         if not self.beyond:
             return [{}]
         stages = list_stages(details.source.pipeline)
         if self.beyond not in stages:
             raise ValueError(format_unknown_name("stage", self.beyond, stages))
-        behind = list_steps_after(details.ended, stages[: stages.index(self.beyond) + 1])
-        lost: list[str] = [str(Verdict.DROPPED), str(Verdict.QUARANTINED)]
+        later_steps = list_steps_after(details.ended, stages[: stages.index(self.beyond) + 1])
+        lost_outcomes: list[str] = [str(Verdict.DROPPED), str(Verdict.QUARANTINED)]
         parts: list[dict[str, object]] = []
         if self.outcome in ("", "done"):
             parts.append({"outcome": str(Verdict.DONE)})
         if self.outcome != "done":
-            steps = [one for one in behind if self.step in ("", one)]
-            outcomes = [one for one in lost if self.outcome in ("", one)]
+            steps = [name for name in later_steps if self.step in ("", name)]
+            outcomes = [name for name in lost_outcomes if self.outcome in ("", name)]
             parts.append({"outcome": outcomes, "step": steps})
         return parts
 
     def build_params(self) -> dict[str, Any]:
-        """Everything but where the page begins, for links."""
+        """Return all parameters except the cursor, for links."""
         return self.model_dump(exclude={"after"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class LinksPage:
-    """One page of a source's links, the last settled first; `first` and `next` as in a page of records."""
+    """One page of a source's links, last settled first. `first` and `next` as in `RecordsPage`."""
 
     answer: str
     total: int
@@ -111,16 +113,19 @@ class LinksPage:
 
 
 def build_links_page(records: Records, source_id: str, form: LinksForm, now: datetime) -> LinksPage:
-    """What the form asks for. Raises HTTPException 404 where there is no such source, 400 for no step."""
-    found = load_source(records, source_id, now)
-    wheres = _build_filters(records, form, found)
-    begins = LINKS.decode(form.after)
-    first = get_first_number(begins)
+    """Build the requested page.
+
+    Raises HTTPException 404 for an unknown source, 400 for an unknown step or stage.
+    """
+    details = load_source(records, source_id, now)
+    wheres = _build_filters(records, form, details)
+    cursor = LINKS.decode(form.after)
+    first = get_first_number(cursor)
     rows = list_outcomes_of_any(
-        records, wheres, after=LINKS.build_filter(begins), count_max=PAGE_SIZE
+        records, wheres, after=LINKS.build_filter(cursor), count_max=PAGE_SIZE
     )
     total = sum(count_outcomes(records, where) for where in wheres)
-    answer = f"{pluralize(total, 'link')} of {found.source.title or found.source.url}"
+    answer = f"{pluralize(total, 'link')} of {details.source.title or details.source.url}"
     following = LINKS.find_next(first, rows, PAGE_SIZE)
     return LinksPage(answer, total, first, following, [build_record(row) for row in rows])
 
@@ -142,18 +147,18 @@ def links_html(
     source_id: SourceId,
     form: Annotated[LinksForm, Query()],
 ) -> HTMLResponse:
-    """The links of a source behind a number."""
-    found = build_links_page(stores.records, source_id, form, datetime.now(UTC))
+    """Show the links of a source."""
+    page = build_links_page(stores.records, source_id, form, datetime.now(UTC))
     path, params = f"/sources/{source_id}/links", form.build_params()
     return render_page(
         request,
         "links.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         source_href=f"/sources/{source_id}",
         explanation=form.reason.explanation if isinstance(form.reason, Reason) else None,
         chips=[(n, v, build_url(path, **{**params, n: None})) for n, v in params.items() if v],
-        shown=build_window(path, params, found.total, len(found.rows), found.first - 1, found.next),
+        shown=build_window(path, params, page.total, len(page.rows), page.first - 1, page.next),
     )
 
 
@@ -163,5 +168,5 @@ def links_html(
 def links_json(
     stores: OpenStores, source_id: SourceId, form: Annotated[LinksForm, Query()]
 ) -> LinksPage:
-    """What became of each, 50 a page, the last settled first."""
+    """List the links of a source with their outcomes, 50 per page, last settled first."""
     return build_links_page(stores.records, source_id, form, datetime.now(UTC))

@@ -1,4 +1,6 @@
-"""All sources that are followed: those that fail first, each with its last good poll and what it brought."""
+"""Page of all followed sources, failing ones first, each with its last successful poll and its
+links.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class SourcesForm(BaseModel):
-    """Which sources; without a word all."""
+    """Which sources; without parameters all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,25 +57,30 @@ class SourcesForm(BaseModel):
     page: int = Field(1, ge=1, le=PAGES_MAX, description="The page of the list, from 1")
 
     def build_query(self) -> SourceQuery:
-        """Which sources the form asks for."""
-        stands = SourceHealth(self.standing) if self.standing else None
+        """Build the query of the form."""
+        chosen_health = SourceHealth(self.standing) if self.standing else None
         since = datetime.combine(self.since, time.min, UTC) if self.since else None
-        return SourceQuery(self.state, stands, since)
+        return SourceQuery(self.state, chosen_health, since)
 
     def build_params(self) -> dict[str, Any]:
-        """Everything but the page, for links."""
+        """Return all parameters except the page, for links."""
         return self.model_dump(exclude={"page"}, mode="json")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A source in the list. `standing` is active, silent, quiet, failing, dead, waiting, muted, paused or
-    gone; times are None before there was one, `links_a_day` before its first listing was read.
-    `failing_since` says since when its polls fail, None also where that is not known, `silent_since`
-    since when it lists nothing. While it is muted `muted_since` is a time and `mute_note` says why,
-    `muted_until` None until it is well again. `backfill` is the last one somebody asked for, None for
-    none. `funnel` says how far its links came. `new_by_day` are the new links of the last 90 days,
-    None for a day that was not counted."""
+    """A source in the list.
+
+    `standing`: active, silent, quiet, failing, dead, waiting, muted, paused or gone.
+    Times are None before the event; `links_a_day` is None before its first listing was read.
+    `failing_since`: since when its polls fail, None also if unknown. `silent_since`: since when it
+        lists nothing.
+    `muted_since`: a time while it is muted. `mute_note`: why. `muted_until`: None until it works
+        again.
+    `backfill`: the last requested one, None if none.
+    `funnel`: number of its links by stage reached.
+    `new_by_day`: new links of the last 90 days, None for a day that was not counted.
+    """
 
     source_id: str
     url: str
@@ -103,7 +110,9 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class FunnelStage:
-    """How many links of a source reached a stage. `href` opens them, '' where the pipeline has no stages."""
+    """Number of links of a source that reached a stage. `href` opens them, '' if the pipeline has
+    no stages.
+    """
 
     word: str
     count: int
@@ -112,8 +121,11 @@ class FunnelStage:
 
 @dataclass(frozen=True, slots=True)
 class SourcesPage:
-    """One page of sources; `states` counts all of them by what is done with them, `standings` by how they
-    stand, those that need someone first."""
+    """One page of sources.
+
+    `states`: number of all sources by state.
+    `standings`: number of all sources by health, those that need attention first.
+    """
 
     answer: str
     total: int
@@ -125,15 +137,15 @@ class SourcesPage:
 def build_source_lines(
     records: Records, rows: Sequence[SourceRow], now: datetime
 ) -> list[SourceLine]:
-    """Sources as the pages and the API show them, in few statements however many there are."""
+    """Build the lines of sources, with a constant number of queries."""
     ended = count_link_endings(records, rows, [*PIPELINES])
     return [build_source_line(row, now, ended[row.source_id]) for row in rows]
 
 
 def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEnding]) -> SourceLine:
-    """A source and what became of its links."""
+    """Build the line of a source from its row and the endings of its links."""
     days = count_days(row, now.astimezone(UTC).date(), CHART_DAYS)
-    found = get_mute(row, now)
+    mute = get_mute(row, now)
     return SourceLine(
         row.source_id,
         row.url,
@@ -152,12 +164,15 @@ def build_source_line(row: SourceRow, now: datetime, endings: Sequence[LinkEndin
         row.error,
         row.failing_since,
         row.silent_since,
-        found.since if found else None,
-        found.until if found else None,
-        found.note if found else None,
+        mute.since if mute else None,
+        mute.until if mute else None,
+        mute.note if mute else None,
         build_backfill_status(row),
         build_funnel(row, endings, list_stages(row.pipeline)),
-        [None if one.brought is DayOutcome.UNKNOWN else one.new for one in days],
+        [
+            None if source_day.brought is DayOutcome.UNKNOWN else source_day.new
+            for source_day in days
+        ],
         f"/sources/{row.source_id}",
     )
 
@@ -180,17 +195,19 @@ def format_coverage(funnel: Funnel) -> str:
 
 
 def build_sources_page(records: Records, form: SourcesForm, now: datetime) -> SourcesPage:
-    """What the form asks for. Raises HTTPException 400 for `since` where it is not known."""
-    there, first = count_sources(records, now), (form.page - 1) * PAGE_SIZE + 1
+    """Build the requested page. Raises HTTPException 400 for `since` with a health that has no
+    start time.
+    """
+    counts, first = count_sources(records, now), (form.page - 1) * PAGE_SIZE + 1
     try:
-        total, rows = list_sources(records, form.build_query(), there, now, first, PAGE_SIZE)
+        total, rows = list_sources(records, form.build_query(), counts, now, first, PAGE_SIZE)
     except ValueError as error:
         raise HTTPException(400, capitalize(str(error))) from None
     return SourcesPage(
-        _build_heading(there, form, total),
+        _build_heading(counts, form, total),
         total,
-        there.states,
-        {str(one): count for one, count in there.standings.items()},
+        counts.states,
+        {str(source_health): count for source_health, count in counts.standings.items()},
         build_source_lines(records, rows, now),
     )
 
@@ -199,19 +216,27 @@ def _build_heading(counts: SourceCounts, form: SourcesForm, total: int) -> str:
     if not counts.total:
         return "Nothing is followed yet"
     if form.standing or form.state:
-        told = [str(form.standing)] if form.standing else []
-        told += [_IS[form.state]] if form.state else []
+        conditions = [str(form.standing)] if form.standing else []
+        conditions += [_IS[form.state]] if form.state else []
         since = f" since {format_day(form.since)}" if form.since else ""
-        return f"{pluralize(total, 'source')} of {counts.total:,} {' and '.join(told)}{since}"
-    others = [
-        f"{counts.states[one]:,} {_IS[one]}" for one in ("paused", "gone") if counts.states.get(one)
+        return f"{pluralize(total, 'source')} of {counts.total:,} {' and '.join(conditions)}{since}"
+    state_texts = [
+        f"{counts.states[state]:,} {_IS[state]}"
+        for state in ("paused", "gone")
+        if counts.states.get(state)
     ]
-    said = ", ".join([f"{pluralize(counts.states.get('active', 0), 'source')} followed", *others])
-    need = counts.attention_count
-    parts = [f"{need:,} {'needs' if need == 1 else 'need'} someone"] if need else []
-    quiet = counts.standings.get(SourceHealth.MUTED, 0)
-    parts += [f"{quiet:,} {'is' if quiet == 1 else 'are'} muted"] if quiet else []
-    return said + (f": {', '.join(parts)}" if parts else "")
+    heading = ", ".join(
+        [f"{pluralize(counts.states.get('active', 0), 'source')} followed", *state_texts]
+    )
+    n_attention = counts.attention_count
+    parts = (
+        [f"{n_attention:,} {'needs' if n_attention == 1 else 'need'} someone"]
+        if n_attention
+        else []
+    )
+    n_muted = counts.standings.get(SourceHealth.MUTED, 0)
+    parts += [f"{n_muted:,} {'is' if n_muted == 1 else 'are'} muted"] if n_muted else []
+    return heading + (f": {', '.join(parts)}" if parts else "")
 
 
 _IS = {"active": "followed", "paused": "paused", "gone": "gone"}
@@ -221,14 +246,14 @@ _IS = {"active": "followed", "paused": "paused", "gone": "gone"}
 def sources_html(
     request: Request, stores: OpenStores, form: Annotated[SourcesForm, Query()]
 ) -> HTMLResponse:
-    """What is followed and how it fares."""
-    found = build_sources_page(stores.records, form, datetime.now(UTC))
+    """Show the followed sources and their health."""
+    page = build_sources_page(stores.records, form, datetime.now(UTC))
     params = form.build_params()
     return render_page(
         request,
         "sources.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         chips=[
             (n, v, build_url("/sources", **_drop_filter(params, n))) for n, v in params.items() if v
         ],
@@ -236,23 +261,25 @@ def sources_html(
         coverage=format_coverage,
         funnel_stages=funnel_stages,
         choices=[
-            (one, n, build_url("/sources", standing=one)) for one, n in found.standings.items()
+            (standing, n, build_url("/sources", standing=standing))
+            for standing, n in page.standings.items()
         ],
         asked=form.standing,
-        pager=build_pager("/sources", params, found.total, form.page, PAGE_SIZE, PAGES_MAX),
+        pager=build_pager("/sources", params, page.total, form.page, PAGE_SIZE, PAGES_MAX),
     )
 
 
 def _drop_filter(params: dict[str, Any], name: str) -> dict[str, Any]:
-    """The other filters; without a standing no day, which goes with it."""
-    gone = {name, "since"} if name == "standing" else {name}
-    return {**params, **dict.fromkeys(gone)}
+    """Return the other filters. Removing the health also removes `since`, which depends on it."""
+    removed = {name, "since"} if name == "standing" else {name}
+    return {**params, **dict.fromkeys(removed)}
 
 
 @add_csv_route(router, "/sources", lambda found: found.rows)
 @router.get("/sources.json", include_in_schema=False)
 @router.get("/api/sources", summary="Sources that are followed")
 def sources_json(stores: OpenStores, form: Annotated[SourcesForm, Query()]) -> SourcesPage:
-    """Feeds, sitemaps and pages of links, 50 a page, those that failed most often first, those that are muted
-    last."""
+    """List feeds, sitemaps and pages of links, 50 per page, those that failed most often first,
+    muted ones last.
+    """
     return build_sources_page(stores.records, form, datetime.now(UTC))

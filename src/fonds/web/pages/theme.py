@@ -1,4 +1,4 @@
-"""One theme: its terms, its course, the themes nearest to it, its documents."""
+"""Page of a theme: its terms, development, nearest themes and documents."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten
 from fonds.wiring.collections import CollectionService
 
-# The course of a theme: its documents by month, and its size from clustering to clustering.
+# Development of a theme: its documents by month, and its size in each clustering.
 
 
 DATED_MAX = 2 * MEMBERS_MAX
-"""The dates of so many documents are looked at, those nearest to the theme's middle."""
+"""Maximum number of documents whose dates are read, those nearest to the theme's centroid."""
 
 STAGES_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MonthCounts:
-    """Documents by YYYY-MM; `undated` of the `looked_at` have no date."""
+    """Documents by YYYY-MM. `undated` of the `looked_at` documents have no date."""
 
     months: Sequence[tuple[str, int]]
     undated: int
@@ -76,71 +76,80 @@ class ThemeStage:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTurn:
-    """A split or merger the theme took part in: `change` says which."""
+    """A split or merger that involves the theme. `change` says which."""
 
     change: str
     what: ChangeLine
 
 
 def count_months(tables: Tables, selection: Selection, theme: str) -> MonthCounts:
-    """When the documents of a theme are dated."""
+    """Count the documents of a theme by month."""
     counts: Counter[str] = Counter()
     undated, looked_at = 0, 0
     after: bytes | None = None
-    at = selection.clustering
-    while at is not None and looked_at < DATED_MAX:
-        found = list_members(
-            tables, selection.name, theme, selection.conf, at.timestamp,
+    clustering = selection.clustering
+    while clustering is not None and looked_at < DATED_MAX:
+        member_page = list_members(
+            tables, selection.name, theme, selection.conf, clustering.timestamp,
             level=selection.level, after=after, count_max=MEMBERS_MAX,
         )  # fmt: skip
-        for one in found.members if found else ():
+        for member in member_page.members if member_page else ():
             looked_at += 1
-            day = to_datetime(one.time)
+            day = to_datetime(member.time)
             if day is None:
                 undated += 1
             else:
                 counts[f"{day:%Y-%m}"] += 1
-        after = found.after if found else None
+        after = member_page.after if member_page else None
         if after is None:
             break
     return MonthCounts(sorted(counts.items()), undated, looked_at)
 
 
 def build_bars(months: MonthCounts) -> list[HistogramBar]:
-    """The same as bars, which open nothing."""
-    return [HistogramBar(one.label, one.count, "") for one in build_periods(months.months)]
+    """Convert the counts to bars without links."""
+    return [HistogramBar(period.label, period.count, "") for period in build_periods(months.months)]
 
 
 def load_stages(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeStage]:
-    """The theme in every clustering kept that has it, the newest twelve at most, the oldest first."""
+    """Return the theme in each stored clustering that contains it, at most the newest twelve,
+    oldest first.
+    """
     if selection.level:
         return []
-    found = []
-    for one in selection.clusterings[:STAGES_MAX]:
-        then = find_cluster(tables, selection.name, theme_id, selection.conf, one.timestamp, top=0)
-        if then is not None:
-            params = {**selection.build_params(), "at": None if one.is_served else one.timestamp}
+    stages = []
+    for clustering in selection.clusterings[:STAGES_MAX]:
+        cluster = find_cluster(
+            tables, selection.name, theme_id, selection.conf, clustering.timestamp, top=0
+        )
+        if cluster is not None:
+            params = {
+                **selection.build_params(),
+                "at": None if clustering.is_served else clustering.timestamp,
+            }
             href = link_to_theme(selection.name, theme_id, **params)
-            chosen = one == selection.clustering
-            found.append(
-                ThemeStage(to_datetime(one.timestamp), then.label, then.size, href, chosen)
+            chosen = clustering == selection.clustering
+            stages.append(
+                ThemeStage(
+                    to_datetime(clustering.timestamp), cluster.label, cluster.size, href, chosen
+                )
             )
-    return found[::-1]
+    return stages[::-1]
 
 
 def load_splits_and_mergers(tables: Tables, selection: Selection, theme_id: str) -> list[ThemeTurn]:
-    """The splits and mergers since the clustering before that the theme came of or led to."""
-    at, before = selection.clustering, selection.previous
-    if at is None or before is None:
+    """Return the splits and mergers since the previous clustering that led to or from the theme."""
+    clustering, before = selection.clustering, selection.previous
+    if clustering is None or before is None:
         return []
-    told = list_recorded_changes(
-        tables, selection.name, selection.conf, at.timestamp, before.timestamp
+    changes = list_recorded_changes(
+        tables, selection.name, selection.conf, clustering.timestamp, before.timestamp
     )
     return [
-        ThemeTurn(one.change, link_change(selection, one))
-        for one in told
-        if one.change in ("split", "merged")
-        and theme_id in {side.id for side in (*one.before, *one.after)}
+        ThemeTurn(change.change, link_change(selection, change))
+        for change in changes
+        if change.change in ("split", "merged")
+        and theme_id in {side.id for side in (*change.before, *change.after)}
     ]
 
 
@@ -163,8 +172,9 @@ class ThemeForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class NearbyTheme:
-    """Another theme, and the cosine of the two middles; `name`: what a curator called it, '' where nobody
-    did."""
+    """Another theme, and the cosine of the two centroids. `name`: the name a curator gave it, '' if
+    none.
+    """
 
     label: str
     cosine: float
@@ -174,13 +184,17 @@ class NearbyTheme:
 
 @dataclass(frozen=True, slots=True)
 class ThemePage:
-    """A theme. `name` is what a curator called it, '' where nobody did; `pinned`, whether one put it before
-    the others.
+    """A theme.
 
-    `terms` with their log-likelihood ratios. `distinct` counts the documents that were no near-duplicate
-    of another when it was built. `turns` are splits and mergers since the clustering
-    before. The page of documents behind this one is had with `after` = `next`, None at the end; pages
-    behind the first have `months` None and no stages, turns and nearest themes."""
+    `name`: the name a curator gave it, '' if none. `pinned`: whether a curator listed it before the
+        others.
+    `distinct`: number of documents that were not near-duplicates of another at the time of the
+        build.
+    `terms`: terms with their log-likelihood ratios.
+    `turns`: splits and mergers since the previous clustering.
+    Pass `next` as `after` for the next page of documents; None at the end. Pages after the first
+        have `months` None and no stages, turns and nearest themes.
+    """
 
     answer: str
     namespace: str
@@ -209,46 +223,49 @@ class ThemePage:
 def build_theme_page(
     stores: Stores, collections: CollectionService, selection: Selection, theme: str, after: str
 ) -> ThemePage:
-    """The theme of this id or label. Raises HTTPException 404 where there is none, naming the nearest, and
-    400 for an `after` that is none of its pages."""
-    at, tables = selection.clustering, collections.tables
-    if at is None:
+    """Build the page of the theme with this id or label.
+
+    Raises HTTPException 404 that names the nearest theme for an unknown one, and 400 for an invalid
+    `after`.
+    """
+    clustering, tables = selection.clustering, collections.tables
+    if clustering is None:
         raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
-    one = find_cluster(
-        tables, selection.name, theme, selection.conf, at.timestamp, level=selection.level, top=0
+    cluster = find_cluster(
+        tables, selection.name, theme, selection.conf, clustering.timestamp, level=selection.level, top=0
     )  # fmt: skip
-    if one is None:
+    if cluster is None:
         raise HTTPException(404, _format_unknown(collections, selection, theme))
-    page_of = _load_members(collections, selection, one.label, after)
-    lines = build_document_lines(stores.index, selection, page_of.members)
-    following = None if page_of.after is None else encode_cursor(page_of.after)
+    member_page = _load_members(collections, selection, cluster.label, after)
+    lines = build_document_lines(stores.index, selection, member_page.members)
+    following = None if member_page.after is None else encode_cursor(member_page.after)
     before = load_previous_sizes(tables, selection)
-    every = (
-        load_clusters(tables, selection.name, selection.conf, at.timestamp, top=0)
+    level_view = (
+        load_clusters(tables, selection.name, selection.conf, clustering.timestamp, top=0)
         if before
         else None
     )
     return ThemePage(
-        answer=one.display_name,
+        answer=cluster.display_name,
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
-        shown_at=to_datetime(at.timestamp),
-        id=one.id,
-        label=one.label,
-        name=one.name,
-        pinned=one.pinned,
-        size=one.size,
-        distinct=one.distinct,
-        mark=mark_changes(every.clusters if every else (), before).get(one.id, ""),
-        parent=one.parent,
-        parent_name=_find_parent_name(collections, selection, one),
-        parent_href=_find_parent(selection, one),
-        terms=one.terms[:TERMS_MAX],
-        months=None if after else count_months(tables, selection, one.label),
-        stages=() if after else load_stages(tables, selection, one.id),
-        turns=() if after else load_splits_and_mergers(tables, selection, one.id),
-        nearest=() if after else _find_nearest(collections, selection, one.label),
+        shown_at=to_datetime(clustering.timestamp),
+        id=cluster.id,
+        label=cluster.label,
+        name=cluster.name,
+        pinned=cluster.pinned,
+        size=cluster.size,
+        distinct=cluster.distinct,
+        mark=mark_changes(level_view.clusters if level_view else (), before).get(cluster.id, ""),
+        parent=cluster.parent,
+        parent_name=_find_parent_name(collections, selection, cluster),
+        parent_href=_find_parent(selection, cluster),
+        terms=cluster.terms[:TERMS_MAX],
+        months=None if after else count_months(tables, selection, cluster.label),
+        stages=() if after else load_stages(tables, selection, cluster.id),
+        turns=() if after else load_splits_and_mergers(tables, selection, cluster.id),
+        nearest=() if after else _find_nearest(collections, selection, cluster.label),
         documents=lines,
         next=following,
     )
@@ -257,19 +274,19 @@ def build_theme_page(
 def _find_nearest(
     collections: CollectionService, selection: Selection, label: str
 ) -> list[NearbyTheme]:
-    """The themes nearest by the model, which knows the first level only."""
-    at = selection.clustering
-    if at is None or selection.level:
+    """Return the nearest themes by the model, which covers the first level only."""
+    clustering = selection.clustering
+    if clustering is None or selection.level:
         return []
     return [
         NearbyTheme(
-            one.label,
-            one.cosine,
-            link_to_theme(selection.name, one.label, **selection.build_params()),
-            one.name,
+            neighbour.label,
+            neighbour.cosine,
+            link_to_theme(selection.name, neighbour.label, **selection.build_params()),
+            neighbour.name,
         )
-        for one in find_nearest_clusters(
-            collections.tables, selection.name, selection.conf, at.timestamp, label
+        for neighbour in find_nearest_clusters(
+            collections.tables, selection.name, selection.conf, clustering.timestamp, label
         )
     ]
 
@@ -285,21 +302,23 @@ def _find_parent(selection: Selection, cluster: ClusterView) -> str | None:
 
 
 def _link_to_act(selection: Selection) -> str | None:
-    """Where a curator sends what is to be done; None of a theme whose id does not stay, or of the past."""
-    at = selection.clustering
-    can = at is not None and at.is_served and not selection.level
-    return link_to_collection(selection.name) if can else None
+    """Return the URL of curator actions, None for past clusterings and for themes without stable
+    ids.
+    """
+    clustering = selection.clustering
+    is_editable = clustering is not None and clustering.is_served and not selection.level
+    return link_to_collection(selection.name) if is_editable else None
 
 
 def _find_parent_name(
     collections: CollectionService, selection: Selection, cluster: ClusterView
 ) -> str:
-    """What a curator called the theme above; those of the first level alone are called."""
-    at = selection.clustering
-    if cluster.parent is None or cluster.parent_level or at is None:
+    """Return the name a curator gave the parent theme. Only themes of the first level have names."""
+    clustering = selection.clustering
+    if cluster.parent is None or cluster.parent_level or clustering is None:
         return ""
     names = load_label_names(
-        collections.tables, selection.name, selection.conf, at.timestamp, [cluster.parent]
+        collections.tables, selection.name, selection.conf, clustering.timestamp, [cluster.parent]
     )
     return names.get(cluster.parent, "")
 
@@ -307,23 +326,28 @@ def _find_parent_name(
 def _load_members(
     collections: CollectionService, selection: Selection, label: str, after: str
 ) -> MemberPage:
-    at = selection.clustering
+    clustering = selection.clustering
     with refuse_invalid_cursor():
-        found = list_members(
-            collections.tables, selection.name, label, selection.conf, at.timestamp if at else None,
+        member_page = list_members(
+            collections.tables, selection.name, label, selection.conf,
+            clustering.timestamp if clustering else None,
             level=selection.level, after=decode_cursor(after), count_max=PAGE_SIZE,
         )  # fmt: skip
-    # One that was removed meanwhile has no documents any more.
-    return found or MemberPage((), None)
+    # A theme that was removed meanwhile has no documents.
+    return member_page or MemberPage((), None)
 
 
 def _format_unknown(collections: CollectionService, selection: Selection, theme: str) -> str:
-    at = selection.clustering
-    found = load_clusters(
-        collections.tables, selection.name, selection.conf, at.timestamp if at else None,
+    clustering = selection.clustering
+    level_view = load_clusters(
+        collections.tables, selection.name, selection.conf, clustering.timestamp if clustering else None,
         level=selection.level, top=0,
     )  # fmt: skip
-    labels = [said for one in (found.clusters if found else ()) for said in (one.name, one.label)]
+    labels = [
+        label
+        for cluster in (level_view.clusters if level_view else ())
+        for label in (cluster.name, cluster.label)
+    ]
     return (
         f"{capitalize(shorten(format_unknown_name('theme', shorten(theme, 200), labels), 3_000))}."
     )
@@ -339,36 +363,38 @@ def theme_html(
     theme: str,
     form: Annotated[ThemeForm, Query()],
 ) -> HTMLResponse:
-    """A theme and its documents."""
-    there = resolve_selection(collections, namespace, key, form)
-    found = build_theme_page(stores, collections, there, unquote_part(theme), form.after)
-    here = link_to_theme(there.name, found.id)
-    shown = build_bars(found.months) if found.months else []
+    """Show a theme and its documents."""
+    selection = resolve_selection(collections, namespace, key, form)
+    page = build_theme_page(stores, collections, selection, unquote_part(theme), form.after)
+    page_url = link_to_theme(selection.name, page.id)
+    bars = build_bars(page.months) if page.months else []
     return render_page(
         request,
         "theme.html",
-        heading=found.answer,
-        found=found,
-        name=there.name,
-        conf=there.conf,
-        is_served=there.clustering is not None and there.clustering.is_served,
-        collection_href=link_to_collection(there.name, **there.build_params()),
-        act_href=_link_to_act(there),
-        newest_href=link_to_collection(there.name, conf=there.build_params()["conf"]),
-        params=there.build_params(),
-        documents_href=f"{here}/documents",
+        heading=page.answer,
+        found=page,
+        name=selection.name,
+        conf=selection.conf,
+        is_served=selection.clustering is not None and selection.clustering.is_served,
+        collection_href=link_to_collection(selection.name, **selection.build_params()),
+        act_href=_link_to_act(selection),
+        newest_href=link_to_collection(selection.name, conf=selection.build_params()["conf"]),
+        params=selection.build_params(),
+        documents_href=f"{page_url}/documents",
         over_time_href=build_url(
-            f"{link_to_collection(there.name)}/over-time", **there.build_params()
+            f"{link_to_collection(selection.name)}/over-time", **selection.build_params()
         ),
-        terms_most=max((weight for _, weight in found.terms), default=0.0),
-        stages_most=max((one.size for one in found.stages), default=0),
-        bars=shown,
-        pictured=any(one.file_href for one in found.documents),
-        chart=draw_histogram(shown, "Documents by date"),
-        most=max(shown, key=lambda bar: bar.count, default=None),
-        first_page_href=build_url(here, **there.build_params()) if form.after else None,
-        next_href=build_url(here, **there.build_params(), after=found.next) if found.next else None,
-        api_href=f"{API}{build_url(here, **there.build_params(), after=form.after)}",
+        terms_most=max((weight for _, weight in page.terms), default=0.0),
+        stages_most=max((item.size for item in page.stages), default=0),
+        bars=bars,
+        pictured=any(item.file_href for item in page.documents),
+        chart=draw_histogram(bars, "Documents by date"),
+        most=max(bars, key=lambda bar: bar.count, default=None),
+        first_page_href=build_url(page_url, **selection.build_params()) if form.after else None,
+        next_href=build_url(page_url, **selection.build_params(), after=page.next)
+        if page.next
+        else None,
+        api_href=f"{API}{build_url(page_url, **selection.build_params(), after=form.after)}",
     )
 
 
@@ -382,6 +408,6 @@ def theme_json(
     theme: str,
     form: Annotated[ThemeForm, Query()],
 ) -> ThemePage:
-    """A theme by its id or label, its documents the nearest first, 20 a page."""
-    there = resolve_selection(collections, namespace, key, form)
-    return build_theme_page(stores, collections, there, unquote_part(theme), form.after)
+    """Return a theme by its id or label, with its documents, nearest first, 20 per page."""
+    selection = resolve_selection(collections, namespace, key, form)
+    return build_theme_page(stores, collections, selection, unquote_part(theme), form.after)

@@ -1,4 +1,4 @@
-"""What changed since the clustering before: which themes are new or rising, and what became of the others."""
+"""Changes since the previous clustering: new and rising themes, and the outcome of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from fonds.web.pages.theme_links import link_to_theme
 from fonds.web.pages.theme_selection import Selection
 
 RISING_MIN = 1.25
-"""A theme is rising when its share of the documents is so many times what it was."""
+"""A theme is rising if its share of the documents is at least this multiple of its previous share.
+"""
 
 RISING_DOCUMENTS_MIN = 3
 LISTED_MAX = 20
@@ -23,7 +24,7 @@ KINDS = ("new", "grown", "split", "merged", "gone", "kept")
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """One change: the themes it began with and those it led to."""
+    """One change: the themes before it and after it."""
 
     before: Sequence[ThemeRefLink]
     after: Sequence[ThemeRefLink]
@@ -31,7 +32,7 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class ChangesOfKind:
-    """All changes of one kind, of which at most 20 are listed, those of the most documents first."""
+    """All changes of one kind. At most 20 are listed, those with the most documents first."""
 
     change: str
     total: int
@@ -39,58 +40,64 @@ class ChangesOfKind:
 
 
 def load_previous_sizes(tables: Tables, selection: Selection) -> Mapping[str, int] | None:
-    """The size of each theme in the clustering before, by its id; None where none is kept."""
+    """Return the size of each theme in the previous clustering by id, None if none is stored."""
     if selection.previous is None:
         return None
-    found = load_clusters(
+    level_view = load_clusters(
         tables, selection.name, selection.conf, selection.previous.timestamp, top=0
     )
-    return None if found is None else {one.id: one.size for one in found.clusters}
+    return (
+        None
+        if level_view is None
+        else {cluster.id: cluster.size for cluster in level_view.clusters}
+    )
 
 
 def mark_changes(
     now: Iterable[ClusterView], previous_sizes: Mapping[str, int] | None
 ) -> dict[str, str]:
-    """`new` or `rising` for each theme that is, by its id; none where there is nothing to compare with."""
+    """Mark themes as `new` or `rising`, by id. Without a previous clustering no theme is marked."""
     if not previous_sizes:
         return {}
-    there = list(now)
+    themes = list(now)
     total, total_before = (
-        max(1, sum(one.size for one in there)),
+        max(1, sum(theme.size for theme in themes)),
         max(1, sum(previous_sizes.values())),
     )
-    found = {}
-    for one in there:
-        was = previous_sizes.get(one.id)
-        if was is None:
-            found[one.id] = "new"
+    marks = {}
+    for theme in themes:
+        previous_size = previous_sizes.get(theme.id)
+        if previous_size is None:
+            marks[theme.id] = "new"
         elif (
-            one.size - was >= RISING_DOCUMENTS_MIN
-            and one.size * total_before >= RISING_MIN * was * total
+            theme.size - previous_size >= RISING_DOCUMENTS_MIN
+            and theme.size * total_before >= RISING_MIN * previous_size * total
         ):
-            found[one.id] = "rising"
-    return found
+            marks[theme.id] = "rising"
+    return marks
 
 
 def load_changes(tables: Tables, selection: Selection) -> Sequence[ClusterChange]:
-    """What became of every theme since the clustering before; nothing where none is kept."""
-    at, before = selection.clustering, selection.previous
-    if at is None or before is None:
+    """Return the changes of all themes since the previous clustering, empty if none is stored."""
+    clustering, before = selection.clustering, selection.previous
+    if clustering is None or before is None:
         return ()
     return list_recorded_changes(
-        tables, selection.name, selection.conf, at.timestamp, before.timestamp
+        tables, selection.name, selection.conf, clustering.timestamp, before.timestamp
     )
 
 
 def find_splits_and_mergers(changes: Iterable[ClusterChange]) -> dict[str, ClusterChange]:
-    """The split or merger each theme came of, by its id; of several the one told last, mergers behind
-    splits."""
-    some = [one for one in changes if one.change in TURNS]
-    return {side.id: one for one in some for side in one.after}
+    """Return the split or merger each theme came from, by id.
+
+    If there are several, the last one counts; mergers follow splits.
+    """
+    turns = [change for change in changes if change.change in TURNS]
+    return {side.id: change for change in turns for side in change.after}
 
 
 def group_by_kind(selection: Selection, changes: Sequence[ClusterChange]) -> list[ChangesOfKind]:
-    """The changes with their links, those of one kind together."""
+    """Group the changes by kind and add links."""
     return [
         _build_kind(selection, kind, changes)
         for kind in KINDS
@@ -99,15 +106,15 @@ def group_by_kind(selection: Selection, changes: Sequence[ClusterChange]) -> lis
 
 
 def _build_kind(selection: Selection, kind: str, changes: Sequence[ClusterChange]) -> ChangesOfKind:
-    some = [one for one in changes if one.change == kind]
-    some.sort(key=lambda one: -sum(side.size for side in (*one.after, *one.before)))
+    kind_changes = [one for one in changes if one.change == kind]
+    kind_changes.sort(key=lambda one: -sum(side.size for side in (*one.after, *one.before)))
     return ChangesOfKind(
-        kind, len(some), [link_change(selection, one) for one in some[:LISTED_MAX]]
+        kind, len(kind_changes), [link_change(selection, one) for one in kind_changes[:LISTED_MAX]]
     )
 
 
 def link_change(selection: Selection, change: ClusterChange) -> ChangeLine:
-    """A change with its links: to the clustering before on one side, to this one on the other."""
+    """Build a change with links: to the previous clustering before it, to the current one after it."""
     before = selection.previous.timestamp if selection.previous else None
     return ChangeLine(
         [_link_side(selection, side, before) for side in change.before[:LISTED_MAX]],

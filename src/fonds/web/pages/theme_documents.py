@@ -1,4 +1,4 @@
-"""Documents of a theme that are dated within some days, or that have no date."""
+"""Page of a theme's documents dated within some days, or without a date."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class ThemeDocumentsForm(BaseModel):
-    """Which documents of a theme, of which clustering."""
+    """Which documents of a theme, and of which clustering."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -64,13 +64,13 @@ class ThemeDocumentsForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentGroup:
-    """A theme by its id or label, or a reason to be in none."""
+    """A theme, by its id or label, or the reason of unclustered documents."""
 
     word: str
     is_reason: bool = False
 
     def build_url(self, selection: Selection, **params: Any) -> str:
-        """The page of all its documents."""
+        """Build the URL of the page with all its documents."""
         return (link_to_reason if self.is_reason else link_to_theme)(
             selection.name, self.word, **params
         )
@@ -78,9 +78,12 @@ class DocumentGroup:
 
 @dataclass(frozen=True, slots=True)
 class ThemeDocumentsPage:
-    """Documents of a theme, or of those apart for a reason, 20 a page in the order of their ids; `total`
-    counts all that are asked for. `name`: what a curator called the theme, '' where nobody did. `complete` is
-    False where the collection has more than were looked at, the first 20,000 by id."""
+    """Documents of a theme, or unclustered documents with one reason, 20 per page in order of id.
+
+    `total`: number of matching documents.
+    `name`: the name a curator gave the theme, '' if none.
+    `complete`: False if the collection has more documents than the sample, the first 20,000 by id.
+    """
 
     answer: str
     namespace: str
@@ -103,41 +106,45 @@ def build_theme_documents_page(
     form: ThemeDocumentsForm,
 ) -> ThemeDocumentsPage:
     """Return a page of the documents. Raises HTTPException 404 for an unknown theme or reason."""
-    at = selection.clustering
-    if at is None:
+    clustering = selection.clustering
+    if clustering is None:
         raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
-    one = _find_theme(collections, selection, at, group)
-    looked = collections.times.get(
-        collections.tables, selection.name, selection.conf, at.timestamp, level=selection.level
+    cluster = _find_theme(collections, selection, clustering, group)
+    sample = collections.times.get(
+        collections.tables,
+        selection.name,
+        selection.conf,
+        clustering.timestamp,
+        level=selection.level,
     )
-    label = one.label if one else group.word
-    found = _select_documents(looked, label, one is not None, form)
-    some = found[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
+    label = cluster.label if cluster else group.word
+    matches = _select_documents(sample, label, cluster is not None, form)
+    page_numbers = matches[(form.page - 1) * PAGE_SIZE : form.page * PAGE_SIZE]
     conf = (
         build_level_conf(selection.conf, selection.level)
-        if one
+        if cluster
         else build_unclustered_conf(selection.conf)
     )
     members = list_placed_members(
         collections.tables,
         selection.name,
         conf,
-        at.timestamp,
-        [looked.get_id(number) for number in some],
+        clustering.timestamp,
+        [sample.get_id(number) for number in page_numbers],
     )
     return ThemeDocumentsPage(
         answer=_build_heading(
-            len(found), one.display_name if one else UNCLUSTERED_REASONS[label], form
+            len(matches), cluster.display_name if cluster else UNCLUSTERED_REASONS[label], form
         ),
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
         theme=label,
-        name=one.name if one else "",
-        total=len(found),
-        complete=looked.is_complete,
+        name=cluster.name if cluster else "",
+        total=len(matches),
+        complete=sample.is_complete,
         page=form.page,
-        pages=max(1, -(-len(found) // PAGE_SIZE)),
+        pages=max(1, -(-len(matches) // PAGE_SIZE)),
         documents=build_document_lines(stores.index, selection, members),
     )
 
@@ -145,18 +152,18 @@ def build_theme_documents_page(
 def _find_theme(
     collections: CollectionService, selection: Selection, at: ClusteringView, group: DocumentGroup
 ) -> ClusterView | None:
-    """The theme; None for a reason. Raises HTTPException 404 where there is neither."""
-    found, shown = None, shorten(group.word, 200)
+    """Return the theme, None for a reason. Raises HTTPException 404 if neither exists."""
+    cluster, excerpt = None, shorten(group.word, 200)
     if not group.is_reason:
-        found = find_cluster(
+        cluster = find_cluster(
             collections.tables, selection.name, group.word, selection.conf, at.timestamp,
             level=selection.level, top=0,
         )  # fmt: skip
-        if found is None:
-            raise HTTPException(404, f"{selection.name} has no theme “{shown}”.")
+        if cluster is None:
+            raise HTTPException(404, f"{selection.name} has no theme “{excerpt}”.")
     elif group.word not in UNCLUSTERED_REASONS:
-        raise HTTPException(404, f"“{shown}” is no reason to be in no theme.")
-    return found
+        raise HTTPException(404, f"“{excerpt}” is no reason to be in no theme.")
+    return cluster
 
 
 def _select_documents(
@@ -165,13 +172,13 @@ def _select_documents(
     """Return the numbers of the documents that match the form."""
     labels = sample.labels
     space = range(sample.clusters) if is_theme else range(sample.clusters, len(labels))
-    wanted = next((at for at in space if labels[at] == label), None)
-    if wanted is None:
+    label_number = next((index for index in space if labels[index] == label), None)
+    if label_number is None:
         return []
     return [
-        at
-        for at, place in enumerate(sample.places)
-        if place == wanted and _is_dated(sample.days[at], form)
+        index
+        for index, place in enumerate(sample.places)
+        if place == label_number and _is_dated(sample.days[index], form)
     ]
 
 
@@ -183,12 +190,12 @@ def _is_dated(day: int, form: ThemeDocumentsForm) -> bool:
 
 
 def _build_heading(count: int, label: str, form: ThemeDocumentsForm) -> str:
-    said = f"{pluralize(count, 'document')} of “{shorten(label, 120)}”"
+    heading = f"{pluralize(count, 'document')} of “{shorten(label, 120)}”"
     if form.undated:
-        said += " without a date"
+        heading += " without a date"
     elif form.from_ or form.to:
-        said += _format_days(form.from_, form.to)
-    return said
+        heading += _format_days(form.from_, form.to)
+    return heading
 
 
 def _format_days(first: dt.date | None, last: dt.date | None) -> str:
@@ -205,22 +212,22 @@ def _html(
     group: DocumentGroup,
     form: ThemeDocumentsForm,
 ) -> HTMLResponse:
-    found = build_theme_documents_page(stores, collections, selection, group, form)
-    here = f"{group.build_url(selection)}/documents"
-    words = form.model_dump(by_alias=True, exclude_defaults=True, exclude={"page"}, mode="json")
+    page = build_theme_documents_page(stores, collections, selection, group, form)
+    page_url = f"{group.build_url(selection)}/documents"
+    params = form.model_dump(by_alias=True, exclude_defaults=True, exclude={"page"}, mode="json")
     return render_page(
         request,
         "theme_documents.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         name=selection.name,
         conf=selection.conf,
         is_theme=not group.is_reason,
         theme_href=group.build_url(selection, **selection.build_params()),
         collection_href=link_to_collection(selection.name, **selection.build_params()),
-        pictured=any(one.thumbnail_href for one in found.documents),
-        pager=build_pager(here, words, found.total, form.page, PAGE_SIZE, PAGES_MAX),
-        api_href=f"{API}{build_url(here, **words, page=form.page)}",
+        pictured=any(document.thumbnail_href for document in page.documents),
+        pager=build_pager(page_url, params, page.total, form.page, PAGE_SIZE, PAGES_MAX),
+        api_href=f"{API}{build_url(page_url, **params, page=form.page)}",
     )
 
 
@@ -234,10 +241,10 @@ def unclustered_documents_html(
     reason: str,
     form: Annotated[ThemeDocumentsForm, Query()],
 ) -> HTMLResponse:
-    """The documents asked for, of those in no theme for a reason."""
-    there = resolve_selection(collections, namespace, key, form)
+    """Show the matching unclustered documents with one reason."""
+    selection = resolve_selection(collections, namespace, key, form)
     return _html(
-        request, stores, collections, there, DocumentGroup(unquote_part(reason), True), form
+        request, stores, collections, selection, DocumentGroup(unquote_part(reason), True), form
     )
 
 
@@ -250,10 +257,10 @@ def unclustered_documents_json(
     reason: str,
     form: Annotated[ThemeDocumentsForm, Query()],
 ) -> ThemeDocumentsPage:
-    """Documents in no theme for a reason, by the days they are dated, 20 a page in the order of their ids."""
-    there = resolve_selection(collections, namespace, key, form)
+    """List unclustered documents with one reason by date, 20 per page in order of id."""
+    selection = resolve_selection(collections, namespace, key, form)
     return build_theme_documents_page(
-        stores, collections, there, DocumentGroup(unquote_part(reason), True), form
+        stores, collections, selection, DocumentGroup(unquote_part(reason), True), form
     )
 
 
@@ -267,9 +274,9 @@ def theme_documents_html(
     theme: str,
     form: Annotated[ThemeDocumentsForm, Query()],
 ) -> HTMLResponse:
-    """The documents asked for, of a theme."""
-    there = resolve_selection(collections, namespace, key, form)
-    return _html(request, stores, collections, there, DocumentGroup(unquote_part(theme)), form)
+    """Show the matching documents of a theme."""
+    selection = resolve_selection(collections, namespace, key, form)
+    return _html(request, stores, collections, selection, DocumentGroup(unquote_part(theme)), form)
 
 
 @router.get(f"/api{THEME_DOCUMENTS_PATH}", summary="Documents of a theme, by day")
@@ -281,8 +288,8 @@ def theme_documents_json(
     theme: str,
     form: Annotated[ThemeDocumentsForm, Query()],
 ) -> ThemeDocumentsPage:
-    """Documents of a theme by the days they are dated, 20 a page in the order of their ids."""
-    there = resolve_selection(collections, namespace, key, form)
+    """List documents of a theme by date, 20 per page in order of id."""
+    selection = resolve_selection(collections, namespace, key, form)
     return build_theme_documents_page(
-        stores, collections, there, DocumentGroup(unquote_part(theme)), form
+        stores, collections, selection, DocumentGroup(unquote_part(theme)), form
     )

@@ -1,4 +1,4 @@
-"""The addresses of the pages of themes, whatever characters namespaces, keys and labels have."""
+"""URLs of theme pages, safe for any character in namespaces, keys and labels."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ from fonds.wiring.collections import CollectionService
 THEMES = "/themes"
 API = "/api"
 UNCLUSTERED = "apart"
-"""Behind a collection's address stand the documents in no theme, and behind that the reasons."""
+"""Path part after a collection for its unclustered documents; a reason may follow."""
 
 RESERVED_PARTS = frozenset({UNCLUSTERED, "document", "over-time", "excluded"})
-"""What stands behind a collection's address and is no theme."""
+"""Path parts after a collection that are not themes."""
 
 _SPECIAL = re.compile(r"[/%~]")
 _ESCAPED = re.compile(r"~([0-9A-F]{2})")
 
 
 def quote_part(text: str) -> str:
-    """`text` as one part of a path. Slashes, percent signs and tildes, and the dots of a part of dots alone,
-    are written `~` and their two hex digits: servers undo percent signs before they look for slashes, some
-    twice, and browsers take dots for a way up."""
-    kept = text if text.strip(".") else text.replace(".", "~2E")
-    return quote(_SPECIAL.sub(_escape, kept) if kept == text else kept, safe="~")
+    """Quote `text` as one part of a path.
+
+    Slashes, percent signs and tildes, and all dots of a part that has only dots, become `~` and two
+    hex digits. Servers decode percent signs before they split at slashes, some twice, and browsers
+    resolve dots as relative paths.
+    """
+    undotted = text if text.strip(".") else text.replace(".", "~2E")
+    return quote(_SPECIAL.sub(_escape, undotted) if undotted == text else undotted, safe="~")
 
 
 def unquote_part(text: str) -> str:
-    """What a part of a path stands for, as the server hands it on."""
+    """Decode a part of a path as the server passes it on."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
@@ -44,34 +47,36 @@ def _escape(match: re.Match[str] | str) -> str:
 
 
 def link_to_collection(name: CollectionName, **params: Any) -> str:
-    """The page of a collection."""
+    """Return the URL of a collection."""
     return build_url(f"{THEMES}/{quote_part(name.namespace)}/{quote_part(name.key)}", **params)
 
 
 def link_to_theme(name: CollectionName, theme: str, **params: Any) -> str:
-    """The page of a theme by its id or label. Of one that is called as a page of the collection's own, the
-    first character is written as its digits, so that neither hides the other."""
-    written = f"{_escape(theme)}{theme[1:]}" if theme in RESERVED_PARTS else quote_part(theme)
-    return build_url(f"{link_to_collection(name)}/{written}", **params)
+    """Return the URL of a theme by its id or label.
+
+    The first character of a reserved name is escaped, so that neither page hides the other.
+    """
+    part = f"{_escape(theme)}{theme[1:]}" if theme in RESERVED_PARTS else quote_part(theme)
+    return build_url(f"{link_to_collection(name)}/{part}", **params)
 
 
 def link_to_reason(name: CollectionName, reason: str = "", **params: Any) -> str:
-    """The page of the documents in no theme for a reason, or for any."""
-    behind = f"/{quote_part(reason)}" if reason else ""
-    return build_url(f"{link_to_collection(name)}/{UNCLUSTERED}{behind}", **params)
+    """Return the URL of the unclustered documents with one reason, or with any."""
+    suffix = f"/{quote_part(reason)}" if reason else ""
+    return build_url(f"{link_to_collection(name)}/{UNCLUSTERED}{suffix}", **params)
 
 
 def link_to_exclusions(name: CollectionName, **params: Any) -> str:
-    """The page of the documents that were taken out of themes."""
+    """Return the URL of the documents that curators excluded from themes."""
     return build_url(f"{link_to_collection(name)}/excluded", **params)
 
 
 def link_to_assignment(name: CollectionName, document_id: str, **params: Any) -> str:
-    """The page that says why a document is where it is."""
+    """Return the URL of the page that explains the assignment of a document."""
     return build_url(f"{link_to_collection(name)}/document", id=document_id, **params)
 
 
-# The themes documents are in, for the pages that show documents: search and files.
+# Themes of documents, for search and file pages.
 
 
 ROWS_MAX = 1_000
@@ -79,8 +84,10 @@ ROWS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ThemeLink:
-    """A document is in the theme `label` of a collection, by the configuration `DEFAULT`; `name`: what a
-    curator called it, '' where nobody did."""
+    """A theme of a collection that contains a document, by the configuration `DEFAULT`.
+
+    `name`: the name a curator gave it, '' if none.
+    """
 
     collection: str
     label: str
@@ -90,8 +97,10 @@ class ThemeLink:
 
 @dataclass(frozen=True, slots=True)
 class DocumentThemes:
-    """The themes of documents by their id. Only the first `looked_in` collections by name were looked in
-    where that is not None."""
+    """Themes of documents by document id.
+
+    `looked_in`: number of collections searched, the first by name; None for all.
+    """
 
     themes: Mapping[str, Sequence[ThemeLink]]
     looked_in: int | None
@@ -100,19 +109,25 @@ class DocumentThemes:
 def find_document_themes(
     collections: CollectionService, document_ids: Sequence[str]
 ) -> DocumentThemes:
-    """The themes of so many documents as a page shows, in as many collections as a thousand rows reach."""
+    """Find the themes of documents. The more documents, the fewer collections are searched:
+    `ROWS_MAX` rows in total.
+    """
     if not document_ids:
         return DocumentThemes({}, None)
     count = ROWS_MAX // len(document_ids)
-    found = list(islice(collections.every(), count + 1))
-    names = [one.name for one in found[:count] if any(by.conf == DEFAULT for by in one.served)]
+    candidates = list(islice(collections.every(), count + 1))
+    names = [
+        collection.name
+        for collection in candidates[:count]
+        if any(by.conf == DEFAULT for by in collection.served)
+    ]
     links = {
         id_: [
             ThemeLink(str(tag.name), tag.label, link_to_theme(tag.name, tag.label), tag.called)
-            for tag in some
+            for tag in tags
         ]
-        for id_, some in (
+        for id_, tags in (
             find_tags(collections.tables, names, document_ids) if names else {}
         ).items()
     }
-    return DocumentThemes(links, count if len(found) > count else None)
+    return DocumentThemes(links, count if len(candidates) > count else None)

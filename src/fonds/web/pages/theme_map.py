@@ -1,6 +1,7 @@
-"""Map of themes as SVG: a circle per theme, sized by its documents, at the position kept with the clustering.
+"""Map of themes as SVG: one circle per theme, sized by its documents, at the position stored with
+the clustering.
 
-Circles that would overlap are pushed apart, always in the same way.
+Overlapping circles are pushed apart, always in the same way.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def placed_circles(spots: Sequence[MapSpot]) -> list[Circle]:
     circles = []
     for spot in shown:
         radius = min(radius_max, max(RADIUS_MIN, unit * math.sqrt(max(spot.size, 1))))
-        x, y = (min(1.0, max(-1.0, one)) for one in spot.position)
+        x, y = (min(1.0, max(-1.0, coordinate)) for coordinate in spot.position)
         circle = Circle(spot, 0.0, 0.0, radius)
         circle.x = WIDTH / 2 + x * (WIDTH / 2 - radius - EDGE)
         circle.y = HEIGHT / 2 - y * (HEIGHT / 2 - radius - EDGE)
@@ -71,23 +72,23 @@ def placed_circles(spots: Sequence[MapSpot]) -> list[Circle]:
 def _push_apart(circles: Sequence[Circle]) -> bool:
     """Push overlapping pairs apart, the smaller circle further. Return whether any pair overlapped."""
     moved = False
-    for at, one in enumerate(circles):
-        for number, other in enumerate(circles[:at]):
-            across, down = one.x - other.x, one.y - other.y
-            away, wanted = math.hypot(across, down), one.radius + other.radius + GAP
-            if away >= wanted - 0.01:
+    for index, circle in enumerate(circles):
+        for number, other in enumerate(circles[:index]):
+            across, down = circle.x - other.x, circle.y - other.y
+            distance, distance_min = math.hypot(across, down), circle.radius + other.radius + GAP
+            if distance >= distance_min - 0.01:
                 continue
             moved = True
-            if away < 0.01:
-                # Two circles at one point part in a direction that follows from their order.
-                turn = 2.4 * (at + number)
-                across, down, away = math.cos(turn), math.sin(turn), 1.0
-            push = (wanted - away) / away
-            share = other.radius**2 / (one.radius**2 + other.radius**2)
-            one.x, one.y = one.x + across * push * share, one.y + down * push * share
+            if distance < 0.01:
+                # Two circles at one point move in a direction that follows from their order.
+                turn = 2.4 * (index + number)
+                across, down, distance = math.cos(turn), math.sin(turn), 1.0
+            push = (distance_min - distance) / distance
+            share = other.radius**2 / (circle.radius**2 + other.radius**2)
+            circle.x, circle.y = circle.x + across * push * share, circle.y + down * push * share
             other.x -= across * push * (1 - share)
             other.y -= down * push * (1 - share)
-            _keep_inside(one)
+            _keep_inside(circle)
             _keep_inside(other)
     return moved
 
@@ -101,12 +102,12 @@ def _keep_inside(circle: Circle) -> None:
 def theme_map(spots: Sequence[MapSpot], title: str) -> Markup:
     """Draw the map. A label that does not fit its circle is shown in the circle's tooltip only."""
     circles = placed_circles(spots)
-    desc = "; ".join(f"{one.spot.label}: {one.spot.size:,}" for one in circles)
+    desc = "; ".join(f"{circle.spot.label}: {circle.spot.size:,}" for circle in circles)
     head = Markup(
         '<svg class="map" viewBox="0 0 {:g} {:g}" role="group" aria-labelledby="map-title map-desc">'
         '<title id="map-title">{}</title><desc id="map-desc">{}</desc>'
     ).format(WIDTH, HEIGHT, title, desc)
-    return Markup("").join([head, *(_draw_circle(one) for one in circles), Markup("</svg>")])
+    return Markup("").join([head, *(_draw_circle(circle) for circle in circles), Markup("</svg>")])
 
 
 def _draw_circle(circle: Circle) -> Markup:
@@ -116,14 +117,14 @@ def _draw_circle(circle: Circle) -> Markup:
     if lines and circle.radius > LINE_HEIGHT * (len(lines) + 1.5):
         lines.append(f"{spot.size:,}")
     top = circle.y - LINE_HEIGHT * (len(lines) - 1) / 2
-    words = Markup("").join(
+    spans = Markup("").join(
         Markup('<tspan x="{:.1f}" y="{:.1f}">{}</tspan>').format(
-            circle.x, top + LINE_HEIGHT * at, line
+            circle.x, top + LINE_HEIGHT * number, line
         )
-        for at, line in enumerate(lines)
+        for number, line in enumerate(lines)
     )
     text = (
-        Markup('<text text-anchor="middle" dominant-baseline="central">{}</text>').format(words)
+        Markup('<text text-anchor="middle" dominant-baseline="central">{}</text>').format(spans)
         if lines
         else Markup("")
     )
@@ -134,8 +135,11 @@ def _draw_circle(circle: Circle) -> Markup:
 
 
 def fit_label(label: str, radius: float) -> list[str]:
-    """The label in up to three lines that lie within a circle. Where it has no room, as many of its words as
-    have, or the beginning of the first, with an ellipsis; empty for less than four characters."""
+    """Fit the label into a circle in up to three lines.
+
+    If it does not fit, return as many words as fit, or the beginning of the first word, with an
+    ellipsis. Return [] if there is no room for at least four characters.
+    """
     words = label[:LABEL_MAX_CHARS].split()
     for count in range(1, LINES_MAX + 1):
         lines = _wrap_words(words, _compute_room(radius, count))
@@ -150,36 +154,38 @@ def fit_label(label: str, radius: float) -> list[str]:
 
 
 def _compute_room(radius: float, count: int) -> list[int]:
-    """How many characters each of `count` lines has room for."""
+    """Return the number of characters that fit in each of `count` lines."""
     rooms = []
-    for at in range(count):
-        edge = abs(at - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
+    for number in range(count):
+        edge = abs(number - (count - 1) / 2) * LINE_HEIGHT + LINE_HEIGHT / 2
         half = math.sqrt(max(0.0, radius**2 - edge**2))
         rooms.append(int(2 * half / CHARACTER_WIDTH))
     return rooms
 
 
 def _wrap_words(words: Sequence[str], rooms: Sequence[int]) -> list[str] | None:
-    """The words in lines no longer than there is room; None where they have none."""
+    """Wrap the words into lines of limited length. Return None if they do not fit."""
     lines: list[str] = []
-    left = list(words)
+    remaining = list(words)
     for room in rooms:
         line = ""
-        while left and _measure_width(line) + bool(line) + _measure_width(left[0]) <= room:
-            line = f"{line} {left.pop(0)}".strip()
-        if not line and left:
+        while (
+            remaining and _measure_width(line) + bool(line) + _measure_width(remaining[0]) <= room
+        ):
+            line = f"{line} {remaining.pop(0)}".strip()
+        if not line and remaining:
             return None
         lines.append(line)
-    return None if left else [line for line in lines if line]
+    return None if remaining else [line for line in lines if line]
 
 
 def _measure_width(text: str) -> int:
-    """In characters of usual width; those of East Asian scripts are twice as wide."""
-    return sum(2 if east_asian_width(one) in "WF" else 1 for one in text)
+    """Measure the width in standard characters; East Asian characters count twice."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _cut_words(words: Sequence[str], rooms: Sequence[int]) -> list[str]:
-    """As many words as have room, an ellipsis behind them."""
+    """Return as many words as fit, with an ellipsis."""
     for count in range(len(words) - 1, 0, -1):
         lines = _wrap_words([*words[: count - 1], f"{words[count - 1].rstrip(',')}…"], rooms)
         if lines is not None:

@@ -1,4 +1,4 @@
-"""What a page of themes is asked about: a collection, a configuration, a clustering; what is none is told."""
+"""Selection of a theme page: the collection, configuration and clustering of a request."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ LEVEL: Any = Field(0, ge=0, le=LEVELS_MAX, description="The granularity, 0 for t
 
 
 class SelectionForm(Protocol):
-    """Which clustering of a collection; without any word the one that is served."""
+    """Which clustering of a collection; by default the current one."""
 
     @property
     def conf(self) -> str:
-        """The configuration, empty for the usual one."""
+        """Return the configuration, '' for the default."""
 
     @property
     def at(self) -> int | None:
-        """The clustering's time, None for the one that is served."""
+        """Return the time of the clustering, None for the current one."""
 
     @property
     def level(self) -> int:
-        """The granularity."""
+        """Return the granularity level."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedConfiguration:
-    """Of a configuration the clustering that is served."""
+    """Selection of the current clustering of a configuration."""
 
     conf: str
     at: int | None = None
@@ -63,10 +63,13 @@ class ServedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The collection asked for, the configuration, and the clustering: None where none was built by it yet.
+    """The selected collection, configuration and clustering.
 
-    `clusterings` are all of the configuration, the newest first; `previous` is the one before that
-    asked for, None where none is kept, and for other levels than the first."""
+    `clusterings`: all clusterings of the configuration, newest first.
+    `clustering`: None if the configuration has none yet.
+    `previous`: the clustering before the selected one, None if none is stored and for levels other
+        than the first.
+    """
 
     collection: CollectionView
     conf: str
@@ -78,15 +81,15 @@ class Selection:
 
     @property
     def name(self) -> CollectionName:
-        """The collection's name."""
+        """Return the name of the collection."""
         return self.collection.name
 
     def build_params(self) -> dict[str, str | int | None]:
-        """The same clustering in a link to another page of it; what is served needs no word."""
-        at = self.clustering
+        """Return the query parameters of this selection, for links. Default values are None."""
+        clustering = self.clustering
         return {
             "conf": self.conf if self.conf != self.confs[0] else None,
-            "at": None if at is None or at.is_served else at.timestamp,
+            "at": None if clustering is None or clustering.is_served else clustering.timestamp,
             "level": self.level or None,
         }
 
@@ -94,30 +97,37 @@ class Selection:
 def resolve_selection(
     collections: CollectionService, namespace: str, key: str, form: SelectionForm
 ) -> Selection:
-    """What is asked for. Raises HTTPException 404 for a collection there is not and 400 for a
-    configuration, a time or a level there is not, naming the nearest."""
-    found = _find_collection(collections, namespace, key)
-    served = {one.conf for one in found.served}
+    """Resolve the collection, configuration and clustering of a request.
+
+    Raises HTTPException 404 for an unknown collection and 400 for an unknown configuration, time or
+    level; the message names the nearest.
+    """
+    collection = _find_collection(collections, namespace, key)
+    served = {item.conf for item in collection.served}
     confs = tuple(sorted(served, key=lambda conf: (conf != DEFAULT, conf))) or (DEFAULT,)
     conf = form.conf or confs[0]
     if conf not in served:
-        known = sorted(
-            served | list_configurations(collections.tables, found.name.namespace).keys()
+        known_confs = sorted(
+            served | list_configurations(collections.tables, collection.name.namespace).keys()
         )
-        if conf not in known:
+        if conf not in known_confs:
             raise HTTPException(
-                400, _format_sentence(format_unknown_name("configuration", conf, known))
+                400, _format_sentence(format_unknown_name("configuration", conf, known_confs))
             )
-    there = tuple(list_clusterings(collections.tables, found.name, conf))
-    at = _find_clustering(there, form.at)
-    if at is not None and form.level >= at.levels:
-        levels = map(str, range(at.levels))
+    clusterings = tuple(list_clusterings(collections.tables, collection.name, conf))
+    clustering = _find_clustering(clusterings, form.at)
+    if clustering is not None and form.level >= clustering.levels:
+        levels = map(str, range(clustering.levels))
         raise HTTPException(
             400, _format_sentence(format_unknown_name("level", str(form.level), levels))
         )
-    older = [one for one in there if at is not None and one.timestamp < at.timestamp]
-    before = older[0] if older and not form.level else None
-    return Selection(found, conf, confs, form.level, there, at, before)
+    older = [
+        item
+        for item in clusterings
+        if clustering is not None and item.timestamp < clustering.timestamp
+    ]
+    previous = older[0] if older and not form.level else None
+    return Selection(collection, conf, confs, form.level, clusterings, clustering, previous)
 
 
 def _find_collection(collections: CollectionService, namespace: str, key: str) -> CollectionView:
@@ -126,28 +136,30 @@ def _find_collection(collections: CollectionService, namespace: str, key: str) -
         validate_name(name)
     except ValueError as error:
         raise HTTPException(404, _format_sentence(str(error))) from error
-    found = find_collection(collections.tables, name) if collections.are_there() else None
-    if found is None:
+    collection = find_collection(collections.tables, name) if collections.are_there() else None
+    if collection is None:
         names = [str(one.name) for one in islice(collections.every(), NAMES_MAX)]
         raise HTTPException(
             404, _format_sentence(format_unknown_name("collection", str(name), names))
         )
-    return found
+    return collection
 
 
 def _find_clustering(
     clusterings: tuple[ClusteringView, ...], timestamp: int | None
 ) -> ClusteringView | None:
     if timestamp is None:
-        return next((one for one in clusterings if one.is_served), None)
-    found = next((one for one in clusterings if one.timestamp == timestamp), None)
-    if found is None:
-        times = [str(one.timestamp) for one in clusterings]
+        return next((candidate for candidate in clusterings if candidate.is_served), None)
+    clustering = next(
+        (candidate for candidate in clusterings if candidate.timestamp == timestamp), None
+    )
+    if clustering is None:
+        times = [str(candidate.timestamp) for candidate in clusterings]
         raise HTTPException(
             400,
             _format_sentence(format_unknown_name("clustering of the time", str(timestamp), times)),
         )
-    return found
+    return clustering
 
 
 def _format_sentence(message: str) -> str:

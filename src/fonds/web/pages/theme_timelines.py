@@ -32,7 +32,7 @@ from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import Day, shorten
 from fonds.wiring.collections import CollectionService
 
-# The courses of the largest themes: how many documents each has in each period, and what share that is.
+# Timelines of the largest themes: number and share of documents per period.
 
 
 THEMES_MAX = 12
@@ -41,11 +41,14 @@ _EPOCH = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class ThemeTimeline:
-    """A theme over the periods: `counts` of its documents in each. `sampled_count` counts those that were
-    looked at, `undated` those of them without a date. `change`: by how many percentage points its share
-    of the documents of the later half of the periods is above that of the earlier half, None where one of
-    the halves has none. `cohesion`: the mean cosine of the documents looked at to the theme's middle,
-    None without any."""
+    """Timeline of a theme. `counts`: its documents per period.
+
+    `sampled_count`: number of sampled documents. `undated`: number of those without a date.
+    `change`: difference in share between the later and the earlier half of the periods, in
+        percentage points; None if a half has no documents.
+    `cohesion`: mean cosine of the sampled documents to the theme's centroid, None if there are
+        none.
+    """
 
     theme: ClusterView
     counts: Sequence[int]
@@ -57,8 +60,11 @@ class ThemeTimeline:
 
 @dataclass(frozen=True, slots=True)
 class ThemeTimelines:
-    """The themes, those whose share changed most first. `periods` count the documents of the clustering that
-    were looked at, in a theme or in none; `sampled_count` all of them, `undated` those without a date."""
+    """Timelines of themes, those whose share changed most first.
+
+    `periods`: sampled documents of the clustering per period, with or without a theme.
+    `sampled_count`: number of all of them. `undated`: number of those without a date.
+    """
 
     periods: Sequence[Period]
     courses: Sequence[ThemeTimeline]
@@ -72,13 +78,13 @@ def build_timelines(
     earliest: dt.date | None = None,
     latest: dt.date | None = None,
 ) -> ThemeTimelines:
-    """The courses of `themes`, within the days asked for."""
-    placed: dict[int, Counter[int]] = defaultdict(Counter)
+    """Build the timelines of `themes` within the requested days."""
+    days_by_place: dict[int, Counter[int]] = defaultdict(Counter)
     for (place, day), n in Counter(zip(sample.places, sample.days, strict=True)).items():
         if place != ABSENT:
-            placed[place][day] = n
+            days_by_place[place][day] = n
     totals: Counter[int] = Counter()
-    for days in placed.values():
+    for days in days_by_place.values():
         totals.update(days)
     dates = {
         day: date for day in totals if (date := _to_date_within(day, earliest, latest)) is not None
@@ -87,24 +93,26 @@ def build_timelines(
     starts = [one.first for one in periods]
     period_of = {day: bisect_right(starts, date) - 1 for day, date in dates.items()}
     cohesions = _compute_cohesions(sample)
-    numbers = {label: at for at, label in enumerate(sample.labels[: sample.clusters])}
-    found = []
+    numbers = {label: number for number, label in enumerate(sample.labels[: sample.clusters])}
+    timelines = []
     for one in themes:
-        at = numbers.get(one.label, ABSENT)
-        found.append(
-            _build_timeline(one, placed.get(at, {}), periods, period_of, cohesions.get(at))
+        number = numbers.get(one.label, ABSENT)
+        timelines.append(
+            _build_timeline(
+                one, days_by_place.get(number, {}), periods, period_of, cohesions.get(number)
+            )
         )
-    found.sort(key=lambda one: (one.change is None, -abs(one.change or 0.0)))
-    return ThemeTimelines(periods, found, totals.total(), totals[UNDATED])
+    timelines.sort(key=lambda one: (one.change is None, -abs(one.change or 0.0)))
+    return ThemeTimelines(periods, timelines, totals.total(), totals[UNDATED])
 
 
 def _compute_cohesions(sample: DocumentSample) -> dict[int, float]:
-    """The mean score of the documents of each place."""
+    """Return the mean score of the documents of each cluster number."""
     sums: dict[int, float] = defaultdict(float)
     for place, score in zip(sample.places, sample.scores, strict=True):
         sums[place] += score
     counts = Counter(sample.places)
-    return {place: round(whole / counts[place], 4) for place, whole in sums.items()}
+    return {place: round(total / counts[place], 4) for place, total in sums.items()}
 
 
 def _build_timeline(
@@ -114,7 +122,7 @@ def _build_timeline(
     periods_by_day: Mapping[int, int],
     cohesion: float | None,
 ) -> ThemeTimeline:
-    """`periods_by_day`: the number of the period of each day within those asked for."""
+    """Build one timeline. `periods_by_day` maps each requested day to the number of its period."""
     counts = [0] * len(periods)
     for day, n in days.items():
         if (number := periods_by_day.get(day)) is not None:
@@ -125,12 +133,17 @@ def _build_timeline(
 
 
 def _compute_change(counts: Sequence[int], periods: Sequence[Period]) -> float | None:
-    """In percentage points; of an odd number of periods the one in the middle is of the later half."""
+    """Return the change in percentage points. With an odd number of periods, the middle one is in
+    the later half.
+    """
     half = len(periods) // 2
-    wholes = [sum(one.count for one in some) for some in (periods[:half], periods[half:])]
-    if not all(wholes):
+    totals = [
+        sum(period.count for period in half_periods)
+        for half_periods in (periods[:half], periods[half:])
+    ]
+    if not all(totals):
         return None
-    earlier, later = sum(counts[:half]) / wholes[0], sum(counts[half:]) / wholes[1]
+    earlier, later = sum(counts[:half]) / totals[0], sum(counts[half:]) / totals[1]
     return round(100 * (later - earlier), 2)
 
 
@@ -142,11 +155,11 @@ def _to_date_within(day: int, earliest: dt.date | None, latest: dt.date | None) 
 
 
 def to_date(day: int) -> dt.date:
-    """The date of a day since 1970."""
+    """Return the date of a day number since 1970."""
     return _EPOCH + dt.timedelta(days=day)
 
 
-# Bar chart of one theme over the periods that all charts of the page share, as SVG.
+# Bar chart of one theme over the periods shared by all charts of the page.
 
 
 HEIGHT, STEP, ALONE = 60, 10, 40
@@ -155,7 +168,9 @@ SMALLEST = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """A period: `value` of the bar, None where nothing of the collection is dated then; `label` in words."""
+    """Bar of a period. `value`: None if no document of the collection is dated in it. `label`: in
+    words.
+    """
 
     value: float | None
     label: str
@@ -165,8 +180,11 @@ class ChartBar:
 def draw_multiple(
     number: int, bars: Sequence[ChartBar], maximum: float, title: str, text: str
 ) -> Markup:
-    """The bars, as high as `maximum` at the most, stretched to the width there is. Periods of which
-    nothing is known are hatched. `number` tells the pictures of a page apart."""
+    """Draw the bars, stretched to the available width. `maximum` is the value of the full height.
+
+    Periods without any documents are hatched. `number` makes the element ids unique within the
+    page.
+    """
     width = STEP * len(bars) if len(bars) > 1 else ALONE
     name = f"multiple-{number}"
     pieces = [
@@ -179,7 +197,7 @@ def draw_multiple(
         ).format(w=width, h=HEIGHT, n=name, title=title, said=text)
     ]
     step = width if len(bars) == 1 else STEP
-    pieces += [_draw_bar(name, at * step, step, bar, maximum) for at, bar in enumerate(bars)]
+    pieces += [_draw_bar(name, index * step, step, bar, maximum) for index, bar in enumerate(bars)]
     pieces.append(Markup("</svg>"))
     return Markup("").join(pieces)
 
@@ -206,7 +224,7 @@ router = APIRouter(dependencies=[READS])
 
 
 class TimelinesForm(BaseModel):
-    """Which clustering of a collection, which days, and how the courses are drawn."""
+    """Which clustering of a collection, which days, and how the timelines are drawn."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -225,7 +243,9 @@ class TimelinesForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PeriodLine:
-    """Documents dated from `first` to `last`, both inclusive: those looked at, in a theme or in none."""
+    """Number of sampled documents dated from `first` to `last`, both inclusive, with or without a
+    theme.
+    """
 
     label: str
     first: dt.date
@@ -235,7 +255,9 @@ class PeriodLine:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Documents of a theme in a period, and their share of all of it, 0 to 1, None where there are none."""
+    """Documents of a theme in a period. `share`: share of the period's documents, 0 to 1, None if
+    it has none.
+    """
 
     documents: int
     share: float | None
@@ -244,9 +266,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class TimelineLine:
-    """A theme, one point for each period; `name` is what a curator called it, '' where nobody did. `change`:
-    by how many percentage points its share is above that of the earlier half of the periods in the later
-    half, None where one of the halves has no document."""
+    """A theme with one point per period.
+
+    `name`: the name a curator gave it, '' if none.
+    `change`: difference in share between the later and the earlier half of the periods, in
+        percentage points; None if a half has no documents.
+    """
 
     id: str
     label: str
@@ -262,11 +287,11 @@ class TimelineLine:
 
 @dataclass(frozen=True, slots=True)
 class TimelinesPage:
-    """The largest twelve themes over time, those whose share changed most first; `shown_at` None where
-    nothing was built yet.
+    """The twelve largest themes over time, those whose share changed most first.
 
-    `looked_at` documents of the clustering were looked at, `undated` of them have no date; `complete` is
-    False where there are more than were looked at, the first 20,000 by id.
+    `shown_at`: time of the clustering, None if none was built.
+    `looked_at`: number of sampled documents. `undated`: number of those without a date.
+    `complete`: False if there are more documents than the sample, the first 20,000 by id.
     """
 
     answer: str
@@ -287,33 +312,38 @@ class TimelinesPage:
 def build_timelines_page(
     collections: CollectionService, selection: Selection, form: TimelinesForm
 ) -> TimelinesPage:
-    """What is asked for."""
-    at, tables = selection.clustering, collections.tables
+    """Build the requested page."""
+    clustering, tables = selection.clustering, collections.tables
     level = None
-    if at is not None:
+    if clustering is not None:
         level = load_clusters(
-            tables, selection.name, selection.conf, at.timestamp, level=selection.level, top=0
+            tables,
+            selection.name,
+            selection.conf,
+            clustering.timestamp,
+            level=selection.level,
+            top=0,
         )
-    if at is None or level is None:
+    if clustering is None or level is None:
         return _build_empty_page(selection)
-    looked = collections.times.get(
-        tables, selection.name, selection.conf, at.timestamp, level=selection.level
+    sample = collections.times.get(
+        tables, selection.name, selection.conf, clustering.timestamp, level=selection.level
     )
-    found = build_timelines(looked, level.clusters[:THEMES_MAX], form.from_, form.to)
+    timelines = build_timelines(sample, level.clusters[:THEMES_MAX], form.from_, form.to)
     return TimelinesPage(
-        answer=_build_heading(selection, found),
+        answer=_build_heading(selection, timelines),
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
         level=selection.level,
-        shown_at=to_datetime(at.timestamp),
-        is_served=at.is_served,
+        shown_at=to_datetime(clustering.timestamp),
+        is_served=clustering.is_served,
         themes_total=len(level.clusters),
-        looked_at=found.sampled_count,
-        undated=found.undated,
-        complete=looked.is_complete,
-        periods=[PeriodLine(p.label, p.first, p.last, p.count) for p in found.periods],
-        themes=[_build_line(selection, one, found) for one in found.courses],
+        looked_at=timelines.sampled_count,
+        undated=timelines.undated,
+        complete=sample.is_complete,
+        periods=[PeriodLine(p.label, p.first, p.last, p.count) for p in timelines.periods],
+        themes=[_build_line(selection, timeline, timelines) for timeline in timelines.courses],
     )
 
 
@@ -343,12 +373,14 @@ def _build_heading(selection: Selection, timelines: ThemeTimelines) -> str:
 def _build_line(
     selection: Selection, timeline: ThemeTimeline, timelines: ThemeTimelines
 ) -> TimelineLine:
-    here = f"{link_to_theme(selection.name, timeline.theme.id)}/documents"
+    documents_url = f"{link_to_theme(selection.name, timeline.theme.id)}/documents"
     points = [
         Point(
             n,
             round(n / span.count, 4) if span.count else None,
-            build_url(here, **selection.build_params(), **{"from": span.first, "to": span.last}),
+            build_url(
+                documents_url, **selection.build_params(), **{"from": span.first, "to": span.last}
+            ),
         )
         for n, span in zip(timeline.counts, timelines.periods, strict=True)
     ]
@@ -360,35 +392,39 @@ def _build_line(
         size=timeline.theme.size,
         looked_at=timeline.sampled_count,
         undated=timeline.undated,
-        undated_href=build_url(here, **selection.build_params(), undated="true"),
+        undated_href=build_url(documents_url, **selection.build_params(), undated="true"),
         change=timeline.change,
         points=points,
     )
 
 
 def link_to_timelines(selection: Selection, **params: Any) -> str:
-    """The page of the themes of a collection over time."""
+    """Return the URL of a collection's themes over time."""
     return build_url(f"{link_to_collection(selection.name)}/over-time", **params)
 
 
 def _build_charts(
     page: TimelinesPage, form: TimelinesForm
 ) -> list[tuple[TimelineLine, Any, float]]:
-    """Each theme with its picture, and what its highest bar stands for."""
+    """Return each theme with its chart and the value of the chart's full height."""
     by_share = form.measure == "share"
-    every = [[_get_value(point, by_share) for point in one.points] for one in page.themes]
-    tops = [max((value or 0.0 for value in values), default=0.0) for values in every]
-    drawn = []
-    for number, (one, values) in enumerate(zip(page.themes, every, strict=True)):
+    values_by_theme = [
+        [_get_value(point, by_share) for point in line.points] for line in page.themes
+    ]
+    tops = [max((value or 0.0 for value in values), default=0.0) for values in values_by_theme]
+    charts = []
+    for number, (line, values) in enumerate(zip(page.themes, values_by_theme, strict=True)):
         most = (tops[number] if form.scale == "own" else max(tops)) or 1.0
         bars = [
             ChartBar(value, _describe_point(point, span), point.href)
-            for value, point, span in zip(values, one.points, page.periods, strict=True)
+            for value, point, span in zip(values, line.points, page.periods, strict=True)
         ]
-        said = "; ".join(bar.label for bar in bars if bar.value) or "No document of these days."
-        title = f"{one.name or one.label} over time"
-        drawn.append((one, draw_multiple(number, bars, most, title, said), most))
-    return drawn
+        description = (
+            "; ".join(bar.label for bar in bars if bar.value) or "No document of these days."
+        )
+        title = f"{line.name or line.label} over time"
+        charts.append((line, draw_multiple(number, bars, most, title, description), most))
+    return charts
 
 
 def _get_value(point: Point, by_share: bool) -> float | None:
@@ -398,8 +434,8 @@ def _get_value(point: Point, by_share: bool) -> float | None:
 def _describe_point(point: Point, span: PeriodLine) -> str:
     if point.share is None:
         return f"{span.label}: nothing of the collection is dated then"
-    of = format_share(point.documents, span.documents)
-    return f"{span.label}: {point.documents:,} of {pluralize(span.documents, 'document')}, {of}"
+    share = format_share(point.documents, span.documents)
+    return f"{span.label}: {point.documents:,} of {pluralize(span.documents, 'document')}, {share}"
 
 
 @router.get("/themes/{namespace}/{key}/over-time", include_in_schema=False)
@@ -410,26 +446,26 @@ def timelines_html(
     key: str,
     form: Annotated[TimelinesForm, Query()],
 ) -> HTMLResponse:
-    """The themes over time."""
-    there = resolve_selection(collections, namespace, key, form)
-    found = build_timelines_page(collections, there, form)
-    words = form.model_dump(by_alias=True, exclude_defaults=True)
+    """Show the themes over time."""
+    selection = resolve_selection(collections, namespace, key, form)
+    page = build_timelines_page(collections, selection, form)
+    params = form.model_dump(by_alias=True, exclude_defaults=True)
     return render_page(
         request,
         "over_time.html",
-        heading=found.answer,
-        found=found,
+        heading=page.answer,
+        found=page,
         form=form,
-        name=there.name,
-        conf=there.conf,
-        params=there.build_params(),
-        path=link_to_timelines(there),
-        collection_href=link_to_collection(there.name, **there.build_params()),
-        newest_href=link_to_timelines(there, conf=there.build_params()["conf"]),
-        charts=_build_charts(found, form),
-        measures=_build_choices(there, words, "measure", ("share", "documents"), form.measure),
-        scales=_build_choices(there, words, "scale", ("same", "own"), form.scale),
-        api_href=f"{API}{link_to_timelines(there, **words)}",
+        name=selection.name,
+        conf=selection.conf,
+        params=selection.build_params(),
+        path=link_to_timelines(selection),
+        collection_href=link_to_collection(selection.name, **selection.build_params()),
+        newest_href=link_to_timelines(selection, conf=selection.build_params()["conf"]),
+        charts=_build_charts(page, form),
+        measures=_build_choices(selection, params, "measure", ("share", "documents"), form.measure),
+        scales=_build_choices(selection, params, "scale", ("same", "own"), form.scale),
+        api_href=f"{API}{link_to_timelines(selection, **params)}",
     )
 
 
@@ -437,8 +473,8 @@ def _build_choices(
     selection: Selection, words: dict[str, Any], name: str, values: Sequence[str], selected: str
 ) -> list[tuple[str, str, bool]]:
     return [
-        (one, link_to_timelines(selection, **{**words, name: one}), one == selected)
-        for one in values
+        (value, link_to_timelines(selection, **{**words, name: value}), value == selected)
+        for value in values
     ]
 
 
@@ -446,7 +482,9 @@ def _build_choices(
 def timelines_json(
     collections: TheService, namespace: str, key: str, form: Annotated[TimelinesForm, Query()]
 ) -> TimelinesPage:
-    """The twelve largest themes of a collection by period, those whose share changed most first."""
+    """List the twelve largest themes of a collection by period, those whose share changed most
+    first.
+    """
     return build_timelines_page(
         collections, resolve_selection(collections, namespace, key, form), form
     )

@@ -1,4 +1,4 @@
-"""The documents in no theme, for one reason or for any, at addresses no theme can have."""
+"""Pages of unclustered documents, for one reason or all, at URLs that no theme can have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten
 from fonds.wiring.collections import CollectionService
 
-# Documents in no theme: the reasons in words, how many there are for each, and the pages that list them.
+# Reasons, counts and links of unclustered documents.
 
 
 UNCLUSTERED_REASONS = {
@@ -53,7 +53,7 @@ EXPLAINED = {
 
 @dataclass(frozen=True, slots=True)
 class UnclusteredLine:
-    """Documents in no theme, for a reason."""
+    """Unclustered documents with one reason."""
 
     reason: str
     explanation: str
@@ -62,14 +62,16 @@ class UnclusteredLine:
 
 
 def link_to_unclustered(selection: Selection, reason: str = "") -> str:
-    """The page of the documents that are apart for a reason, or for any: of every level the same."""
+    """Return the URL of the unclustered documents with one reason, or with any. It is the same for
+    all levels.
+    """
     return link_to_reason(selection.name, reason, **{**selection.build_params(), "level": None})
 
 
 def build_unclustered_lines(
     selection: Selection, unclustered_count: Mapping[str, int]
 ) -> list[UnclusteredLine]:
-    """A line for each reason that any document is apart for."""
+    """Build a line for each reason that has documents."""
     return [
         UnclusteredLine(
             reason,
@@ -83,8 +85,9 @@ def build_unclustered_lines(
 
 
 def build_heading(reason: str, size: int) -> str:
-    """How many documents are apart for the reason, or for any where it is '', as a sentence without its
-    end."""
+    """Return the number of unclustered documents with a reason ('' for any) as a sentence without a
+    full stop.
+    """
     verb = "is" if size == 1 else "are"
     return f"{pluralize(size, 'document')} {verb} {UNCLUSTERED_REASONS.get(reason, 'in no theme')}"
 
@@ -106,15 +109,17 @@ class UnclusteredForm(BaseModel):
 
     @property
     def level(self) -> int:
-        """Who is in no theme of the first level is in none of the others."""
+        """Return 0: a document that is unclustered at the first level is so at all levels."""
         return 0
 
 
 @dataclass(frozen=True, slots=True)
 class UnclusteredPage:
-    """Documents in no theme, 20 a page: for the `reason`, or for whatever reason where that is None, those of
-    one reason together. `size` counts all of them, `reasons` those of each reason. The page behind this
-    one is had with `after` = `next`, None at the end."""
+    """Unclustered documents, 20 per page, with one `reason` or all (None), sorted by reason.
+
+    `size`: number of all of them. `reasons`: numbers by reason.
+    Pass `next` as `after` for the next page; None at the end.
+    """
 
     answer: str
     namespace: str
@@ -131,43 +136,47 @@ class UnclusteredPage:
 def build_unclustered_page(
     stores: Stores, collections: CollectionService, selection: Selection, reason: str, after: str
 ) -> UnclusteredPage:
-    """The documents apart for a reason, or for any where it is ''. Raises HTTPException 404 for a reason
-    there is not, 400 for an `after` that is none of its pages."""
-    at = selection.clustering
-    if at is None:
+    """Build the page of unclustered documents with one reason ('' for any).
+
+    Raises HTTPException 404 for an unknown reason, 400 for an invalid `after`.
+    """
+    clustering = selection.clustering
+    if clustering is None:
         raise HTTPException(404, f"{selection.name} was not grouped by {selection.conf} yet.")
     if reason and reason not in UNCLUSTERED_REASONS:
-        told = format_unknown_name(
+        message = format_unknown_name(
             "reason to be in no theme", shorten(reason, 200), UNCLUSTERED_REASONS
         )
-        raise HTTPException(404, f"{capitalize(told)}.")
-    level = load_clusters(collections.tables, selection.name, selection.conf, at.timestamp, top=0)
+        raise HTTPException(404, f"{capitalize(message)}.")
+    level = load_clusters(
+        collections.tables, selection.name, selection.conf, clustering.timestamp, top=0
+    )
     counts = level.apart if level else {}
     with refuse_invalid_cursor():
-        found = unclustered_members(
-            collections.tables, selection.name, selection.conf, at.timestamp,
+        members = unclustered_members(
+            collections.tables, selection.name, selection.conf, clustering.timestamp,
             reason=reason, after=decode_cursor(after), count_max=PAGE_SIZE,
         )  # fmt: skip
-    shown = found or MemberPage((), None)
+    member_page = members or MemberPage((), None)
     size = counts.get(reason, 0) if reason else sum(counts.values())
     return UnclusteredPage(
         answer=build_heading(reason, size),
         namespace=selection.name.namespace,
         key=selection.name.key,
         conf=selection.conf,
-        shown_at=to_datetime(at.timestamp),
+        shown_at=to_datetime(clustering.timestamp),
         reason=reason or None,
         size=size,
         reasons=build_unclustered_lines(selection, counts),
-        documents=build_document_lines(stores.index, selection, shown.members),
-        next=None if shown.after is None else encode_cursor(shown.after),
+        documents=build_document_lines(stores.index, selection, member_page.members),
+        next=None if member_page.after is None else encode_cursor(member_page.after),
     )
 
 
 def _html(
     request: Request, selection: Selection, unclustered_page: UnclusteredPage, after: str
 ) -> HTMLResponse:
-    here, words = (
+    page_url, params = (
         link_to_reason(selection.name, unclustered_page.reason or ""),
         selection.build_params(),
     )
@@ -179,16 +188,16 @@ def _html(
         name=selection.name,
         conf=selection.conf,
         is_served=selection.clustering is not None and selection.clustering.is_served,
-        collection_href=link_to_collection(selection.name, **words),
-        newest_href=link_to_collection(selection.name, conf=words["conf"]),
+        collection_href=link_to_collection(selection.name, **params),
+        newest_href=link_to_collection(selection.name, conf=params["conf"]),
         every_href=link_to_unclustered(selection),
         explanation=EXPLAINED.get(unclustered_page.reason or "", ""),
-        pictured=any(one.file_href for one in unclustered_page.documents),
-        first_page_href=build_url(here, **words) if after else None,
-        next_href=build_url(here, **words, after=unclustered_page.next)
+        pictured=any(document.file_href for document in unclustered_page.documents),
+        first_page_href=build_url(page_url, **params) if after else None,
+        next_href=build_url(page_url, **params, after=unclustered_page.next)
         if unclustered_page.next
         else None,
-        api_href=f"{API}{build_url(here, **words, after=after)}",
+        api_href=f"{API}{build_url(page_url, **params, after=after)}",
     )
 
 
@@ -201,12 +210,12 @@ def every_html(
     key: str,
     form: Annotated[UnclusteredForm, Query()],
 ) -> HTMLResponse:
-    """The documents in no theme, and how many for each reason."""
-    there = resolve_selection(collections, namespace, key, form)
+    """Show the unclustered documents and their number by reason."""
+    selection = resolve_selection(collections, namespace, key, form)
     return _html(
         request,
-        there,
-        build_unclustered_page(stores, collections, there, "", form.after),
+        selection,
+        build_unclustered_page(stores, collections, selection, "", form.after),
         form.after,
     )
 
@@ -221,10 +230,10 @@ def unclustered_html(
     reason: str,
     form: Annotated[UnclusteredForm, Query()],
 ) -> HTMLResponse:
-    """The documents that are in no theme for a reason."""
-    there = resolve_selection(collections, namespace, key, form)
-    found = build_unclustered_page(stores, collections, there, unquote_part(reason), form.after)
-    return _html(request, there, found, form.after)
+    """Show the unclustered documents with one reason."""
+    selection = resolve_selection(collections, namespace, key, form)
+    page = build_unclustered_page(stores, collections, selection, unquote_part(reason), form.after)
+    return _html(request, selection, page, form.after)
 
 
 @add_csv_route(router, PATH, lambda found: found.documents)
@@ -236,9 +245,9 @@ def every_json(
     key: str,
     form: Annotated[UnclusteredForm, Query()],
 ) -> UnclusteredPage:
-    """The documents in no theme, 20 a page, those of one reason together, and how many for each reason."""
-    there = resolve_selection(collections, namespace, key, form)
-    return build_unclustered_page(stores, collections, there, "", form.after)
+    """List the unclustered documents, 20 per page, sorted by reason, and their number by reason."""
+    selection = resolve_selection(collections, namespace, key, form)
+    return build_unclustered_page(stores, collections, selection, "", form.after)
 
 
 @add_csv_route(router, f"{PATH}/{{reason}}", lambda found: found.documents)
@@ -251,7 +260,9 @@ def unclustered_json(
     reason: str,
     form: Annotated[UnclusteredForm, Query()],
 ) -> UnclusteredPage:
-    """The documents in no theme for a reason, 20 a page: `outlier`, `short`, `language`, `field`, `vector`
-    or `empty`."""
-    there = resolve_selection(collections, namespace, key, form)
-    return build_unclustered_page(stores, collections, there, unquote_part(reason), form.after)
+    """List the unclustered documents with one reason, 20 per page.
+
+    The reasons are `outlier`, `short`, `language`, `field`, `vector`, `empty` and `excluded`.
+    """
+    selection = resolve_selection(collections, namespace, key, form)
+    return build_unclustered_page(stores, collections, selection, unquote_part(reason), form.after)

@@ -1,1 +1,1 @@
-"""How pages are handed out: connections with deadlines, work at once, ranges and codings."""
+"""HTTP serving: connections with deadlines, concurrency limits, range requests and content codings."""

@@ -1,4 +1,4 @@
-"""Atom feeds: what stands at the top of each, and texts that XML takes.
+"""Atom feeds: elements of a feed, and text that XML allows.
 
 Source: RFC 4287.
 """
@@ -12,12 +12,15 @@ MEDIA_TYPE = "application/atom+xml"
 _NAMESPACE = "http://www.w3.org/2005/Atom"
 _ALLOWED = {9, 10, 13}
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a feed without entries was changed last."""
+"""Update time of a feed without entries."""
 
 
 def create_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Element:
-    """A feed without entries; `page` is the URL of the page that lists the same, and the feed's id, `own`
-    the feed's own."""
+    """Create a feed without entries.
+
+    `page`: URL of the HTML page with the same list; it is also the feed's id.
+    `own`: URL of the feed itself.
+    """
     top = Xml.Element("feed", xmlns=_NAMESPACE)
     add(top, "id", page)
     add(top, "title", title)
@@ -29,25 +32,25 @@ def create_feed(title: str, page: str, own: str, updated: datetime) -> Xml.Eleme
 
 
 def encode_feed(top: Xml.Element) -> bytes:
-    """The feed as it is sent."""
-    made: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
-    return made
+    """Encode the feed as XML."""
+    encoded: bytes = Xml.tostring(top, "utf-8", xml_declaration=True)
+    return encoded
 
 
 def add(parent: Xml.Element, name: str, text: str | None = None) -> Xml.Element:
-    """An element within another, with this text."""
-    made = Xml.SubElement(parent, name)
-    made.text = None if text is None else clean(text)
-    return made
+    """Add a child element with this text."""
+    element = Xml.SubElement(parent, name)
+    element.text = None if text is None else clean(text)
+    return element
 
 
 def clean(text: str) -> str:
-    """Without the characters XML 1.0 does not allow."""
+    """Remove characters that XML 1.0 does not allow."""
     return "".join(
-        one
-        for one in text
-        if ord(one) in _ALLOWED
-        or 0x20 <= ord(one) <= 0xD7FF
-        or 0xE000 <= ord(one) <= 0xFFFD
-        or ord(one) >= 0x10000
+        character
+        for character in text
+        if ord(character) in _ALLOWED
+        or 0x20 <= ord(character) <= 0xD7FF
+        or 0xE000 <= ord(character) <= 0xFFFD
+        or ord(character) >= 0x10000
     )

@@ -1,7 +1,8 @@
-"""Who reads and who writes wait in lanes of their own; bodies are read before anybody is kept waiting.
+"""Separate concurrency limits for reading and writing requests, with buffered request bodies.
 
-A body is received whole, within a bound for each and one for all, before the request takes a place among
-those that are worked on: who sends slowly keeps nobody waiting, and a busy collection no page.
+A body is received completely, within a limit per body and a limit for all bodies, before the
+request takes a slot. Slow clients therefore do not block others, and a busy
+collection does not block pages.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/ndj
 
 
 def get_media_type(headers: Headers) -> str:
-    """The media type of a body without its parameters, '' where none is said."""
+    """Return the media type of a body without its parameters, '' if it is not stated."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class ReadWriteLimits:
-    """ASGI middleware: requests that write, where `takes` says of their path that it may be written, in one
-    lane with their bodies in hand; all others in another."""
+    """ASGI middleware with one limit for writing requests and another for all others.
+
+    `takes`: whether a path accepts request bodies. The body of a writing request is buffered first.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class ReadWriteLimits:
         self._buffered_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 413, 415 or 503 for a body that is not taken."""
+        """Answer 400, 413, 415 or 503 if the body is not accepted."""
         if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
             await self._reading(scope, receive, send)
             return
@@ -55,15 +58,15 @@ class ReadWriteLimits:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        held: list[bytes] = []
+        chunks: list[bytes] = []
         try:
-            answer = await self._receive_body(receive, held)
+            answer = await self._receive_body(receive, chunks)
             if answer is None:
-                await self._writing(scope, _replay_body(b"".join(held), receive), send)
+                await self._writing(scope, _replay_body(b"".join(chunks), receive), send)
             else:
                 await answer(scope, receive, send)
         finally:
-            self._buffered_bytes -= sum(map(len, held))
+            self._buffered_bytes -= sum(map(len, chunks))
 
     def _find_refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -72,11 +75,11 @@ class ReadWriteLimits:
         if not self._takes(scope["path"]):
             return None
         if kind and kind != JSON and kind not in LINES:
-            said = f"A body is {JSON}, or application/x-ndjson for a document a line; say so in Content-Type."
-            return render_problem(415, said, {"parameter": "Content-Type"})
+            text = f"A body is {JSON}, or application/x-ndjson for a document a line; say so in Content-Type."
+            return render_problem(415, text, {"parameter": "Content-Type"})
         if not kind and (length != "0" or "transfer-encoding" in headers):
-            said = f"Say in Content-Type what the body is: {JSON} or application/x-ndjson."
-            return render_problem(415, said, {"parameter": "Content-Type"})
+            text = f"Say in Content-Type what the body is: {JSON} or application/x-ndjson."
+            return render_problem(415, text, {"parameter": "Content-Type"})
         return (
             self._build_too_long()
             if length.isdigit() and int(length) > self._body_max_bytes
@@ -84,7 +87,7 @@ class ReadWriteLimits:
         )
 
     async def _receive_body(self, receive: Receive, chunks: list[bytes]) -> Response | None:
-        """Read the body into `chunks`; what is answered where it is not taken."""
+        """Read the body into `chunks`. Return the error response if it is not accepted."""
         count = 0
         while True:
             message = await receive()
@@ -109,7 +112,7 @@ class ReadWriteLimits:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """What gives the body at once, and then what else there is to receive."""
+    """Return a receive function that yields the buffered body, then further messages."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def given() -> Message:

@@ -1,4 +1,6 @@
-"""The rows a page lists as CSV: the twin of its JSON, at `/csv` and the page's path, with its parameters."""
+"""CSV versions of list pages: the rows of the page's JSON at `/csv` + the page's path, with the
+same parameters.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from fonds.search.export_formats import iter_csv_lines
 
 PREFIX = "/csv"
 TABLED: set[str] = set()
-"""The paths, as routes declare them, of the pages that have such a twin."""
+"""Paths, as declared by routes, of the pages that have a CSV version."""
 
 RouteP = ParamSpec("RouteP")
 Answer = TypeVar("Answer")
@@ -26,11 +28,12 @@ RowsGetter = Callable[[Any], Sequence[Any]]
 def add_csv_route(
     router: APIRouter, path: str, rows: RowsGetter
 ) -> Callable[[Callable[RouteP, Answer]], Callable[RouteP, Answer]]:
-    """Add to what answers a page's JSON a route that gives the page's `rows` as CSV.
+    """Decorate the JSON route of a page so that a second route returns the page's `rows` as CSV.
 
-    A row is a dataclass: a column for each of its fields, `outer.inner` for those of a dataclass in it, JSON
-    for lists and mappings, nothing for None. All columns of a row's class are there, whatever it holds, but
-    in the place of a dataclass that any row holds stand those of its fields.
+    A row is a dataclass with one column per field. The fields of a nested dataclass are columns
+    called `outer.inner`. Lists and mappings are written as JSON, None as nothing. All columns of a
+    row's class are present even if empty. If any row has a dataclass in a field, that field has no
+    column of its own, only those of the dataclass's fields.
     """
 
     def with_table(twin: Callable[RouteP, Answer]) -> Callable[RouteP, Answer]:
@@ -46,18 +49,21 @@ def add_csv_route(
 
 
 def build_csv_response(rows: Sequence[Any]) -> Response:
-    """Rows as a file; without any an empty one."""
+    """Return rows as a CSV file, an empty one if there are no rows."""
     flat = [dict(_iter_cells(row, _to_plain(row))) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
-    # A dataclass that a row lacks has no column beside those of its fields in other rows.
-    outer = {name[:at] for name in names for at, one in enumerate(name) if one == "."}
+    # A field that is a dataclass in one row and None in another has only the columns of the
+    # dataclass's fields.
+    outer = {
+        name[:index] for name in names for index, character in enumerate(name) if character == "."
+    }
     columns: Mapping[str, str] = {name: "text" for name in names if name not in outer}
-    whole = (
+    content = (
         b"".join(iter_csv_lines((_fill_columns(row, columns) for row in flat), columns))
         if flat
         else b""
     )
-    return Response(whole, media_type="text/csv; charset=utf-8")
+    return Response(content, media_type="text/csv; charset=utf-8")
 
 
 def _fill_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
@@ -65,7 +71,7 @@ def _fill_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[st
 
 
 def _to_plain(row: Any) -> Mapping[str, Any]:
-    """A row as its JSON has it."""
+    """Convert a row to the values its JSON has."""
     plain: Mapping[str, Any] = _get_type_adapter(row.__class__).dump_python(row, mode="json")
     return plain
 
@@ -76,12 +82,12 @@ def _get_type_adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _iter_cells(row: Any, plain: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
-    for one in fields(row):
-        inner, value = getattr(row, one.name), plain[one.name]
+    for field in fields(row):
+        inner, value = getattr(row, field.name), plain[field.name]
         if is_dataclass(inner):
-            yield from _iter_cells(inner, value, f"{outer}{one.name}.")
+            yield from _iter_cells(inner, value, f"{outer}{field.name}.")
         else:
-            yield f"{outer}{one.name}", _format_cell(value)
+            yield f"{outer}{field.name}", _format_cell(value)
 
 
 def _format_cell(value: Any) -> Any:

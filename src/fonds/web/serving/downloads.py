@@ -1,6 +1,8 @@
-"""A part of what is handed out, and nothing at all of what the browser has already.
+"""Downloads: range requests, conditional requests and file names.
 
-Source: RFC 9110, sections 13 (conditional requests) and 14 (range requests).
+Source: RFC 9110, sections 13 (conditional requests) and 14 (range requests), RFC 6266
+    (Content-Disposition), RFC 8187 (its `filename*`).
+Limits: a file name has at most 120 characters and 200 bytes of UTF-8.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ _RANGE = re.compile(r"\s*bytes\s*=\s*([0-9]{0,19})\s*-\s*([0-9]{0,19})\s*", re.I
 
 
 def parse_range(size: int, range_header: str | None) -> tuple[int, int] | None:
-    """First byte and the one behind the last of one range of `size` bytes; None: all of them are to be sent.
+    """Return the start and exclusive end of a single byte range; None means the whole content.
 
-    Several ranges, other units and what cannot be read are passed over, as they may be. Raises ValueError
-    for a range that lies behind the end.
+    Several ranges, other units and unreadable headers are ignored, as the RFC allows. Raises
+    ValueError for an empty range and for one past the end.
     """
     match = _RANGE.fullmatch(range_header or "")
     if match is None or match.groups() == ("", ""):
@@ -45,36 +47,35 @@ def parse_range(size: int, range_header: str | None) -> tuple[int, int] | None:
 def build_response(
     request: Headers, content: bytes, media_type: str, etag: str, headers: Mapping[str, str]
 ) -> Response:
-    """The whole, the part asked for (206, 416), or 304 when the browser has it; `etag` without its quotes."""
+    """Return the whole content, the requested range (206, 416), or 304 if the browser has it.
+    `etag` has no quotes.
+    """
     quoted = f'"{etag}"'
-    sent = {**headers, "ETag": quoted, "Accept-Ranges": "bytes"}
-    known = request.get("if-none-match")
-    if known is not None and _matches_etag(known, quoted):
-        return Response(status_code=304, headers=sent)
-    wanted = request.get("range")
+    base_headers = {**headers, "ETag": quoted, "Accept-Ranges": "bytes"}
+    known_etags = request.get("if-none-match")
+    if known_etags is not None and _matches_etag(known_etags, quoted):
+        return Response(status_code=304, headers=base_headers)
+    range_header = request.get("range")
     if request.get("if-range", quoted) != quoted:
-        wanted = None
+        range_header = None
     try:
-        found = parse_range(len(content), wanted)
+        byte_range = parse_range(len(content), range_header)
     except ValueError:
-        told = {**sent, "Content-Range": f"bytes */{len(content)}"}
-        return Response(status_code=416, headers=told)
-    if found is None:
-        return Response(content, media_type=media_type, headers=sent)
-    start, end = found
-    told = {**sent, "Content-Range": f"bytes {start}-{end - 1}/{len(content)}"}
-    return Response(content[start:end], 206, told, media_type)
+        range_headers = {**base_headers, "Content-Range": f"bytes */{len(content)}"}
+        return Response(status_code=416, headers=range_headers)
+    if byte_range is None:
+        return Response(content, media_type=media_type, headers=base_headers)
+    start, end = byte_range
+    range_headers = {**base_headers, "Content-Range": f"bytes {start}-{end - 1}/{len(content)}"}
+    return Response(content[start:end], 206, range_headers, media_type)
 
 
 def _matches_etag(etag: str, etags: str) -> bool:
-    tags = {one.strip().removeprefix("W/") for one in etag.split(",")}
+    tags = {tag.strip().removeprefix("W/") for tag in etag.split(",")}
     return "*" in tags or etags in tags
 
 
-# The name under which a file is kept by whoever is handed it.
-#
-# Source: RFC 6266 (Content-Disposition), RFC 8187 (its `filename*`).
-# Limits: a name has at most 120 characters and 200 bytes of UTF-8.
+# File names of downloads.
 
 
 MAX_CHARS, MAX_BYTES = 120, 200
@@ -85,22 +86,31 @@ _UNQUOTED_CHARS = "!#$&+-.^_`|~"
 
 
 def build_disposition(kind: Literal["inline", "attachment"], name: str) -> str:
-    """The header's value: the name in ASCII for those who read no other, and as it is."""
+    """Build the header value: an ASCII name for old clients, and the exact name if it differs."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     plain = re.sub(r"[%\"\\]", "_", plain).strip()
     plain = plain if plain.strip(".") and not plain.startswith(".") else f"file{plain}"
-    told = f'{kind}; filename="{plain}"'
+    disposition = f'{kind}; filename="{plain}"'
     return (
-        told if plain == name else f"{told}; filename*=UTF-8''{quote(name, safe=_UNQUOTED_CHARS)}"
+        disposition
+        if plain == name
+        else f"{disposition}; filename*=UTF-8''{quote(name, safe=_UNQUOTED_CHARS)}"
     )
 
 
 def build_file_name(title: str, ending: str, default: str) -> str:
-    """A name every system takes, made of a title or the last part of a URL's path, with `ending` as `.pdf`;
-    `default` where nothing is left of it."""
+    """Build a file name that is valid on every system from a title or the last part of a URL's
+    path.
+
+    `ending` is a suffix such as `.pdf`. Return `default` with the ending if nothing usable is left.
+    """
     words = parts.file_name(title) if "://" in title else title
-    shown = "".join(one for one in words if unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
-    plain = _BLANKS.sub(" ", _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", shown)))
+    visible = "".join(
+        character
+        for character in words
+        if unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+    )
+    plain = _BLANKS.sub(" ", _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", visible)))
     if plain.lower().endswith(ending):
         plain = plain[: -len(ending)]
     cut = plain.strip(" .")[:MAX_CHARS].encode()[: MAX_BYTES - len(ending)]

@@ -1,4 +1,4 @@
-"""What the routes of the service are given, and how they answer."""
+"""Request bodies and JSON responses of the REST service."""
 
 from __future__ import annotations
 
@@ -28,29 +28,34 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
 def decode_body(body: bytes, kind: type[T], line: int | None = None) -> T:
-    """Decode a body as a value of a kind. Raises RefusedError 400 that names the place, and the nearest field
-    for an unknown one."""
+    """Decode a body as a value of type `kind`.
+
+    Raises RefusedError 400 that names the location in the body and, for an unknown field, the
+    nearest name.
+    """
     if not body.strip():
         raise RefusedError(400, f"There is no body; send {JSON}.", pointer="", line=line)
     try:
         return msgspec.json.decode(body, type=prepare_type(kind))
     except msgspec.ValidationError as error:
-        said = str(error)
-        place = _PLACE.search(said)
-        unknown = _UNKNOWN.search(said)
+        message = str(error)
+        place = _PLACE.search(message)
+        unknown = _UNKNOWN.search(message)
         names = _field_names(kind, place.group(1) if place else "") if unknown else ()
-        near = find_nearest_name(unknown.group(1), names) if unknown else None
-        meant = f" Did you mean “{near}”?" if near else ""
+        nearest = find_nearest_name(unknown.group(1), names) if unknown else None
+        suggestion = f" Did you mean “{nearest}”?" if nearest else ""
         takes = f" It takes {', '.join(names)}." if unknown else ""
-        told = f"{_PLACE.sub('', said)}.{meant}{takes}"
+        detail = f"{_PLACE.sub('', message)}.{suggestion}{takes}"
         pointer = _build_pointer(place.group(1)) if place else ""
-        raise RefusedError(400, told, pointer=pointer, line=line, nearest=near) from error
+        raise RefusedError(400, detail, pointer=pointer, line=line, nearest=nearest) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RefusedError(400, f"This is no JSON: {error}.", pointer="", line=line) from error
 
 
 def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> dict[str, Any]:
-    """The further members of an operation that takes a body of this schema, or one such value a line."""
+    """Return the OpenAPI members of an operation that accepts a body of this schema, or one such
+    value per line.
+    """
     content: dict[str, Any] = {"application/json": {"schema": schema, "example": example}}
     if lines:
         content["application/x-ndjson"] = {"schema": {"type": "string"}}
@@ -59,7 +64,9 @@ def takes(schema: dict[str, Any], example: object, *, lines: bool = False) -> di
 
 @contextmanager
 def refuse_invalid(pointer: str | None = None) -> Iterator[None]:
-    """What a room says of values that are none, as a refusal: 413 for what is too large, 400 for the rest."""
+    """Turn errors about invalid values into RefusedError: 413 for LimitError, 400 for other
+    ValueErrors.
+    """
     try:
         yield
     except LimitError as error:
@@ -71,29 +78,29 @@ def refuse_invalid(pointer: str | None = None) -> Iterator[None]:
 def json_response(
     value: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    """A value as JSON."""
+    """Return a value as a JSON response."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")
 
 
 def escape_pointer(name: str) -> str:
-    """A member's name as a JSON pointer has it."""
+    """Escape a member name for a JSON pointer."""
     return name[:100].replace("~", "~0").replace("/", "~1")
 
 
 def _build_pointer(place: str) -> str:
-    """A place as the decoder tells it (`$.bulk[3].text`), as a JSON pointer."""
+    """Convert a location as the decoder writes it (`$.bulk[3].text`) to a JSON pointer."""
     return "".join(f"/{name or number}" for name, number in _STEP.findall(place))
 
 
 def _field_names(kind: Any, place: str) -> tuple[str, ...]:
-    """Return the fields of the object at a place (`$.bulk[3]`) of a value of this kind."""
-    at = msgspec.inspect.type_info(kind)
+    """Return the fields of the object at a location (`$.bulk[3]`) of a value of this type."""
+    node = msgspec.inspect.type_info(kind)
     for name, _ in _STEP.findall(place):
-        if isinstance(at, msgspec.inspect.ListType):
-            at = at.item_type
-        elif isinstance(at, msgspec.inspect.StructType):
-            at = next(field.type for field in at.fields if field.encode_name == name)
-    fields = at.fields if isinstance(at, msgspec.inspect.StructType) else ()
+        if isinstance(node, msgspec.inspect.ListType):
+            node = node.item_type
+        elif isinstance(node, msgspec.inspect.StructType):
+            node = next(field.type for field in node.fields if field.encode_name == name)
+    fields = node.fields if isinstance(node, msgspec.inspect.StructType) else ()
     return tuple(field.encode_name for field in fields)
 
 
@@ -102,8 +109,8 @@ def _format_sentence(message: str) -> str:
 
 
 async def _get_service(request: Request) -> CollectionService:
-    found: CollectionService = request.app.state.service
-    return found
+    service: CollectionService = request.app.state.service
+    return service
 
 
 async def _read_body(request: Request) -> bytes:
@@ -115,8 +122,11 @@ Body = Annotated[bytes, Depends(_read_body)]
 
 
 async def _json(request: Request) -> bytes:
-    """The body, b"" for none. Raises RefusedError 415 for another media type: forms of older browsers, which
-    do not tell where they come from, have one; 413 for a long one."""
+    """Return the body, b"" if there is none.
+
+    Raises RefusedError 415 for another media type, which includes forms of older browsers that do
+    not state their origin, and 413 for a body that is too long.
+    """
     kind = get_media_type(request.headers)
     body = await request.body()
     if len(body) > BODY_MAX_BYTES:

@@ -1,4 +1,5 @@
-"""What is told of a request that is refused: a sentence, what of the request is at fault, what was meant.
+"""Error responses for programs: a message, the part of the request at fault, and the nearest known
+name.
 
 Source: RFC 9457 (problem details), RFC 6901 (JSON pointers).
 """
@@ -36,9 +37,13 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class RefusedError(HTTPException):
-    """A request that is refused. `parameter`: the part of the address at fault; `pointer`, `line`: the place
-    of the body; `nearest`: the name that was probably meant; `start`, `end`: where in the parameter's text
-    the fault stands, in characters."""
+    """Request that is refused.
+
+    `parameter`: the part of the address at fault.
+    `pointer`, `line`: the location in the body.
+    `nearest`: the name that was probably meant.
+    `start`, `end`: location of the error in the parameter's text, in characters.
+    """
 
     def __init__(
         self,
@@ -71,13 +76,13 @@ def render_problem(
     members: dict[str, Any] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The answer to programs; `members` are further members of `SCHEMA`."""
+    """Return the error response for programs. `members` are further members of `SCHEMA`."""
     title = HTTPStatus(status).phrase
-    told = {
+    problem = {
         "type": "about:blank",
         "title": title,
         "status": status,
         "detail": detail,
         **(members or {}),
     }
-    return Response(msgspec.json.encode(told), status, headers, MEDIA_TYPE)
+    return Response(msgspec.json.encode(problem), status, headers, MEDIA_TYPE)

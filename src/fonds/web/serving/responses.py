@@ -1,4 +1,4 @@
-"""What is true of every answer: HEAD is GET without a body, codings as asked for, bounded work at once.
+"""Middleware for every response: HEAD, gzip, weak validators and a concurrency limit.
 
 Source: RFC 9110, sections 9.3 (methods), 12.5.3 (Accept-Encoding) and 8.8.1 (weak validators).
 """
@@ -24,10 +24,10 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Whether an Accept-Encoding takes gzip; its weight 0 says no, also by `*`."""
+    """True if an Accept-Encoding header accepts gzip. A weight of 0 refuses it, also for `*`."""
     weights = {}
-    for one in accepted.split(","):
-        name, _, parameters = one.partition(";")
+    for item in accepted.split(","):
+        name, _, parameters = item.partition(";")
         weight = parameters.partition("=")[2].strip() if "q=" in parameters.lower() else "1"
         try:
             weights[name.strip().lower()] = float(weight)
@@ -38,14 +38,17 @@ def takes_gzip(accepted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResponseMiddleware:
-    """ASGI middleware: HEAD as GET without its body, and gzip where it is taken, unless `uses_gzip` is
-    False."""
+    """ASGI middleware: answer HEAD as GET without the body, and use gzip if accepted, unless
+    `uses_gzip` is False.
+    """
 
     app: ASGIApp
     uses_gzip: bool = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on what was asked as the pages understand it, and put right what they answer."""
+        """Pass the request on as GET with a normalized Accept-Encoding, and fix the response
+        headers.
+        """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -56,9 +59,9 @@ class ResponseMiddleware:
             if self.uses_gzip and takes_gzip(headers.get("accept-encoding", ""))
             else "identity"
         )
-        asked = {**scope, "method": "GET"} if is_head else {**scope}
-        others = [(name, value) for name, value in headers.raw if name != b"accept-encoding"]
-        asked["headers"] = [*others, (b"accept-encoding", coding.encode())]
+        inner_scope = {**scope, "method": "GET"} if is_head else {**scope}
+        other_headers = [(name, value) for name, value in headers.raw if name != b"accept-encoding"]
+        inner_scope["headers"] = [*other_headers, (b"accept-encoding", coding.encode())]
 
         async def send_right(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -67,14 +70,16 @@ class ResponseMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
-        packed = GZipMiddleware(
+        compressed_app = GZipMiddleware(
             self.app, PACK_FROM_BYTES, PACK_LEVEL, exclude_content_types=PACKED_TYPES
         )
-        await packed(asked, receive, send_right)
+        await compressed_app(inner_scope, receive, send_right)
 
 
 def _fix_headers(message: Message) -> None:
-    """A packed answer is another sequence of bytes than its validator says; HEAD is where GET is."""
+    """Weaken the ETag of a compressed response, since its bytes differ, and add HEAD to an `Allow`
+    header.
+    """
     headers = MutableHeaders(scope=message)
     etag = headers.get("etag")
     if etag and "content-encoding" in headers and not etag.startswith("W/"):
@@ -85,8 +90,9 @@ def _fix_headers(message: Message) -> None:
 
 @dataclass(slots=True)
 class ConcurrencyLimit:
-    """ASGI middleware: so many requests are worked on at once, so many wait, all others are asked to come
-    again. A request is worked on until its answer begins: whoever takes it slowly keeps nobody waiting.
+    """ASGI middleware that limits concurrent and waiting requests; further ones get 503.
+
+    A request occupies its slot until its response begins, so that slow receivers do not block others.
     """
 
     app: ASGIApp
@@ -96,14 +102,14 @@ class ConcurrencyLimit:
     _slots: asyncio.Semaphore | None = field(default=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 503 where too many wait already."""
+        """Answer 503 if too many requests are waiting."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         slots = self._slots = self._slots or asyncio.Semaphore(self.work_max)
         if slots.locked() and self._waiting >= self.waiting_max:
-            told = "Too many are asking at once; try again in a few seconds.\n"
-            busy = PlainTextResponse(told, 503, {"Retry-After": str(RETRY_AFTER_S)})
+            message = "Too many are asking at once; try again in a few seconds.\n"
+            busy = PlainTextResponse(message, 503, {"Retry-After": str(RETRY_AFTER_S)})
             await busy(scope, receive, send)
             return
         self._waiting += 1

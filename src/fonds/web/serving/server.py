@@ -1,4 +1,10 @@
-"""Serves the pages: a socket that is ours before anything is said, and the library's server over it."""
+"""HTTP server: a listening socket, the server library, and connections with deadlines.
+
+The library limits neither how long a request may take to arrive nor the number of open connections.
+Here every connection waits for a request, receives its body or sends its response, each with a
+deadline. When all connections are in use, the one that has waited longest for a request is closed
+to make room. None of this is logged.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +24,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fonds.model.errors import ConfigurationError, cause_of
 
-# Connections with deadlines and a limit on their number, around the server library's own protocol.
-#
-# The library limits neither how long a request may take to arrive nor how many connections stand open. Here
-# each waits for a request, receives its body or is being sent its answer, and none of these for long. When
-# there are as many as may be, the one that has waited longest for a request makes room; nothing is logged of
-# any of it.
+# Connections.
 
 
 SWEEP_EVERY_S = 1.0
 CONNECTIONS_MAX = 1_000
 RESERVED_DESCRIPTORS = 96
-"""So many descriptors are left to the stores and to what is being read."""
+"""File descriptors reserved for the stores and for files that are being read."""
 CONNECTIONS_MIN = 16
 
 _LINGER_OFF = struct.pack("ii", 1, 0)
@@ -43,7 +44,9 @@ BUSY = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionDeadlines:
-    """Seconds a request may take to arrive, its body to follow, and its answer to be taken."""
+    """Maximum seconds for a request to arrive, for its body to follow, and for its response to be
+    received.
+    """
 
     head_s: float = 10.0
     body_s: float = 20.0
@@ -54,7 +57,9 @@ DEADLINES = ConnectionDeadlines()
 
 
 def compute_max_connections(expected_status: int = CONNECTIONS_MAX) -> int:
-    """As many as wanted, or as this process has descriptors for."""
+    """Return the requested number of connections, or as many as this process has file descriptors
+    for.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = expected_status if soft == resource.RLIM_INFINITY else soft - RESERVED_DESCRIPTORS
     return max(CONNECTIONS_MIN, min(expected_status, allowed))
@@ -62,7 +67,7 @@ def compute_max_connections(expected_status: int = CONNECTIONS_MAX) -> int:
 
 @dataclass(slots=True)
 class ConnectionPool:
-    """All that stand open; made once for a server, whose protocol factory `create_connection` is."""
+    """All open connections of a server. `create_connection` is the server's protocol factory."""
 
     count_max: int
     deadlines: ConnectionDeadlines = DEADLINES
@@ -70,12 +75,16 @@ class ConnectionPool:
     _is_sweeping: bool = False
 
     def create_connection(self, **options: Any) -> Connection:
-        """A protocol for one connection; `options` is what the server library hands its own."""
+        """Create the protocol of one connection. `options` are those the server library passes to
+        its own protocol.
+        """
         loop = options.get("_loop") or asyncio.get_running_loop()
         return Connection(self, H11Protocol(**options), loop)
 
     def enter(self, connection: Connection) -> bool:
-        """Whether there is room for one more, if need be that of whoever waits longest for a request."""
+        """Register a connection; close the one that has waited longest for a request if there is no
+        room. Return False if none can be closed.
+        """
         if len(self.open) >= self.count_max and not self._make_room():
             return False
         self.open[id(connection)] = connection
@@ -85,7 +94,7 @@ class ConnectionPool:
         return True
 
     def leave(self, connection: Connection) -> None:
-        """It is closed."""
+        """Remove a closed connection."""
         self.open.pop(id(connection), None)
 
     def _make_room(self) -> bool:
@@ -99,16 +108,16 @@ class ConnectionPool:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        for one in list(self.open.values()):
-            if one.is_late(now, self.deadlines):
-                one.abort()
+        for connection in list(self.open.values()):
+            if connection.is_late(now, self.deadlines):
+                connection.abort()
         self._is_sweeping = bool(self.open)
         if self._is_sweeping:
             loop.call_later(SWEEP_EVERY_S, self._sweep, loop)
 
 
 class Connection:
-    """One connection: everything goes on to the library's protocol, and the time is noted."""
+    """One connection: pass everything on to the library's protocol and track the time."""
 
     def __init__(
         self, among: ConnectionPool, inner: H11Protocol, loop: asyncio.AbstractEventLoop
@@ -125,14 +134,14 @@ class Connection:
 
     @property
     def is_answered(self) -> bool:
-        """Whether a request has come whole, as far as its head goes, and its answer is not sent yet."""
+        """True if the head of a request has arrived and its response is not fully sent."""
         cycle = self._inner.cycle
         return cycle is not None and not cycle.response_complete
 
     def is_late(self, now: float, deadlines: ConnectionDeadlines) -> bool:
-        """Whether what this connection waits for took longer than it may."""
+        """True if the connection has exceeded its current deadline."""
         if self._transport is not None and self._transport.is_closing():
-            # Said good-bye, but what was written is not taken.
+            # Closing, but the client has not received what was written.
             self._stuck_since = self._stuck_since or now
         if self._stuck_since is not None:
             return now - self._stuck_since > deadlines.send_s
@@ -144,7 +153,7 @@ class Connection:
         return now - self.since > deadlines.head_s
 
     def abort(self) -> None:
-        """Close it at once; the system keeps nothing for it that was not taken."""
+        """Close the connection at once and discard data that the client has not received."""
         if self._transport is None:
             return
         inner: socket.socket | None = self._transport.get_extra_info("socket")
@@ -154,7 +163,7 @@ class Connection:
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Let it in, or tell it that there is no room."""
+        """Accept the connection, or answer that there is no room."""
         self._transport = transport
         self._entered = self._among.enter(self)
         if self._entered:
@@ -164,7 +173,7 @@ class Connection:
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Hand it on; a new request begins a new time."""
+        """Pass data on; a new request restarts the clock."""
         if not self._entered:
             return
         self._inner.data_received(data)
@@ -174,24 +183,24 @@ class Connection:
             self._was_answered = True
 
     def eof_received(self) -> None:
-        """Hand it on."""
+        """Pass the end of the input on."""
         if self._entered:
             self._inner.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Hand it on, and forget it."""
+        """Pass the loss on and unregister the connection."""
         self._among.leave(self)
         if self._entered:
             self._inner.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """More is waiting to be taken than should."""
+        """Note the time at which the client stopped receiving."""
         self._stuck_since = self.loop.time()
         if self._entered:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It was taken."""
+        """Note that the client receives again."""
         self._stuck_since = None
         if self._entered:
             self._inner.resume_writing()
@@ -204,7 +213,9 @@ LEAVE_OFF_S = 5
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigurationError for an address that is in use or not of this machine."""
+    """Open a listening socket. Raises ConfigurationError if the address is in use or not of this
+    machine.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
@@ -213,8 +224,8 @@ def listen(host: str, port: int) -> socket.socket:
             f"the pages cannot be served at {host}, port {port}: {cause_of(error)}."
             " Choose another with --port, --replay-port or --host"
         ) from error
-    # What is accepted takes it over. Without it a body, which is written behind its head, waits until the
-    # client has said that it has the head, and clients put that off by 40 ms.
+    # Accepted sockets inherit this. Without it, a body that is written after its head waits until
+    # the client acknowledges the head, which clients delay by 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -222,7 +233,9 @@ def listen(host: str, port: int) -> socket.socket:
 def create_server(
     app: ASGIApp, *, count_max: int | None = None, deadlines: ConnectionDeadlines = DEADLINES
 ) -> uvicorn.Server:
-    """The server, to be run with sockets; `count_max` connections at most, None: as many as there may be."""
+    """Create the server, to be run with sockets. `count_max` None: as many connections as the
+    process allows.
+    """
     connections = ConnectionPool(count_max or compute_max_connections(), deadlines)
     config = uvicorn.Config(
         app,
@@ -243,13 +256,13 @@ def create_server(
 
 
 def get_port(listening: socket.socket) -> int:
-    """The port a socket listens on."""
+    """Return the port a socket listens on."""
     port: int = listening.getsockname()[1]
     return port
 
 
 def format_listen_url(host: str, listening: socket.socket) -> str:
-    """The address of a listening socket, for people."""
+    """Format the URL of a listening socket, for people."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{get_port(listening)}/"
 
@@ -258,10 +271,10 @@ Served = tuple[ASGIApp, socket.socket]
 
 
 def serve(pages: Served, replay: Served) -> None:
-    """Serve both until a signal says stop; each has half of the connections there may be."""
+    """Serve both applications until a signal stops them. Each gets half of the connections."""
     count_max = compute_max_connections() // 2
     second = create_server(replay[0], count_max=count_max)
-    # Signals are the first one's: a server in another thread takes none.
+    # The first server handles signals: a server in another thread receives none.
     thread = threading.Thread(target=partial(second.run, sockets=[replay[1]]), name="replay")
     thread.start()
     try:

@@ -1,5 +1,5 @@
-// Completes fields and their values in the search box, at the cursor: an input with a list of options, as the
-// ARIA pattern of a combobox has it. Without this script the search page shows the same values as links.
+// Completion of fields and their values at the cursor of the search box, following the ARIA combobox pattern.
+// Without this script the search page shows the same values as links.
 "use strict";
 
 (() => {
@@ -25,7 +25,7 @@
   box.parentElement.append(panel);
   box.parentElement.after(form, told);
 
-  // A list belongs to a box of text; one of type search may not have it.
+  // ARIA allows a list box for inputs of type text, but not of type search.
   box.type = "text";
   box.enterKeyHint = "search";
   const states = { role: "combobox", "aria-autocomplete": "list", "aria-controls": "offered", "aria-expanded": "false" };
@@ -33,14 +33,14 @@
     box.setAttribute(key, value);
   }
 
-  // What is offered is for the text it was asked for: what was typed since is never overwritten.
+  // Options apply only to the text they were requested for: later typing is never overwritten.
   let offered = [];
   let offeredFor = null;
   let chosen = -1;
   let pause = 0;
   let asking = null;
 
-  // Places are told in characters, which here may be two units each.
+  // The server counts positions in characters; JavaScript may use two units for one.
   const characters = (text) => Array.from(text).length;
   const units = (text, count) => Array.from(text).slice(0, count).join("").length;
 

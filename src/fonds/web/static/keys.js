@@ -1,5 +1,5 @@
-// Keys of the pages: each does what a link of the page does that anybody may follow. They do nothing while
-// something is typed, with Ctrl, Alt or Meta, or once they are switched off.
+// Keyboard shortcuts: each follows a link on the page. They are inactive while the user types, with Ctrl, Alt or
+// Meta, and when switched off.
 "use strict";
 
 (() => {
@@ -24,16 +24,16 @@
   try {
     isOn = localStorage.getItem(KEPT) !== "off";
   } catch {
-    // Without storage they are on, and can be switched off for this page.
+    // Without storage, shortcuts are on and can be switched off for this page only.
   }
   let begun = "";
   let pause = 0;
 
-  // What a closed part of the page holds is not seen either.
+  // Elements in a closed part of the page do not count as visible.
   const seen = (element) => element.checkVisibility();
   const words = (element) => (element.getAttribute("aria-label") || element.textContent).trim();
 
-  // What stands on this page, by its key; the first of several.
+  // Targets on this page by key; the first one wins.
   function targets() {
     const found = new Map();
     const put = (key, element) => {
@@ -120,7 +120,7 @@
     try {
       localStorage.setItem(KEPT, on ? "on" : "off");
     } catch {
-      // It holds for this page alone.
+      // Without storage, the choice applies to this page only.
     }
   }
 

@@ -1,4 +1,4 @@
-// Words chosen in a text lead to how they are cited. The page of citations takes the same words typed or pasted.
+// Link from selected text to its citation. The citation page also accepts typed or pasted text.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   way.dataset.key = "c";
   way.textContent = "Cite these words";
 
-  // The text the selection lies in as a whole; one that reaches out of it quotes nothing.
+  // Return the text that contains the whole selection, null if the selection extends beyond it.
   function quotedIn(selection) {
     const inside = (node) => (node instanceof Element ? node : node?.parentElement)?.closest("[data-cite]");
     const text = inside(selection.anchorNode);
