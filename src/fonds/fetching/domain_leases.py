@@ -1,14 +1,17 @@
-"""Which process asks a domain, and what was learned of its pace: rows, so that both outlive any process."""
+"""The lease and the pace of each domain that is asked: rows, so that both outlive any process."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fonds.fetching.frontier import Frontier
 from fonds.fetching.pace import Pace
+from fonds.isolation.process_identity import is_process_gone
+from fonds.leases.cells import LeaseColumns, get_cell
+from fonds.leases.lease import RENEWALS_PER_LEASE, Lease
+from fonds.leases.leases import Leases
 from fonds.model.rows import AddressUseRow, PaceRow
 from fonds.ports import Records
 
@@ -21,7 +24,6 @@ GIVING_S = 1.0
 """How often it is looked whether a domain that is given away, or was held for a poll, is needed still."""
 HOSTS_MAX = 200
 """Of a domain so many hosts' paces are written down, those that must wait longest."""
-OBSERVED_MAX = 20_000
 
 
 @dataclass(slots=True)
@@ -30,7 +32,7 @@ class _HeldDomain:
     who polls a source of the domain; `is_passing`: held for one poll; `lookup_count`: links whose hosts
     are being looked up, and which nobody else knows of."""
 
-    beats: int
+    lease: Lease
     used_s: float
     write_due_s: float
     given_until_s: float = 0.0
@@ -39,13 +41,10 @@ class _HeldDomain:
 
 
 class DomainLeases:
-    """A domain is asked by one process at a time: by whoever has its row, until it lets go or was not seen to
-    write the row for a minute. For one thread.
+    """The domains this process may ask: one process at a time has the lease of a domain. For one thread.
 
-    Whoever polls a source says in the row that it wants the domain, and who has it gives it away for a
-    moment: links of a site may keep a process busy for days.
-
-    `who` names this process; `is_gone(who)` says of another's name whether it is known to have ended.
+    A process that polls a source requests the domain in its row, and the holder hands it over for a moment:
+    links of a site may keep a process busy for days.
     """
 
     def __init__(
@@ -54,18 +53,19 @@ class DomainLeases:
         frontier: Frontier,
         holder_name: str,
         clock: Callable[[], datetime],
-        is_process_gone: Callable[[str], bool] = lambda who: False,
+        is_process_gone: Callable[[str], bool] = is_process_gone,
         lease_s: float = LEASE_S,
     ) -> None:
         self._records = records
         self._frontier = frontier
         self._holder_name = holder_name
         self._clock = clock
-        self._is_process_gone = is_process_gone
         self._lease_s = lease_s
+        self._now_s = 0.0
+        cells = LeaseColumns(records, PaceRow)
+        self._leases = Leases(cells, holder_name, lambda: self._now_s, lease_s, is_process_gone)
         self._domains: dict[str, _HeldDomain] = {}
         self._due_s = 0.0
-        self._observed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def acquire(
         self, domains: Collection[str], now_s: float, urgent: Collection[str] = ()
@@ -74,6 +74,7 @@ class DomainLeases:
 
         Of those that are `urgent` whoever has them is told.
         """
+        self._now_s = now_s
         for domain in domains:
             # Polls alone do not keep a domain whose links another process has.
             if (held := self._domains.get(domain)) is not None and domain not in urgent:
@@ -81,16 +82,19 @@ class DomainLeases:
         wanted = [domain for domain in domains if domain not in self._domains]
         rows = self._load_rows(wanted)
         waits = {domain: self._get_handover_s(domain, now_s) for domain in domains}
+        leases = self._acquire_rows(rows, urgent)
         for domain in wanted:
             is_urgent = domain in urgent
-            if not self._acquire_row(rows[domain], now_s, is_urgent):
-                waits[domain] = REQUEST_LASTS_S if is_urgent else ELSEWHERE_S
-                if is_urgent:
-                    self._request(rows[domain])
+            if domain in leases:
+                self._start(rows[domain], leases[domain], now_s, is_urgent)
+                continue
+            waits[domain] = REQUEST_LASTS_S if is_urgent else ELSEWHERE_S
+            if is_urgent:
+                self._request(rows[domain])
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Whether a domain is this process's to ask; it may have been given away since `hold` was asked."""
+        """Whether a domain is this process's to ask; it may have been handed over since `acquire`."""
         return domain in self._domains
 
     def count_lookups(self, domain: str, change: int) -> None:
@@ -105,6 +109,7 @@ class DomainLeases:
 
     def renew(self, now_s: float) -> None:
         """Write down what is held, now and then; what nobody needed for a while is let go of."""
+        self._now_s = now_s
         if now_s < self._due_s:
             return
         due = [domain for domain, held in self._domains.items() if now_s >= held.write_due_s]
@@ -112,11 +117,13 @@ class DomainLeases:
             idle = {domain for domain in due if self._is_idle(domain, now_s)}
             self._write_rows(due, idle, now_s)
         self._due_s = min(
-            (held.write_due_s for held in self._domains.values()), default=now_s + self._lease_s / 3
+            (held.write_due_s for held in self._domains.values()),
+            default=now_s + self._lease_s / RENEWALS_PER_LEASE,
         )
 
     def release_all(self, now_s: float) -> None:
         """Write down everything, and let go of it."""
+        self._now_s = now_s
         held = list(self._domains)
         self._write_rows(held, set(held), now_s)
 
@@ -128,7 +135,7 @@ class DomainLeases:
         unknown = [domain for domain in domains if domain not in rows]
         if unknown:
             now = self._clock()
-            fresh = [PaceRow(domain, self._holder_name, 0, {}, now) for domain in unknown]
+            fresh = [PaceRow(domain, None, 0, {}, now) for domain in unknown]
             self._records.put(fresh, replace=False)
             rows |= {row.domain: row for row in self._records.get(PaceRow, unknown)}
         return rows
@@ -158,47 +165,48 @@ class DomainLeases:
             return False
         return abs((self._clock() - row.wanted_at).total_seconds()) < self._lease_s
 
-    def _acquire_row(self, row: PaceRow, now_s: float, is_passing: bool) -> bool:
-        """Make a row this process's own, if it is nobody's and nobody else waits for it."""
-        beats = row.beats
-        if row.claimed_by != self._holder_name:
-            values: dict[str, object] = {
-                "claimed_by": self._holder_name,
-                "beats": beats + 1,
-                "updated": self._clock(),
-            }
-            if row.wanted_by == self._holder_name:
-                values |= {"wanted_by": None, "wanted_at": None}
-            still = {"beats": beats, "claimed_by": row.claimed_by}
-            if not self._is_free(row, now_s) or (not is_passing and self._is_requested(row)):
-                return False
-            if not self._records.change(PaceRow, [row.domain], values, still):
-                return False
-            beats += 1
-        due_s = now_s + (0.0 if is_passing else self._lease_s / 3)
-        self._domains[row.domain] = _HeldDomain(beats, now_s, due_s, is_passing=is_passing)
+    def _acquire_rows(
+        self, rows: Mapping[str, PaceRow], urgent: Collection[str]
+    ) -> dict[str, Lease]:
+        """Acquire the domains that are free and that no other process has requested."""
+        cells, columns = {}, {}
+        for domain, row in rows.items():
+            if not self._leases.is_acquirable(domain, get_cell(row)):
+                continue
+            is_own = row.lease_holder == self._holder_name
+            if not is_own and domain not in urgent and self._is_requested(row):
+                continue
+            cells[domain] = get_cell(row)
+            columns[domain] = {"updated": self._clock(), **self._clear_request(row)}
+        return self._leases.try_acquire_all(cells, columns)
+
+    def _clear_request(self, row: PaceRow) -> dict[str, object]:
+        if row.wanted_by != self._holder_name:
+            return {}
+        return {"wanted_by": None, "wanted_at": None}
+
+    def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
+        """Ask a domain whose lease was acquired just now; `row` is the row as it was before."""
+        due_s = now_s + (0.0 if is_passing else self._lease_s / RENEWALS_PER_LEASE)
+        self._domains[row.domain] = _HeldDomain(lease, now_s, due_s, is_passing=is_passing)
         self._due_s = min(self._due_s, due_s)
-        self._observed.pop(row.domain, None)
         self._restore_pace(row, now_s)
-        if row.claimed_by not in (None, self._holder_name):
-            # Whoever had it may have asked just before it died, and told nobody.
+        if row.lease_holder not in (None, self._holder_name):
+            # The process that died may have asked the domain a moment before.
             self._frontier.pause(row.domain, now_s)
-        return True
 
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Write the rows of domains, all at once; one that somebody took for abandoned is held no more, and
-        who waits for it here comes again.
+        """Renew or release leases and write what was learned of the domains.
 
-        Whoever takes one between reading and writing saw it stand still for a whole lease before.
+        Requests that wait here for a domain whose lease is lost or released come again.
         """
-        now, rows = self._clock(), []
+        now = self._clock()
+        columns: dict[str, dict[str, object]] = {}
         for row in self._records.get(PaceRow, domains):
             held = self._domains[row.domain]
-            if (row.claimed_by, row.beats) != (self._holder_name, held.beats):
-                continue
-            held.beats, held.write_due_s = held.beats + 1, now_s + self._lease_s / 3
+            held.write_due_s = now_s + self._lease_s / RENEWALS_PER_LEASE
             if (
                 row.domain not in released_domains
                 and self._is_requested(row)
@@ -208,29 +216,18 @@ class DomainLeases:
                 self._frontier.return_domain(row.domain, ELSEWHERE_S)
             elif held.is_passing or held.given_until_s > now_s:
                 held.write_due_s = now_s + GIVING_S
-            who = None if row.domain in released_domains else self._holder_name
             paces = _encode_paces(self._frontier.get_paces(row.domain))
-            wanted = (row.wanted_by, row.wanted_at)
-            rows.append(PaceRow(row.domain, who, held.beats, paces, now, *wanted))
-        if rows:
-            self._records.put(rows)
-        kept = {row.domain for row in rows} - set(released_domains)
+            columns[row.domain] = {"paces": paces, "updated": now}
+        leases = {domain: self._domains[domain].lease for domain in domains}
+        kept = self._leases.renew_all(
+            [lease for domain, lease in leases.items() if domain not in released_domains], columns
+        )
+        self._leases.release_all(
+            [lease for domain, lease in leases.items() if domain in released_domains], columns
+        )
         for domain in set(domains) - kept:
             self._domains.pop(domain, None)
             self._frontier.return_domain(domain, ELSEWHERE_S)
-
-    def _is_free(self, row: PaceRow, now_s: float) -> bool:
-        """Whether nobody has the domain: nobody's name stands there, or that of one who has ended."""
-        if row.claimed_by is None or self._is_process_gone(row.claimed_by):
-            return True
-        beats, since_s = self._observed.get(row.domain, (-1, now_s))
-        if beats != row.beats:
-            self._observed[row.domain] = (row.beats, now_s)
-            self._observed.move_to_end(row.domain)
-            while len(self._observed) > OBSERVED_MAX:
-                self._observed.popitem(last=False)
-            return False
-        return now_s - since_s >= self._lease_s
 
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
         """The frontier learns what the row knows, unless it knows of a longer wait itself."""
@@ -263,10 +260,10 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, list[float]]:
     }
 
 
-# How many processes ask an IP address: rows, so that together they keep its pace.
+# How many processes ask an IP address: rows, so that together they keep its pace. A share is no lease:
+# any number of processes have one at a time.
 
 
-"""Who has not said for so long that it asks an address does so no more."""
 BATCH_SIZE = 200
 
 

@@ -1,4 +1,4 @@
-"""Polls sources: claims one, asks it, enters what is new, and writes down what is known of it now.
+"""Polls sources: requests one, enters what is new, and writes what is known of it now.
 
 Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
 poll that was broken off is begun again under its own number, or where all it found is on the books already
@@ -8,6 +8,7 @@ under the next: what the source lists by now may be something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,12 +52,15 @@ from fonds.following.poll_result import (
     build_poll_notes,
     build_success_columns,
 )
-from fonds.model.errors import PermanentError, PostponedError, TransientError
+from fonds.leases.cells import get_cell
+from fonds.leases.lease import Lease, LeaseConflictError
+from fonds.leases.leases import Leases
+from fonds.model.errors import FondsError, PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 
 LEASE_S = 900.0
-"""A poll that was begun so long ago and not ended was broken off, and is begun again."""
+"""A poll renews its lease once, before it enters links."""
 CHANGES_MAX = 10
 """So often a poll that ends looks anew at what a person changed meanwhile."""
 _GONE_STATUS, _UNCHANGED = 410, 304
@@ -76,10 +80,19 @@ class PollResult:
 
 
 @dataclass(frozen=True, slots=True)
+class LeasedSource:
+    """A source this process polls now, alone. `row` is its row as this process last wrote it."""
+
+    row: SourceRow
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
 class Poller:
     """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands.
-    `process_name` names this process; `is_process_gone(who)` says of another's name whether it is known
-    to have ended."""
+
+    `leases` are those in the rows of sources.
+    """
 
     records: Records
     pipeline: str
@@ -89,23 +102,20 @@ class Poller:
     rules: LinkRules
     bounds: PollIntervals
     clock: Callable[[], datetime]
-    process_name: str = ""
-    is_process_gone: Callable[[str], bool] = lambda who: False
+    leases: Leases
 
     def list_due(self, count_max: int) -> list[SourceRow]:
-        """Sources that are to be polled now: those whose poll a process that has ended left behind, then
-        those longest due."""
+        """Return the sources to poll now: first those whose poll was broken off, then those longest due."""
         now = self.clock()
-        found = self.records.find(
-            SourceRow, {"state": "active", "pipeline": self.pipeline}, order=("next_poll",)
-        )
-        begun = {"state": "active", "pipeline": self.pipeline, "polling": True}
+        active = {"state": "active", "pipeline": self.pipeline}
         due = [
             row
-            for row in self.records.find(SourceRow, begun)
-            if row.next_poll > now and row.claimed_by and self.is_process_gone(row.claimed_by)
+            for row in self.records.find(SourceRow, {**active, "polling": True})
+            if row.lease_holder is not None
+            and self.leases.is_acquirable(row.source_id, get_cell(row))
         ]
-        for row in found:
+        free = {**active, "lease_holder": None}
+        for row in self.records.find(SourceRow, free, order=("next_poll",)):
             if row.next_poll > now or len(due) >= count_max:
                 break
             due.append(row)
@@ -117,30 +127,40 @@ class Poller:
 
         What the source answers, however odd, is a result. Raises what the stores raise.
         """
-        taken = self._lease(row)
-        if taken is None:
+        leased = self._acquire(row)
+        if leased is None:
             return None
-        if is_its_poll(taken):
-            return self._poll_backfill(row, taken)
         try:
-            seen = request_listing(taken, self.get, self.read, self.clock)
+            return self._poll_leased(row, leased)
+        except LeaseConflictError:
+            return None
+        except Exception:
+            with suppress(FondsError):
+                self.leases.release(leased.lease)
+            raise
+
+    def _poll_leased(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
+        if is_its_poll(leased.row):
+            return self._poll_backfill(row, leased)
+        try:
+            seen = request_listing(leased.row, self.get, self.read, self.clock)
         except PostponedError as error:
-            self._postpone(row, taken, error.after_s)
+            self._postpone(row, leased, error.after_s)
             return None
         except (TransientError, PermanentError) as error:
-            return self._finish_failure(taken, PollResponse(0), str(error))
+            return self._finish_failure(leased, PollResponse(0), str(error))
         status = seen.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                taken, seen.answer, "it is gone for good (410)", state="gone"
+                leased, seen.answer, "it is gone for good (410)", state="gone"
             )
         if seen.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(taken, seen.answer, f"it answers {status}")
-        return self._finish_success(taken, seen)
+            return self._finish_failure(leased, seen.answer, f"it answers {status}")
+        return self._finish_success(leased, seen)
 
-    def _lease(self, row: SourceRow) -> SourceRow | None:
-        """The row as this process has it, alone; a poll that was broken off keeps its number, but for one
-        whose links are all on the books."""
+    def _acquire(self, row: SourceRow) -> LeasedSource | None:
+        """Acquire the lease of a source and begin a poll. A poll that was broken off keeps its number, unless
+        its links are all on the books."""
         now, ended = self.clock(), self._find_ended_poll(row)
         counted = add_entered_counts(row, ended) if ended else {}
         was = replace(row, **counted, polling=row.polling and ended is None)
@@ -150,16 +170,16 @@ class Poller:
         values: dict[str, Any] = {
             **counted,
             **(build_started_column(was, number) if is_older else {}),
-            "claims": row.claims + 1,
             "polls": number,
             "polling": True,
-            "claimed_by": self.process_name or None,
-            "next_poll": now + timedelta(seconds=LEASE_S),
         }
-        if not self._change(row, values, {"state": "active"}):
+        where = {"state": "active", "backfill_changes": row.backfill_changes}
+        lease = self.leases.try_acquire(row.source_id, get_cell(row), values, where)
+        if lease is None:
             return None
         # Whether an earlier one was broken off is told by what the row was before.
-        return replace(row, **{**values, "polling": row.polling})
+        begun = {**values, "polling": row.polling}
+        return LeasedSource(replace(row, **begun), lease)
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
         """The poll that was broken off before its source's row was written, and after its own was whole."""
@@ -168,7 +188,7 @@ class Poller:
         found = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
         return next((one for one in found if one.finished), None)
 
-    def _postpone(self, row: SourceRow, leased: SourceRow, after_s: float) -> None:
+    def _postpone(self, row: SourceRow, leased: LeasedSource, after_s: float) -> None:
         """The poll was not begun, and is due again when its host may be asked."""
         at = self.clock() + timedelta(seconds=after_s)
         values = {
@@ -177,23 +197,27 @@ class Poller:
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_its_poll(leased), at),
+            **build_postponed_columns(row, is_its_poll(leased.row), at),
         }
-        self._change(leased, values)
+        where = {"backfill_changes": row.backfill_changes}
+        if not self.leases.release(leased.lease, values, where):
+            # A person changed the backfill meanwhile: the poll counts as broken off.
+            self.leases.release(leased.lease)
 
-    def _poll_backfill(self, row: SourceRow, leased: SourceRow) -> PollResult | None:
+    def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
         """The poll of a backfill: nothing but counts and the backfill itself is different after it."""
-        was = parse_backfill(leased)
+        was = parse_backfill(leased.row)
         if was is None:
+            self.leases.release(leased.lease)
             return None
         try:
-            older = read_older_pages(leased, was, self.get, self.read, self.clock, self.bounds)
+            older = read_older_pages(leased.row, was, self.get, self.read, self.clock, self.bounds)
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         # Not cut as one listing is: each of its pages was.
         read = Listing(older.kind, older.entries)
-        sifted = sift(leased, read, self.rules, self.records, self.clock())
+        sifted = sift(leased.row, read, self.rules, self.records, self.clock())
         told = build_backfill_notes(older, sifted)
         failed = (
             None
@@ -206,8 +230,8 @@ class Poller:
         after = self._write(leased, entered, {}, was.poll_at or self.clock())
         return PollResult(after, told, entered.entries, failed)
 
-    def _finish_success(self, row: SourceRow, listing: PolledListing) -> PollResult | None:
-        now = self.clock()
+    def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
+        now, row = self.clock(), leased.row
         told: dict[str, object] = {
             "status": listing.answer.status,
             "bytes": len(listing.answer.body),
@@ -216,23 +240,23 @@ class Poller:
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
             told |= build_poll_notes(listing.listing, sifted)
-        entered = self._enter(row, told, sifted, None)
+        entered = self._enter(leased, told, sifted, None)
         if entered is None:
             return None
         values = build_success_columns(row, listing, sifted, entered.entries, now)
         asked_s = listing.answer.get_requested_wait_s(now)
         recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
         changed = self._write_with_health(
-            row, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
+            leased, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
         )
         return PollResult(changed, told, entered.entries)
 
     def _finish_failure(
-        self, row: SourceRow, answer: PollResponse, error: str, state: str = ""
+        self, leased: LeasedSource, answer: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, told = self.clock(), {"status": answer.status}
+        now, row, told = self.clock(), leased.row, {"status": answer.status}
         error = error[:ERROR_CHARS]
-        entered = self._enter(row, told, SiftedLinks(), error)
+        entered = self._enter(leased, told, SiftedLinks(), error)
         if entered is None:
             return None
         values: dict[str, object] = {
@@ -243,27 +267,33 @@ class Poller:
             "error": error,
             **({"state": state} if state else {}),
         }
-        changed = self._write_with_health(row, entered, values, answer.get_requested_wait_s(now))
+        changed = self._write_with_health(leased, entered, values, answer.get_requested_wait_s(now))
         return PollResult(changed, told, 0, error)
 
     def _enter(
         self,
-        row: SourceRow,
+        leased: LeasedSource,
         notes: Mapping[str, object],
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """The poll on the books, with its links; None when the process is to stop before all are entered."""
+        """Enter the poll with its links. None when the process stops before all are entered: the poll is
+        begun again. Raises LeaseConflictError, with nothing entered, when the lease is lost."""
+        row = leased.row
+        self.leases.check_renewed([leased.lease])
         made = poll_row(row, notes, error, self.clock())
         # Before the poll is on the books: whoever polls again after a death writes the same rows.
         self.records.put(sifted_links.refused_links)
         self.enter(PollSource(made, row, sifted_links, self.records))
         found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
-        return next((one for one in found if one.finished), None)
+        entered = next((one for one in found if one.finished), None)
+        if entered is None:
+            self.leases.release(leased.lease)
+        return entered
 
     def _write_with_health(
         self,
-        row: SourceRow,
+        leased: LeasedSource,
         poll: InputRow,
         values: Mapping[str, Any],
         requested_wait_s: float,
@@ -272,37 +302,34 @@ class Poller:
         recent_day: float = 0.0,
     ) -> SourceRow:
         """The row as it is after a poll for what is new; with `continues_soon` it is gone on with soon."""
-        after, now = replace(row, **values), self.clock()
+        after, now = replace(leased.row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
         if continues_soon:
-            wait_s = 0.0 if row.kind == API else max(self.bounds.min_s, requested_wait_s)
+            wait_s = 0.0 if after.kind == API else max(self.bounds.min_s, requested_wait_s)
         stands = build_health_columns(after, now)
-        return self._write(row, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
+        return self._write(leased, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
 
     def _write(
-        self, row: SourceRow, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
+        self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Write the row as it is after the poll. What a person changed meanwhile stays changed: where that
-        is about its backfill, what the poll makes of it is told anew."""
+        """Write the row as it is after the poll, and release its lease. What a person changed meanwhile stays
+        changed: where that is about its backfill, what the poll makes of it is told anew."""
         told: dict[str, Any] = {}
+        row = leased.row
         for _ in range(CHANGES_MAX):
             told = {**values, **add_entered_counts(row, poll), "polling": False}
             told |= build_due_columns(replace(row, **told), poll_at)
-            if self._change(row, told):
+            where = {"backfill_changes": row.backfill_changes}
+            if self.leases.release(leased.lease, told, where) or leased.lease.lost.is_set():
                 break
             found = next(iter(self.records.get(SourceRow, [row.source_id])), None)
-            if found is None or found.claims != row.claims:
+            if found is None:
                 break
             row = replace(row, backfill=found.backfill, backfill_changes=found.backfill_changes)
-        return replace(row, **told)
-
-    def _change(
-        self, row: SourceRow, values: Mapping[str, Any], expected: Mapping[str, Any] | None = None
-    ) -> int:
-        """Set columns of a source that nobody else took, and of whose backfill nobody said anything, since it
-        was read; how many were changed."""
-        seen = {"claims": row.claims, "backfill_changes": row.backfill_changes, **(expected or {})}
-        return self.records.change(SourceRow, [row.source_id], values, seen)
+        else:
+            self.leases.release(leased.lease)
+        version = leased.lease.cell.version
+        return replace(row, **told, lease_holder=None, lease_version=version)
 
 
 def _compute_recent_rate(

@@ -12,6 +12,7 @@ from fonds.following.health import WORD_MAX_CHARS, health_after_poll
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.listing import FeedOutline
 from fonds.following.source_list import build_links_filter
+from fonds.isolation.process_identity import is_process_gone
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.secrets import has_secret, redact_secrets
@@ -134,12 +135,11 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
-    """Set these columns and have the source polled next, unless a poll is under way: the time of the next is
-    how long that one has it to itself. Whether it was done."""
-    if row.polling and row.next_poll > now:
+    """Set these columns and have the source polled next, unless a poll is under way. Whether it was done."""
+    if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
     still = {
-        "claims": row.claims,
+        "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }

@@ -81,7 +81,7 @@ def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
 
 def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCells) -> None:
     """Write cells into the rows of documents that are there with the text they are of. For who holds the
-    collection's claim."""
+    collection's lease."""
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
     there = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []

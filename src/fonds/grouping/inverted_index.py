@@ -46,7 +46,7 @@ def write_index(
     ids: Sequence[str],
     indexed: IndexState,
 ) -> None:
-    """Write dictionary, index and the ids its numbers stand for; for whoever has the collection's claim."""
+    """Write dictionary, index and the ids its numbers stand for; for the holder of the collection's lease."""
     row = clustering.name.row
     tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
     dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, DICTIONARY)

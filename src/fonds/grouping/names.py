@@ -100,10 +100,10 @@ def _check(noun: str, text: str, count_max: int) -> str:
 
 
 def name_collection_lease(name: CollectionName) -> str:
-    """What the claim of a change of a collection is called."""
+    """Return the name of the lease for changing a collection."""
     return f"collection {name}"
 
 
 def name_rebuild_lease(name: CollectionName, conf: str) -> str:
-    """What the claim of a rebuild is called."""
+    """Return the name of the lease for a rebuild."""
     return f"rebuild {name} {conf}"

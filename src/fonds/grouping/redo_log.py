@@ -1,6 +1,6 @@
 """A change of a collection, written down whole before any of it is done, so that it is done whole.
 
-Rows in several tables cannot be written at once. Whoever holds a collection's claim first writes what is to
+Rows in several tables cannot be written at once. The holder of a collection's lease first writes what is to
 be written into the table `changes`, under the next number; then does it; then the collection's row says
 so (`main:sequence`). Who comes after one that died does it again: all values are absolute.
 """
@@ -22,10 +22,11 @@ from fonds.grouping.tables import (
     decode_int,
     encode_utf8,
 )
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import LimitError
-from fonds.pipelines.runtime.leases import Lease, Leases
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Do it. Raises LeaseConflictError when the claim may be another's by now, before the next write."""
+        """Do it. Raises LeaseConflictError when the lease may be another's by now, before the next write."""
         for table, rows in self.removed.items():
             _check(leases, lease)
             tables.delete(table, [row for row, names in rows.items() if names is None])
@@ -127,6 +128,9 @@ def perform(
     row = build_change_row(name, sequence)
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
+    if not leases.is_held(lease):
+        # The next holder may read the change now. It is done, and removed with a later one.
+        return sequence
     if find_oldest_needed(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
     else:

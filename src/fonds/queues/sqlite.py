@@ -195,7 +195,7 @@ class SqliteQueue:
         ]
         if not (ready or overdue or gone):
             return []
-        # After a power cut nobody holds anything, so that a claim need not be on the disk.
+        # After a power cut nobody holds anything, so that a lease need not be on the disk.
         with self._file.write_transaction(durable=False) as connection:
             for number in gone:
                 rows.remove_owner(connection, number)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fonds.leases.leases import Leases
 from fonds.model.errors import FondsError
 from fonds.model.restrictions import Tombstone
 from fonds.model.rows import CdxRow, TakedownRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores, WarcFiles
 from fonds.ports.scan import iter_pages
 from fonds.stores.journal_table.cells import FILE_CDX, read_location
@@ -88,15 +88,15 @@ class WarcPurge:
         """Whether nothing of the file is left in this WARC; else it is to be done another time."""
         tombstone = Tombstone(row.sha1hex, row.reason_class, row.row_created)
         try:
-            with self.leases.acquire_renewed(f"warc {name}") as claim:
+            with self.leases.acquire_renewed(f"warc {name}") as lease:
 
                 def tick(done_bytes: int) -> None:
-                    self.leases.check(claim)
+                    self.leases.check(lease)
                     self.tick(name, done_bytes)
 
                 done = self.archive.purge(name, tombstone, tick)
                 # Another, who took it for abandoned, may have put its copy in the place of this one.
-                self.leases.check(claim)
+                self.leases.check(lease)
         except FondsError as error:
             self.say(f"{name} still holds records of {row.sha1hex}: {error}")
             return False

@@ -29,8 +29,9 @@ from fonds.grouping.views.curation import list_theme_ids
 from fonds.grouping.views.similar_clusters import SimilarPairsCache
 from fonds.grouping.views.timeline import DocumentSampleCache
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.suggestions import UnknownNameError
-from fonds.pipelines.runtime.leases import Leases
 from fonds.pipelines.runtime.schedule import RecurringTask
 from fonds.pipelines.runtime.timetable import Action, Runner, Timetable
 from fonds.ports import Stores
@@ -150,14 +151,14 @@ def open_changes(stores: Stores, settings: Settings) -> CollectionWriter:
 
 def create_changes(stores: Stores, tables: Tables) -> CollectionWriter:
     """What changes the collections of these tables, for this process."""
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: int(time.time()))
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
     """What purges our WARCs of what was taken down, for this process."""
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return WarcPurge(stores.archive, claims, report, tick)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return WarcPurge(stores.archive, leases, report, tick)
 
 
 def create_collector(

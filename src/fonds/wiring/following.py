@@ -30,10 +30,12 @@ from fonds.following.poll_request import (
     SendRequest,
     request_listing,
 )
-from fonds.following.poller import Poller, poll_in_turn
+from fonds.following.poller import LEASE_S, Poller, poll_in_turn
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
-from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseColumns
+from fonds.leases.leases import Leases
 from fonds.model.disposition import Verdict
 from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
@@ -56,8 +58,8 @@ ANSWER_MAX_S = 600.0
 READ_S = 60.0
 FOR_GOOD = frozenset({301, 308})
 CHECK_EVERY_S = 10
-LEASE_S = 15.0
-"""Another process polls when whoever did was not heard of for so long."""
+LOOK_LEASE_S = 15.0
+"""Lease duration of the task that looks for due sources."""
 DUE_MAX = 500
 ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9,"
@@ -170,8 +172,9 @@ def create_poller(
         rules=build_link_rules(settings),
         bounds=build_bounds(settings),
         clock=get_utc_now,
-        process_name=create_worker_name(),
-        is_process_gone=is_process_gone,
+        leases=Leases(
+            LeaseColumns(stores.records, SourceRow), create_worker_name(), time.monotonic, LEASE_S
+        ),
     )
 
 
@@ -179,14 +182,14 @@ def create_poller(
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
     """Polls the sources of a pipeline as they become due, in threads, while the context lasts.
 
-    Of several processes one looks what is due; each source is claimed by itself besides.
+    Of several processes one looks what is due; each source has a lease of its own besides.
     """
     stopping = threading.Event()
     asker = get_fetcher(stores.records, settings).retain()
     polling = create_poller(stores, pool, settings, asker, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", CHECK_EVERY_S, pipeline=settings.pipeline)
     clocks = (get_utc_now, time.monotonic)
-    timetable = Timetable(stores.records, [task], polling.process_name, *clocks, LEASE_S)
+    timetable = Timetable(stores.records, [task], polling.leases.holder_name, *clocks, LOOK_LEASE_S)
 
     def act() -> str:
         return poll_due(polling, settings.sources.poll_threads, stopping.is_set)

@@ -271,7 +271,7 @@ def build_rebuild_passes(
         progress: Callable[[int], None],
         keep: StoreEncoded,
     ) -> Corpus:
-        # Whoever builds this has the claim of it: what is there is of one that died.
+        # The builder has the lease: what is there was left by one that died.
         for left in (home / BULK_FOLDER).glob(f"group-{digest}-*"):
             shutil.rmtree(left, ignore_errors=True)
         return by.read(tables, one, until, configuration, progress, keep)

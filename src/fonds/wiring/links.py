@@ -1,4 +1,4 @@
-"""What fetching is made of: connections, names, paces and claims, with the settings of a home."""
+"""What fetching is made of: connections, names, paces and leases, with the settings of a home."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
 from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.archive_body import LEASE_S, ArchiveBodyStep
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
 from fonds.ingest.steps.keep_host_files import HostFileKeeper
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.ingest.steps.spool import Spool
 from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
 from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.entry import Link, TlsCheck
 from fonds.ports import ConcurrentStep, Records, Stores
 from fonds.wiring.identification import create_identify
@@ -144,16 +146,28 @@ def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
     """What keeps what hosts say to crawlers, through the steps of every capture."""
-    archive = (stores.archive, stores.records, stores.table, stores.blobs)
     return HostFileKeeper(
         spool,
         stores.records,
         create_identify(stores.archive, settings),
         PersistFileStep(stores.table, stores.records, stores.journal, True, get_utc_now),
-        ArchiveBodyStep(
-            *archive, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
-        ),
+        create_archive_body(stores, settings),
         get_utc_now,
+    )
+
+
+def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
+    """The step `archive_body` of a home."""
+    cells, name = LeaseTable(stores.records), create_worker_name()
+    return ArchiveBodyStep(
+        stores.archive,
+        stores.records,
+        stores.table,
+        stores.blobs,
+        stores.journal,
+        get_utc_now,
+        Leases(cells, name, time.monotonic, LEASE_S),
+        get_configured_pipeline(settings).warc_prefix,
     )
 
 

@@ -183,13 +183,9 @@ def _build_archive_unparsed(stores: Stores, readers: Readers, settings: Settings
 
 
 def _build_archive_body(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
-    from fonds.ingest.steps.archive_body import ArchiveBodyStep
-    from fonds.wiring.stores import get_configured_pipeline
+    from fonds.wiring.links import create_archive_body
 
-    kept = (stores.archive, stores.records, stores.table, stores.blobs)
-    return ArchiveBodyStep(
-        *kept, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
-    )
+    return create_archive_body(stores, settings)
 
 
 def _build_extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:

@@ -1,6 +1,6 @@
 """Documents that several threads put at once go into one change.
 
-Each change takes the collection's claim and writes to several tables, which costs the same for one document
+Each change takes the collection's lease and writes to several tables, which costs the same for one document
 as for hundreds. Who waits for its turn finds that another has put its documents meanwhile, or puts those of
 all who wait.
 """

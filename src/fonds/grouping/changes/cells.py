@@ -1,6 +1,6 @@
 """What is to be written when documents come into a clustering, change their place in it, or leave it.
 
-All sizes are read and written by whoever holds the collection's claim, or builds the clustering.
+All sizes are read and written by the holder of the collection's lease, or builds the clustering.
 """
 
 from __future__ import annotations

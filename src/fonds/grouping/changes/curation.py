@@ -258,7 +258,7 @@ def move_excluded(
     previous: PlacementsById | None = None,
 ) -> None:
     """Add to `writes` what brings documents to where they may be: to `previous` those it has, the others
-    to where the model puts them. For who holds the collection's claim."""
+    to where the model puts them. For the holder of the collection's lease."""
     from fonds.grouping.changes.placement_rules import place_documents
 
     tables, own = changes.tables, dict(previous or {})

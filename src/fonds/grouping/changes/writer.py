@@ -1,6 +1,6 @@
 """Documents put into a collection and taken out of it, each change whole, in every clustering there is.
 
-    changes = Changes(tables, claims, now)
+    changes = CollectionWriter(tables, leases, now)
     changes.put(Name("news", "2026-11"), [Document("a", "…")])
     changes.delete(name, ["a"])
 
@@ -62,8 +62,9 @@ from fonds.grouping.tables import (
     encode_utf8,
 )
 from fonds.grouping.views.curation import find_excluded_labels, load_exclusions
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.errors import TransientError
-from fonds.pipelines.runtime.leases import Lease, Leases
 
 DOCUMENT_BATCH = 500
 CHANGE_MAX_BYTES = 3 * 1024 * 1024
@@ -91,7 +92,7 @@ class PutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LeasedCollection:
-    """A collection whose claim this process has; `cells` are those of its row, of the family `main`."""
+    """A collection whose lease this process has; `cells` are those of its row, of the family `main`."""
 
     name: CollectionName
     cells: Mapping[str, bytes]
@@ -150,12 +151,12 @@ class CollectionWriter:
     def lease(self, name: CollectionName, *, long: bool = False) -> Iterator[LeasedCollection]:
         """The collection for this process alone, what another left half done being done first; `long` for
         what may take longer than a lease."""
-        claims = self.leases.acquire_renewed if long else self.leases.acquire
-        with claims(name_collection_lease(name), WAIT_S) as claim:
+        acquire = self.leases.acquire_renewed if long else self.leases.acquire
+        with acquire(name_collection_lease(name), WAIT_S) as lease:
             cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, claim):
+            if REMOVED not in cells and recover(self.tables, name, cells, self.leases, lease):
                 cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-            yield LeasedCollection(name, cells, claim)
+            yield LeasedCollection(name, cells, lease)
 
     def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
         self._read_models(name)

@@ -38,7 +38,7 @@ from fonds.grouping.views.curation import (
     has_exclusions,
     iter_misplaced_ids,
 )
-from fonds.pipelines.runtime.leases import LeaseConflictError
+from fonds.leases.lease import LeaseConflictError
 
 # Documents people took out of themes, against where they are and whether they are there.
 

@@ -28,7 +28,7 @@ from fonds.grouping.tables import (
 
 
 def drop_leavings(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Remove what rebuilds left that died; how many clusterings. For whoever has the rebuild's claim."""
+    """Remove what rebuilds left that died; how many clusterings. For the holder of the rebuild's lease."""
     with changes.lease(name) as held:
         serving = decode_int(held.cells, served_column(conf), -1)
         left = [

@@ -67,8 +67,8 @@ from fonds.grouping.tables import (
 )
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.curation import find_excluded_labels, iter_misplaced_ids
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines.runtime.leases import LeaseConflictError
 
 CATCH_UP_CHANGES_MAX = 100
 """With so few documents left, the rest is done while nobody else may change the collection."""
@@ -127,7 +127,7 @@ def rebuild(
     not installed."""
     configuration = get(changes.tables, name.namespace, conf)
     check_encoder(configuration)
-    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as claim:
+    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
         drop_leavings(changes, name, conf)
         made = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
         until = made.begin()
@@ -137,7 +137,7 @@ def rebuild(
         served = made.write(read, built)
         made.apply_exclusions(served)
         caught_up = made.catch_up(served, until)
-        if claim.lost.is_set():
+        if lease.lost.is_set():
             raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
         try:
             caught_up += made.publish(served)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -16,7 +15,8 @@ from fonds.archive.table_places import (
     get_status,
 )
 from fonds.ingest.steps.persist_file import find_crawler_files, update_capture_counts
-from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
 from fonds.model.capture import (
     REVISIT_MIME,
@@ -27,9 +27,8 @@ from fonds.model.capture import (
     parse_datetime14,
 )
 from fonds.model.disposition import Reason, defer
-from fonds.model.errors import TransientError
 from fonds.model.file import UnparsedPage
-from fonds.model.rows import ArchivingLeaseRow, CdxRow, EntryRow, FetchedPageRow
+from fonds.model.rows import CdxRow, EntryRow, FetchedPageRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Story, UnarchivedBody
 from fonds.ports import Archive, Blobs, Records, Table
@@ -37,69 +36,25 @@ from fonds.queues.messages.envelope import encode_story
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
-# Which captures are being archived by whom: rows, so that of several who have one in hand one writes it.
-
-
-ABANDONED = timedelta(minutes=10)
-"""A claim so old is nobody's, where it cannot be told whether its process has ended."""
-
-
-@contextmanager
-def lease_for_archiving(
-    records: Records, now: datetime, capture_ids: Sequence[str]
-) -> Iterator[set[str]]:
-    """Those of the captures that nobody else archives meanwhile; they are anybody's again afterwards.
-
-    Whether one is archived is to be asked inside: whoever had it before has written its row of `cdx`. Each
-    batch claims for itself: two threads of a process may have one capture in hand.
-    """
-    claimant, wanted = create_worker_name(), list(dict.fromkeys(capture_ids))
-    records.put([ArchivingLeaseRow(one, claimant, now) for one in wanted], replace=False)
-    try:
-        yield _lease_captures(records, wanted, claimant, now)
-    finally:
-        with suppress(TransientError):
-            _release(records, wanted, claimant)
-
-
-def _lease_captures(
-    records: Records, capture_ids: Sequence[str], holder_name: str, now: datetime
-) -> set[str]:
-    there = records.get(ArchivingLeaseRow, capture_ids)
-    ours = {row.capture_id for row in there if row.claimed_by == holder_name}
-    for row in there:
-        if row.capture_id not in ours and _is_abandoned(row, now):
-            values = {"claimed_by": holder_name, "claimed_at": now}
-            still = {"claimed_by": row.claimed_by}
-            if records.change(ArchivingLeaseRow, [row.capture_id], values, still):
-                ours.add(row.capture_id)
-    return ours
-
-
-def _release(records: Records, capture_ids: Sequence[str], holder_name: str) -> None:
-    there = records.get(ArchivingLeaseRow, capture_ids)
-    records.delete(
-        ArchivingLeaseRow, [row.capture_id for row in there if row.claimed_by == holder_name]
-    )
-
-
-def _is_abandoned(row: ArchivingLeaseRow, now: datetime) -> bool:
-    return is_process_gone(row.claimed_by) or now - row.claimed_at > ABANDONED
-
-
+LEASE_S = 600.0
 TOGETHER_MAX_BYTES = 64 * 1024**2
 RETRY_S = 2.0
 DONE = Result()
 ELSEWHERE = Result(defer(Reason.NOT_YET, "another process archives it now", RETRY_S))
-
-
 EMITS = ()
+
+
+def name_lease(capture_id: str) -> str:
+    """Return the name of the lease for archiving a capture."""
+    return f"archive {capture_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
     """Writes each capture once: what `cdx` already names is not written again, and of several processes that
-    have the same capture in hand, as two pipelines may, one writes it and the others come again.
+    have the same capture in hand, as two pipelines may, one has its lease and the others come again.
+
+    `leases` are in the table `lease`, of `LEASE_S`.
 
     `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
     """
@@ -110,26 +65,32 @@ class ArchiveBodyStep:
     blobs: Blobs
     journal: str
     clock: Callable[[], datetime]
+    leases: Leases
     prefix: str = ""
 
     def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
         """Durable in the WARC before its place is written down, both before the spool forgets what was there,
         and all of it before the message is settled."""
         ids = [item.capture.id for item in items]
-        with lease_for_archiving(self.records, self.clock(), ids) as claimed:
+        with self.leases.acquire_free({name_lease(one) for one in ids}) as leases:
+            # The holder before wrote its row of `cdx` before it released the lease.
             there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
+            leased = {one for one in ids if name_lease(one) in leases}
             # A message may come twice in one batch.
-            fresh = {item.capture.id: item for item in items if item.capture.id in claimed - there}
+            fresh = {item.capture.id: item for item in items if item.capture.id in leased - there}
             for some in _batch_by_size(list(fresh.values())):
-                self._archive(some)
-        archived = claimed | there
+                self._archive(some, [leases[name_lease(item.capture.id)] for item in some])
+        archived = leased | there
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
 
-    def _archive(self, items: Sequence[UnarchivedBody]) -> None:
+    def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
         first = self._find_originals(items)
         entries = [self._build_entry(item, first) for item in items]
-        self._record_places(items, entries, self.archive.write(entries))
+        self.leases.check_renewed(leases)
+        archived = self.archive.write(entries)
+        self.leases.check_renewed(leases)
+        self._record_places(items, entries, archived)
         met = [item.file.sha1 for item in items]
         update_capture_counts(self.table, self.records, self.journal, met)
 

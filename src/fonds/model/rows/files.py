@@ -81,21 +81,6 @@ class CrawlerCountRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivingLeaseRow:
-    """`archiving`: a capture that is being written to a WARC of ours now, and by whom.
-
-    `claimed_by` names a process and its batch (`process_identity.this_process`). The row is gone once the
-    capture's row of `cdx` is there, or its process failed; what a killed process left is taken over.
-    """
-
-    TABLE: ClassVar[str] = "archiving"
-    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
-    capture_id: str
-    claimed_by: str
-    claimed_at: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
 class TakedownRow:
     """`takedowns`: a file that was taken down: its bytes are refused, and a tombstone stands at its address.
 

@@ -11,9 +11,9 @@ from typing import ClassVar
 class TimetableRow:
     """`timetable`: one task that recurs, when it is due next, who does it and how it ended last.
 
-    `pipeline` is the flavour it belongs to, '' for none. `claimed_by` names the process that does it now;
-    `claimed_until` is for people: a claim ends when `beats`, which every change of its holder counts up,
-    was seen to stand still. `runs` counts what came to an end, `failures` those since it last went well.
+    `pipeline` is the flavour it belongs to, '' for none. `lease_holder` names the process that runs the task
+    now, None for nobody. `lease_version` changes with every write of the lease. `runs` counts finished
+    runs, `failures` those since the last success.
     """
 
     TABLE: ClassVar[str] = "timetable"
@@ -23,9 +23,8 @@ class TimetableRow:
     every_s: int
     daily_at: str
     next_due: dt.datetime
-    claimed_by: str | None
-    claimed_until: dt.datetime | None
-    beats: int
+    lease_holder: str | None
+    lease_version: int
     last_started: dt.datetime | None
     last_finished: dt.datetime | None
     last_error: str | None
@@ -35,16 +34,13 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`claim`: something one process alone may do at a time, and who does it now, None for nobody.
+    """`lease`: what one process alone does now. `lease_version` changes with every write of the row."""
 
-    A claim ends when `beats`, which every change of its holder counts up, was seen to stand still.
-    """
-
-    TABLE: ClassVar[str] = "claim"
+    TABLE: ClassVar[str] = "lease"
     KEY: ClassVar[tuple[str, ...]] = ("name",)
     name: str
-    claimed_by: str | None
-    beats: int
+    lease_holder: str | None
+    lease_version: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ class SourceRow:
     `kind` is `feed` (feeds, sitemaps and lists, told by their content), `page` or `rss-fetcher`; `state`
     `active`, `paused` or `gone`, which it stays until a person changes it. `source_id` follows from the URL
     it was added with. `polls` counts polls begun; one is under way, or was broken off, while `polling`.
-    `claims` counts who took it: of several who would, one does. `etag`, `last_modified` and `digest` (SHA-1
+    `lease_holder` names the process that polls it now, None for nobody; `lease_version` changes with every
+    write of the lease. `etag`, `last_modified` and `digest` (SHA-1
     of the body) are those of the last listing read; `mark` is the id after which an API is asked. `rate_day`
     is how many new links it has a day, None before the first listing. `failures` counts polls that failed
     since `last_well`; `error` and `status` are the last one's. `refused` holds ids of links the last listing
-    had and that were refused. `hints` is what the listing says of being polled. `claimed_by` names the
-    process that began the last poll. `listed` is how many links the last listing that had any had;
+    had and that were refused. `hints` is what the listing says of being polled. `listed` is how many links
+    the last listing that had any had;
     `silent_polls` counts those read since that had none, the first at `silent_since`. `refused_tally` counts
     links that were refused, by reason, in all polls; `days` has for each of the last days it was polled on
     (YYYY-MM-DD, UTC) the polls, those that failed, the new links and the refused ones. `standing` is how the
@@ -47,7 +48,8 @@ class SourceRow:
     next_poll: dt.datetime
     polls: int = 0
     polling: bool = False
-    claims: int = 0
+    lease_holder: str | None = None
+    lease_version: int = 0
     etag: str | None = None
     last_modified: str | None = None
     digest: str | None = None
@@ -64,7 +66,6 @@ class SourceRow:
     moved_from: str | None = None
     refused: Mapping[str, Any] | None = None
     hints: Mapping[str, Any] | None = None
-    claimed_by: str | None = None
     silent_polls: int = 0
     silent_since: dt.datetime | None = None
     refused_tally: Mapping[str, Any] | None = None
@@ -136,8 +137,8 @@ class FetchedPageRow:
 class PaceRow:
     """`paces`: how soon a registered domain and its hosts may be asked again, and which process asks them.
 
-    `claimed_by` names the process, None for nobody; its claim ends when `beats`, which each change of its
-    counts up, was seen to stand still. `paces` has by host, "" for the domain, when it may be asked next
+    `lease_holder` names the process, None for nobody; `lease_version` changes with every write of the lease.
+    `paces` has by host, "" for the domain, when it may be asked next
     (Unix seconds), the slowdown and what else the pace remembers. `wanted_by` names a process that wants to
     poll a source of the domain, since `wanted_at`.
     """
@@ -145,8 +146,8 @@ class PaceRow:
     TABLE: ClassVar[str] = "paces"
     KEY: ClassVar[tuple[str, ...]] = ("domain",)
     domain: str
-    claimed_by: str | None
-    beats: int
+    lease_holder: str | None
+    lease_version: int
     paces: Mapping[str, Any]
     updated: dt.datetime
     wanted_by: str | None = None
