@@ -230,6 +230,19 @@ def test_a_process_that_does_not_hold_a_lease_cannot_release_it(place: Place) ->
     assert one.renew(lease)
 
 
+def test_a_released_lease_is_over(place: Place) -> None:
+    leases = place.join("one")
+    lease = leases.try_acquire("it", place.cell)
+    assert lease is not None
+    assert leases.release(lease)
+    assert not leases.renew(lease)
+    assert not leases.release(lease)
+    with pytest.raises(LeaseConflictError):
+        leases.check(lease)
+    assert place.cell.holder is None
+    assert leases.try_acquire("it", place.cell) is not None
+
+
 def test_a_clock_that_jumps_on_one_machine_takes_nothing_from_another(place: Place) -> None:
     """Each process has its own clock; only differences of one clock count."""
     one = place.join("one")
