@@ -32,8 +32,9 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.curation import parse_exclusions
 from fonds.grouping.views.documents import list_placements
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
-from fonds.stores.records.sql import open_sqlite
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
+from fonds.stores.records.sql import SqlRecords, open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from themed_texts import themed_texts
 
@@ -58,6 +59,7 @@ class Kept:
 
     tables: Tables
     changes: CollectionWriter
+    records: SqlRecords
     closes: list[object]
 
     def close(self) -> None:
@@ -74,8 +76,9 @@ def open_kept(
     tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
     records = open_sqlite(folder / "records.sqlite")
     tables.declare()
-    claims = Leases(records, create_worker_name(), time.monotonic, lease_s)
-    return Kept(tables, CollectionWriter(tables, claims, clock or Clock()), [tables.store, records])
+    leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
+    changes = CollectionWriter(tables, leases, clock or Clock())
+    return Kept(tables, changes, records, [tables.store, records])
 
 
 def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:

@@ -13,8 +13,9 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.document import SearchQuery
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from kept_collections import Clock, themed
 
@@ -37,8 +38,8 @@ def fill_themes(stores: Stores) -> CollectionWriter:
     """
     tables = Tables(stores.table)
     tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    changes = CollectionWriter(tables, claims, Clock())
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    changes = CollectionWriter(tables, leases, Clock())
     _five(changes)
     _library(changes, stores)
     _hostile(changes)
@@ -54,7 +55,7 @@ def fill_changed(stores: Stores) -> None:
     tables = Tables(stores.table)
     tables.declare()
     changes = CollectionWriter(
-        tables, Leases(stores.records, create_worker_name(), time.monotonic), Clock()
+        tables, Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic), Clock()
     )
     split, short = CollectionName("made", "split"), CollectionName("made", "short")
     save_configuration(

@@ -202,7 +202,8 @@ def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
         "".join(f", {n:,} {s}" for s, n in states.items()),
     )
     due, next_at = 0, None
-    for row in records.find(SourceRow, {**where, "state": "active"}, order=("next_poll",)):
+    unpolled = {**where, "state": "active", "lease_holder": None}
+    for row in records.find(SourceRow, unpolled, order=("next_poll",)):
         if row.next_poll > now:
             next_at = row.next_poll
             break

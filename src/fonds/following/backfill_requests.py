@@ -137,7 +137,7 @@ def _find_resume_page(previous: Backfill | None, last: date) -> str:
 def _change_columns(records: Records, row: SourceRow, values: dict[str, object]) -> int:
     expected = {
         "state": row.state,
-        "claims": row.claims,
+        "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }

@@ -19,8 +19,9 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.papers.catalog.store import Catalog, name_catalog_table
-from fonds.pipelines.runtime.leases import Leases
 from kept_collections import Clock, themed
 
 AT = "http://daily.example/feed"
@@ -297,8 +298,8 @@ def _grouped(home: Path, filled: Filled) -> None:
         Catalog(stores.table, name_catalog_table("fonds", "local")).declare()
         tables = Tables(stores.table)
         tables.declare()
-        claims = Leases(stores.records, create_worker_name(), time.monotonic)
-        changes = CollectionWriter(tables, claims, Clock())
+        leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+        changes = CollectionWriter(tables, leases, Clock())
         configuration.save_configuration(
             tables, "told", "few", configuration.build_configuration({"clusters": 2})
         )

@@ -15,8 +15,8 @@ from fonds.grouping.views.clusterings import find_collection, list_clusterings, 
 from fonds.grouping.views.clusters import list_members, load_clusters
 from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.grouping.views.lineage import compare_clusterings
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines.runtime.leases import LeaseConflictError
 from kept_collections import NEWS, Kept, faults, themed
 
 

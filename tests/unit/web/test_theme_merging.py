@@ -16,7 +16,8 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.ports import Stores
 from fonds.web.app import create_app
 from kept_collections import Clock, themed
@@ -34,7 +35,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         tables = Tables(found.table)
         tables.declare()
         changes = CollectionWriter(
-            tables, Leases(found.records, create_worker_name(), time.monotonic), Clock()
+            tables, Leases(LeaseTable(found.records), create_worker_name(), time.monotonic), Clock()
         )
         save_configuration(
             tables, SPLIT.namespace, "DEFAULT", build_configuration({"clusters": 15})

@@ -38,7 +38,7 @@ from fonds.grouping.views.curation import (
     has_exclusions,
     iter_misplaced_ids,
 )
-from fonds.pipelines.runtime.leases import LeaseConflictError
+from fonds.leases.lease import LeaseConflictError
 
 # Exclusions, checked against the documents and their placements
 

@@ -36,8 +36,9 @@ from fonds.grouping.tables import (
     iter_collection_rows,
 )
 from fonds.grouping.views.clusterings import list_progress as rebuilds
+from fonds.leases.lease import LeaseConflictError
+from fonds.leases.leases import Leases
 from fonds.model.errors import ConfigurationError, FondsError, TransientError
-from fonds.pipelines.runtime.leases import LeaseConflictError, Leases
 
 if TYPE_CHECKING:
     from fonds.grouping.rebuild.rebuild import ProgressCallback

@@ -141,8 +141,8 @@ def _render_runs(
         except ConfigurationError as error:
             raise RefusedError(404, f"{error}.", parameter="name") from error
     service.runs.look()
-    claims = service.changes.leases
-    found = [find_request(service.tables, claims, name, conf) for name, conf in requests]
+    leases = service.changes.leases
+    found = [find_request(service.tables, leases, name, conf) for name, conf in requests]
     answer = Runs([_run(one) for one in found if one is not None])
     return json_response(answer, 202, {"Location": where})
 

@@ -22,10 +22,11 @@ from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import DOCUMENTS, Tables
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.document import IndexDocument, SearchQuery
 from fonds.model.keys import build_embargoed_blob_key
 from fonds.model.rows import EmbargoRow, TakedownRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
 from fonds.restrictions.traces import find_traces
@@ -55,8 +56,8 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
 def _changes(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: 1)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: 1)
 
 
 def _wanted(sha1hex: str) -> EmbargoRow:
@@ -237,7 +238,7 @@ class _Dying:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        if name not in ("put", "delete", "change"):
+        if name not in ("put", "delete", "change", "change_each"):
             return found
 
         def act(*args: Any, **more: Any) -> Any:
