@@ -73,7 +73,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     source.router,
     source_links.router,
     source_actions.router,
-    source_actions.api_router,
     collections.router,
     collection.router,
     assignment.router,
