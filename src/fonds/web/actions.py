@@ -80,6 +80,7 @@ class JsonRoute:
     status: int = 200
     answer: Any = None
     request_body: dict[str, Any] | None = None
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +184,7 @@ def _add_json_routes(
             summary=route.summary,
             openapi_extra=_describe_body(action, route),
             dependencies=permission,
+            tags=[*route.tags],
             **model,
         )
 

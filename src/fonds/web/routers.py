@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from fonds.web.api import clusters as api_clusters
 from fonds.web.api import collections as api_collections
-from fonds.web.api import configurations, documents, grouperfish, queries, runs
+from fonds.web.api import configurations, grouperfish, runs
 from fonds.web.pages import (
     access,
     assignment,
@@ -90,9 +90,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     takedowns.action_router,
     api_collections.router,
     api_clusters.router,
-    documents.router,
     configurations.router,
-    queries.router,
     grouperfish.router,
     runs.router,
 )
