@@ -8,7 +8,7 @@ every action.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import parse_qsl
@@ -18,6 +18,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from fonds.model.access import Role
+from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError
 from fonds.web.access.roles import LeastRole
 from fonds.web.access.viewers import describe_act
@@ -101,13 +102,13 @@ class Action(Generic[P, A]):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRole(LeastRole):
-    """The role that an action needs, as a dependency of its routes."""
+class ActionDeclaration:
+    """FastAPI dependency that says which action a route performs."""
 
     action: Action[Any, Any]
 
     async def __call__(self) -> None:
-        """Do nothing: `check_permission` reads this declaration."""
+        """Do nothing: `find_action` reads this declaration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +147,14 @@ class JsonBody:
 def find_action(route: Any) -> Action[Any, Any] | None:
     """Return the action of a route; None for a route that was not built from one."""
     declared = [one.dependency for one in getattr(route, "dependencies", ())]
-    found = [one.action for one in declared if isinstance(one, ActionRole)]
+    found = [one.action for one in declared if isinstance(one, ActionDeclaration)]
     return found[-1] if found else None
 
 
 def add_actions(router: APIRouter, *actions: Action[Any, Any]) -> None:
     """Add the routes of actions to a router."""
     for action in actions:
-        permission = [Depends(ActionRole(action.role, action))]
+        permission = [Depends(LeastRole(action.role)), Depends(ActionDeclaration(action))]
         if action.form is not None:
             router.add_api_route(
                 action.form.path,
@@ -274,12 +275,14 @@ def _sign(endpoint: Any, perform: Callable[..., Any], body: FormBody | JsonBody 
 def parse_form(body: bytes, kind: type[P]) -> P:
     """Return a URL-encoded form as a struct. A checkbox that is sent is true; an empty field of any type but
     text counts as left out. Raises RefusedError 400."""
-    fields = {field.encode_name: field for field in _inspect_fields(kind)}
+    inspected = msgspec.inspect.type_info(kind)
+    named = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
+    fields = {field.encode_name: _list_types(field.type) for field in named}
     values: dict[str, Any] = {}
     for name, text in _split_form(body, len(fields)):
         if name not in fields:
             raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-        types = _list_types(fields[name].type)
+        types = fields[name]
         is_list = any(isinstance(one, msgspec.inspect.ListType) for one in types)
         if name in values and not is_list:
             raise RefusedError(400, FOREIGN_FORM_MESSAGE)
@@ -294,15 +297,9 @@ def parse_form(body: bytes, kind: type[P]) -> P:
         else:
             values[name] = text.strip()
     try:
-        return msgspec.convert(values, kind)
+        return msgspec.convert(values, prepare_type(kind))
     except msgspec.ValidationError as error:
         raise _explain_fault(str(error), values, fields) from error
-
-
-def _inspect_fields(kind: type[msgspec.Struct]) -> Sequence[msgspec.inspect.Field]:
-    found = msgspec.inspect.type_info(kind)
-    assert isinstance(found, msgspec.inspect.StructType)
-    return found.fields
 
 
 def _list_types(field_type: msgspec.inspect.Type) -> Sequence[msgspec.inspect.Type]:
@@ -322,7 +319,7 @@ def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
 
 
 def _explain_fault(
-    message: str, values: dict[str, Any], fields: dict[str, msgspec.inspect.Field]
+    message: str, values: dict[str, Any], fields: Mapping[str, Sequence[msgspec.inspect.Type]]
 ) -> RefusedError:
     """Explain a field that is missing or has an impossible value, in a sentence for a person."""
     name = next((one for one in fields if f"`{one}`" in message or f"`$.{one}" in message), "")
@@ -330,7 +327,7 @@ def _explain_fault(
         return RefusedError(400, f"Fill in “{name}”.", parameter=name)
     text = str(values[name])
     said = f"“{text[:EXCERPT_CHARS]}” is not a value of “{name}”."
-    for one in _list_types(fields[name].type):
+    for one in fields[name]:
         if isinstance(one, msgspec.inspect.DateType):
             said = f"“{text[:EXCERPT_CHARS]}” is not a day; write it as 2027-12-31."
         elif isinstance(one, msgspec.inspect.EnumType):
