@@ -1,48 +1,18 @@
-"""Answers of the commands of archive, table, queue, pipelines and keys."""
+"""Answers of the commands of archive and table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fonds.cli.answers.answer import AnswerDescription, build_answer
+from fonds.cli.answers.answer import build_answer
+from fonds.cli.json_answers import AnswerDescription
 
-MESSAGES = (build_answer("one", ("messages", "integer", "how many messages it were")),)
 ROW = build_answer(
     "one for each row",
     ("key", "text", "the row's key, in hex or base32"),
     ("cells", "object", "its cells by `family:name`, typed by column"),
 )
-KEY = (
-    ("name", "text", "what it is called"),
-    ("role", "text", "reader, curator or admin"),
-    ("prefix", "text", "what stands in its secret behind `fonds_`"),
-    ("made_by", "text", "who made it: `local:` and who was logged in, or a key"),
-    ("row_created", "time", "when it was made"),
-    ("until", "time?", "from when on it is not taken"),
-    ("last_used", "time?", "its last use, ten minutes behind at most"),
-    ("revoked", "time?", "when it was revoked"),
-    ("revoked_by", "text?", "who revoked it"),
-    ("revoked_reason", "text?", "why it was revoked"),
-)
 ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
-    "keys create": (
-        build_answer("one", *KEY, ("secret", "text", "the key itself, told this once")),
-    ),
-    "keys list": (build_answer("one for each key", *KEY),),
-    "keys revoke": (build_answer("one", *KEY),),
-    "keys acts": (
-        build_answer(
-            "one for each act, the newest first",
-            ("at", "time", "when it began"),
-            (
-                "who",
-                "text",
-                "a key, `local:` and who was logged in, or empty where no key was made",
-            ),
-            ("what", "text", "a method and address, or a command"),
-            ("outcome", "integer?", "HTTP status; null where it did not end"),
-        ),
-    ),
     "archive list": (
         build_answer(
             "one for each WARC file of ours",
@@ -118,47 +88,6 @@ ANSWERS: Mapping[str, Sequence[AnswerDescription]] = {
             ("source", "object", "where the body was read: kind, path, offset, size"),
         ),
     ),
-    "pipelines": (
-        build_answer(
-            "one for each pipeline",
-            ("name", "text", "its name"),
-            ("about", "text", "what it is for"),
-            ("chosen", "boolean", "whether it is this home's"),
-            ("entry", "text", "the topic entries are put to"),
-            ("stages", "list", "stage, reads, writes, omits of each"),
-        ),
-    ),
-    "topics": (
-        build_answer(
-            "one for each subscription",
-            ("name", "text", "the step that reads it"),
-            ("topic", "text", "the topic"),
-            ("traits", "object", "partitions, compression, compacted and more"),
-            ("pipeline", "text", "the selector, empty for none"),
-            ("schema", "text?", "name of the JSON Schema of what it carries"),
-        ),
-    ),
-    "queue list": (
-        build_answer(
-            "one for each subscription",
-            ("subscription", "text", "its name"),
-            ("topic", "text", "the topic it reads"),
-            ("depth", "object", "ready, in_hand, delayed, quarantined"),
-        ),
-    ),
-    "queue peek": (
-        build_answer(
-            "one for each message",
-            ("id", "text", "its id"),
-            ("key", "text", "what orders it"),
-            ("attempt", "integer", "earlier attempts"),
-            ("redelivered", "boolean", "whether it was handed out before"),
-            ("headers", "object", "its headers"),
-            ("body*", "text", "its body, where that is UTF-8"),
-            ("body_base64*", "text", "its body, where that is not"),
-        ),
-    ),
-    **{f"queue {word}": MESSAGES for word in ("dump", "load", "purge", "release")},
     "table create": (
         build_answer(
             "one",
