@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
 from fonds.cli.context import (
@@ -59,6 +60,51 @@ from fonds.stores.journal_table.schema import (
 )
 
 # `fonds table stats`: what a table holds, counted by the engine.
+
+
+class RowAnswer(msgspec.Struct, frozen=True):
+    """A row of a table."""
+
+    key: Annotated[str, Meta(description="the row's key, in hex or base32")]
+    cells: Annotated[
+        Mapping[str, Any], Meta(description="its cells by `family:name`, typed by column")
+    ]
+
+
+class WrittenRowAnswer(msgspec.Struct, frozen=True):
+    """A row that was written."""
+
+    key: Annotated[str, Meta(description="the row's key")]
+    cells: Annotated[int, Meta(description="cells written")]
+
+
+class CreatedTableAnswer(msgspec.Struct, frozen=True):
+    """A table that was created."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+
+
+class TableAnswer(msgspec.Struct, frozen=True):
+    """A table of the store."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+    journal: Annotated[bool, Meta(description="whether it is the journal of this home")]
+
+
+class ExportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were exported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    left_out: Annotated[int, Meta(description="rows the form has no line for")]
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were imported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    refused: Annotated[int, Meta(description="lines that are no rows")]
 
 
 @command("stats")
@@ -117,7 +163,7 @@ form_option = click.option(
 )
 
 
-@command("export")
+@command("export", answers={"one, where a file is written": ExportAnswer})
 @click.argument("file", metavar="FILE|-")
 @form_option
 @table_option
@@ -135,7 +181,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     store, chosen, schema = open_table(app, name)
     columns = list(DUMPED) if form == "tsv" else None
     rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
-    counts = {"rows": 0, "left_out": 0}
+    n_rows = n_left_out = 0
     with _write_file(file) as stream:
         for key, cells in rows:
             line = (
@@ -143,18 +189,20 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
                 if form == "tsv"
                 else _encode_line(key, cells, schema, base32)
             )
-            counts["rows" if line is not None else "left_out"] += 1
-            if line is not None:
+            if line is None:
+                n_left_out += 1
+            else:
+                n_rows += 1
                 stream.write(line + b"\n")
     if app.is_json and file != "-":
-        echo_json(counts)
+        echo_json(ExportAnswer(n_rows, n_left_out))
     elif not app.is_quiet:
-        left = f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
-        print_note(f"{pluralize(counts['rows'], 'row')} written{left}.")
+        left = f"; {n_left_out:,} have no line in this form" if n_left_out else ""
+        print_note(f"{pluralize(n_rows, 'row')} written{left}.")
     return 0
 
 
-@command("import")
+@command("import", answers={"one": ImportAnswer})
 @click.argument("file", metavar="FILE|URL|-")
 @form_option
 @table_option
@@ -191,7 +239,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     for told in filter(None, refused):
         print_note(f"{file}: {told}")
     if app.is_json:
-        echo_json({"rows": count, "refused": len(refused)})
+        echo_json(ImportAnswer(count, len(refused)))
     elif not app.is_quiet:
         print_note(
             f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
@@ -288,7 +336,7 @@ def table(ctx: click.Context, /, **flags: Any) -> None:
 table.params += build_global_options()
 
 
-@command("create")
+@command("create", answers={"one": CreatedTableAnswer})
 @table_option
 @click.option("--shell", is_flag=True, help="Show what to tell the HBase shell, and make nothing.")
 @click.option(
@@ -318,13 +366,13 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     store = app.open_table(settings, chosen, create=True)
     store.declare(chosen, schema.names, compressions=schema.compressions)
     if app.is_json:
-        echo_json({"table": chosen, "families": schema.names})
+        echo_json(CreatedTableAnswer(chosen, schema.names))
     else:
         open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each table": TableAnswer})
 def list_(app: App) -> int:
     """List the tables of the store, each with its families.
 
@@ -334,14 +382,14 @@ def list_(app: App) -> int:
     store, journal, _ = open_table(app, None)
     for name, families in sorted(store.list_tables().items()):
         if app.is_json:
-            echo_json({"table": name, "families": sorted(families), "journal": name == journal})
+            echo_json(TableAnswer(name, sorted(families), name == journal))
         else:
             mark = " (the journal)" if name == journal else ""
             open_console().print(f"{escape(name)}{mark}: {escape(', '.join(sorted(families)))}")
     return 0
 
 
-@command("get")
+@command("get", answers={"one for each row": RowAnswer})
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @table_option
 @click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
@@ -362,7 +410,7 @@ def get(
         rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
         rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
         for key, cells in rows[:LATER_MAX]:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         if not rows:
             print_note(f"no row has the key {text}")
             lacking += 1
@@ -372,7 +420,7 @@ def get(
     return 1 if lacking else 0
 
 
-@command("put")
+@command("put", answers={"one": WrittenRowAnswer})
 @click.argument("key")
 @click.argument("cells", nargs=-1, required=True, metavar="FAMILY:NAME=VALUE...")
 @table_option
@@ -394,13 +442,13 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
         written[column] = parse_cell(schema, column, _parse_bytes(value))
     store.put(chosen, [(_parse_key(key), written)])
     if app.is_json:
-        echo_json({"key": format_key(_parse_key(key)), "cells": len(written)})
+        echo_json(WrittenRowAnswer(format_key(_parse_key(key)), len(written)))
     elif not app.is_quiet:
         open_console().print(f"{pluralize(len(written), 'cell')} written.")
     return 0
 
 
-@command("scan")
+@command("scan", answers={"one for each row": RowAnswer})
 @table_option
 @click.option("--from", "start", metavar="HEX", default="", help="Keys that begin so, in hex.")
 @click.option("--after", metavar="KEY", help="Go on behind this key.")
@@ -435,7 +483,7 @@ def scan(
         )
     ):
         for key, cells in rows:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         left, last = left - len(rows), rows[-1][0]
     if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
         print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
@@ -470,13 +518,13 @@ def _build_crawler_keys(key: bytes) -> list[bytes]:
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 
-def _print_row(app: App, row: dict[str, Any]) -> None:
+def _print_row(app: App, row: RowAnswer) -> None:
     if app.is_json:
         echo_json(row)
         return
     screen = open_console()
-    screen.print(f"[bold]{escape(row['key'])}[/bold]")
-    for name, value in row["cells"].items():
+    screen.print(f"[bold]{escape(row.key)}[/bold]")
+    for name, value in row.cells.items():
         text = str(value)
         cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
         shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
