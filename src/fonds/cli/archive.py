@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -34,6 +36,9 @@ from fonds.ports import WarcArchive
 if TYPE_CHECKING:
     from fonds.audit.warcs import WarcReport
     from fonds.ports import WarcArchive
+
+
+# The WARC files a command means: the archive opened alone, and what was named of it.
 
 
 ENDINGS = (
@@ -87,8 +92,8 @@ def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]
     for word in paths:
         path = Path(word)
         if path.is_dir():
-            files_below = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
-            yield from (str(one.absolute()) for one in sorted(files_below) if one.is_file())
+            found = (one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS))
+            yield from (str(one.absolute()) for one in sorted(found) if one.is_file())
         elif path.exists():
             yield str(path.absolute())
         else:
@@ -97,6 +102,59 @@ def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]
 
 REPORT_EVERY_S = 10.0
 FAULTS_MAX = 50
+
+
+class WarcAnswer(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    """A WARC file of this home."""
+
+    warc_path: Annotated[str, Meta(description="its name")]
+    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
+    captures: Annotated[int | None, Meta(description="captures in it, null without an index")]
+    first: Annotated[str | None, Meta(description="time of the first capture, 14 digits")]
+    last: Annotated[str | None, Meta(description="time of the last capture, 14 digits")]
+    state: Annotated[
+        str, Meta(description="open, finished, waiting (to be sent), without index, gone")
+    ]
+
+
+class FaultAnswer(msgspec.Struct, frozen=True):
+    """A fault of a WARC file."""
+
+    offset: int | None
+    told: str
+
+
+class WarcReportAnswer(msgspec.Struct, frozen=True):
+    """What reading a WARC file to its end found."""
+
+    warc_path: Annotated[str, Meta(description="its name or path")]
+    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
+    is_open: Annotated[bool, Meta(description="whether it is still being written")]
+    records: Annotated[Mapping[str, int], Meta(description="records by type")]
+    digests: Annotated[int, Meta(description="digests that were checked")]
+    unchecked: Annotated[int, Meta(description="digests of kinds that cannot be checked")]
+    faults_total: Annotated[int, Meta(description="how many faults")]
+    faults: Annotated[
+        Sequence[FaultAnswer], Meta(description="offset and words of each, at most 1,000")
+    ]
+
+
+class IndexAnswer(msgspec.Struct, frozen=True):
+    """What became of the index of a WARC file."""
+
+    warc_path: Annotated[str, Meta(description="its name")]
+    index: Annotated[
+        str, Meta(description="`changed`, `as it was`, `open`, or why it could not be")
+    ]
+
+
+class UploadAnswer(msgspec.Struct, frozen=True):
+    """The WARC files that were uploaded, and those that were not."""
+
+    sent: Annotated[Mapping[str, int], Meta(description="bytes of the files sent, by name")]
+    left: Annotated[
+        Mapping[str, int], Meta(description="bytes of the files that could not be sent, by name")
+    ]
 
 
 @click.group("archive", cls=CommandGroup)
@@ -117,7 +175,7 @@ def archive(ctx: click.Context, /, **flags: Any) -> None:
 archive.params += build_global_options()
 
 
-@command("list")
+@command("list", answers={"one for each WARC file of ours": WarcAnswer})
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def list_(app: App, names: tuple[str, ...]) -> int:
     """List the library's WARC files with size, dates and state.
@@ -138,14 +196,14 @@ def list_(app: App, names: tuple[str, ...]) -> int:
     count = size_bytes = captures = 0
     for name in iter_named_files(files, names):
         one = _describe_file(files, name, name in unsent)
-        count, size_bytes = count + 1, size_bytes + (one["size_bytes"] or 0)
-        captures += one["captures"] or 0
+        count, size_bytes = count + 1, size_bytes + (one.size_bytes or 0)
+        captures += one.captures or 0
         if app.is_json:
             echo_json(one)
         else:
-            cells = (one["size_bytes"], one["captures"])
-            columns = ("" if cell is None else f"{cell:,}" for cell in cells)
-            table.add_row(name, *columns, one["from"] or "", one["to"] or "", one["state"])
+            cells = (one.size_bytes, one.captures)
+            shown = ("" if cell is None else f"{cell:,}" for cell in cells)
+            table.add_row(name, *shown, one.first or "", one.last or "", one.state)
     if not app.is_json and count:
         screen = open_console()
         screen.width = max(screen.width, 160)
@@ -156,31 +214,24 @@ def list_(app: App, names: tuple[str, ...]) -> int:
     return 0
 
 
-def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str, Any]:
-    warc = files.inspect(name)
-    if warc is None:
+def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> WarcAnswer:
+    held = files.inspect(name)
+    if held is None:
         # The file was moved or removed since its name was listed.
-        return {
-            "warc_path": name,
-            "size_bytes": None,
-            "captures": None,
-            "from": None,
-            "to": None,
-            "state": "gone",
-        }
-    times = sorted(one.datetime14 for one in warc.records or ())
-    state = "open" if warc.is_open else "without index" if warc.records is None else "finished"
-    return {
-        "warc_path": name,
-        "size_bytes": warc.size_bytes,
-        "captures": None if warc.records is None else len(warc.records),
-        "from": times[0] if times else None,
-        "to": times[-1] if times else None,
-        "state": "waiting" if is_waiting else state,
-    }
+        return WarcAnswer(name, None, None, None, None, "gone")
+    times = sorted(one.datetime14 for one in held.records or ())
+    state = "open" if held.is_open else "without index" if held.records is None else "finished"
+    return WarcAnswer(
+        name,
+        held.size_bytes,
+        None if held.records is None else len(held.records),
+        times[0] if times else None,
+        times[-1] if times else None,
+        "waiting" if is_waiting else state,
+    )
 
 
-@command("verify")
+@command("verify", answers={"one for each file": WarcReportAnswer})
 @click.argument("paths", nargs=-1, metavar="[WARC|PATH…]")
 def verify(app: App, paths: tuple[str, ...]) -> int:
     """Check the records of WARC files.
@@ -200,42 +251,40 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
     from fonds.audit.warcs import verify as read_through
 
     files = open_files(app, is_required=not paths)
-    targets = list(iter_chosen_files(files, paths))
-    progress = _ProgressReporter(app, len(targets))
+    chosen = list(iter_chosen_files(files, paths))
+    progress = _ProgressReporter(app, len(chosen))
     reports = []
-    for number, path in enumerate(targets):
+    for number, path in enumerate(chosen):
         progress.begin(number, path)
         reports.append(read_through(files, path, progress.tick))
         if app.is_json:
-            echo_json(_build_json(reports[-1]))
+            echo_json(_build_answer(reports[-1]))
     if not app.is_json:
         _print_reports(reports)
     return 1 if any(one.faults_total for one in reports) else 0
 
 
-def _build_json(report: WarcReport) -> dict[str, Any]:
-    return {
-        "warc_path": report.path,
-        "size_bytes": report.size_bytes,
-        "is_open": report.is_open,
-        "records": dict(report.records),
-        "digests": report.digests,
-        "unchecked": report.unchecked,
-        "faults_total": report.faults_total,
-        "faults": [{"offset": fault.offset, "told": fault.message} for fault in report.faults],
-    }
+def _build_answer(report: WarcReport) -> WarcReportAnswer:
+    return WarcReportAnswer(
+        report.path,
+        report.size_bytes,
+        report.is_open,
+        dict(report.records),
+        report.digests,
+        report.unchecked,
+        report.faults_total,
+        [FaultAnswer(fault.offset, fault.message) for fault in report.faults],
+    )
 
 
 def _print_reports(reports: Sequence[WarcReport]) -> None:
     screen = open_console()
     for one in reports:
         for fault in one.faults[:FAULTS_MAX]:
-            location = _format_offset(fault.offset)
-            screen.print(f"[red]fault[/red] {escape(one.path)}{location}: {escape(fault.message)}")
-        if (omitted_count := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
-            screen.print(
-                f"… and {omitted_count:,} more in {escape(one.path)}; --json names a thousand"
-            )
+            at = _format_offset(fault.offset)
+            screen.print(f"[red]fault[/red] {escape(one.path)}{at}: {escape(fault.message)}")
+        if (left := one.faults_total - len(one.faults[:FAULTS_MAX])) > 0:
+            screen.print(f"… and {left:,} more in {escape(one.path)}; --json names a thousand")
         if one.unchecked:
             screen.print(f"{escape(one.path)}: {one.unchecked:,} digests in a hash not known here")
     wrong = sum(one.faults_total for one in reports)
@@ -274,7 +323,7 @@ class _ProgressReporter:
             sys.stderr.write(f"{self._current}: {read_bytes / 1e6:,.0f} MB read\n")
 
 
-@command("reindex")
+@command("reindex", answers={"one for each file": IndexAnswer})
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def reindex(app: App, names: tuple[str, ...]) -> int:
     """Rebuild the CDXJ indexes of the library's WARC files.
@@ -289,21 +338,21 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
     """
     files = open_files(app)
     changed = same = failed = 0
-    targets = list(iter_named_files(files, names))
-    progress = _ProgressReporter(app, len(targets))
-    for number, name in enumerate(targets):
+    chosen = list(iter_named_files(files, names))
+    progress = _ProgressReporter(app, len(chosen))
+    for number, name in enumerate(chosen):
         progress.begin(number, name)
-        result = _reindex_file(files, name)
-        changed, same = changed + (result == "changed"), same + (result == "as it was")
-        failed += result not in ("changed", "as it was", "open")
+        told = _reindex_file(files, name)
+        changed, same = changed + (told == "changed"), same + (told == "as it was")
+        failed += told not in ("changed", "as it was", "open")
         if app.is_json:
-            echo_json({"warc_path": name, "index": result})
-        elif result != "as it was":
-            open_console().print(f"{escape(name)}: {escape(result)}")
+            echo_json(IndexAnswer(name, told))
+        elif told != "as it was":
+            open_console().print(f"{escape(name)}: {escape(told)}")
     files.finish()
     if not app.is_json:
-        open_count = len(targets) - changed - same - failed
-        still = f", {open_count:,} still open and left alone" if open_count else ""
+        left = len(chosen) - changed - same - failed
+        still = f", {left:,} still open and left alone" if left else ""
         open_console().print(
             f"{changed:,} indexes changed, {same:,} were right, {failed:,} failed{still}."
         )
@@ -322,7 +371,7 @@ def _reindex_file(files: WarcArchive, name: str) -> str:
     return "as it was" if before.records == after.records else "changed"
 
 
-@command("upload")
+@command("upload", answers={"one": UploadAnswer})
 def upload(app: App) -> int:
     """Upload finished WARC files to the bucket.
 
@@ -344,27 +393,27 @@ def upload(app: App) -> int:
     waiting = files.list_unsent()
     with _report_upload(app, lambda: sum(files.list_unsent().values())):
         files.finish()
-    unsent = files.list_unsent()
-    sent = {name: size for name, size in waiting.items() if name not in unsent}
+    left = files.list_unsent()
+    sent = {name: size for name, size in waiting.items() if name not in left}
     if app.is_json:
-        echo_json({"sent": sent, "left": unsent})
+        echo_json(UploadAnswer(sent, left))
     else:
-        for name, size_bytes in unsent.items():
+        for name, size_bytes in left.items():
             print_note(f"{name} waits here as before ({size_bytes:,} bytes)")
         total = sum(sent.values())
         open_console().print(
-            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(unsent):,} left."
+            f"{pluralize(len(sent), 'WARC file')} sent and read back, {total:,} bytes; {len(left):,} left."
         )
-    return 1 if unsent else 0
+    return 1 if left else 0
 
 
 @contextmanager
 def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
     """Print the remaining size every ten seconds during an upload."""
-    finished = threading.Event()
+    done = threading.Event()
 
     def tell() -> None:
-        while not finished.wait(REPORT_EVERY_S):
+        while not done.wait(REPORT_EVERY_S):
             sys.stderr.write(f"{unsent_bytes() / 1e6:,.0f} MB are still to be sent\n")
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -373,7 +422,7 @@ def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
     try:
         yield
     finally:
-        finished.set()
+        done.set()
 
 
 for one in (list_, verify, extract, reindex, upload):

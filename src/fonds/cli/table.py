@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
 from fonds.cli.context import (
@@ -58,6 +59,53 @@ from fonds.stores.journal_table.schema import (
     parse_table_options,
 )
 
+# `fonds table stats`: what a table holds, counted by the engine.
+
+
+class RowAnswer(msgspec.Struct, frozen=True):
+    """A row of a table."""
+
+    key: Annotated[str, Meta(description="the row's key, in hex or base32")]
+    cells: Annotated[
+        Mapping[str, Any], Meta(description="its cells by `family:name`, typed by column")
+    ]
+
+
+class WrittenRowAnswer(msgspec.Struct, frozen=True):
+    """A row that was written."""
+
+    key: Annotated[str, Meta(description="the row's key")]
+    cells: Annotated[int, Meta(description="cells written")]
+
+
+class CreatedTableAnswer(msgspec.Struct, frozen=True):
+    """A table that was created."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+
+
+class TableAnswer(msgspec.Struct, frozen=True):
+    """A table of the store."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+    journal: Annotated[bool, Meta(description="whether it is the journal of this home")]
+
+
+class ExportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were exported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    left_out: Annotated[int, Meta(description="rows the form has no line for")]
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were imported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    refused: Annotated[int, Meta(description="lines that are no rows")]
+
 
 @command("stats")
 @table_option
@@ -76,32 +124,33 @@ def count_table(app: App, name: str | None, engine: str, workers: int, large: bo
     from fonds.wiring.jobs import build_table_counting_job, open_engine
 
     settings = app.load_settings()
-    _, table_name, schema = open_table(app, name)
-    job_engine = open_engine(engine, app.home, settings, workers=workers)
-    job = build_table_counting_job(
-        table_name, schema, app.home, settings, large, uuid.uuid4().hex[:16]
-    )
-    counts_by_subject = _group_by_subject(job_engine.run(job))
+    _, chosen, schema = open_table(app, name)
+    running = open_engine(engine, app.home, settings, workers=workers)
+    job = build_table_counting_job(chosen, schema, app.home, settings, large, uuid.uuid4().hex[:16])
+    found = _group_by_subject(running.run(job))
     if app.is_json:
-        echo_json(counts_by_subject)
+        echo_json(found)
         return 0
     screen = open_console()
-    for subject, values in counts_by_subject.items():
-        if list(values) == [""]:
-            screen.print(f"{values['']:>14,}  {subject}")
+    for what, counts in found.items():
+        if list(counts) == [""]:
+            screen.print(f"{counts['']:>14,}  {what}")
             continue
-        screen.print(f"[bold]{escape(subject)}[/bold]")
-        for value, count in sorted(values.items(), key=lambda one: (-one[1], one[0])):
+        screen.print(f"[bold]{escape(what)}[/bold]")
+        for value, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
             screen.print(f"{count:>14,}  {escape(value)}")
     return 0
 
 
 def _group_by_subject(results: Iterator[bytes]) -> Mapping[str, Mapping[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, int]] = {}
     for one in results:
-        subject, value, count = msgspec.json.decode(one)
-        counts.setdefault(subject, {})[value] = count
-    return counts
+        what, value, count = msgspec.json.decode(one)
+        found.setdefault(what, {})[value] = count
+    return found
+
+
+# `fonds table export` and `import`: a whole table into a file and out of one.
 
 
 SCAN_ROWS = 100
@@ -116,7 +165,7 @@ form_option = click.option(
 )
 
 
-@command("export")
+@command("export", answers={"one, where a file is written": ExportAnswer})
 @click.argument("file", metavar="FILE|-")
 @form_option
 @table_option
@@ -132,10 +181,10 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     fonds table export journal.jsonl.gz
     fonds table export ungrobided.tsv --format tsv
     """
-    store, table_name, schema = open_table(app, name)
+    store, chosen, schema = open_table(app, name)
     columns = list(DUMPED) if form == "tsv" else None
-    rows = iter_rows(store, table_name, columns=columns, page_rows=SCAN_ROWS)
-    counts = {"rows": 0, "left_out": 0}
+    rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
+    n_rows = n_left_out = 0
     with _write_file(file) as stream:
         for key, cells in rows:
             line = (
@@ -143,20 +192,20 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
                 if form == "tsv"
                 else _encode_line(key, cells, schema, base32)
             )
-            counts["rows" if line is not None else "left_out"] += 1
-            if line is not None:
+            if line is None:
+                n_left_out += 1
+            else:
+                n_rows += 1
                 stream.write(line + b"\n")
     if app.is_json and file != "-":
-        echo_json(counts)
+        echo_json(ExportAnswer(n_rows, n_left_out))
     elif not app.is_quiet:
-        omitted_note = (
-            f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
-        )
-        print_note(f"{pluralize(counts['rows'], 'row')} written{omitted_note}.")
+        left = f"; {n_left_out:,} have no line in this form" if n_left_out else ""
+        print_note(f"{pluralize(n_rows, 'row')} written{left}.")
     return 0
 
 
-@command("import")
+@command("import", answers={"one": ImportAnswer})
 @click.argument("file", metavar="FILE|URL|-")
 @form_option
 @table_option
@@ -172,34 +221,34 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     fonds table import example_ungrobided.tsv --format tsv
     fonds table import https://example.org/journal.jsonl.gz
     """
-    store, table_name, schema = open_table(app, name)
+    store, chosen, schema = open_table(app, name)
     read: Callable[[bytes], Row] = (
         parse_dump_line if form == "tsv" else lambda line: parse_row_line(line, older=keep_keys)
     )
-    problems: list[str] = []
-    is_journal = name is None
+    refused: list[str] = []
+    own = name is None
 
     def understood(lines: Iterable[bytes]) -> Iterator[Row]:
         for number, line in enumerate(lines, 1):
             try:
                 key, cells = read(line)
-                for column in cells if is_journal else ():
+                for column in cells if own else ():
                     schema.get_column(column)
                 yield key, cells
             except (ValueError, ConfigurationError) as error:
-                problems.append(f"line {number}: {error}" if len(problems) < NAMES_MAX else "")
+                refused.append(f"line {number}: {error}" if len(refused) < NAMES_MAX else "")
 
     with open_named_file(file, app) as path, _open_lines(str(path)) as lines:
-        count = _load_rows(store, table_name, understood(lines))
-    for message in filter(None, problems):
-        print_note(f"{file}: {message}")
+        count = _load_rows(store, chosen, understood(lines))
+    for told in filter(None, refused):
+        print_note(f"{file}: {told}")
     if app.is_json:
-        echo_json({"rows": count, "refused": len(problems)})
+        echo_json(ImportAnswer(count, len(refused)))
     elif not app.is_quiet:
         print_note(
-            f"{pluralize(count, 'row')} taken in, {pluralize(len(problems), 'line')} refused."
+            f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
         )
-    return 1 if problems else 0
+    return 1 if refused else 0
 
 
 def _encode_dump_line(key: bytes, cells: dict[str, bytes]) -> bytes | None:
@@ -234,9 +283,9 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
     path = Path(file)
     partial = path.with_name(path.name + ".part")
     try:
-        is_gzip = file.endswith(".gz")
+        packed = file.endswith(".gz")
         with cast(
-            BinaryIO, gzip.open(partial, "wb", 6) if is_gzip else partial.open("wb")
+            BinaryIO, gzip.open(partial, "wb", 6) if packed else partial.open("wb")
         ) as stream:
             yield stream
         partial.replace(path)
@@ -253,8 +302,8 @@ def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
         return
     try:
         with Path(file).open("rb") as plain:
-            is_gzip = plain.read(2) == b"\x1f\x8b"
-        with cast(BinaryIO, gzip.open(file, "rb") if is_gzip else Path(file).open("rb")) as stream:
+            packed = plain.read(2) == b"\x1f\x8b"
+        with cast(BinaryIO, gzip.open(file, "rb") if packed else Path(file).open("rb")) as stream:
             yield _iter_bounded_lines(stream)
     except (OSError, EOFError) as error:
         raise ConfigurationError(f"{file} cannot be read: {cause_of(error)}") from error
@@ -292,7 +341,7 @@ def table(ctx: click.Context, /, **flags: Any) -> None:
 table.params += build_global_options()
 
 
-@command("create")
+@command("create", answers={"one": CreatedTableAnswer})
 @table_option
 @click.option("--shell", is_flag=True, help="Show what to tell the HBase shell, and make nothing.")
 @click.option(
@@ -313,23 +362,23 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     """
     settings = app.load_settings()
     schema = build_journal_schema(settings.table_families)
-    table_name = name or name_journal_table(settings.group, settings.table_version, settings.env)
+    chosen = name or name_journal_table(settings.group, settings.table_version, settings.env)
     if shell:
         families = {one.name: one.compression for one in schema.families}
-        in_memory, split_count = parse_table_options(settings.table)
-        count = regions or (split_count if split_count > 1 else REGIONS)
-        click.echo(build_create_statement(table_name, families, count, in_memory))
+        in_memory, told = parse_table_options(settings.table)
+        count = regions or (told if told > 1 else REGIONS)
+        click.echo(build_create_statement(chosen, families, count, in_memory))
         return 0
-    store = app.open_table(settings, table_name, create=True)
-    store.declare(table_name, schema.names, compressions=schema.compressions)
+    store = app.open_table(settings, chosen, create=True)
+    store.declare(chosen, schema.names, compressions=schema.compressions)
     if app.is_json:
-        echo_json({"table": table_name, "families": schema.names})
+        echo_json(CreatedTableAnswer(chosen, schema.names))
     else:
-        open_console().print(f"{escape(table_name)} is there, with {', '.join(schema.names)}.")
+        open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each table": TableAnswer})
 def list_(app: App) -> int:
     """List the tables of the store with their families.
 
@@ -339,14 +388,14 @@ def list_(app: App) -> int:
     store, journal, _ = open_table(app, None)
     for name, families in sorted(store.list_tables().items()):
         if app.is_json:
-            echo_json({"table": name, "families": sorted(families), "journal": name == journal})
+            echo_json(TableAnswer(name, sorted(families), name == journal))
         else:
             mark = " (the journal)" if name == journal else ""
             open_console().print(f"{escape(name)}{mark}: {escape(', '.join(sorted(families)))}")
     return 0
 
 
-@command("get")
+@command("get", answers={"one for each row": RowAnswer})
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @table_option
 @click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
@@ -362,24 +411,24 @@ def get(
     fonds table get 90ffd2359008d82298821d16b21778c5c39aec36
     fonds table get SD75ENMQBDMCFGECDULLEF3YYXBZV3BW --column file:cdx --json
     """
-    store, table_name, schema = open_table(app, name)
-    selected, missing_count = select_columns(schema, columns), 0
+    store, chosen, schema = open_table(app, name)
+    picked, lacking = select_columns(schema, columns), 0
     for text in keys:
         prefix = _parse_key(text)
-        rows = store.scan(table_name, prefix, count_max=LATER_MAX + 1, columns=selected)
-        rows += [*store.get(table_name, _build_crawler_keys(prefix), selected).items()]
+        rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
+        rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
         for key, cells in rows[:LATER_MAX]:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         if not rows:
             print_note(f"no row has the key {text}")
-            missing_count += 1
+            lacking += 1
         elif len(rows) > LATER_MAX:
             rest = app.format_command(f"table scan --from {text}")
             print_note(f"{text} has more rows than the {LATER_MAX:,} shown: `{rest}`")
-    return 1 if missing_count else 0
+    return 1 if lacking else 0
 
 
-@command("put")
+@command("put", answers={"one": WrittenRowAnswer})
 @click.argument("key")
 @click.argument("cells", nargs=-1, required=True, metavar="FAMILY:NAME=VALUE...")
 @table_option
@@ -392,22 +441,22 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
     fonds table put 90ffd2359008d82298821d16b21778c5c39aec36 grobid0:quality=good
     fonds table put SD75ENMQBDMCFGECDULLEF3YYXBZV3BW grobid0:tei_xml=@paper.tei.xml
     """
-    store, table_name, schema = open_table(app, name)
+    store, chosen, schema = open_table(app, name)
     written = {}
     for cell in cells:
         column, equals, value = cell.partition("=")
         if not equals:
             raise click.UsageError(f"{cell!r}: write it as FAMILY:NAME=VALUE")
         written[column] = parse_cell(schema, column, _parse_bytes(value))
-    store.put(table_name, [(_parse_key(key), written)])
+    store.put(chosen, [(_parse_key(key), written)])
     if app.is_json:
-        echo_json({"key": format_key(_parse_key(key)), "cells": len(written)})
+        echo_json(WrittenRowAnswer(format_key(_parse_key(key)), len(written)))
     elif not app.is_quiet:
         open_console().print(f"{pluralize(len(written), 'cell')} written.")
     return 0
 
 
-@command("scan")
+@command("scan", answers={"one for each row": RowAnswer})
 @table_option
 @click.option("--from", "start", metavar="HEX", default="", help="Keys that begin so, in hex.")
 @click.option("--after", metavar="KEY", help="Go on behind this key.")
@@ -429,26 +478,22 @@ def scan(
     fonds table scan --limit 100 --json
     fonds table scan --from 90ff --column file:mime
     """
-    store, table_name, schema = open_table(app, name)
+    store, chosen, schema = open_table(app, name)
     prefix, last = _parse_prefix(start), _parse_key(after) if after else None
-    selected, remaining = select_columns(schema, columns), limit
-    while remaining and (
+    picked, left = select_columns(schema, columns), limit
+    while left and (
         rows := store.scan(
-            table_name,
+            chosen,
             prefix,
             after=last,
-            count_max=min(remaining, PAGE_ROWS),
-            columns=selected,
+            count_max=min(left, PAGE_ROWS),
+            columns=picked,
         )
     ):
         for key, cells in rows:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
-        remaining, last = remaining - len(rows), rows[-1][0]
-    if (
-        not remaining
-        and last
-        and store.scan(table_name, prefix, after=last, count_max=1, columns=selected)
-    ):
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
+        left, last = left - len(rows), rows[-1][0]
+    if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
         print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
     return 0
 
@@ -481,17 +526,17 @@ def _build_crawler_keys(key: bytes) -> list[bytes]:
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 
-def _print_row(app: App, row: dict[str, Any]) -> None:
+def _print_row(app: App, row: RowAnswer) -> None:
     if app.is_json:
         echo_json(row)
         return
     screen = open_console()
-    screen.print(f"[bold]{escape(row['key'])}[/bold]")
-    for name, value in row["cells"].items():
+    screen.print(f"[bold]{escape(row.key)}[/bold]")
+    for name, value in row.cells.items():
         text = str(value)
-        suffix = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
-        excerpt = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
-        screen.print(f"  {escape(name)}  {escape(excerpt)}{suffix}")
+        cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
+        shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])
+        screen.print(f"  {escape(name)}  {escape(shown)}{cut}")
 
 
 for one in (create, list_, get, put, scan, count_table, export_table, import_table):

@@ -43,7 +43,7 @@ from fonds.web.html.rendering import (
     render_page,
 )
 from fonds.web.html.tombstones import refuse_hidden
-from fonds.web.pages import failure_actions, search, source_actions, theme_curation, verification
+from fonds.web.pages import search
 from fonds.web.routers import ROUTERS
 from fonds.web.serving.concurrency import ReadWriteLimits
 from fonds.web.serving.parameters import (
@@ -57,6 +57,7 @@ from fonds.web.serving.responses import ResponseMiddleware
 from fonds.wiring.collections import CollectionService, create_service
 
 STATIC = Path(__file__).parent / "static"
+API_PREFIX = "/api/"
 RETRY_AFTER_S = 5
 _TITLES = {
     400: "This cannot be answered",
@@ -144,11 +145,8 @@ def create_app(
 
 
 def _accepts_programs(path: str) -> bool:
-    """Whether programs may send something there, as browsers may from our own pages alone."""
-    heads = (source_actions.PATH, theme_curation.HEAD)
-    return (
-        is_rest(path) or path in (verification.API, failure_actions.API) or path.startswith(heads)
-    )
+    """Return whether a path takes requests of programs. All other paths take forms of our own pages only."""
+    return is_rest(path) or path.startswith(API_PREFIX)
 
 
 def describe(app: FastAPI) -> None:
@@ -197,7 +195,7 @@ def show_docs(request: Request) -> HTMLResponse:
 
 def _wants_json(request: Request) -> bool:
     path = request.url.path
-    return path.startswith("/api/") or path.endswith((".json", "/healthz", "/cdx"))
+    return path.startswith(API_PREFIX) or path.endswith((".json", "/healthz", "/cdx"))
 
 
 def _render_problem(

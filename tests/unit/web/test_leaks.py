@@ -28,6 +28,7 @@ CHANGING = {
     "/sign-in", "/sign-out", "/admin/revoke", "/admin/keys", "/embargoes", "/embargoes/lift",
     "/takedowns",
     "/verify", "/api/verify", "/sources/{source_id}/{act}",
+    "/sources/{source_id}/mute", "/sources/{source_id}/backfill", "/sources/{source_id}/edit",
     "/themes/{namespace}/{key}/{act}", "/api/themes/{namespace}/{key}/{act}",
     "/api/sources/{source_id}/{act}", "/api/sources/{source_id}/mute", "/api/sources/{source_id}",
     "/api/sources/{source_id}/backfill",

@@ -88,7 +88,7 @@ def test_a_document_is_taken_out_from_its_page_listed_and_put_back(pages: TestCl
     one = told["documents"][0]
     forms = read(pages, theme["href"]).tree.xpath("//li[contains(@class,'hit')]//form/@action")
     assert forms == [f"{HERE}/exclude"] * len(told["documents"])
-    there = _post(pages, "exclude", conf="DEFAULT", theme=theme["id"], id=one["id"])
+    there = _post(pages, "exclude", conf="DEFAULT", theme=theme["id"], ids=one["id"])
     page = read(pages, there)
     assert f"A curator took it out of {theme['label']}" in page.words()
     now = pages.get(f"/api{theme['href']}").json()
@@ -101,7 +101,7 @@ def test_a_document_is_taken_out_from_its_page_listed_and_put_back(pages: TestCl
     assert len(pages.get(f"/csv{HERE}/excluded").text.splitlines()) == 2
     assert one["title"] in read(pages, f"{HERE}/excluded").words()
     assert f"{HERE}/excluded" in read(pages, HERE).links("//p")
-    back = _post(pages, "include", conf="DEFAULT", theme=theme["id"], id=one["id"])
+    back = _post(pages, "include", conf="DEFAULT", theme=theme["id"], ids=one["id"])
     assert read(pages, back).heading.endswith("no document is taken out of a theme.")
     assert pages.get(f"/api{theme['href']}").json()["size"] == theme["size"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fonds.cli.answers.answer import AnswerDescription, build_answer
+from fonds.cli.answers.answer import build_answer
 from fonds.cli.answers.taking_in import ACCOUNT, RETRIED
+from fonds.cli.json_answers import AnswerDescription
 
 SEARCH = (
     build_answer(

@@ -103,7 +103,7 @@ def test_what_an_edit_leaves_out_stays(client: TestClient, stores: Stores) -> No
         "elsewhere",
         before.collection,
     )
-    assert press(client, GOOD, "edit") == 303
+    assert press(client, GOOD, "edit") == 400
     assert row(stores, GOOD) == found
 
 
