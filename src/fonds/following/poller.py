@@ -135,10 +135,12 @@ class Poller:
         status = listing.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased, listing.answer, "it is gone for good (410)", state="gone"
+                leased, listing.answer, "the source is permanently gone (410)", state="gone"
             )
         if listing.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(leased, listing.answer, f"it answers {status}")
+            return self._finish_failure(
+                leased, listing.answer, f"the server responded with {status}"
+            )
         return self._finish_success(leased, listing)
 
     def _lease(self, row: SourceRow) -> SourceRow | None:

@@ -232,7 +232,10 @@ def _encode_writes(writes: PendingWrites) -> bytes:
     )
     encoded = msgspec.msgpack.encode(redo)
     if len(encoded) > REDO_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"a change of {len(encoded):,} bytes; put fewer at once")
+        raise LimitError(
+            Reason.TOO_LARGE,
+            (f"a change of {len(encoded):,} bytes is too large. Put fewer documents at once"),
+        )
     return encoded
 
 

@@ -107,10 +107,10 @@ class WarcPurge:
                 # Another process may have considered the lease expired and replaced this copy.
                 self.leases.check(lease)
         except FondsError as error:
-            self.say(f"{name} still holds records of {row.sha1hex}: {error}")
+            self.say(f"{name} still contains records of {row.sha1hex}: {error}")
             return False
         if result.waits:
-            self.say(f"{name} still holds records of {row.sha1hex}: {result.waits}")
+            self.say(f"{name} still contains records of {row.sha1hex}: {result.waits}")
         elif result.records:
             noun = "record" if result.records == 1 else "records"
             self.say(f"{name}: {result.records:,} {noun} replaced, {result.size_bytes:,} bytes")

@@ -106,14 +106,16 @@ def validate_name(new_name: str) -> str:
     """Return a name on one line, stripped. Raises ValueError."""
     clean_name = " ".join(new_name.split())
     if len(clean_name) > NAME_MAX_CHARS:
-        raise ValueError(f"a theme's name has at most {NAME_MAX_CHARS} characters")
+        raise ValueError(f"a theme's name can have at most {NAME_MAX_CHARS} characters")
     control_characters = [
         character for character in clean_name if unicodedata.category(character) in ("Cc", "Cs")
     ]
     if control_characters or (
         clean_name and not any(character.isalnum() for character in clean_name)
     ):
-        raise ValueError("a theme's name has letters or digits and no control characters")
+        raise ValueError(
+            "a theme's name needs a letter or digit and cannot contain control characters"
+        )
     return clean_name
 
 
@@ -129,7 +131,7 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
             cluster for cluster in clusters if theme and getattr(cluster, attribute) == theme
         ]
         if len(matches) > 1:
-            raise ValueError(f"{len(matches)} themes have the name {theme!r}: name one by its id")
+            raise ValueError(f"{len(matches)} themes are named {theme!r}. Give the theme's id")
         if matches:
             return ThemeRef(matches[0].id, matches[0].label)
     curated = list_curated_themes(changes.tables, name, conf).get(theme)
@@ -157,7 +159,7 @@ def _write_curation(
     row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
     curated_themes = list_curated_themes(changes.tables, name, conf)
     if curated_theme.id not in curated_themes and len(curated_themes) >= CURATED_MAX:
-        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} may be named or pinned")
+        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} can be named or pinned")
     writes = PendingWrites()
     if curated_theme.name or curated_theme.pinned is not None:
         cells = {
@@ -223,7 +225,10 @@ def exclude(
                     f"the document {id_[:200]!r} is not in the theme {reference.label!r}"
                 )
             if len(exclusions.get(id_, ())) >= THEMES_MAX:
-                raise ValueError(f"{id_[:200]!r} is excluded from {THEMES_MAX} themes already")
+                raise ValueError(
+                    f"the limit of {THEMES_MAX} themes from which "
+                    f"{id_[:200]!r} can be excluded is reached"
+                )
         if not new_ids:
             return ExclusionResult(reference.id, reference.label, 0)
         writes, now = PendingWrites(), changes.clock()
@@ -453,7 +458,7 @@ def _list_paths(places: Sequence[Placement]) -> tuple[tuple[str, str, str, str],
 def _validate_ids(ids: Sequence[str]) -> list[str]:
     document_ids = list(dict.fromkeys(ids))
     if not 0 < len(document_ids) <= DOCUMENT_BATCH:
-        raise ValueError(f"name 1 to {DOCUMENT_BATCH} documents at once, not {len(document_ids):,}")
+        raise ValueError(f"give 1 to {DOCUMENT_BATCH} documents at once, not {len(document_ids):,}")
     return document_ids
 
 
@@ -465,7 +470,7 @@ def _load_rows(
     )
     for id_ in ids:
         if "main:id" not in rows.get(name.build_document_row(id_), {}):
-            raise ValueError(f"{name} has no document of the id {id_[:200]!r}")
+            raise ValueError(f"no document {id_[:200]!r} in {name}")
     return rows
 
 
@@ -475,7 +480,7 @@ def _find_served(
     for clustering in list_stored_clusterings(changes.tables, collection.name):
         if clustering.conf == conf and is_served(clustering, collection.cells):
             return clustering
-    raise ValueError(f"{collection.name} was not grouped by {conf} yet")
+    raise ValueError(f"{collection.name} has no clustering by {conf} yet")
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:

@@ -151,7 +151,7 @@ def rebuild(
         rebuilding.apply_exclusions(model)
         caught_up = rebuilding.catch_up(model, last_change)
         if claim.lost.is_set():
-            raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
+            raise LeaseConflictError(f"{name} by {conf}: another process is rebuilding it now")
         try:
             caught_up += rebuilding.publish(model)
         except LeaseConflictError:
@@ -166,7 +166,7 @@ def rebuild(
         )
     level = load_clusters(changes.tables, name, conf, rebuilding.timestamp, top=0)
     if level is None:
-        raise LeaseConflictError(f"{name} was removed as soon as it was rebuilt")
+        raise LeaseConflictError(f"{name} was removed right after the rebuild")
     grouped, unclustered = (
         sum(cluster.size for cluster in level.clusters),
         sum(level.apart.values()),
@@ -208,7 +208,7 @@ class _Rebuild:
         """
         with self.changes.lease(self.name) as collection:
             if not collection.cells or "main:removed" in collection.cells:
-                raise ConfigurationError(f"there is no collection {self.name}")
+                raise ConfigurationError(f"no collection named {self.name}")
             clusterings = [
                 clustering
                 for clustering in list_stored_clusterings(self.tables, self.name)
@@ -304,7 +304,7 @@ class _Rebuild:
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
         model = read_model(self.tables, self.name, self.conf, self.timestamp)
         if model is None:
-            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed meanwhile")
+            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
         known_terms, unknown = _count_known_terms(model, read)
         term_cells = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
         self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
@@ -343,7 +343,7 @@ class _Rebuild:
             self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": now})])
             self.changes.leases.check(collection.lease)
             if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
-                raise LeaseConflictError(f"{self.name} was removed while it was rebuilt")
+                raise LeaseConflictError(f"{self.name} was removed during the rebuild")
             cells = {
                 served_column(self.conf): encode_utf8(self.timestamp),
                 processed_column(self.conf): now,

@@ -91,7 +91,7 @@ def _is_abandoned(row: ArchivingLeaseRow, now: datetime) -> bool:
 TOGETHER_MAX_BYTES = 64 * 1024**2
 RETRY_S = 2.0
 DONE = Result()
-ELSEWHERE = Result(defer(Reason.NOT_YET, "another process archives it now", RETRY_S))
+ELSEWHERE = Result(defer(Reason.NOT_YET, "another process is archiving it now", RETRY_S))
 
 
 EMITS = ()
