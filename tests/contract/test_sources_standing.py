@@ -106,7 +106,7 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
         assert ([row.source_id for row in found], total) == (ids, 1)
     with pytest.raises(ValueError, match="only of dead, failing, silent"):
         health_since_filter(SourceHealth.QUIET, since, NOW)
-    with pytest.raises(ValueError, match="say how they stand"):
+    with pytest.raises(ValueError, match="a start date needs a health"):
         list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)
 
 

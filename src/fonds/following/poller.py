@@ -152,10 +152,10 @@ class Poller:
         status = seen.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased, seen.answer, "it is gone for good (410)", state="gone"
+                leased, seen.answer, "the source is permanently gone (410)", state="gone"
             )
         if seen.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(leased, seen.answer, f"it answers {status}")
+            return self._finish_failure(leased, seen.answer, f"the server responded with {status}")
         return self._finish_success(leased, seen)
 
     def _acquire(self, row: SourceRow) -> LeasedSource | None:

@@ -49,11 +49,12 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
     url = url.strip()
     if has_secret(url):
         raise ConfigurationError(
-            f"{redact_secrets(url)}: a user and password stand in the setting sources.logins, not in the URL"
+            f"{redact_secrets(url)}: set the user and password in the setting "
+            "sources.logins, not in the URL"
         )
     refusal = _ANY.find_refusal(url)
     if refusal is not None:
-        raise ConfigurationError(f"not a source: {refusal[1]}")
+        raise ConfigurationError(f"not a valid source: {refusal[1]}")
     return SourceRow(
         source_id=compute_source_id(url),
         url=url,
@@ -111,13 +112,15 @@ def find_source(records: Records, name: str) -> SourceRow:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise ConfigurationError(f"{name} is the beginning of {len(fitting)} sources' ids")
+        raise ConfigurationError(
+            f"{len(fitting)} sources have an id that starts with {name}. Give more characters"
+        )
     moved = next((row for row in rows if row.moved_from == name), None)
     if moved is not None:
         return moved
     near = find_nearest_name(name, [known for row in rows for known in (row.url, row.source_id)])
-    hint = f" Did you mean {near}?" if near else " `fonds sources list` shows them."
-    raise ConfigurationError(f"there is no source {redact_secrets(name)!r}.{hint}")
+    hint = f" Did you mean {near}?" if near else " List them with `fonds sources list`."
+    raise ConfigurationError(f"no source named {redact_secrets(name)!r}.{hint}")
 
 
 def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
@@ -140,9 +143,11 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
     Raises ConfigurationError, without changing anything, if it is paused, gone or being polled.
     """
     if row.state != "active":
-        raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
+        raise ConfigurationError(f"{row.url} is {row.state}. Resume it first")
     if not _set_due(records, row, {}, now):
-        raise ConfigurationError(f"{row.url} is being polled now, or was broken off a moment ago")
+        raise ConfigurationError(
+            f"{row.url} is being polled, or its last poll was interrupted a moment ago"
+        )
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
@@ -175,9 +180,9 @@ def describe(
     values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
     for name, said in values.items():
         if len(said) > WORD_MAX_CHARS:
-            raise ConfigurationError(f"a {name} has at most {WORD_MAX_CHARS} characters")
+            raise ConfigurationError(f"a {name} can have at most {WORD_MAX_CHARS} characters")
     if values.get("collection") == "":
-        raise ConfigurationError("the links of a source come into some collection: name it")
+        raise ConfigurationError("a source needs a collection for its links")
     if values:
         records.change(SourceRow, [row.source_id], values)
 

@@ -235,7 +235,10 @@ def _encode_writes(writes: PendingWrites) -> bytes:
     )
     coded = msgspec.msgpack.encode(redo)
     if len(coded) > REDO_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"a change of {len(coded):,} bytes; put fewer at once")
+        raise LimitError(
+            Reason.TOO_LARGE,
+            f"a change of {len(coded):,} bytes is too large. Put fewer documents at once",
+        )
     return coded
 
 

@@ -107,10 +107,10 @@ class WarcPurge:
                 # Another process may have considered the lease expired and replaced this copy.
                 self.leases.check(lease)
         except FondsError as error:
-            self.say(f"{name} still holds records of {row.sha1hex}: {error}")
+            self.say(f"{name} still contains records of {row.sha1hex}: {error}")
             return False
         if done.waits:
-            self.say(f"{name} still holds records of {row.sha1hex}: {done.waits}")
+            self.say(f"{name} still contains records of {row.sha1hex}: {done.waits}")
         elif done.records:
             noun = "record" if done.records == 1 else "records"
             self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")

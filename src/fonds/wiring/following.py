@@ -262,7 +262,7 @@ def check_source(
     finally:
         asker.close()
     if seen.listing is None:
-        raise TransientError(f"it answers {seen.answer.status}")
+        raise TransientError(f"the server responded with {seen.answer.status}")
     rules = build_link_rules(settings)
     refused = [rules.find_refusal(entry.link) for entry in seen.listing.entries]
     hints = {name: value for name, value in asdict(seen.listing.hints).items() if value}

@@ -115,9 +115,9 @@ def _captured(done: Result) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--kind", "citations"), "0 rows: no reference was matched yet; `fonds match` matches"),
+        (("--kind", "citations"), "0 rows: no reference has been matched yet. Run `fonds match`"),
         (("--kind", "jats"), "0 rows: no file of the kind jats is here"),
-        (("--collection", "nowhere"), "0 rows: there is no collection 'nowhere'; there are "),
+        (("--collection", "nowhere"), "0 rows: no collection named 'nowhere'. Known: "),
         (("nosuchword",), "0 documents: nothing found.\nNo document here has “nosuchword”."),
         (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
     ],

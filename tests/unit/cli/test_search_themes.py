@@ -77,5 +77,5 @@ def test_an_exported_theme_is_taken_back(call: Call, tmp_path: Path) -> None:
 def test_a_theme_there_is_not_is_pointed_at(call: Call) -> None:
     told = call("search", "theme:nothinglikethis")
     assert told.code == 2
-    assert "there is no theme 'nothinglikethis'; there are " in told.err
+    assert "no theme named 'nothinglikethis'. Known: " in told.err
     assert "^^^^^" in told.err

@@ -103,7 +103,7 @@ def test_a_missing_page_makes_the_extraction_partial() -> None:
     assert found.status is PdfStatus.PARTIAL
     assert found.text == "plain words\f\fplain words"
     assert extra(found, "page_count", "pages_unreadable") == (3, 1)
-    assert found.error_msg == "unreadable pages: 1, the first of them 2"
+    assert found.error_msg == "unreadable pages: 1; the first ones: 2"
 
 
 def test_broken_cross_references_are_repaired() -> None:
@@ -219,7 +219,7 @@ def test_a_size_above_the_limit_is_refused_without_reading() -> None:
 
 
 def test_a_body_that_cannot_be_read_or_is_cut_is_tried_again(tmp_path: Path) -> None:
-    with pytest.raises(TransientError, match="cannot be read"):
+    with pytest.raises(TransientError, match="cannot read the PDF"):
         extract_pdf(OpenBody(-1, 1), LIMITS)
     with open_unnamed_body(b"%PDF", tmp_path) as body, pytest.raises(TransientError, match="4 of"):
         extract_pdf(replace(body, size_bytes=5), LIMITS)

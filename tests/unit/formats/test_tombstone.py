@@ -106,5 +106,5 @@ def test_there_is_room_for_it_where_the_shortest_records_stood(
 
 
 def test_what_is_too_short_for_any_record_is_refused() -> None:
-    with pytest.raises(ValueError, match="no record of 100 bytes"):
+    with pytest.raises(ValueError, match="a record of 100 bytes is too short"):
         member(100)

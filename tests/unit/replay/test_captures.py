@@ -85,9 +85,9 @@ def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, Url
 
 def test_an_address_that_is_none_is_refused() -> None:
     for url, match, told in (
-        (" ", UrlMatch.EXACT, "no address"),
-        ("mailto:a@example.org", UrlMatch.HOST, "has no host"),
-        ("urn:x", UrlMatch.DOMAIN, "has no host"),
+        (" ", UrlMatch.EXACT, "no URL given"),
+        ("mailto:a@example.org", UrlMatch.HOST, "no host in"),
+        ("urn:x", UrlMatch.DOMAIN, "no host in"),
     ):
         with pytest.raises(ValueError, match=told):
             build_key_ranges(url, match)

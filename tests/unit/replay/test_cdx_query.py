@@ -192,15 +192,15 @@ def test_fields_hold_no_blanks_and_say_what_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("statuscode", r"a filter is \[!\]FIELD:PATTERN"),
-        ("status:200", "did you mean 'statuscode'"),
-        ("original:(", "cannot be used"),
-        ("original:(?=look)", "cannot be used"),
-        (r"original:(a)\1", "cannot be used"),
-        ("original:a)|(b", "cannot be used"),
-        ("original:((a{0,100}){0,100}){0,100}", "cannot be used"),
-        (f"original:{'a' * 501}", "500 characters at most"),
-        ("original:\ud800", "cannot be used"),
+        ("statuscode", r"write a filter as \[!\]FIELD:PATTERN"),
+        ("status:200", "Did you mean 'statuscode'"),
+        ("original:(", "is not valid"),
+        ("original:(?=look)", "is not valid"),
+        (r"original:(a)\1", "is not valid"),
+        ("original:a)|(b", "is not valid"),
+        ("original:((a{0,100}){0,100}){0,100}", "is not valid"),
+        (f"original:{'a' * 501}", "at most 500 characters"),
+        ("original:\ud800", "is not valid"),
     ],
 )
 def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
@@ -212,19 +212,19 @@ def test_a_filter_that_cannot_be_is_refused(text: str, wrong: str) -> None:
     "text", ["timestamp:0", "timestamp:-1", "timestamp:x", "timestamp:", "time"]
 )
 def test_a_collapse_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"number from 1|no field"):
+    with pytest.raises(ValueError, match=r"must be 1 or more|no field"):
         CdxCollapse.parse(text)
 
 
 def test_a_field_there_is_not_is_refused() -> None:
     assert check_fields("urlkey, timestamp") == ("urlkey", "timestamp")
-    with pytest.raises(ValueError, match="did you mean 'original'"):
+    with pytest.raises(ValueError, match="Did you mean 'original'"):
         check_fields("urlkey,orignal")
 
 
 @given(st.text(max_size=60))
 def test_a_key_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no place in a list"):
+    with pytest.raises(ValueError, match="resume key is not valid"):
         CdxResumeKey.decode(text)
 
 

@@ -103,7 +103,7 @@ def test_a_theme_there_is_not_is_pointed_at_on_the_page(themed: TestClient) -> N
     told = themed.get("/api/search", params={"q": "flood theme:nothinglikethis"})
     assert told.status_code == 400
     assert told.json()["parameter"] == "q"
-    assert "there is no theme 'nothinglikethis'" in told.json()["error"]
+    assert "no theme named 'nothinglikethis'" in told.json()["error"]
     page = read(themed, "/search?q=flood+theme:nothinglikethis", 400)
     assert page.words("//p[@class='bad-query']//mark") == "theme:nothinglikethis"
 
@@ -112,4 +112,4 @@ def test_a_home_without_collections_offers_none(client: TestClient) -> None:
     assert not read(client, "/search?q=flood").links("//section[@aria-labelledby='facet-themes']")
     told = client.get("/api/search", params={"q": "theme:flood"})
     assert told.status_code == 400
-    assert "no collection has themes as yet" in told.json()["error"]
+    assert "no collection has themes yet" in told.json()["error"]

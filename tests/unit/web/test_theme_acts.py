@@ -124,12 +124,12 @@ def test_programs_do_the_same_and_are_told_what_is_decided(pages: TestClient) ->
 @pytest.mark.parametrize(
     ("act", "body", "status", "said"),
     [
-        ("rename", {"theme": "nonsense", "name": "x"}, 400, "There is no theme 'nonsense'"),
+        ("rename", {"theme": "nonsense", "name": "x"}, 400, "No theme named 'nonsense'"),
         ("rename", {"theme": "x"}, 400, "“name” goes with rename."),
         ("pin", {"theme": "x", "name": "y"}, 400, "“name” does not go with pin."),
-        ("exclude", {"theme": "x", "ids": ["nobody"]}, 400, "no document of the id 'nobody'"),
+        ("exclude", {"theme": "x", "ids": ["nobody"]}, 400, "No document 'nobody' in"),
         ("exclude", {"theme": "x", "ids": []}, 400, "length >= 1"),
-        ("pin", {"theme": "x", "conf": "tight"}, 400, "There is no theme 'x'"),
+        ("pin", {"theme": "x", "conf": "tight"}, 400, "No theme named 'x'"),
         ("pin", {"them": "x"}, 400, "Did you mean “theme”?"),
     ],
 )
@@ -145,6 +145,6 @@ def test_a_collection_or_act_there_is_not_is_refused(pages: TestClient) -> None:
     body = {"theme": "x"}
     assert pages.post("/api/themes/made/fife/pin", json=body).status_code == 404
     assert pages.post(f"/api{HERE}/pn", json=body).status_code in (400, 404, 422)
-    assert "There is no theme" in _post(pages, "pin", 400, conf="DEFAULT", theme="nonsense")
+    assert "No theme named" in _post(pages, "pin", 400, conf="DEFAULT", theme="nonsense")
     headers = {"Origin": "https://evil.example"}
     assert pages.post(f"{HERE}/pin", data=body, headers=headers).status_code == 403

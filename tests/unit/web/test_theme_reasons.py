@@ -74,5 +74,5 @@ def test_programs_ask_for_a_reason_a_theme_is_called_by(words: TestClient) -> No
 def test_a_reason_there_is_not_is_told_with_the_nearest(words: TestClient) -> None:
     answer = words.get(f"/api{HERE}/apart/outlir")
     assert answer.status_code == 404
-    assert "did you mean 'outlier'" in answer.json()["error"]
+    assert "Did you mean 'outlier'" in answer.json()["error"]
     assert words.get(f"/api{HERE}/apart/outlir/documents").status_code == 404

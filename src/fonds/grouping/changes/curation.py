@@ -104,10 +104,12 @@ def validate_name(new_name: str) -> str:
     """Return a name on one line, stripped. Raises ValueError."""
     said = " ".join(new_name.split())
     if len(said) > NAME_MAX_CHARS:
-        raise ValueError(f"a theme's name has at most {NAME_MAX_CHARS} characters")
+        raise ValueError(f"a theme's name can have at most {NAME_MAX_CHARS} characters")
     unseen = [one for one in said if unicodedata.category(one) in ("Cc", "Cs")]
     if unseen or (said and not any(one.isalnum() for one in said)):
-        raise ValueError("a theme's name has letters or digits and no control characters")
+        raise ValueError(
+            "a theme's name needs a letter or digit and cannot contain control characters"
+        )
     return said
 
 
@@ -121,7 +123,7 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
     for said in ("id", "label", "name"):
         found = [one for one in there if theme and getattr(one, said) == theme]
         if len(found) > 1:
-            raise ValueError(f"{len(found)} themes have the name {theme!r}: name one by its id")
+            raise ValueError(f"{len(found)} themes are named {theme!r}. Give the theme's id")
         if found:
             return ThemeRef(found[0].id, found[0].label)
     gone = list_curated_themes(changes.tables, name, conf).get(theme)
@@ -147,7 +149,7 @@ def _write_curation(
     row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
     known = list_curated_themes(changes.tables, name, conf)
     if curated_theme.id not in known and len(known) >= CURATED_MAX:
-        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} may be named or pinned")
+        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} can be named or pinned")
     writes = PendingWrites()
     if curated_theme.name or curated_theme.pinned is not None:
         cells = {
@@ -206,7 +208,10 @@ def exclude(
             if label is None or label not in _list_labels(one, before.get(id_, ())):
                 raise ValueError(f"the document {id_[:200]!r} is not in the theme {found.label!r}")
             if len(told.get(id_, ())) >= THEMES_MAX:
-                raise ValueError(f"{id_[:200]!r} is excluded from {THEMES_MAX} themes already")
+                raise ValueError(
+                    f"the limit of {THEMES_MAX} themes from which "
+                    f"{id_[:200]!r} can be excluded is reached"
+                )
         if not new:
             return ExclusionResult(found.id, found.label, 0)
         writes, now = PendingWrites(), changes.clock()
@@ -402,7 +407,7 @@ def _list_paths(places: Sequence[Placement]) -> tuple[tuple[str, str, str, str],
 def _validate_ids(ids: Sequence[str]) -> list[str]:
     wanted = list(dict.fromkeys(ids))
     if not 0 < len(wanted) <= DOCUMENT_BATCH:
-        raise ValueError(f"name 1 to {DOCUMENT_BATCH} documents at once, not {len(wanted):,}")
+        raise ValueError(f"give 1 to {DOCUMENT_BATCH} documents at once, not {len(wanted):,}")
     return wanted
 
 
@@ -414,7 +419,7 @@ def _load_rows(
     )
     for id_ in ids:
         if "main:id" not in rows.get(name.build_document_row(id_), {}):
-            raise ValueError(f"{name} has no document of the id {id_[:200]!r}")
+            raise ValueError(f"no document {id_[:200]!r} in {name}")
     return rows
 
 
@@ -424,7 +429,7 @@ def _find_served(
     for one in list_stored_clusterings(changes.tables, collection.name):
         if one.conf == conf and is_served(one, collection.cells):
             return one
-    raise ValueError(f"{collection.name} was not grouped by {conf} yet")
+    raise ValueError(f"{collection.name} has no clustering by {conf} yet")
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:

@@ -176,7 +176,7 @@ class CollectionWriter:
     ) -> dict[str, PutOutcome]:
         if REMOVED in collection.cells:
             raise TransientError(
-                f"{collection.name} is being removed; try again when that has ended"
+                f"{collection.name} is being removed. Try again when the removal has finished"
             )
         name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
         if "main:namespace" not in collection.cells:

@@ -149,7 +149,7 @@ def rebuild(
         made.apply_exclusions(served)
         caught_up = made.catch_up(served, until)
         if lease.lost.is_set():
-            raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
+            raise LeaseConflictError(f"{name} by {conf}: another process is rebuilding it now")
         try:
             caught_up += made.publish(served)
         except LeaseConflictError:
@@ -164,7 +164,7 @@ def rebuild(
         )
     found = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
     if found is None:
-        raise LeaseConflictError(f"{name} was removed as soon as it was rebuilt")
+        raise LeaseConflictError(f"{name} was removed right after the rebuild")
     grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
     return RebuildResult(made.timestamp, grouped, len(found.clusters), apart, caught_up)
 
@@ -203,7 +203,7 @@ class _Rebuild:
         """
         with self.changes.lease(self.name) as held:
             if not held.cells or "main:removed" in held.cells:
-                raise ConfigurationError(f"there is no collection {self.name}")
+                raise ConfigurationError(f"no collection named {self.name}")
             there = [
                 one
                 for one in list_stored_clusterings(self.tables, self.name)
@@ -292,7 +292,7 @@ class _Rebuild:
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
         served = read_model(self.tables, self.name, self.conf, self.timestamp)
         if served is None:
-            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed meanwhile")
+            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
         known_terms, unknown = _count_known_terms(served, read)
         told = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
         self.tables.put(CLUSTERINGS, [(self.stored.row, told)])
@@ -331,7 +331,7 @@ class _Rebuild:
             self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": moment})])
             self.changes.leases.check(held.lease)
             if decode_int(held.cells, building_column(self.conf), -1) != self.timestamp:
-                raise LeaseConflictError(f"{self.name} was removed while it was rebuilt")
+                raise LeaseConflictError(f"{self.name} was removed during the rebuild")
             cells = {
                 served_column(self.conf): encode_utf8(self.timestamp),
                 processed_column(self.conf): moment,

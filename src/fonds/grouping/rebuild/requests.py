@@ -81,7 +81,7 @@ def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) 
     with changes.lease(name) as collection:
         cells = collection.cells
         if not is_collection_row(cells):
-            raise ConfigurationError(f"there is no collection {name}")
+            raise ConfigurationError(f"no collection named {name}")
         last_timestamp = max(
             (
                 clustering.timestamp
@@ -258,7 +258,7 @@ class Runs:
 
     def _check(self, stage: str, done: int, total: int) -> None:
         if self._stopped.is_set():
-            raise _StoppedError(f"left off at {stage}, {done} of {total}")
+            raise _StoppedError(f"interrupted at {stage}, {done} of {total}")
 
 
 def _request_column(conf: str) -> str:

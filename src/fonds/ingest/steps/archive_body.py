@@ -40,7 +40,7 @@ LEASE_S = 600.0
 TOGETHER_MAX_BYTES = 64 * 1024**2
 RETRY_S = 2.0
 DONE = Result()
-ELSEWHERE = Result(defer(Reason.NOT_YET, "another process archives it now", RETRY_S))
+ELSEWHERE = Result(defer(Reason.NOT_YET, "another process is archiving it now", RETRY_S))
 EMITS = ()
 
 

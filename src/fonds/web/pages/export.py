@@ -36,7 +36,7 @@ from fonds.search.scan import (
     iter_documents,
 )
 from fonds.web.access.roles import READS
-from fonds.web.html.rendering import OpenStores, build_url
+from fonds.web.html.rendering import OpenStores, build_url, capitalize
 from fonds.web.pages.search import EXPORTED_MAX, search_params
 from fonds.web.pages.search_facets import build_uncounted_query
 from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, create_feed, encode_feed
@@ -67,7 +67,7 @@ def export(
     said = name.removesuffix(PACKED)
     if said not in FORMS:
         raise HTTPException(
-            404, f"{format_unknown_name('form of an export', said, FORMS).capitalize()}."
+            404, f"{capitalize(format_unknown_name('form of an export', said, FORMS))}."
         )
     try:
         found = count_matches(stores.index, build_uncounted_query(form))

@@ -110,7 +110,7 @@ def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
     act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
     assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
     row = act(wanted(late.sha1hex))
-    assert (row.finished, "being written to" in said[0]) == (None, True)
+    assert (row.finished, "still being written" in said[0]) == (None, True)
     assert not find_traces(stores, None, late.sha1hex).has_any
     stores.archive.finish()
     assert holders(tmp_path / "archive", late.content) != []
@@ -171,7 +171,7 @@ def test_a_damaged_warc_is_told_and_stays_as_it_was(
     leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
     assert act(wanted(sha1hex)).finished is None
-    assert "what was taken down may stand there" in said[0]
+    assert "The removed bytes may be there" in said[0]
     assert path.read_bytes() == before
 
 

@@ -135,8 +135,8 @@ def test_what_cannot_be_muted_is_said(world: World) -> None:
     now = world.place.clock()
     failing = replace(row, standing="failing")
     for one, until, note, said in (
-        (row, None, "", "not in trouble: say until when"),
-        (failing, now, "", "no time to come"),
+        (row, None, "", "has no problem. Give an end time"),
+        (failing, now, "", "is not in the future"),
         (failing, None, "x" * 301, "at most 300"),
         (replace(failing, state="paused"), None, "", "is not polled"),
     ):

@@ -312,7 +312,7 @@ def test_bytes_that_changed_since_are_not_archived_as_the_file(
 ) -> None:
     item = unarchived(bench)
     Path(item.capture.place.path).write_bytes(OTHER_PAGE)
-    with pytest.raises(DamagedInputError, match=f"no longer those of {KEY}"):
+    with pytest.raises(DamagedInputError, match=f"no longer match {KEY}"):
         step([item])
     assert bench.cdx() == {}
 

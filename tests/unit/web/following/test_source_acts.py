@@ -53,7 +53,7 @@ def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: S
     before = row(stores, PAUSED)
     answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
     assert answer.status_code == 409
-    assert "once it is resumed" in answer.text
+    assert "Resume it" in answer.text
     assert row(stores, PAUSED) == before
 
 

@@ -223,7 +223,7 @@ def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
     leaked: list[AuditFault] = []
     run_audit(stores, {}, leaked.append)
     (told,) = {one.message for one in leaked} - {one.message for one in before}
-    assert told == f"PDF {sha1hex} is in the index and is not to be there"
+    assert told == f"PDF {sha1hex} is in the index but should not be"
 
 
 class _KilledError(Exception):
