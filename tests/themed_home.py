@@ -13,7 +13,7 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.model.document import SearchQuery
+from fonds.model.search import SearchQuery
 from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from kept_collections import Clock, themed

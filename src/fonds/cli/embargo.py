@@ -17,9 +17,9 @@ from fonds.cli.acts import (
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.names import SuggestingChoice
 from fonds.isolation.process_identity import find_login_name
-from fonds.model.document import SearchQuery
 from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.model.search import SearchQuery
 
 if TYPE_CHECKING:
     from fonds.config import Settings

@@ -14,11 +14,11 @@ import click
 from fonds import __version__
 from fonds.cli.context import App, command, print_note
 from fonds.cli.names import SuggestingChoice
-from fonds.model.document import MatchMode, SearchQuery
 from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.file import SEARCHED_KINDS, Kind
 from fonds.model.rows import EntryRow
+from fonds.model.search import MatchMode, SearchQuery
 from fonds.model.suggestions import alternatives, format_unknown_name
 from fonds.ports import Index, Stores
 from fonds.search.earlier_versions import earlier_note

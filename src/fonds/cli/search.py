@@ -18,19 +18,18 @@ from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.names import DAY, SuggestingChoice
 from fonds.grouping.tables import Tables
 from fonds.model.capture import parse_datetime14
-from fonds.model.document import (
-    DateKind,
-    DateOf,
+from fonds.model.document import DateKind, DateOf
+from fonds.model.encoding import pluralize
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.search import (
     Hit,
     MatchMode,
+    QueryError,
     SearchQuery,
     SearchResults,
     Snippet,
     VersionHit,
 )
-from fonds.model.encoding import pluralize
-from fonds.model.file import SEARCHED_KINDS, Kind
-from fonds.model.search import QueryError
 from fonds.model.suggestions import alternatives
 from fonds.ports import Index, Stores
 from fonds.search.as_of import AsOfContext, AsOfResult, ChangeSortCount

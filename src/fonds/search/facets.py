@@ -18,7 +18,7 @@ from fonds.grouping.names import DEFAULT, CollectionName, build_unclustered_conf
 from fonds.grouping.tables import ASSIGNMENTS, Tables, build_assignment_row, decode_text
 from fonds.grouping.views.clusterings import find_served_timestamp, iter_collections
 from fonds.grouping.views.curation import load_label_names
-from fonds.model.document import DAYS_COUNTED_MAX, SearchQuery, SearchResults
+from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery, SearchResults
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
 from fonds.search.scan import count_matches, iter_documents

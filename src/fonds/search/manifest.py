@@ -12,10 +12,11 @@ import msgspec
 
 from fonds.derivatives.kinds import indexed_kinds
 from fonds.derivatives.sketch import load_text_hashes
-from fonds.model.document import DateOf, IndexDocument, MatchMode, SearchQuery
+from fonds.model.document import DateOf, IndexDocument
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery
 from fonds.ports import Records
 from fonds.ports.scan import iter_chunks
 from fonds.search.scan import MatchCount

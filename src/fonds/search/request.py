@@ -17,9 +17,10 @@ from pydantic import (
     StringConstraints,
 )
 
-from fonds.model.document import RESULTS_MAX, DateOf, MatchMode, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.file import Kind
 from fonds.model.partial_date import entered_day
+from fonds.model.search import RESULTS_MAX, MatchMode, SearchQuery
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
 QUERY_MAX_CHARS = 1_000

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.model.search import QueryError, TypedText, TypingKind
+from fonds.model.completion import TypedText, TypingKind
+from fonds.model.search import QueryError
 from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
 from fonds.search.query.fields import (
     EXACT_FIELDS,

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fonds.model.disposition import Reason
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -23,6 +23,7 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.search.index.elastic_client import (
     JSON,
     LINES,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
+from fonds.model.search import SearchQuery
 from fonds.search.index.elastic_mapping import (
     ABSENT_FIELDS,
     CUT_VERSIONS,

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.completion import NamedTheme
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
-from fonds.model.search import NamedTheme
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
 from fonds.search.query.completion import format_value
 from fonds.search.query.fields import EXACT_FIELDS, TEXT_FIELDS, get_short_name

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from fonds.model.document import MatchMode, SearchQuery, SearchResults
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.model.suggestions import find_nearest_name
 from fonds.ports import Index
 from fonds.search.query.fields import TEXT_FIELDS

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 import tantivy
 from tantivy import Occur, Query
 
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
+from fonds.model.search import SearchQuery
 from fonds.search.index.tantivy_schema import (
     CUT_VERSIONS,
     EARLIER,

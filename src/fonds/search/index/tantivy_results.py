@@ -9,7 +9,8 @@ from typing import Any
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
+from fonds.model.search import Hit, SearchQuery, SearchResults
 from fonds.search.index.passages import build_hit
 from fonds.search.index.tantivy_query import build, parse_search_query, restrict_after
 from fonds.search.index.tantivy_schema import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
-from fonds.model.search import Completion, CompletionList, TypedText, TypingKind
+from fonds.model.completion import Completion, CompletionList, TypedText, TypingKind
+from fonds.model.document import IndexDocument
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
 from fonds.ports.stores import close
 from fonds.search.index.field_values import (

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from fonds.model.search import QueryError, TypedText, TypingKind
+from fonds.model.completion import TypedText, TypingKind
+from fonds.model.search import QueryError
 from fonds.search.query.fields import (
     EXACT_FIELDS,
     FIELDS,

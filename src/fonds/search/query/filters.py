@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from fonds.model.document import IDS_MAX, RESULTS_MAX, SearchQuery
 from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.search import IDS_MAX, RESULTS_MAX, SearchQuery
 from fonds.model.suggestions import format_unknown_name
 from fonds.papers.bibliography.identifiers import strip_resolver
 from fonds.rights.licenses import normalize_license

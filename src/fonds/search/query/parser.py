@@ -27,8 +27,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 
-from fonds.model.document import MatchMode, SearchQuery
-from fonds.model.search import QueryError
+from fonds.model.search import MatchMode, QueryError, SearchQuery
 from fonds.search.query.fields import (
     EXACT_FIELDS,
     PREFIX_FIELDS,

@@ -14,7 +14,8 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from fonds import __version__
-from fonds.model.document import Hit, IndexDocument
+from fonds.model.document import IndexDocument
+from fonds.model.search import Hit
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
 from fonds.search.export_formats import FORMS, ExportFormat, export_documents

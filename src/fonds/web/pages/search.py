@@ -11,19 +11,18 @@ from typing import Annotated, Any, get_origin
 from fastapi import APIRouter, HTTPException, Query, Request
 from starlette.responses import HTMLResponse
 
-from fonds.model.document import (
+from fonds.model.document import DateKind, DateOf
+from fonds.model.encoding import pluralize
+from fonds.model.file import Kind
+from fonds.model.search import (
     RESULTS_MAX,
-    DateKind,
-    DateOf,
     Hit,
     MatchMode,
+    QueryError,
     SearchResults,
     Snippet,
     VersionHit,
 )
-from fonds.model.encoding import pluralize
-from fonds.model.file import Kind
-from fonds.model.search import QueryError
 from fonds.ports import Index, Stores
 from fonds.search.best_match import search_with_fallback
 from fonds.search.direct_hits import DirectHit, find_direct_hits

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import HTMLResponse
 
 from fonds.model.access import Role
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.encoding import pluralize
-from fonds.model.search import QueryError
+from fonds.model.search import QueryError, SearchQuery
 from fonds.ports import Stores
 from fonds.search.as_of import (
     CHANGED_MAX,

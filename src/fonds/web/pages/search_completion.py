@@ -9,8 +9,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from fonds.grouping.views.themes import MEMBERS_MAX, iter_themes
+from fonds.model.completion import Completion, CompletionList, NamedTheme, TypingKind
 from fonds.model.encoding import pluralize
-from fonds.model.search import Completion, CompletionList, NamedTheme, QueryError, TypingKind
+from fonds.model.search import QueryError
 from fonds.ports import QueryCompleter, Stores
 from fonds.search.request import QUERY_MAX_CHARS, SearchForm, format_value_name
 from fonds.web.access.roles import READS

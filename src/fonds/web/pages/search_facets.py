@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from fonds.grouping.names import DEFAULT
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index, Stores
 from fonds.search.facets import ThemeCounts, count_themes
 from fonds.search.request import FACET_VALUES_MAX, QUERY_MAX_CHARS, SearchForm, format_value_name

@@ -11,8 +11,9 @@ import pytest
 
 from filled_home import Filled, fill_home, opened
 from fonds.extract.page import EXTRACTOR
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.search.manifest import (
