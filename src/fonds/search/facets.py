@@ -21,6 +21,7 @@ from fonds.grouping.views.curation import load_label_names
 from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery, SearchResults
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
+from fonds.search.request import SearchRequest, format_value_name
 from fonds.search.scan import count_matches, iter_documents
 
 DOCUMENTS_MAX = 10_000
@@ -140,3 +141,42 @@ def count_dates(
         with_notes=False,
     )
     return index.search(within).dates
+
+
+# Values of fields.
+
+
+FACETS = {
+    "kind": "kind",
+    "language": "language",
+    "canonical_domain": "domain",
+    "collection": "collection",
+}
+"""The parameter of each field that is counted."""
+
+
+def count_facets(
+    index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
+) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
+    """Return the values of each facet with their counts, and how many documents have other values.
+
+    A facet is counted without what is selected in it, so that its other values keep their counts. With
+    `find`, only values that contain it, or whose names do, are listed. With `ids`, only these documents are
+    counted.
+    """
+    facets, beyond = dict(results.facets), dict(results.beyond)
+    for field, parameter in FACETS.items():
+        if getattr(request, parameter):
+            rest = request.model_copy(update={parameter: [], "after": None, "page": 1})
+            others = index.search(replace(rest.build_query(ids), count_max=0))
+            facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
+    wanted = request.find.strip().casefold()
+    if wanted:
+        for field, parameter in FACETS.items():
+            facets[field] = [
+                (value, count)
+                for value, count in facets.get(field, ())
+                if wanted in value.casefold()
+                or wanted in format_value_name(parameter, value).casefold()
+            ]
+    return facets, beyond
