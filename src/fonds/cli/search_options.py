@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 import click
-from click.shell_completion import CompletionItem
 
 from fonds.model.document import DateOf
 from fonds.model.file import SEARCHED_KINDS
@@ -30,23 +29,12 @@ METAVARS = {
 _FIELDS = {field.alias or name: field for name, field in SearchRequest.model_fields.items()}
 
 
-class RequestValue(click.ParamType[str]):
-    """Value of a search parameter. `parse_request` checks it, so that every entrance refuses it alike."""
+class RequestChoice(click.Choice[str]):
+    """Choice for a search parameter. `parse_request` checks it, so that every entrance refuses it alike."""
 
-    name = "text"
-
-    def __init__(self, choices: Sequence[str] = ()) -> None:
-        self.choices = choices
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """Return the choices."""
-        return f"[{'|'.join(self.choices)}]" if self.choices else None
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the choices that begin with the typed text."""
-        return [CompletionItem(one) for one in self.choices if one.startswith(incomplete)]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the value as it is written."""
+        return str(value)
 
 
 def search_options(
@@ -77,7 +65,7 @@ def _build_option(
         f"--{name}",
         f"{name}_" if name == "from" else name,
         multiple=is_list,
-        type=RequestValue(choices),
+        type=RequestChoice(choices) if choices else str,
         default=default,
         show_default=default is not None,
         metavar=METAVARS.get(name),

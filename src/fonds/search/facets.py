@@ -21,6 +21,7 @@ from fonds.grouping.views.curation import load_label_names
 from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery, SearchResults
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
+from fonds.search.fields import FACET_FIELDS
 from fonds.search.request import SearchRequest, format_value_name
 from fonds.search.scan import count_matches, iter_documents
 
@@ -146,15 +147,6 @@ def count_dates(
 # Values of fields.
 
 
-FACETS = {
-    "kind": "kind",
-    "language": "language",
-    "canonical_domain": "domain",
-    "collection": "collection",
-}
-"""The parameter of each field that is counted."""
-
-
 def count_facets(
     index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
 ) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
@@ -165,14 +157,14 @@ def count_facets(
     counted.
     """
     facets, beyond = dict(results.facets), dict(results.beyond)
-    for field, parameter in FACETS.items():
+    for field, parameter in FACET_FIELDS.items():
         if getattr(request, parameter):
             rest = request.model_copy(update={parameter: [], "after": None, "page": 1})
             others = index.search(replace(rest.build_query(ids), count_max=0))
             facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
     wanted = request.find.strip().casefold()
     if wanted:
-        for field, parameter in FACETS.items():
+        for field, parameter in FACET_FIELDS.items():
             facets[field] = [
                 (value, count)
                 for value, count in facets.get(field, ())

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
-from fonds.search.query.fields import LISTED_FIELDS
+from fonds.search.fields import LISTED_FIELDS
 from page_reading import read
 from themed_home import HOSTILE
 

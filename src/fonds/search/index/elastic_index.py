@@ -24,6 +24,7 @@ from fonds.model.errors import (
     StoreUnavailableError,
 )
 from fonds.model.search import SearchQuery, SearchResults
+from fonds.search.fields import FACET_FIELDS
 from fonds.search.index.elastic_client import (
     JSON,
     LINES,
@@ -38,7 +39,6 @@ from fonds.search.index.elastic_client import (
 )
 from fonds.search.index.elastic_mapping import (
     FIELDS,
-    RAW_FIELDS,
     build_template,
     decode_document,
     encode_document,
@@ -159,8 +159,8 @@ class ElasticIndex:
         counts = answer["aggregations"]
         found = replace(
             found,
-            facets={name: _parse_buckets(counts[name]) for name in RAW_FIELDS},
-            beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},
+            facets={name: _parse_buckets(counts[name]) for name in FACET_FIELDS},
+            beyond={name: counts[name]["sum_other_doc_count"] for name in FACET_FIELDS},
             dates=_parse_buckets(counts["dates"]),
             undated=counts["undated"]["doc_count"],
         )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from fonds.grouping.names import DEFAULT
-from fonds.search.facets import FACETS, ThemeCounts
+from fonds.search.facets import ThemeCounts
+from fonds.search.fields import FACET_FIELDS
 from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.search.request import FACET_VALUES_MAX, SearchRequest, format_value_name
 from fonds.web.html.rendering import build_url
@@ -46,7 +47,7 @@ def build_facets(
 ) -> list[Facet]:
     """Every facet that says something."""
     made = []
-    for field, parameter in FACETS.items():
+    for field, parameter in FACET_FIELDS.items():
         chosen = [str(one) for one in getattr(form, parameter)]
         pairs = facets.get(field, ())
         if not (pairs or hidden_counts.get(field, 0) or form.find):
