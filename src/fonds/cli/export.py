@@ -151,8 +151,8 @@ def _find_table(
             if one not in list(Kind) and (near := find_nearest_name(one, TABLES)):
                 raise click.UsageError(f"there is no kind {one!r}; did you mean {near!r}?")
         return None
-    others = [value for name, value in filters.items() if name != "kind" and value]
-    if len(kinds) > 1 or query or others or limit or FORMS[form].rows is None:
+    others = build_request(query, {**filters, "kind": ()}).build_filters()
+    if len(kinds) > 1 or others or limit or FORMS[form].rows is None:
         raise click.UsageError(f"{table} {ALONE}")
     return str(table)
 

@@ -39,6 +39,7 @@ from fonds.search.as_of import (
 from fonds.search.direct_hits import DirectHit, interpretations
 from fonds.search.earlier_versions import earlier_note
 from fonds.search.facets import ThemeCounts
+from fonds.search.fields import read_labelled_values
 from fonds.search.request import FILTERS, SearchRequest
 from fonds.search.run_search import resolve_query, run_search
 from fonds.search.unread_files import describe_unread, has_no_text_filter
@@ -267,6 +268,7 @@ def _build_json(hit: Hit) -> dict[str, Any]:
         "license": document.licenses,
         "rights_holder": document.holders,
         "preferences": document.prefers,
+        "fields": read_labelled_values(document),
         "indexed_date": document.indexed_date,
         "snippet": hit.snippet.text,
         "snippets": hit.snippets,

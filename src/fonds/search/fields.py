@@ -61,7 +61,8 @@ class SearchField:
     documentation, `aliases` further names in a query. `meaning` and `example` say how a value is written.
     `normalize` makes the stored form of an exact value. `facet` is the URL parameter of a field whose values
     are counted. `accepts_prefix`: a star may end an exact value. `is_optional`: documents without a value
-    leave the field out in Elasticsearch. `get_values` reads the values of a document; None: its attribute.
+    leave the field out in Elasticsearch. With a `label`, results show the values. `get_values` reads the
+    values of a document; None: its attribute.
     """
 
     name: str
@@ -74,6 +75,7 @@ class SearchField:
     facet: str = ""
     accepts_prefix: bool = False
     is_optional: bool = False
+    label: str = ""
     values: ValueSource = ValueSource.NONE
     get_values: Callable[[IndexDocument], Any] | None = None
 
@@ -103,7 +105,7 @@ SEARCH_FIELDS: Sequence[SearchField] = (
     ),
     SearchField(
         "doi", FieldType.EXACT, "doi", "a DOI, also as an address of doi.org, or none",
-        "doi:10.1234/abc", normalize=normalize_doi, is_optional=True,
+        "doi:10.1234/abc", normalize=normalize_doi, is_optional=True, label="DOI",
     ),
     SearchField(
         "kind", FieldType.EXACT, "kind", alternatives(SEARCHED_KINDS), "kind:pdf",
@@ -164,7 +166,7 @@ SEARCH_FIELDS: Sequence[SearchField] = (
         "licenses", FieldType.EXACT, "license",
         "a licence stated, in the names of SPDX; a star for its beginning; or none",
         "license:cc-by*", normalize=normalize_license, accepts_prefix=True, is_optional=True,
-        values=ValueSource.DOCUMENTS,
+        label="licence", values=ValueSource.DOCUMENTS,
     ),
     SearchField(
         "holders", FieldType.WORDS, "holder", "a holder of the rights, or a part of the name",
@@ -220,6 +222,18 @@ _EXACT = {field.name: field for field in SEARCH_FIELDS if field.type is FieldTyp
 def normalize_exact_value(field: str, value: str) -> str:
     """Return a value of an exact field as the index holds it. Raises ValueError for an impossible one."""
     return _EXACT[field].normalize(value.strip())
+
+
+LABELS: Mapping[str, str] = MappingProxyType(
+    {field.query_name: field.label for field in SEARCH_FIELDS if field.label}
+)
+"""Labels of the fields whose values results show, by name in a query."""
+
+
+def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
+    """Return the values that a result shows with a label, by name in a query; fields without are left out."""
+    labelled = (field for field in SEARCH_FIELDS if field.label)
+    return {field.query_name: values for field in labelled if (values := field.read(document))}
 
 
 # Fields of an index.

@@ -26,6 +26,7 @@ from fonds.ports import Stores
 from fonds.search.direct_hits import DirectHit
 from fonds.search.export_formats import FORMS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
+from fonds.search.fields import LABELS, read_labelled_values
 from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.search.request import FILTERS, KIND_WORDS, VIEW_PARAMETERS, ActiveFilter, SearchRequest
 from fonds.search.results import find_near_duplicates
@@ -85,7 +86,8 @@ class SearchHit:
 
     `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
     `captured` is the day of its capture, `license`, `rights_holder` and `preferences` are stated about its
-    use, `indexed_date` when it came to be found as it is. `snippets` are up
+    use, `fields` has the values of the fields that have a label in `fonds.search.fields`, by their names in a
+    query, `indexed_date` says when it came to be found as it is. `snippets` are up
     to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
     (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
     `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
@@ -112,6 +114,7 @@ class SearchHit:
     license: Sequence[str]
     rights_holder: Sequence[str]
     preferences: Sequence[str]
+    fields: Mapping[str, Sequence[str]]
     date_kind: DateKind | None
     captured: date | None
     indexed_date: datetime
@@ -149,6 +152,7 @@ def build_hit(
         license=document.licenses,
         rights_holder=document.holders,
         preferences=document.prefers,
+        fields=read_labelled_values(document),
         date_kind=document.date_kind,
         captured=document.captured,
         indexed_date=document.indexed_date,
@@ -395,6 +399,7 @@ def search_html(
         ways_out=_relaxed_filters(stores, form) if found.total == 0 else [],
         values=find_offered_values(stores, collections, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
+        labels=LABELS,
         feed=build_url("/search.atom", **form.build_filters()),
         as_of=None if has_all_versions(form.q) else form.build_filters(),
         exports=_list_exports(form),
