@@ -97,8 +97,8 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
     `version:all`, because a story found by an earlier version has the file of another."""
     if searched is None:
         return []
+    from fonds.search.query.parser import has_all_versions
     from fonds.search.scan import count_matches, iter_documents
-    from fonds.wiring.stores import has_all_versions
 
     if has_all_versions(searched):
         raise click.UsageError(

@@ -36,14 +36,15 @@ from fonds.search.as_of import (
     ChangeSortCount,
     validate_day,
 )
-from fonds.search.direct_hits import DirectHit, interpretations
+from fonds.search.direct_hits import DirectHit
 from fonds.search.earlier_versions import earlier_note
 from fonds.search.facets import ThemeCounts
 from fonds.search.fields import read_labelled_values
+from fonds.search.query.parser import has_all_versions
 from fonds.search.request import FILTERS, SearchRequest
-from fonds.search.run_search import resolve_query, run_search
-from fonds.search.unread_files import describe_unread, has_no_text_filter
-from fonds.wiring.stores import has_all_versions, match_documents
+from fonds.search.run_search import needs_stores, resolve_query, run_search
+from fonds.search.unread_files import describe_unread
+from fonds.wiring.stores import match_documents
 
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
@@ -91,14 +92,7 @@ def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     )
     if options["as_of"] is not None:
         return _search_as_of(app, request, options)
-    needs_records = (
-        interpretations(request.q)
-        or request.themes
-        or request.alike
-        or has_no_text_filter(request.q)
-        or has_all_versions(request.q)
-    )
-    stores = app.open_stores() if needs_records else None
+    stores = app.open_stores() if needs_stores(request) else None
     index = stores.index if stores else app.open_index()
     tables = _open_tables(app, stores) if stores and request.themes else None
     try:

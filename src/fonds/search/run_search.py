@@ -10,8 +10,9 @@ from fonds.grouping.tables import Tables
 from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.ports import Index, Records, Stores
 from fonds.search.best_match import search_with_fallback
-from fonds.search.direct_hits import DirectHit, find_direct_hits
+from fonds.search.direct_hits import DirectHit, find_direct_hits, interpretations
 from fonds.search.facets import ThemeCounts, count_themes
+from fonds.search.query.parser import has_all_versions
 from fonds.search.request import SearchRequest
 from fonds.search.results import (
     CollapsedResults,
@@ -20,6 +21,7 @@ from fonds.search.results import (
     search_uncollapsed,
 )
 from fonds.search.scan import MatchCount, count_matches
+from fonds.search.unread_files import has_no_text_filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,17 @@ def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
     return count_matches(stores.index, resolve_query(request, stores.index, stores.records))
 
 
+def needs_stores(request: SearchRequest) -> bool:
+    """Whether the answer needs more than the index."""
+    return bool(
+        request.themes
+        or request.alike
+        or interpretations(request.q)
+        or has_no_text_filter(request.q)
+        or has_all_versions(request.q)
+    )
+
+
 def run_search(
     request: SearchRequest,
     index: Index,
@@ -69,9 +82,9 @@ def run_search(
 ) -> SearchAnswer:
     """Return one page of a result.
 
-    `stores` is None when the request needs nothing but the index, see `needs_stores`. `tables` are needed for
-    `themes`. `collapses` makes near-duplicates one result. `offset` replaces the page of the request.
-    Raises ValueError with a sentence for people.
+    `stores` may be None where `needs_stores` is False. `tables` are needed for `themes`. `collapses` makes
+    near-duplicates one result. `offset` replaces the page of the request. Raises ValueError with a sentence
+    for people.
     """
     query = resolve_query(request, index, stores.records) if stores else request.build_query()
     if offset is not None:

@@ -402,13 +402,6 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
     return build_marker(query, language)
 
 
-def has_all_versions(text: str) -> bool:
-    """Whether a query has `version:all` in it: words of earlier versions of a story count then."""
-    from fonds.search.query.parser import has_all_versions
-
-    return has_all_versions(text)
-
-
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
     """The ids of those of a few documents that a query finds, whatever the index; no store is touched."""
     from fonds.search.index.tantivy_results import match_documents

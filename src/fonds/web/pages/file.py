@@ -20,6 +20,7 @@ from fonds.model.keys import encode_sha1_base32, parse_sha1
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.model.search import QueryError
 from fonds.ports import Stores
+from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.text.words import compose_text
 from fonds.viewer.description import CitedReference, FileDescription, build_description
 from fonds.viewer.pdf_pages import PageStrip, TextQuery, find_page_strip
@@ -56,7 +57,6 @@ from fonds.wiring.stores import build_marker
 # Bound: the first 500 hits of a text are marked; a page says so where there may be more.
 
 
-QUERY_MAX_CHARS = 1_000
 HITS_MAX = 500
 """As many as are looked for at once, so that fewer are all there are."""
 

@@ -27,7 +27,7 @@ from fonds.search.direct_hits import DirectHit
 from fonds.search.export_formats import FORMS
 from fonds.search.facets import ThemeCounts, count_dates, count_facets
 from fonds.search.fields import LABELS, read_labelled_values
-from fonds.search.query.parser import QUERY_MAX_CHARS
+from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
 from fonds.search.request import FILTERS, KIND_WORDS, VIEW_PARAMETERS, ActiveFilter, SearchRequest
 from fonds.search.results import find_near_duplicates
 from fonds.search.run_search import count_request, run_search
@@ -46,7 +46,6 @@ from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import shorten, take_search
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
-from fonds.wiring.stores import has_all_versions
 
 # What came to be found by a search in the last days.
 

@@ -24,6 +24,7 @@ from fonds.search.as_of import (
     ChangeSortCount,
     validate_day,
 )
+from fonds.search.query.parser import has_all_versions
 from fonds.search.request import AS_OF_PARAMETERS, FILTERS, SearchRequest
 from fonds.search.run_search import resolve_query
 from fonds.search.verification import ChangedDocument
@@ -34,7 +35,7 @@ from fonds.web.html.rendering import format_day as day_said
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.parameters import take_search
 from fonds.web.serving.problems import RefusedError
-from fonds.wiring.stores import has_all_versions, match_documents
+from fonds.wiring.stores import match_documents
 
 PATH = "/search/as-of"
 PAGE_SIZE = 50
