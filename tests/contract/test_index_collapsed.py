@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from contract.index_backends import BACKENDS, document, opened
 from fonds.derivatives.sketch import RESEMBLANCE_MIN, build_page_sketch
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Index, Records
 from fonds.search import results as module
 from fonds.search.results import list_collapsed_ids, search_collapsed

@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, opened
-from fonds.model.document import (
-    DAYS_COUNTED_MAX,
-    DateOf,
-    IndexDocument,
-    SearchQuery,
-)
+from fonds.model.document import DateOf, IndexDocument
+from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery
 from fonds.ports import Index
 from fonds.search.facets import count_dates
 from fonds.search.query.parser import parse

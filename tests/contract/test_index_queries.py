@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import DateKind, IndexDocument, MatchMode, SearchQuery
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery
 from fonds.ports import Index
 from fonds.search.query.parser import get_themes, parse, parse_query
 from real_servers import each

@@ -20,6 +20,7 @@ from fonds.config import Settings
 from fonds.failures.accounting.tallies import find_newest_input
 from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
+from fonds.model.parameter_errors import build_value_error
 from fonds.model.secrets import redact_secrets
 from fonds.model.suggestions import UnknownNameError
 from fonds.ports import Stores
@@ -47,8 +48,6 @@ from fonds.web.pages import search
 from fonds.web.routers import ROUTERS
 from fonds.web.serving.concurrency import ReadWriteLimits
 from fonds.web.serving.parameters import (
-    describe_fault,
-    format_refusal,
     reject_unknown_parameters,
     shorten,
 )
@@ -219,10 +218,11 @@ def _render_problem(
 
 async def handle_invalid(request: Request, error: Any) -> Response:
     """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
-    first = error.errors()[0]
+    fault = build_value_error(error.errors()[0])
     if request.url.path == "/search":
-        return search.search_refused(request, format_refusal(first))
-    return _render_problem(request, 400, format_refusal(first), {}, describe_fault(first))
+        return search.search_refused(request, str(fault))
+    members = {"parameter": fault.parameter} | ({"nearest": fault.nearest} if fault.nearest else {})
+    return _render_problem(request, 400, str(fault), {}, members)
 
 
 async def handle_refused(request: Request, error: Any) -> Response:

@@ -29,12 +29,6 @@ COUNTED = ("collection", "frequencies", "told/kept")
 ACTS = ("pause", "resume", "remove", "poll", "mute", "unmute")
 # Closed lists: the call is refused with exit code 2, naming the nearest. By command and parameter.
 REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
-    ("search", "kind"): (("search", "--kind", "stroy"), "Did you mean 'story'"),
-    ("search", "sort"): (("search", "--sort", "newst"), "Did you mean 'newest'"),
-    ("search", "match"): (("search", "--match", "bst"), "Did you mean 'best'"),
-    ("export", "match"): (("export", "--match", "exat"), "Did you mean 'exact'"),
-    ("search", "dates"): (("search", "--dates", "capturd"), "Did you mean 'captured'"),
-    ("search", "language"): (("search", "--language", "english"), "Did you mean 'en'"),
     ("search", "themes_of"): (
         ("search", "--themes-of", "told/kep"),
         "Did you mean 'told/kept'",
@@ -80,7 +74,6 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("verify", "file"): (("verify", "nowhere.csv"), "there is no manifest to be read"),
     ("export", "form"): (("export", "--format", "json"), "Did you mean 'jsonl'"),
-    ("export", "kind"): (("export", "--kind", "stroy"), "Did you mean 'story'"),
     ("pipelines", "names"): (("pipelines", "libary"), "Did you mean 'library'"),
     ("topics", "action"): (("topics", "crate"), "Did you mean 'create'"),
     ("topics", "pipeline"): (("topics", "--pipeline", "libary"), "Did you mean 'library'"),
@@ -178,6 +171,18 @@ REFUSED: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("clusters show", "conf"): (("clusters", "told/kept", "--conf", "fw"), "Did you mean 'few'"),
     ("clusters show", "after"): (("clusters", "told/kept", "outlier", "--after", "x"), "--after x"),
 }
+for _command in ("search", "export"):
+    for _name, _value, _near in (
+        ("kind", "stroy", "Did you mean “story”?"),
+        ("match", "exat", "Did you mean “exact”?"),
+        ("dates", "capturd", "Did you mean “captured”?"),
+        ("language", "english", "Did you mean 'en'?"),
+        ("from", "yesterday", "“yesterday”: this is not a day; write it as 2024-05-31"),
+        ("to", "2024-02-30", "“2024-02-30”: this is not a day; write it as 2024-05-31"),
+    ):
+        _key = "from_" if _name == "from" else _name
+        REFUSED[_command, _key] = ((_command, f"--{_name}", _value), _near)
+REFUSED["search", "sort"] = (("search", "--sort", "newst"), "Did you mean “newest”?")
 REFUSED["clusters", "COMMAND"] = (("clusters", "renme"), "Did you mean 'rename'")
 for _act in ("rename", "pin", "unpin", "exclude", "include"):
     _more = ("d1",) if _act in ("rename", "exclude", "include") else ()
@@ -234,14 +239,6 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("changes", "--site", "dayly.example"),
         "No story of the site 'dayly.example' is here.",
     ),
-    ("search", "domain"): (
-        ("search", "--domain", "dayly.example"),
-        "has the domain “dayly.example”; did you mean “daily.example”?",
-    ),
-    ("search", "collection"): (
-        ("search", "--collection", "report"),
-        "has the collection “report”; did you mean “reports”?",
-    ),
     ("catalog search", "title"): (("catalog", "search", "Rivers"), "no work has such a title"),
     ("catalog search", "author"): (("catalog", "search", "X", "--author", "Y"), "no work has such"),
     ("configuration list", "namespace"): (("configuration", "list", "tld"), "DEFAULT"),
@@ -252,7 +249,6 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ),
     ("failures", "group"): (("failures", "--group", "ab" * 8), "Nothing like this has failed."),
     ("failures", "key"): (("failures", "--key", "ab" * 20), "Nothing like this has failed."),
-    ("export", "collection"): (("export", "--collection", "defalt"), "Did you mean 'default'?"),
 } | {
     (f"catchup {one.name}", "made_by"): (
         ("catchup", one.name, "--dry-run", "--reextract", "--made-by", "x"),
@@ -261,6 +257,15 @@ SAID: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     for one in KINDS
     if one.reading
 }
+for _command in ("search", "export"):
+    SAID[_command, "domain"] = (
+        (_command, "--domain", "dayly.example"),
+        "has the domain “dayly.example”; did you mean “daily.example”?",
+    )
+    SAID[_command, "collection"] = (
+        (_command, "--collection", "report"),
+        "has the collection “report”; did you mean “reports”?",
+    )
 # The one thing asked for is not there: as `grep` does, the answer is nothing and the exit code 1.
 ABSENT = {("show", "key"), ("catalog show", "key")}
 # Not names of anything that is here: paths, addresses, and names that are given by whoever calls.
@@ -276,6 +281,7 @@ FREE = {
     ("failures", "note"), ("failures", "owner"), ("takedown", "note"),
     ("sources mute", "note"), ("embargo", "note"),
     ("clusters rename", "called"), ("table create", "name"), ("table export", "file"),
+    ("search", "alike"), ("export", "alike"),
 }  # fmt: skip
 SHARED = {"home", "set_", "json", "quiet"}
 NUMBERS = (click.IntRange, click.FloatRange, click.DateTime, type(click.INT), type(click.BOOL))

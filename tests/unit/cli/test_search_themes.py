@@ -18,7 +18,7 @@ from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
-from fonds.model.document import SearchQuery
+from fonds.model.search import SearchQuery
 from kept_collections import Clock, themed
 
 NAME = CollectionName("by", "theme")

@@ -17,8 +17,7 @@ from fonds.grouping.tables import ASSIGNMENTS, Tables, decode_text
 from fonds.grouping.views import themes
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.themes import list_theme_documents
-from fonds.model.document import SearchQuery
-from fonds.model.search import QueryError
+from fonds.model.search import QueryError, SearchQuery
 from fonds.search import scan as whole_results
 from fonds.search.facets import count_themes
 from fonds.search.index.tantivy_index import TantivyIndex

@@ -15,6 +15,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import InputRow, Row
+from fonds.search.request import AS_OF_PARAMETERS, FILTERS
 from fonds.web.app import create_app
 from home_rows import NOW, PIPELINE, Body, cdx_row, enter, file_row, said, write
 from page_reading import read
@@ -113,7 +114,7 @@ TRIED_OF_THE_EXPORT = {
     (route, name)
     for route in ("/api/search/export/{name}", "/api/search.atom")
     for path, name in (*REFUSED, *SAID, *NOT_NAMES)
-    if path == "/api/search"
+    if path == "/api/search" and name in FILTERS
 }
 TRIED_OF_READING = {
     ("/api/files/{sha1hex}", "find"),
@@ -125,9 +126,8 @@ TRIED_OF_READING = {
 }
 # Those of a search as of a day are tried in test_as_of_page.py.
 TRIED_AS_OF = {
-    ("/api/search/as-of", name)
-    for name in ("q", "kind", "language", "domain", "collection", "from", "to", "undated", "dates")
-} | {("/api/search/as-of", name) for name in ("day", "became", "page")}
+    ("/api/search/as-of", name) for name in (*FILTERS, *AS_OF_PARAMETERS) if name != "match"
+}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),

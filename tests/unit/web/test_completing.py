@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
-from fonds.search.query.fields import LISTED_FIELDS
+from fonds.search.fields import LISTED_FIELDS
 from page_reading import read
 from themed_home import HOSTILE
 
@@ -135,11 +135,11 @@ def test_a_place_that_cannot_be_is_refused(client: TestClient, at: str, meant: s
     assert answer.status_code == 400
     assert answer.json()["parameter"] == "at"
     assert meant in answer.json()["error"]
-    assert client.get("/api/complete", params={"q": "a" * 1_001}).status_code == 400
+    assert client.get("/api/complete", params={"q": "a" * 4_001}).status_code == 400
 
 
 def test_a_completion_is_never_longer_than_a_search_may_be(client: TestClient) -> None:
-    q = "x" * 990 + " site:d"
+    q = "x" * 3_990 + " site:d"
     assert asked(client, q)["completions"] == []
 
 

@@ -17,7 +17,8 @@ from fonds.grouping.tables import (
     encode_utf8,
     is_collection_row,
 )
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
+from fonds.model.search import SearchQuery
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
 

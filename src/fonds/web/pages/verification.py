@@ -154,7 +154,7 @@ def _verify_manifest(
     """Raises RefusedError 400 for what is no manifest, or one of no search."""
     try:
         manifest = parse_manifest(data)
-        if manifest.asked is None:
+        if manifest.search is None:
             raise ValueError("it is of the library whole, and no search; nothing is compared")
         whole: Stores = request.app.state.whole_stores
         return ManifestVerifier(stores, whole.records if knows else None)(

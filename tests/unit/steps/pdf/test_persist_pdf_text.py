@@ -17,11 +17,11 @@ from fonds.ingest.steps.persist_pdf import (
     PersistThumbnailStep,
 )
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.document import SearchQuery
 from fonds.model.file import FileMeta
 from fonds.model.keys import build_text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, Row
+from fonds.model.search import SearchQuery
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.blobs import FolderBlobs
 from fonds.stores.records.sql import open_sqlite

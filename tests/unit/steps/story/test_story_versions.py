@@ -19,10 +19,11 @@ from fonds.derivatives.documents import UNKNOWN, index_until_stable
 from fonds.derivatives.story import build_document
 from fonds.derivatives.story_versions import load_current_versions
 from fonds.ingest.steps.import_story import ImportStoryStep
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import StoryMetaRow
+from fonds.model.search import SearchQuery
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.ports import Index
 from step_bench import LATER, MOMENT, PAGE, Bench, open_bench, page_file

@@ -24,9 +24,10 @@ from fonds.grouping.tables import DOCUMENTS, Tables
 from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.keys import build_embargoed_blob_key
 from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
 from fonds.restrictions.traces import find_traces
