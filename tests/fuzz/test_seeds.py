@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -16,10 +17,15 @@ TARGETS = sorted(
 )
 
 
+@cache
+def _seeds(name: str) -> tuple[bytes, ...]:
+    return tuple(import_module(f"fuzz.targets.{name}").seeds())
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_target_holds_for_its_seeds(name: str) -> None:
     target = import_module(f"fuzz.targets.{name}")
-    seeds = list(target.seeds())
+    seeds = _seeds(name)
     assert len(seeds) >= 8
     for seed in seeds:
         target.check(seed)
@@ -32,7 +38,7 @@ def test_a_target_holds_for_seeds_that_were_cut_and_filled(
     name: str, filling: bytes, which: int, where: int
 ) -> None:
     target = import_module(f"fuzz.targets.{name}")
-    seeds = list(target.seeds())
+    seeds = _seeds(name)
     seed = seeds[which % len(seeds)]
     at = where * len(seed) // 1000
     target.check(seed[:at] + filling + seed[at + len(filling) :])
