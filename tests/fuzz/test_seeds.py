@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
+
 TARGETS = sorted(
     path.stem
     for path in (Path(__file__).parent / "targets").glob("*.py")
@@ -33,7 +35,7 @@ def test_a_target_holds_for_its_seeds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.integers(0, 1000))
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 def test_a_target_holds_for_seeds_that_were_cut_and_filled(
     name: str, filling: bytes, which: int, where: int
 ) -> None:

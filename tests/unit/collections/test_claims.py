@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from empty_records import open_records
 from fonds.isolation.process_identity import create_worker_name
 from fonds.model.rows import LeaseRow
 from fonds.pipelines.runtime.leases import LeaseConflictError, Leases
 from fonds.ports import Records
-from fonds.stores.records.sql import open_sqlite
 
 
 class Seconds:
@@ -32,7 +32,7 @@ class Seconds:
 @pytest.fixture
 def records(tmp_path: Path, migrated: Path) -> Iterator[Records]:
     shutil.copy(migrated, tmp_path / "records.sqlite")
-    opened = open_sqlite(tmp_path / "records.sqlite")
+    opened = open_records(tmp_path / "records.sqlite")
     yield opened
     opened.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,11 +22,18 @@ HOSTS = {"secure.example": False, "expired.example": True}
 BAD = (Verdict.DROPPED, Reason.BAD_CERTIFICATE)
 
 
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ssl.SSLContext]:
+    """The authority's certificate, and the servers' certificates."""
+    folder = tmp_path_factory.mktemp("tls")
+    return str(make_authority(folder)), many_names_context(folder, HOSTS)
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    authority = make_authority(tmp_path / "tls")
-    with web_of_hosts(many_names_context(tmp_path / "tls", HOSTS)) as web:
-        ours = make_desk(web, tmp_path, ca_file=str(authority))
+def desk(tmp_path: Path, authority: tuple[str, ssl.SSLContext]) -> Iterator[Desk]:
+    ca_file, context = authority
+    with web_of_hosts(context) as web:
+        ours = make_desk(web, tmp_path, ca_file=ca_file)
         yield ours
         ours.fetch.close()
         ours.records.close()
