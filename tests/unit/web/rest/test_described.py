@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from depth import examples
 from filled_home import opened
 from fonds.web.api.paths import is_rest
 from fonds.web.app import create_app
@@ -19,7 +20,7 @@ from fonds.web.pages.source_actions import PATH
 from fonds.web.pages.theme_curation import HEAD
 from fonds.wiring.collections import create_service
 
-EXAMPLES = 8
+EXAMPLES = examples(4)
 HOST = {"Host": "localhost"}
 # What no schema says may be refused: a place in a list, a search, an id that is not that of the address,
 # a whole number that is written with a fraction, a day that is yet to come or behind another.
