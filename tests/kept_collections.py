@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from empty_records import open_records
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
@@ -34,7 +35,7 @@ from fonds.grouping.views.documents import list_placements
 from fonds.isolation.process_identity import create_worker_name
 from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from fonds.stores.table.sqlite import SqliteTable
 from themed_texts import themed_texts
 
@@ -74,7 +75,7 @@ def open_kept(
     """Open what is kept in a folder, or in the tables of a server with its records there; `records.sqlite`
     is made when it is not there."""
     tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
-    records = open_sqlite(folder / "records.sqlite")
+    records = open_records(folder / "records.sqlite")
     tables.declare()
     leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
     changes = CollectionWriter(tables, leases, clock or Clock())

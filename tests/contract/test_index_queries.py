@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, found, opened
+from depth import examples
 from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.search import MatchMode, SearchQuery
@@ -219,7 +220,7 @@ _QUERY = st.recursive(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -236,7 +237,7 @@ def test_any_query_counts_what_brute_force_counts(index, text):
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

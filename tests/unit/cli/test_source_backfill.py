@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from calls import Call, Told
+from empty_records import open_records
 from fonds.model.rows import ActRow, SourceRow
-from fonds.stores.records.sql import open_sqlite
 
 FEED = "https://news.example.org/feed.xml"
 ASKED = ("sources", "backfill", FEED, "--from", "2025-01-01")
@@ -47,7 +47,7 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     again = json.loads(own("--json", *ASKED, "--undated").out)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert again == {"source": FEED, "first": "2025-01-01", "last": today, "undated": True}
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     acts = [row.what for row in records.find(ActRow)]
     records.close()
     assert f"fonds sources backfill {FEED} 2025-01-01 to 2025-06-30" in acts
@@ -76,7 +76,7 @@ def test_a_paused_source_and_a_page_are_refused(own: Call, tmp_path: Path) -> No
     told = own(*ASKED)
     assert (told.code, "Resume it" in told.err) == (2, True)
     own("sources", "resume", FEED)
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     (row,) = records.find(SourceRow)
     records.change(SourceRow, [row.source_id], {"hints": {"older": "", "complete": True}})
     records.close()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.pdfs import (
     ID_FIRST,
     broken_xref_pdf,
@@ -233,7 +234,7 @@ def test_the_extractor_names_itself_and_its_libraries() -> None:
     assert name_extractor(replace(LIMITS, pages_max=3)) != name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.data())
 def test_a_file_cut_or_changed_anywhere_ends_in_a_status(data: st.DataObject) -> None:
     raw = bytearray(text_pdf(("one page", "another"), info={"Title": "T"}))

@@ -10,11 +10,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from depth import examples
+from empty_records import open_records
 from fonds.leases.cells import get_cell
 from fonds.model.rows import TimetableRow
 from fonds.pipelines.runtime.schedule import RecurringTask, find_next_time
 from fonds.pipelines.runtime.timetable import TaskLease, Timetable
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from timetable_processes import LEASE_S, World
 
 TASKS = (
@@ -34,7 +36,7 @@ class Timetables(RuleBasedStateMachine):
     @classmethod
     def open(cls) -> None:
         cls.folder = TemporaryDirectory()
-        cls.records = open_sqlite(Path(cls.folder.name) / "records.sqlite")
+        cls.records = open_records(Path(cls.folder.name) / "records.sqlite")
 
     @classmethod
     def close(cls) -> None:
@@ -145,7 +147,7 @@ def test_whatever_happens_each_task_is_done_by_one_and_none_is_forgotten() -> No
     Timetables.open()
     try:
         case = settings(
-            max_examples=60,
+            max_examples=examples(20),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from depth import examples
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
 from fonds.search.fields import LISTED_FIELDS
@@ -151,7 +152,9 @@ def test_an_empty_library_has_no_values_to_tell(empty: TestClient) -> None:
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=examples(20),
+    deadline=None,
 )
 @given(st.text(max_size=40), st.integers(0, 40))
 def test_anything_can_be_typed(client: TestClient, text: str, at: int) -> None:

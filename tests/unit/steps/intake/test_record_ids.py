@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from archive_bodies import create_archive_body
+from empty_records import open_records
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.ingest.steps.archive_body import ArchiveBodyStep
@@ -24,7 +25,6 @@ from fonds.stores.blobs import FolderBlobs
 from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
-from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identified, open_bench, page_file
 from unit.steps.intake.test_archive_body import heads, place_of, unarchived
@@ -165,7 +165,7 @@ def work_until_killed(home: Path, store: str) -> None:
     archive: Any = FolderArchive(home / "archive", ArchiveOptions())
     table: Any = SqliteTable(home / "table.sqlite")
     table.declare(JOURNAL, SCHEMA.names)
-    records, blobs = open_sqlite(home / "records.sqlite"), FolderBlobs(home / "blobs")
+    records, blobs = open_records(home / "records.sqlite"), FolderBlobs(home / "blobs")
     archive = Dying(archive, "write") if store == "archive" else archive
     table = Dying(table, "put") if store == "table" else table
     create_archive_body(archive, records, table, blobs, JOURNAL, lambda: LATER)([loose(home)])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from empty_records import open_records
 from fixtures.web_of_hosts import Web, redirect, usual
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.domain_leases import (
@@ -24,7 +25,7 @@ from fonds.fetching.scheduler import FetchScheduler
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from fonds.urls.request_url import parse_request_url
 from unit.steps.news.desk import (
     GAP_S,
@@ -103,7 +104,7 @@ def leases_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, Dom
 
 
 def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     frontier, busy = leases_of(records, "busy")
     _, poller = leases_of(records, "poller")
     _, third = leases_of(records, "third")
@@ -138,7 +139,7 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
 def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
     web: Web, tmp_path: Path
 ) -> None:
-    records, now, found = open_sqlite(tmp_path / "records.sqlite"), [0.0], threading.Event()
+    records, now, found = open_records(tmp_path / "records.sqlite"), [0.0], threading.Event()
 
     def resolve(host: str, port: int) -> Sequence[str]:
         found.wait(30)
@@ -172,7 +173,7 @@ def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
 
 
 def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     _, polls = leases_of(records, "polls")
     _, links = leases_of(records, "links")
     domain = "a.example"
@@ -185,7 +186,7 @@ def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path)
 
 
 def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     frontier, slow = leases_of(records, "slow")
     slow.acquire(["a.example"], 0.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
@@ -199,7 +200,7 @@ def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path
 
 
 def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     frontier, leases = leases_of(records, "who")
     leases.acquire(["a.example"], 0.0)
     leases.renew(1.0)
@@ -236,7 +237,7 @@ def test_a_redirect_to_a_domain_another_process_asks_waits_until_that_gives_it_a
 
 
 def test_a_domain_of_a_living_process_is_taken_after_a_whole_lease_only(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     _, living = leases_of(records, "living")
     _, other = leases_of(records, "other")
     domain = "a.example"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.audit.repair.reindex import ReindexResult, reindex
 from fonds.derivatives import documents
 from fonds.derivatives.documents import UNKNOWN, index_until_stable
@@ -100,7 +101,7 @@ def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
         max_size=5,
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_in_any_order_and_however_often_the_index_holds_what_the_records_say(
     acts: list[list[tuple[int, str]] | str],
 ) -> None:

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from depth import examples
 from filled_home import opened
 from fonds.web.api.paths import is_rest
 from fonds.web.app import create_app
 from fonds.wiring.collections import create_service
 
-EXAMPLES = 8
+EXAMPLES = examples(4)
 CHANGED = ("/api/sources/", "/api/themes/")
 HOST = {"Host": "localhost"}
 # What no schema says may be refused: a place in a list, a search, an id that is not that of the address,
