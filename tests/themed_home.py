@@ -69,8 +69,8 @@ def open_themes(stores: Stores, now_s: int = 1_790_000_000) -> CollectionWriter:
     """Open the collections in stores for changes. `now_s` is the time of the first, in seconds since 1970."""
     tables = Tables(stores.table)
     tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, Clock(now_s))
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, Clock(now_s))
 
 
 def fill_changed(stores: Stores) -> None:
