@@ -16,6 +16,7 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
 from fonds.leases.leases import Leases
 from fonds.model.search import SearchQuery
 from fonds.ports import Stores
