@@ -87,7 +87,7 @@ def test_a_server_that_is_not_there_is_away() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         ask = GrobidClient(f"http://127.0.0.1:{held.getsockname()[1]}", 1, 5.0, 100)
-        with pytest.raises(PostponedError, match="cannot be reached"):
+        with pytest.raises(PostponedError, match="cannot reach GROBID"):
             ask(PDF)
 
 
