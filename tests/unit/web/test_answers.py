@@ -41,22 +41,22 @@ REFUSED = {
     ("/api/records", "weight"): ("refussed", "Did you mean “refused”?"),
     ("/api/records", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/records", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
-    ("/api/records", "after"): ("behind", "it is no place in a list"),
-    ("/api/files", "after"): ("behind", "it is no place in a list"),
+    ("/api/records", "after"): ("behind", "it is not a cursor"),
+    ("/api/files", "after"): ("behind", "it is not a cursor"),
     ("/api/files", "sort"): ("newst", "Did you mean “newest”?"),
     ("/api/records", "pipeline"): ("libary", "did you mean 'library'?"),
     ("/api/failures", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     ("/api/failures", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
     ("/api/failures", "pipeline"): ("libary", "did you mean 'library'?"),
-    ("/api/failures", "after"): ("behind", "it is no place in a list"),
+    ("/api/failures", "after"): ("behind", "it is not a cursor"),
     ("/api/changes", "change"): ("editd", "Did you mean “edited”?"),
-    ("/api/changes", "after"): ("behind", "it is no place in a list"),
+    ("/api/changes", "after"): ("behind", "it is not a cursor"),
     ("/cdx", "matchType"): ("prefx", "Did you mean “prefix”?"),
     ("/cdx", "output"): ("jsn", "Did you mean “json”?"),
     ("/cdx", "filter"): ("!statuscod:200", "did you mean 'statuscode'?"),
     ("/cdx", "collapse"): ("timstamp:8", "did you mean 'timestamp'?"),
     ("/cdx", "fl"): ("urlkey,orignal", "did you mean 'original'?"),
-    ("/cdx", "resumeKey"): ("behind", "it is no place in a list"),
+    ("/cdx", "resumeKey"): ("behind", "it is not a cursor"),
     (COLLECTION, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
     (THEME, "conf"): ("tigth", "did you mean 'tight'?"),
     ("/api/sources", "state"): ("pausd", "Did you mean “paused”?"),
@@ -65,7 +65,7 @@ REFUSED = {
     (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
     (LINKS, "step"): ("fech", "did you mean 'fetch'?"),
     (LINKS, "beyond"): ("fech", "did you mean 'fetch'?"),
-    (LINKS, "after"): ("behind", "it is no place in a list"),
+    (LINKS, "after"): ("behind", "it is not a cursor"),
     (THEME, "after"): ("behind", "it is no place in this list"),
     **{
         (path, "conf"): ("tigth", "did you mean 'tight'?")
@@ -244,7 +244,7 @@ def test_a_facet_says_how_many_documents_it_does_not_list(crowd: TestClient) -> 
     assert len(listed) == 20
     assert told["beyond"]["canonical_domain"] + sum(n for _, n in listed) == told["total"] == 47
     page = read(crowd, "/search")
-    assert "27 documents with others: list more of them." in page.words("//aside")
+    assert "Show more (27 documents)" in page.words("//aside")
     whole = crowd.get("/api/search?facets=1000").json()
     assert len(whole["facets"]["canonical_domain"]) == 47
     assert set(whole["beyond"].values()) == {0}
@@ -322,7 +322,7 @@ def test_a_file_says_how_many_captures_and_endings_it_does_not_list(long_lists: 
     assert (len(told["captures"]), told["captures_total"]) == (1_000, 1_003)
     assert (len(told["history"]), told["history_total"]) == (1_000, 1_003)
     said = read(long_lists, f"/file/{key}").words()
-    assert "1,003 places in WARC files" in said
+    assert "Captures (1,003)" in said
     assert "The first 1,000 are listed." in said
     assert "The first 1,000 of 1,003 are listed." in said
 
@@ -342,7 +342,7 @@ def test_failures_say_how_many_inputs_they_do_not_list(long_lists: TestClient) -
     told = long_lists.get("/api/failures").json()
     assert (len(told["inputs"]), told["inputs_total"]) == (50, 60)
     page = read(long_lists, "/failures")
-    assert page.heading == "60 inputs could not be read to the end."
+    assert page.heading == "60 inputs could not be read"
     assert "The first 50 of 60 are listed." in page.words()
 
 
@@ -351,4 +351,4 @@ def test_a_tally_says_that_it_did_not_look_through_all_inputs(long_lists: TestCl
     assert told["counted_total"] == 2 * 1_003
     assert (len(told["counted_inputs"]), told["counted_inputs_total"]) == (50, 1_000)
     assert not told["counted_inputs_complete"]
-    assert "50 of 1,000 inputs or more" in read(long_lists, "/records?outcome=dropped").words()
+    assert "50 of at least 1,000 inputs" in read(long_lists, "/records?outcome=dropped").words()

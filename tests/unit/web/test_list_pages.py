@@ -38,9 +38,9 @@ def test_records_that_were_only_counted_say_so_and_where(
     client: TestClient, filled: Filled
 ) -> None:
     page = read(client, "/records?reason=not-a-capture")
-    assert page.heading == f"{NOT_CAPTURES} records were set aside as not-a-capture."
+    assert page.heading == f"{NOT_CAPTURES} records skipped as not-a-capture"
     words = page.words("//section[@aria-labelledby='counted']")
-    assert f"{NOT_CAPTURES} records were counted and not kept one by one" in words
+    assert f"{NOT_CAPTURES} records without details" in words
     assert f"{REQUESTS + 1} {filled.crawl}/daily-2026.warc.gz" in words
     assert f"1 {filled.crawl}/damaged-<2025>.warc.gz" in words
 
@@ -61,7 +61,7 @@ def test_the_reason_is_explained(client: TestClient) -> None:
 
 def test_records_in_flight_are_said_to_be_not_yet_settled(client: TestClient) -> None:
     page = read(client, "/records?outcome=pending")
-    assert page.heading == f"{PENDING} records are still on their way."
+    assert page.heading == f"{PENDING} records in progress"
     assert page.words().count("not yet settled") == PENDING
 
 
@@ -158,7 +158,7 @@ def test_records_of_one_pipeline_are_its_own(two: TestClient, pipeline: str, cou
     assert told["counted_total"] == failed
     page = read(two, f"/records?pipeline={pipeline}&reason=broken-pdf")
     plural = "record" if failed == 1 else "records"
-    assert page.heading == f"{failed} {plural} failed as broken-pdf in {pipeline}."
+    assert page.heading == f"{failed} {plural} failed as broken-pdf in {pipeline}"
 
 
 def test_an_entry_that_is_no_capture_shows_what_it_has(two: TestClient) -> None:
@@ -188,7 +188,7 @@ def test_what_is_waiting_was_decided_by_no_step(client: TestClient) -> None:
 
 def test_no_such_record_is_an_answer_too(client: TestClient) -> None:
     page = read(client, "/records?reason=bomb")
-    assert page.heading == "0 records failed as bomb."
+    assert page.heading == "0 records failed as bomb"
     assert "No record is like this" in page.words()
 
 
@@ -231,9 +231,7 @@ def test_files_of_a_type_are_listed_with_their_url(client: TestClient, filled: F
 
 def test_failures_are_grouped_and_say_what_to_type(client: TestClient, filled: Filled) -> None:
     page = read(client, "/failures")
-    assert page.heading == (
-        f"{FAILED} records failed, in 7 groups, and 1 input could not be read to the end."
-    )
+    assert page.heading == (f"{FAILED} failed records in 7 groups, 1 input could not be read")
     first = page.words("//section[@class='failure'][1]")
     assert first.startswith(f"{BROKEN_PDFS} broken-pdf at extract_pdf")
     told = client.get("/failures.json").json()["groups"][0]
@@ -273,7 +271,7 @@ def test_inputs_that_end_early_are_named_with_their_error(
 
 
 def test_nothing_failed_is_said_plainly(empty: TestClient) -> None:
-    assert read(empty, "/failures").heading == "Nothing failed."
+    assert read(empty, "/failures").heading == "Nothing failed"
     assert empty.get("/failures.json").json()["total"] == 0
 
 

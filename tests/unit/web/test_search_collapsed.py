@@ -44,7 +44,7 @@ def titles(client: TestClient, href: str) -> list[str]:
 
 def test_one_of_those_alike_is_listed_and_leads_to_the_others(asked: TestClient) -> None:
     page = read(asked, "/search?q=flood")
-    assert page.heading == "14 documents found for “flood”."
+    assert page.heading == "14 documents found for “flood”"
     assert (
         "2 near-duplicates among these 14 documents stand behind another. List each" in page.words()
     )

@@ -60,7 +60,7 @@ def test_the_list_says_how_far_links_came_and_each_number_opens_them(client: Tes
         "entered": announced - REFUSED,
         "fetched": KEPT,
         "kept": KEPT,
-        "on the way": WAITING,
+        "in progress": WAITING,
     }
     table = client.get("/csv/sources").text.splitlines()
     assert "funnel.announced,funnel.entered,funnel.fetched,funnel.kept" in table[0]

@@ -88,4 +88,4 @@ def test_a_stretch_nothing_came_in_says_so(client: TestClient) -> None:
     today = datetime.now(UTC).date().isoformat()
     told = client.get(f"/api/overview?since={today}").json()["since"]
     assert (told is None, told["received"]) == (False, 0)
-    assert "nothing came in" in read(client, f"/?since={today}").words(SECTION)
+    assert "no new records" in read(client, f"/?since={today}").words(SECTION)

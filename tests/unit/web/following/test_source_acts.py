@@ -120,7 +120,7 @@ def test_what_ails_it_is_muted_and_unmuted(client: TestClient, stores: Stores) -
     assert listed["answer"] == "3 sources followed, 1 paused: 1 needs someone, 1 is muted"
     assert before["answer"] == "3 sources followed, 1 paused: 2 need someone"
     for page in ("/sources", f"/sources/{HOSTILE.source_id}"):
-        assert "until it is well again" in read(client, page).words("//main")
+        assert "until it recovers" in read(client, page).words("//main")
         assert "<b>they" not in client.get(page).text
     assert buttons(client, HOSTILE) == ["poll", "pause", "unmute", "mute", "edit", "stop-backfill"]
     assert [press(client, HOSTILE, "unmute") for _ in range(2)] == [303, 303]

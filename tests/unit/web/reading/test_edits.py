@@ -122,7 +122,9 @@ def test_edits_of_one_site_the_newest_first_and_as_csv(asked: TestClient, librar
     assert _told(asked) == pairs[::-1]
     assert _told(asked, site="a.example") == [pairs[2], pairs[0]]
     assert _told(asked, site="none.example") == []
-    assert "No story of the site “none.example”" in read(asked, "/changes?site=none.example").text
+    assert (
+        "There are no stories from “none.example”" in read(asked, "/changes?site=none.example").text
+    )
     table = list(csv.DictReader(io.StringIO(asked.get("/csv/changes?site=b.example").text)))
     assert [(one["sha1hex"], one["words_added"]) for one in table] == [(pairs[1][0], "1")]
 

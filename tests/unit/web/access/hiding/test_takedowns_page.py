@@ -108,7 +108,7 @@ def test_only_an_admin_of_these_pages_takes_anything_down(home: tuple[Guarded, F
     assert place.signed_in(Role.READER).get("/takedowns").status_code == 403
     curator = PageRead(place.signed_in(Role.CURATOR).get(f"/takedowns?key={filled.pdfs[1]}").text)
     assert curator.tree.xpath("//form[@method='post'][@action='/takedowns']") == []
-    assert "An admin takes it down." in curator.words()
+    assert "Only an admin can take it down." in curator.words()
     assert list(place.stores.records.find(TakedownRow)) == []
 
 
