@@ -359,9 +359,13 @@ def describe_days(counts: Sequence[int]) -> str:
         return f"No failures in the last {len(counts)} days"
     ago = next(n for n, count in enumerate(reversed(counts)) if count)
     last = {0: "today", 1: "yesterday"}.get(ago, f"{ago} days ago")
-    days = sum(count > 0 for count in counts)
-    description = f"{pluralize(sum(counts), 'failure')} on {days} of the last {len(counts)} days"
-    return f"{description}, last {last}, at most {max(counts):,} per day"
+    if sum(counts) == 1:
+        return f"1 failure in the last {len(counts)} days: {last}"
+    n_days = sum(count > 0 for count in counts)
+    return (
+        f"{sum(counts):,} failures on {n_days} of the last {len(counts)} days, last {last},"
+        f" at most {max(counts):,} per day"
+    )
 
 
 def _list_counted(failures: FailureList) -> list[CountedFailure]:
