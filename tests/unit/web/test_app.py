@@ -179,7 +179,7 @@ class _Faulty:
             500,
             "records.sqlite is from a newer Fonds",
         ),
-        (ZeroDivisionError("a bug"), 500, "Internal error in Fonds (ZeroDivisionError)"),
+        (ZeroDivisionError("a bug"), 500, "A fault in Fonds itself (ZeroDivisionError)"),
     ],
 )
 def test_faults_are_told_with_the_headers(

@@ -112,9 +112,9 @@ def test_the_history_says_which_step_sent_what_still_waits(
 ) -> None:
     steps = read(client, f"/file/{filled.pending}").tree.xpath("//ol[@class='timeline']/li")
     words = [" ".join(" ".join(one.itertext()).split()) for one in steps]
-    assert words[1].endswith("persist_file done made by identify")
-    assert words[2].endswith("archive_body pending made by persist_file")
-    assert words[3].endswith("extract_pdf pending made by persist_file")
+    assert words[1].endswith("persist_file done created by identify")
+    assert words[2].endswith("archive_body pending created by persist_file")
+    assert words[3].endswith("extract_pdf pending created by persist_file")
     told = client.get(f"/file/{filled.pending}.json").json()["history"]
     assert [one["settled_at"] is None for one in told] == [False, False, True, True]
     assert {one["pipeline"] for one in told} == {"library"}
@@ -133,7 +133,7 @@ def test_a_failed_file_says_why_there_is_no_text(client: TestClient, filled: Fil
 def test_what_may_still_come_is_not_yet_and_not_unknown(client: TestClient, filled: Filled) -> None:
     page = read(client, f"/file/{filled.pending}")
     words = page.words()
-    assert "Some steps are not done with this file yet" in words
+    assert "This file is still being processed" in words
     assert page.words("//dl[@class='facts']//dd[../dt = 'extraction']") == "not yet"
     assert "not yet archived" in words
     assert "unknown" not in words
@@ -154,8 +154,8 @@ def test_while_one_of_two_pipelines_has_it_in_hand_more_may_come(tmp_path: Path)
             told = client.get(f"/file/{body.sha1hex}.json").json()
             words = read(client, f"/file/{body.sha1hex}").words("//section[@id='captures']")
     assert told["outcome"] == "done"
-    assert "entered archive-only 14 Mar 2026" in words
-    assert "entered library 14 Mar 2026" in words
+    assert "received by archive-only 14 Mar 2026" in words
+    assert "received by library 14 Mar 2026" in words
 
 
 def test_pages_are_downloads_of_plain_bytes_and_never_html(
@@ -199,10 +199,9 @@ def test_unknown_files_are_404(client: TestClient, path: str, key: str) -> None:
     assert not page.tree.xpath("//body//script")
 
 
-def test_an_unknown_file_is_told_where_it_was_looked_for(client: TestClient) -> None:
+def test_an_unknown_file_is_named_in_the_answer(client: TestClient) -> None:
     said = read(client, f"/file/{UNKNOWN}", 404).words()
     assert f"There is no file “{UNKNOWN}” in this library." in said
-    assert "captures" in said
     assert client.get(f"/api/files/{UNKNOWN}").json()["error"] in said
 
 

@@ -137,7 +137,7 @@ def test_every_document_listed_is_reached_once(themed: TestClient) -> None:
 
 
 def test_a_collection_that_was_not_grouped_says_so(themed: TestClient) -> None:
-    assert "was not grouped" in read(themed, "/themes/made/waiting/over-time").heading
+    assert "has not been grouped" in read(themed, "/themes/made/waiting/over-time").heading
 
 
 def test_an_older_clustering_is_told_as_such_and_unknown_names_are_refused(

@@ -221,11 +221,11 @@ def test_an_odd_address_is_found_by_the_links_that_are_given(client: TestClient)
         ("/web/", 404, "Open a capture at /web/TIME/URL"),
         ("/favicon.ico", 404, "Open a capture at"),
         ("/web/20209999/http://news.example/page", 400, "“20209999”"),
-        ("/web/202/http://news.example/page", 404, "Nothing here was captured"),
-        ("/web/2020/http://nowhere.example/", 404, "captured at http://nowhere.example/."),
-        ("/web/timemap/link/http://nowhere.example/", 404, "Nothing here was captured"),
+        ("/web/202/http://news.example/page", 404, "There are no captures"),
+        ("/web/2020/http://nowhere.example/", 404, "captures of http://nowhere.example/."),
+        ("/web/timemap/link/http://nowhere.example/", 404, "There are no captures"),
         (f"/web/2020/http://long.example/{'a' * 9000}", 400, "8192 characters"),
-        ("/web/2020/http://news.example/<script>alert(1)</script>", 404, "Nothing here"),
+        ("/web/2020/http://news.example/<script>alert(1)</script>", 404, "There are no captures"),
     ],
 )
 def test_what_is_not_there_is_told_as_plain_text(

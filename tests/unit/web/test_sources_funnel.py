@@ -57,9 +57,9 @@ def test_the_list_says_how_far_links_came_and_each_number_opens_them(client: Tes
             assert told == int(one.text.replace(",", ""))
             opened[one.tail.strip(" ,")] = told
     assert opened == {
-        "entered": announced - REFUSED,
+        "received": announced - REFUSED,
         "fetched": KEPT,
-        "kept": KEPT,
+        "stored": KEPT,
         "in progress": WAITING,
     }
     table = client.get("/csv/sources").text.splitlines()

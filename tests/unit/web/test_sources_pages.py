@@ -29,7 +29,7 @@ from unit.web.test_app import read
 
 def test_those_that_fail_stand_first_and_each_says_how_it_stands(themed: TestClient) -> None:
     found = themed.get("/api/sources").json()
-    assert found["answer"] == "3 sources followed, 1 paused: 2 need someone"
+    assert found["answer"] == "3 sources followed, 1 paused: 2 need attention"
     assert found["states"] == {"active": 3, "paused": 1}
     assert found["rows"][0]["source_id"] == HOSTILE.source_id
     rows = {one["source_id"]: one for one in found["rows"]}
@@ -153,7 +153,7 @@ def test_the_last_polls_are_told_and_that_there_were_more(themed: TestClient) ->
     assert found["polls"][0]["input_id"] == f"{GOOD.source_id}.{POLLS:06d}"
     assert found["polls"][0]["new"] == KEPT + BLOCKED + WAITING
     page = read(themed, f"/sources/{GOOD.source_id}")
-    assert f"The last 20 of {POLLS}" in page.words("//main")
+    assert f"The latest 20 of {POLLS}" in page.words("//main")
     of_poll = themed.get(f"/api/sources/{GOOD.source_id}/links", params={"poll": "000001"}).json()
     assert of_poll["total"] == 0
 
@@ -162,8 +162,8 @@ def test_a_source_that_went_silent_says_so(themed: TestClient) -> None:
     found = themed.get(f"/api/sources/{SILENT.source_id}").json()
     assert (found["source"]["standing"], found["listed"]) == ("silent", 5)
     said = read(themed, f"/sources/{SILENT.source_id}").words("//main")
-    assert "lists nothing, since" in said
-    assert "the listing before had 5 links" in said
+    assert "No links listed since" in said
+    assert "The listing before had 5 links" in said
     assert themed.get(f"/api/sources/{GOOD.source_id}").json()["silent_since"] is None
     rows = [one["source_id"] for one in themed.get("/api/sources").json()["rows"]]
     assert rows.index(SILENT.source_id) < rows.index(GOOD.source_id)

@@ -51,7 +51,7 @@ def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient)
     links = page.links("//ol[@class='collections']//h2")
     assert set(links.values()) == {str(one) for one in (FIVE, WAITING, EMPTY, LIBRARY, HOSTILE)}
     assert "Not grouped yet: fonds group made/waiting" in page.words()
-    assert "filled by kind:story" in page.words()
+    assert "rule kind:story" in page.words()
     for href, name in links.items():
         assert name in read(themed, href).words()
     assert "There is no page 9" in read(themed, "/themes?page=9").words()
@@ -59,8 +59,8 @@ def test_every_collection_is_listed_with_what_is_known_of_it(themed: TestClient)
 
 def test_themes_are_a_list_first_and_a_map_of_the_same(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
-    assert page.heading.startswith("made/five: 99.")
-    assert " documents in 5 themes, 0." in page.heading
+    assert page.heading.startswith("made/five: 5 themes, 99.")
+    assert " documents, 0." in page.heading
     listed = page.links("//ol[@class='themes']//h3")
     sizes = [one["size"] for one in _themes(themed)]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
@@ -85,10 +85,10 @@ def test_a_theme_of_the_list_has_the_trend_of_its_page_over_time(themed: TestCli
     }
     undated = {one["undated_href"]: one["undated"] for one in told["themes"] if one["undated"]}
     links = page.links("//div[@class='theme-trend']")
-    assert links == {href: f"{count} undated" for href, count in undated.items()}
+    assert links == {href: f"No date ({count})" for href, count in undated.items()}
     for href, count in undated.items():
         assert themed.get(f"/api{href}").json()["total"] == count
-    assert "None of its documents has a date" in read(themed, "/themes/library/all").words()
+    assert "No dates" in read(themed, "/themes/library/all").words()
 
 
 def test_cohesion_is_the_mean_score_of_all_documents_of_a_theme(themed: TestClient) -> None:
@@ -140,12 +140,12 @@ def test_a_theme_tells_its_terms_course_lineage_and_nearest_themes(themed: TestC
     assert all(-1.001 <= one["cosine"] <= 1.001 for one in told["nearest"])
     weights = [weight for _, weight in told["terms"]]
     assert weights == sorted(weights, reverse=True)
-    assert "Nearest themes" in page.words()
+    assert "Similar themes" in page.words()
     assert "without a date" in page.words()
     (form,) = page.tree.xpath("//section[@class='when']//form")
     asked = themed.get(str(form.get("action")), params={"from": "1990-01-01", "to": ""})
     dated = told["size"] - told["months"]["undated"]
-    assert f"{dated} documents of “{kept['label']}” since 1990-01-01" in asked.text
+    assert f"{dated} documents in “{kept['label']}” since 1990-01-01" in asked.text
 
 
 def test_all_documents_of_a_theme_are_reached_page_by_page(themed: TestClient) -> None:
@@ -196,7 +196,7 @@ def test_a_document_says_which_of_its_terms_put_it_there(themed: TestClient) -> 
     assert told["next_label"] not in (None, theme["label"])
     unknown = themed.get(f"{COLLECTION}/document", params={"id": "nobody"})
     assert unknown.status_code == 404
-    assert "no document of the id “nobody”" in unknown.text
+    assert "no document with the id “nobody”" in unknown.text
 
 
 def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestClient) -> None:
@@ -204,7 +204,7 @@ def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestCli
     assert "1 document not similar enough to any theme" in page.words()
     apart = read(themed, f"{COLLECTION}/apart/outlier")
     assert apart.heading == "1 document not similar enough to any theme"
-    assert "further from every theme's middle" in apart.words()
+    assert "The next rebuild compares these documents again" in apart.words()
     (why,) = [href for href in apart.links("//ol") if f"id={STRAY}" in href]
     told = read(themed, why)
     assert told.heading == "Why it has no theme"
@@ -214,8 +214,8 @@ def test_documents_in_no_theme_are_counted_and_the_page_says_why(themed: TestCli
 def test_the_share_in_no_theme_opens_exactly_those_documents(themed: TestClient) -> None:
     page = read(themed, COLLECTION)
     ((href, words),) = page.links("//h1").items()
-    assert words.endswith("in none")
-    assert read(themed, href).heading == "1 document is in no theme"
+    assert words.endswith("without a theme")
+    assert read(themed, href).heading == "1 document without a theme"
     told = themed.get(f"/api{href}").json()
     assert [one["id"] for one in told["documents"]] == [STRAY]
     assert [(one["reason"], one["count"]) for one in told["reasons"]] == [("outlier", 1)]
@@ -236,7 +236,7 @@ def test_documents_in_no_theme_for_several_reasons_are_listed_page_by_page(
     assert rest["next"] is None
     seen += [one["id"] for one in rest["documents"]]
     assert set(seen) == {f"s{at}" for at in range(25)} | {f"e{at}" for at in range(7)}
-    assert "32 documents are in no theme" in read(changed, "/themes/made/short/apart").heading
+    assert "32 documents without a theme" in read(changed, "/themes/made/short/apart").heading
 
 
 def test_a_theme_that_came_of_a_split_or_a_merger_leads_to_what_it_came_of(
@@ -259,7 +259,9 @@ def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> No
     said = themed.get(f"/api{COLLECTION}/{label[:-1]}")
     assert said.status_code == 404
     assert f"did you mean {label!r}" in said.json()["error"]
-    assert "not grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
+    assert (
+        "not been grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
+    )
     assert "--conf tight" in read(themed, f"{COLLECTION}?conf=tight").words()
     assert read(themed, f"{COLLECTION}?level=1", 400)
 

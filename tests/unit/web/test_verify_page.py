@@ -48,7 +48,7 @@ def test_what_came_since_is_listed_and_is_text(client: TestClient, manifest: byt
     now = client.get("/api/search?q=flood").json()["total"]
     assert page.heading == f"0 documents then, {now} now"
     assert page.words("//p[@class='lead']") == (
-        f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} since."
+        f"{now} now = 0 then − 0 taken down − 0 gone − 0 no longer found + {now} added."
     )
     assert page.links("//table")["#added"] == str(now)
     assert page.words("//h2[@id='added']") == "Came since"

@@ -65,7 +65,7 @@ def test_words_a_text_does_not_say_are_told(client: TestClient, reading: Reading
     answer = client.get(address)
     assert answer.status_code == 404
     page = PageRead(answer.text)
-    assert page.heading == "These words do not stand on page 2 of this file"
+    assert page.heading == "These words do not stand on page 2 of this file."
     assert page.tree.xpath("string(//textarea)") == "<b>nowhere"
     told = client.get(address.replace("/file/", "/api/files/", 1))
     assert (told.status_code, told.json()["parameter"]) == (404, "quote")

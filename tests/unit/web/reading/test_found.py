@@ -66,7 +66,7 @@ def test_a_result_of_a_search_leads_to_its_marks(client: TestClient, reading: Re
     found = read(client, href)
     assert [one.text for one in found.tree.xpath("//div[@class='prose']//mark")] == ["recedes"]
     said = found.words("//p[@class='hits-told']")
-    assert f"1 hit for “{asked}”" in said
+    assert f"1 match for “{asked}”" in said
     assert found.tree.xpath("//input[@id='find']/@value") == [asked]
     told = client.get(href.replace("?", ".json?")).json()["hits"]
     (start, end), *others = told["marks"]

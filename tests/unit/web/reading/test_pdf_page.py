@@ -36,11 +36,11 @@ def test_hits_are_marked_in_the_text_and_on_the_picture(
     page = read(client, f"/file/{reading.pdf}/pages/3?q=flood")
     assert [one.text_content() for one in page.tree.xpath("//mark")] == ["Floods", "flood"]
     assert len(page.tree.xpath("//svg[@class='leaf-boxes']/rect")) == 2
-    assert "3 hits on 2 pages" in page.words()
+    assert "3 matches on 2 pages" in page.words()
     chips = page.links("//ul[@class='chips']")
     assert chips == {
-        f"/file/{reading.pdf}/pages/1?q=flood": "Page 1 1 hit",
-        f"/file/{reading.pdf}/pages/3?q=flood": "Page 3 2 hits",
+        f"/file/{reading.pdf}/pages/1?q=flood": "Page 1 1 match",
+        f"/file/{reading.pdf}/pages/3?q=flood": "Page 3 2 matches",
     }
     assert "← Previous match (p. 1)" in page.words()
     told = client.get(f"/api/files/{reading.pdf}/pages/3?q=flood").json()
@@ -148,7 +148,7 @@ def test_the_files_page_tells_which_pages_have_text_and_leads_to_each(
     assert [one.text_content() for one in cells] == [
         f"Page {number}: {words} words" for number, words in ((1, 7), (2, 3), (3, 5))
     ]
-    assert page.words("//ul[@class='page-key']") == "has text: 3 no text: 0 not known: 0"
+    assert page.words("//ul[@class='page-key']") == "has text: 3 no text: 0 unknown: 0"
     assert not page.tree.xpath("//section[@id='pages']//table")
     assert client.get(f"/api/files/{reading.versions[0]}").json()["strip"] is None
 
