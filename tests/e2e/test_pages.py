@@ -263,7 +263,7 @@ def test_every_number_of_the_overview_can_be_clicked(site: Site) -> None:
     with site.looking(f"{site.full}/", 200, **LIGHT) as page:
         failed = page.locator(".sum .failed .figure").inner_text()
         page.locator(".sum .failed a").click()
-        assert page.locator("h1").inner_text().startswith(f"{failed} failed records")
+        assert page.locator("h1").inner_text().startswith(f"{failed} records failed")
         page.go_back()
         page.get_by_text("Show all reasons").click()
         page.locator(".ledger").get_by_role("link", name=str(DUPLICATES), exact=True).click()
