@@ -28,7 +28,8 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.grouping.views.clusters import list_members, load_clusters
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 
@@ -69,8 +70,8 @@ def opened(folder: Path) -> CollectionWriter:
     tables = Tables(SqliteTable(folder / "table.sqlite"))
     tables.declare()
     records = open_sqlite(folder / "records.sqlite")
-    claims = Leases(records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: int(time.time()))
+    leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
 def drawn(count: int, seed: int = 1) -> list[Document]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
-from datetime import date, datetime
-from enum import StrEnum
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
-from fonds.cli.answers.answer import AnswerDescription, FieldDescription
 from fonds.cli.answers.by_command import ANSWERS, OTHERWISE
+from fonds.cli.json_answers import AnswerDescription, FieldDescription, name_json_type
 from fonds.model.rows import ROWS, Row
 from written_pages import write
 
@@ -67,23 +65,10 @@ def _words(hint: Any) -> str:
     """The type of JSON a value of this type becomes."""
     if hint is Any:
         return "any"
-    if get_origin(hint) is None:
-        return next(word for kinds, word in _JSON_TYPES if issubclass(hint, kinds))
     parts = [one for one in get_args(hint) if one is not NoneType]
     if NoneType in get_args(hint):
-        return f"{_words(parts[0])} or null"
-    return _words(get_origin(hint))
-
-
-_JSON_TYPES: Sequence[tuple[tuple[type, ...], str]] = (
-    ((bool,), "boolean"),
-    ((int,), "integer"),
-    ((float,), "number"),
-    ((datetime,), "time"),
-    ((str, StrEnum, date), "text"),
-    ((Mapping,), "object"),
-    ((Sequence,), "list"),
-)
+        return f"{name_json_type(parts[0])} or null"
+    return name_json_type(hint)
 
 
 def _answer(one: AnswerDescription) -> Iterator[str]:

@@ -45,7 +45,7 @@ CLASSES = {
     StatusClass.LIMIT: "A limit ended it; what could be had before is kept. Tried again by"
     " `fonds catchup pdf` once `pdf.stopped_days` are over, and by another extractor at once.",
     StatusClass.TRANSIENT: "The bytes could not be had. Tried again by every `fonds catchup pdf`.",
-    StatusClass.INTERNAL: "A fault in Fonds. Tried again by every `fonds catchup pdf`.",
+    StatusClass.INTERNAL: "A bug in Fonds. Tried again by every `fonds catchup pdf`.",
 }
 STATUSES_TOP = """\
 # Statuses of PDFs

@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fonds.cli.answers.answer import TYPES, AnswerDescription, FieldDescription
 from fonds.cli.answers.by_command import ANSWERS
+from fonds.cli.json_answers import AnswerDescription, FieldDescription
 
 DAY_CHARACTERS = 10
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "text": (str,), "time": (str,), "integer": (int,), "number": (int, float),
+    "boolean": (bool,), "object": (dict,), "list": (list,),
+}  # fmt: skip
+"""What a field of each type is once it is decoded."""
 
 
 def check_answers(words: Sequence[str], out: str) -> list[Mapping[str, Any]]:

@@ -44,7 +44,7 @@ def queries_of(route: APIRoute, values: Mapping[str, Sequence[str]]) -> Iterator
     """What a route is asked beside its path: nothing, and each value of each of its parameters by itself;
     `name` of a search goes with each. Raises KeyError for a parameter there is none of."""
     yield ""
-    names = [name for name, _ in _iter_parameters(route.dependant.query_params)]
+    names = [name for name, _ in _iter_parameters(route.dependant)]
     for name in names:
         yield from (f"?{name}={value}" for value in values[name])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 
 from fonds.model.document import DateOf, IndexDocument
-from fonds.search.index.tantivy_schema import list_sites
 from fonds.search.query.tree import (
     AndNode,
     ExactValue,
@@ -17,6 +16,7 @@ from fonds.search.query.tree import (
     OrNode,
     Term,
 )
+from fonds.search.sites import list_sites
 from fonds.text.stems import iter_written_words, list_stems
 from fonds.text.words import is_spaceless, split_words
 

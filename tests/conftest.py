@@ -5,11 +5,13 @@ import gc
 import pytest
 from hypothesis import settings
 
+from depth import examples
+
 # Ten thousand tests are collected faster when nothing looks for garbage among them.
 gc.disable()
 
 pytest.register_assert_rewrite("e2e.matrix")
-settings.register_profile("fonds", deadline=None)
+settings.register_profile("fonds", deadline=None, max_examples=examples(30))
 settings.load_profile("fonds")
 
 LONGEST = (

@@ -36,42 +36,47 @@ _OURS = "warc_path not like '%/%' and mimetype != 'warc/revisit'"
 
 DAMAGES = (
     # The archive.
-    Damage("archive-gone", lambda w: gone(w.home / "archive"), "is gone, with"),
+    Damage("archive-gone", lambda w: gone(w.home / "archive"), "of its records are referred to"),
     Damage("warc-truncated", lambda w: halved(w.warc), "ends at byte"),
-    Damage("warc-flipped", record_flipped, "cannot be read at", deep=True),
-    Damage("warc-zeroed", lambda w: zeroed(w.warc), "cannot be read at", deep=True),
+    Damage("warc-flipped", record_flipped, "cannot read file", deep=True),
+    Damage("warc-zeroed", lambda w: zeroed(w.warc), "cannot read file", deep=True),
     Damage("cdxj-gone", lambda w: gone(cdxj(w)), "has no CDXJ"),
-    Damage("cdxj-line-gone", without_line, "lacks 1 of its records"),
+    Damage("cdxj-line-gone", without_line, "no line for 1 of its records"),
     Damage("cdxj-emptied", lambda w: cdxj(w).write_bytes(b"") and None, "of its records"),
-    Damage("source-gone", lambda w: gone(w.source), "is gone, with", lost="is gone, with"),
+    Damage(
+        "source-gone",
+        lambda w: gone(w.source),
+        "of its records are referred to",
+        lost="of its records are referred to",
+    ),
     Damage(
         "source-zeroed",
         lambda w: zeroed(w.source),
-        "cannot be read at",
+        "cannot read file",
         deep=True,
-        lost="cannot be read at",
+        lost="cannot read file",
     ),
     Damage("source-truncated", lambda w: halved(w.source), "ends at byte", lost="ends at byte"),
     # Rows of the records.
     Damage(
         "pdf-row-gone",
         sql("delete from pdf_meta where sha1hex = ?", lambda w: w.pdf),
-        "pdf_meta does not",
+        "pdf_meta does not show it",
     ),
     Damage(
         "story-row-gone",
         sql("delete from story_meta where sha1hex = ?", lambda w: w.story),
-        "story_meta does not",
+        "story_meta does not show it",
     ),
     Damage(
         "sketch-row-gone",
         sql("delete from text_sketch where sha1hex = ?", lambda w: w.story),
-        "text_sketch does not",
+        "text_sketch does not show it",
     ),
     Damage(
         "sketch-altered",
         sql("update text_sketch set url = 'http://x/' where sha1hex = ?", lambda w: w.story),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Damage(
         "band-gone",
@@ -91,7 +96,7 @@ DAMAGES = (
     Damage(
         "cdx-row-gone",
         sql("delete from cdx where sha1hex = ?", lambda w: w.story),
-        "cdx does not say so",
+        "cdx has no such row",
     ),
     Damage(
         "entry-gone",
@@ -101,12 +106,12 @@ DAMAGES = (
     Damage(
         "input-gone",
         sql("delete from inputs where path = ?", lambda w: str(w.source)),
-        "is not on the books and has",
+        "is missing from the ledger but has",
     ),
     Damage(
         "disposition-gone",
         books(f"delete from dispositions where step = 'identify' and entry_id = {identified()}"),
-        "which is not on the books",
+        "which is missing from the ledger",
     ),
     Damage(
         "sink-disposition-gone",
@@ -121,17 +126,17 @@ DAMAGES = (
             "update cdx set warc_offset = warc_offset + 7"
             f" where rowid = (select min(rowid) from cdx where {_OURS})"
         ),
-        "the table says",
+        "the table has",
     ),
     Damage(
         "cdx-offset",
         sql("update cdx set warc_offset = warc_offset + 7 where sha1hex = ?", lambda w: w.story),
-        "the table says",
+        "the table has",
     ),
     Damage(
         "place",
         sql(f"update entries set place = '/elsewhere.warc.gz:0' where entry_id = {identified()}"),
-        "is said to lie at",
+        "has the location",
     ),
     Damage(
         "sha256",
@@ -150,7 +155,7 @@ DAMAGES = (
     Damage(
         "story-title",
         sql("update story_meta set article_title = 'Another' where sha1hex = ?", lambda w: w.story),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Damage(
         "pdf-title",
@@ -158,12 +163,12 @@ DAMAGES = (
             """update pdf_meta set metadata = '{"title": "Another"}' where sha1hex = ?""",
             lambda w: w.pdf,
         ),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Damage(
         "status",
         sql(f"update pdf_meta set status = 'partial' where sha1hex = {_SUCCESS}"),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Damage(
         "status-failed",
@@ -178,7 +183,7 @@ DAMAGES = (
     Damage(
         "picture-denied",
         sql("update pdf_meta set has_page0_thumbnail = 0 where sha1hex = ?", lambda w: w.pdf),
-        "pdf_meta does not say so",
+        "pdf_meta does not show it",
     ),
     Damage(
         "fixity-altered",
@@ -187,7 +192,7 @@ DAMAGES = (
             lambda w: "0" * 64,
             lambda w: w.pdf,
         ),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Damage(
         "fixity-gone",
@@ -201,7 +206,7 @@ DAMAGES = (
             "update dispositions set verdict = 'dropped', reason = 'no-text'"
             f" where step = 'identify' and entry_id = {identified()}"
         ),
-        "and went on",
+        "but went on",
     ),
     Damage(
         "identify-dropped-rest-gone",
@@ -211,7 +216,7 @@ DAMAGES = (
             "identify",
             f"delete from dispositions where step != 'identify' and entry_id = {identified()}",
         ),
-        "is done nowhere",
+        "is not done at any step",
     ),
     Damage("owner-a-duplicate", said("dropped", "duplicate", "persist_file"), "owns the file"),
     Damage(
@@ -247,12 +252,12 @@ DAMAGES = (
             "update dispositions set verdict = 'done', reason = null"
             " where verdict = 'quarantined' and step = 'identify'"
         ),
-        "nothing came of it",
+        "has no result",
     ),
     Damage(
         "reason-gone",
         books("update dispositions set reason = null where verdict = 'quarantined'"),
-        "does not go together",
+        "not a valid combination",
     ),
     Damage(
         "tally",
@@ -267,14 +272,14 @@ DAMAGES = (
     Damage(
         "records-gone",
         without_database("records"),
-        "the records know no file",
-        lost="the records know no file",
+        "the records contain no files",
+        lost="the records contain no files",
     ),
     Damage("records-overwritten", overwritten, "records.sqlite", lost="records.sqlite"),
     # The table.
     Damage("table-row-gone", table_row, "has no row in the table"),
     Damage("table-gone", without_database("table"), "has no row in the table"),
-    Damage("cdx-cell-gone", without_cdx_cell, "does not say its place"),
+    Damage("cdx-cell-gone", without_cdx_cell, "no location for it"),
     Damage("f-c-junk", junk_in_f_c, "f:c"),
     Damage("f-c-of-ours-gone", cell(lambda seen: {}, F_C, ours=True), "f:c"),
     Damage(
@@ -284,7 +289,7 @@ DAMAGES = (
             F_C,
             ours=True,
         ),
-        "which it is not",
+        "names the wrong record",
         deep=True,
     ),
     Damage("meta-cell", cell(lambda meta: {**meta, "size": 1}, "file:meta"), "differ in size"),
@@ -293,7 +298,7 @@ DAMAGES = (
     Damage(
         "text-flipped",
         lambda w: flipped(w.blob(build_text_blob_key(w.story))),
-        "does not hold what",
+        "has changed since it was written",
         deep=True,
     ),
     Damage(
@@ -309,8 +314,8 @@ DAMAGES = (
     ),
     Damage("blobs-gone", lambda w: gone(w.home / "blobs"), "is missing"),
     # The index.
-    Damage("pdf-document-gone", document(None, of_pdf=True), "is not in the index"),
-    Damage("story-document-gone", document(None), "is not in the index"),
+    Damage("pdf-document-gone", document(None, of_pdf=True), "is missing from the index"),
+    Damage("story-document-gone", document(None), "is missing from the index"),
     Damage(
         "document-title",
         document(lambda one: replace(one, article_title="Another")),
@@ -319,17 +324,17 @@ DAMAGES = (
     Damage(
         "document-text",
         document(lambda one: replace(one, text_content="other words")),
-        "with another text",
+        "another text in the index",
         deep=True,
     ),
-    Damage("stray-document", stray, "the records know"),
-    Damage("index-gone", lambda w: gone(w.home / "index"), "is not in the index"),
+    Damage("stray-document", stray, "the records list only"),
+    Damage("index-gone", lambda w: gone(w.home / "index"), "is missing from the index"),
     Damage("index-store-flipped", index_store, "index"),
     # The queue.
     Damage(
         "quarantined-gone",
         taken_from_quarantine,
-        "not in quarantine",
+        "missing from the quarantine",
     ),
-    Damage("queue-gone", without_database("queue"), "not in quarantine"),
+    Damage("queue-gone", without_database("queue"), "missing from the quarantine"),
 )

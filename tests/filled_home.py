@@ -14,6 +14,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TypeVar
 
+from empty_records import copy_empty_records
 from filled_crawl import (
     FRONT_URL,
     LOST_PDF,
@@ -27,7 +28,6 @@ from filled_crawl import (
 )
 from fonds.config import Settings
 from fonds.ports import Stores
-from fonds.stores.records.sql import open_sqlite
 from fonds.urls.normalization import compute_story_id
 from fonds.wiring.stores import close_stores, open_stores
 from home_rows import NOW
@@ -73,9 +73,9 @@ class Filled:
 @contextmanager
 def opened(home: Path, settings: Settings | None = None) -> Iterator[Stores]:
     """The stores of a home (`settings` None: the embedded ones), closed at the end."""
-    if settings is None and not home.joinpath("records.sqlite").exists():
+    if settings is None:
         home.mkdir(parents=True, exist_ok=True)
-        shutil.copy(_migrated(), home / "records.sqlite")
+        copy_empty_records(home / "records.sqlite")
     stores = open_stores(home, settings or Settings())
     try:
         yield stores
@@ -143,11 +143,3 @@ def _kept_folder(prefix: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-@cache
-def _migrated() -> Path:
-    """Empty records, migrated once for a whole process."""
-    path = _kept_folder("fonds-migrated-") / "records.sqlite"
-    open_sqlite(path).close()
-    return path

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -87,7 +88,9 @@ def _clock(at: datetime) -> Iterator[None]:
 
 
 def _work_off(threads: WorkerThreads) -> None:
-    loops = [threads.make_loop(bound) for bound in threads.stages]
+    # Nothing is on its way to a stage while another works: no batch waits for more.
+    stages = [replace(one, stage=replace(one.stage, linger_s=0.0)) for one in threads.stages]
+    loops = [threads.make_loop(bound) for bound in stages]
     is_pending = True
     while is_pending:
         while sum([loop.run_once(0.0) for loop in loops]):

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from empty_records import open_records
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, build_level_conf, build_unclustered_conf
@@ -32,8 +33,9 @@ from fonds.grouping.tables import (
 from fonds.grouping.views.curation import parse_exclusions
 from fonds.grouping.views.documents import list_placements
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
-from fonds.stores.records.sql import open_sqlite
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
+from fonds.stores.records.sql import SqlRecords
 from fonds.stores.table.sqlite import SqliteTable
 from themed_texts import themed_texts
 
@@ -58,6 +60,7 @@ class Kept:
 
     tables: Tables
     changes: CollectionWriter
+    records: SqlRecords
     closes: list[object]
 
     def close(self) -> None:
@@ -72,10 +75,11 @@ def open_kept(
     """Open what is kept in a folder, or in the tables of a server with its records there; `records.sqlite`
     is made when it is not there."""
     tables = tables or Tables(SqliteTable(folder / "table.sqlite"))
-    records = open_sqlite(folder / "records.sqlite")
+    records = open_records(folder / "records.sqlite")
     tables.declare()
-    claims = Leases(records, create_worker_name(), time.monotonic, lease_s)
-    return Kept(tables, CollectionWriter(tables, claims, clock or Clock()), [tables.store, records])
+    leases = Leases(LeaseTable(records), create_worker_name(), time.monotonic, lease_s)
+    changes = CollectionWriter(tables, leases, clock or Clock())
+    return Kept(tables, changes, records, [tables.store, records])
 
 
 def themed(count: int, seed: int = 1, themes: int = 5) -> list[Document]:

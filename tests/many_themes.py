@@ -35,7 +35,8 @@ from fonds.grouping.tables import (
     encode_utf8,
 )
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.ports import Stores
 from kept_collections import Clock
 
@@ -51,7 +52,7 @@ def fill_many_themes(stores: Stores, count: int, words: str) -> None:
     tables = Tables(stores.table)
     tables.declare()
     changes = CollectionWriter(
-        tables, Leases(stores.records, create_worker_name(), time.monotonic), Clock()
+        tables, Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic), Clock()
     )
     changes.put(
         MANY,

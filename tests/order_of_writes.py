@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-WRITES = frozenset({"put", "write", "delete", "change", "settle", "enter"})
+WRITES = frozenset({"put", "write", "delete", "change", "change_each", "settle", "enter"})
 
 
 class Watched:

@@ -9,8 +9,9 @@ from typing import Any
 
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.isolation.process_identity import create_worker_name, identify, is_process_gone
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.rows import TakedownRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from fonds.restrictions.takedown import TakedownService
 from fonds.restrictions.warc_records import WarcPurge
@@ -25,13 +26,13 @@ def wanted(sha1hex: str) -> TakedownRow:
 def taking_down(
     stores: Stores, changes: CollectionWriter | None = None, who: str | None = None, **more: Any
 ) -> TakedownService:
-    claims = Leases(stores.records, who or create_worker_name(), time.monotonic)
-    purge = WarcPurge(stores.archive, claims)
+    leases = Leases(LeaseTable(stores.records), who or create_worker_name(), time.monotonic)
+    purge = WarcPurge(stores.archive, leases)
     return TakedownService(stores, changes, (), lambda: NOW, purge, remove_views, **more)
 
 
 def ended_process() -> str:
-    """The name of a process that has ended: whatever it claims, the next one takes."""
+    """The name of a process that has ended: the next process takes its leases."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         name = f"{identify(process.pid)}/ended"
     assert is_process_gone(name)
@@ -46,7 +47,10 @@ class Dying:
     """A store that lets so many acts of all stores happen, and no more."""
 
     def __init__(
-        self, store: Any, left: list[int], acts: Sequence[str] = ("put", "delete", "change")
+        self,
+        store: Any,
+        left: list[int],
+        acts: Sequence[str] = ("put", "delete", "change", "change_each"),
     ) -> None:
         self._store, self._left, self._acts = store, left, acts
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
+from filled_home import Filled, fill_home, made_once, opened
+from followed_home import fill_sources
 from fonds.grouping.changes.lifecycle import create
 from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.configuration import build_configuration, save_configuration
@@ -13,8 +16,9 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.model.document import SearchQuery
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from kept_collections import Clock, themed
 
@@ -29,16 +33,30 @@ MONTH_S = 30 * 86_400
 BEGUN = 1_600_000_000
 
 
+@made_once
+def fill_themed(home: Path) -> None:
+    """Put collections into the embedded stores of a home without documents."""
+    with opened(home) as stores:
+        fill_themes(stores)
+
+
+@made_once
+def fill_with_themes(home: Path) -> Filled:
+    """Put one of everything, collections and sources into the embedded stores of a home."""
+    filled = fill_home(home)
+    with opened(home) as stores:
+        fill_themes(stores)
+        fill_sources(stores)
+    return filled
+
+
 def fill_themes(stores: Stores) -> CollectionWriter:
     """Put collections into stores that may hold documents; what changes them further.
 
     FIVE was grouped twice: of its five themes one is new, and one document is an outlier. LIBRARY has the
     documents of the index. HOSTILE has a name, ids, titles and words that would break out of a page.
     """
-    tables = Tables(stores.table)
-    tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    changes = CollectionWriter(tables, claims, Clock())
+    changes = open_themes(stores)
     _five(changes)
     _library(changes, stores)
     _hostile(changes)
@@ -48,14 +66,19 @@ def fill_themes(stores: Stores) -> CollectionWriter:
     return changes
 
 
+def open_themes(stores: Stores, now_s: int = 1_790_000_000) -> CollectionWriter:
+    """Open the collections in stores for changes. `now_s` is the time of the first, in seconds since 1970."""
+    tables = Tables(stores.table)
+    tables.declare()
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, Clock(now_s))
+
+
 def fill_changed(stores: Stores) -> None:
     """Put two collections into stores that hold nothing: in `made/split` one theme of sixty documents became
     two, in `made/short` 25 documents are too short and 7 have no word."""
-    tables = Tables(stores.table)
-    tables.declare()
-    changes = CollectionWriter(
-        tables, Leases(stores.records, create_worker_name(), time.monotonic), Clock()
-    )
+    changes = open_themes(stores)
+    tables = changes.tables
     split, short = CollectionName("made", "split"), CollectionName("made", "short")
     save_configuration(
         tables, "made", "DEFAULT", build_configuration({"clusters": 1, "characters_min": 12})

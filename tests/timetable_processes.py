@@ -55,7 +55,7 @@ def do(table: Timetable, error: str | None = None) -> list[str]:
     """What a process does when it looks once: the names of its tasks that came to an end."""
     done = []
     for name in table.list_due():
-        claim = table.lease(name)
-        if claim is not None and table.finish(claim, error):
+        lease = table.acquire(name)
+        if lease is not None and table.finish(lease, error):
             done.append(name)
     return done

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from empty_records import copy_empty_records
 from fixtures import rabbit_leftovers
 from fixtures.archives import BACKENDS as ARCHIVES
 from fonds.ports import WarcArchive
@@ -147,7 +148,8 @@ def open_records(
 
 
 @pytest.fixture
-def records(open_records: Callable[[], Any], name: str) -> Iterator[Any]:
+def records(open_records: Callable[[], Any], name: str, tmp_path: Path) -> Iterator[Any]:
+    copy_empty_records(tmp_path / "records.sqlite")
     store = open_records()
     yield store
     if POSTGRESQL_URL and store._engine.dialect.name == "postgresql":

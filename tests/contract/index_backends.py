@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
+from fonds.model.search import SearchQuery
 from fonds.ports import Index
 from fonds.search.index.tantivy_index import TantivyIndex
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.archives import entry, files, index_of
 from fonds.archive.store.folder import PREFIXES_OPEN_MAX, FolderArchive
 from fonds.archive.store.options import ArchiveOptions
@@ -54,7 +55,7 @@ def test_of_many_prefixes_the_files_are_finished_in_turn(
     assert sorted(set(names)) == ["mc", *(f"mchist{year}" for year in range(1990, 2014))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 30_000), min_size=1, max_size=30),
     file_max_bytes=st.integers(1_000, 60_000),

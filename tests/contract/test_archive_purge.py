@@ -103,7 +103,7 @@ def test_again_is_harmless_and_another_can_follow(archive: WarcArchive, tmp_path
 
 def test_what_is_written_to_waits_until_it_is_finished(archive: WarcArchive) -> None:
     first, second = archive.write([entry(1), entry(2, body=SECRET)])
-    assert "being written to" in purged(archive, second.place, SECRET).waits
+    assert "still being written" in purged(archive, second.place, SECRET).waits
     assert archive.read(second.place).body == SECRET
     (third,) = archive.write([entry(3)])
     archive.finish()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.model.archive import Blob
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import build_text_blob_key
@@ -111,7 +112,9 @@ PARTS = st.text(
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(parts=st.lists(PARTS, min_size=1, max_size=4), data=st.binary(max_size=50))
 def test_any_relative_path_is_a_key(blobs: Blobs, name: str, parts: list[str], data: bytes) -> None:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.index_backends import BACKENDS, document, found, opened, sha1hex
-from fonds.model.document import SearchQuery
 from fonds.model.file import Kind
+from fonds.model.search import SearchQuery
 from fonds.ports import Index
 from real_servers import each
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import MatchMode, SearchQuery, SearchResults
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.ports import Index
 from real_servers import each
 

@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.index_backends import BACKENDS, document, opened
+from depth import examples
+from empty_records import open_records
 from fonds.derivatives.sketch import RESEMBLANCE_MIN, build_page_sketch
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.rows import StoryMetaRow, TextSketchRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Index, Records
 from fonds.search import results as module
 from fonds.search.results import list_collapsed_ids, search_collapsed
-from fonds.stores.records.sql import open_sqlite
 from fonds.text.similarity import estimate_resemblance
 from real_servers import each
 
@@ -64,7 +66,7 @@ def row(one: IndexDocument) -> TextSketchRow:
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
-    kept = open_sqlite(tmp_path_factory.mktemp("records") / "records.sqlite")
+    kept = open_records(tmp_path_factory.mktemp("records") / "records.sqlite")
     kept.put([row(one) for one in made()])
     yield kept
     kept.close()
@@ -187,7 +189,7 @@ def test_no_more_is_reached_than_a_search_may_reach(
     assert search_collapsed(index, records, query).reachable == len(wanted)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     some=st.sets(st.integers(0, DOCUMENTS - 1), min_size=1),
     sort=st.sampled_from(["score", "newest", "oldest", "id"]),

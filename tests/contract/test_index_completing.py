@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, opened
-from fonds.model.document import SearchQuery
+from fonds.model.completion import CompletionList, NamedTheme
 from fonds.model.file import Kind
-from fonds.model.search import CompletionList, NamedTheme
+from fonds.model.search import SearchQuery
 from fonds.ports import Index, QueryCompleter
 from fonds.search.index.field_values import VALUES_MAX
 from fonds.wiring.stores import create_completer

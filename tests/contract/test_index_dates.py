@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, opened
-from fonds.model.document import (
-    DAYS_COUNTED_MAX,
-    DateOf,
-    IndexDocument,
-    SearchQuery,
-)
+from depth import examples
+from fonds.model.document import DateOf, IndexDocument
+from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery
 from fonds.ports import Index
 from fonds.search.facets import count_dates
 from fonds.search.query.parser import parse
@@ -65,7 +62,7 @@ def ids(index: Index, query: SearchQuery) -> list[str]:
 
 
 @given(of=st.sampled_from(list(DateOf)), first=DAYS, last=DAYS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_limits_are_days_of_the_kind_asked_for(
     index: Index, of: DateOf, first: date, last: date
 ) -> None:
@@ -88,7 +85,7 @@ def test_within_few_days_documents_are_counted_by_day(index: Index, of: DateOf) 
 
 
 @given(of=st.sampled_from(list(DateOf)), first=DAYS, days=st.integers(0, 100))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_what_lies_within_few_days_is_counted_by_day_though_its_limits_are_wide(
     index: Index, of: DateOf, first: date, days: int
 ) -> None:

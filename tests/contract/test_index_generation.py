@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contract.index_backends import BACKENDS, document, opened, sha1hex
-from fonds.model.document import SearchQuery
+from fonds.model.search import SearchQuery
 from fonds.ports import Index
 from real_servers import each
 

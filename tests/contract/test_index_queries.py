@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from brute_force import matches
 from contract.index_backends import BACKENDS, document, found, opened
-from fonds.model.document import DateKind, IndexDocument, MatchMode, SearchQuery
+from depth import examples
+from fonds.model.document import DateKind, IndexDocument
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery
 from fonds.ports import Index
 from fonds.search.query.parser import get_themes, parse, parse_query
 from real_servers import each
@@ -218,7 +220,7 @@ _QUERY = st.recursive(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -235,7 +237,7 @@ def test_any_query_counts_what_brute_force_counts(index, text):
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -8,8 +8,8 @@ import pytest
 
 from contract.index_backends import BACKENDS, document, found, opened, sha1hex
 from fonds.derivatives.documents import build_text_blob
-from fonds.model.document import EarlierVersion, IndexDocument, MatchMode, SearchQuery
-from fonds.model.search import QueryError
+from fonds.model.document import EarlierVersion, IndexDocument
+from fonds.model.search import MatchMode, QueryError, SearchQuery
 from fonds.ports import Index
 from fonds.search.index import version_search as versions
 from fonds.search.index.version_search import VersionedIndex

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.ledger_rows import NOON, entry, input_row, promised, settled
+from depth import examples
 from fonds.model.rows import (
     DispositionRow,
     EntryRow,
@@ -217,7 +218,9 @@ def cleared(records: SqlRecords) -> SqlRecords:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=batches())
 def test_whatever_is_written_the_books_agree_with_a_recount(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from contract.ledger_rows import entry, settled
 from contract.test_ledger_by_time import histories
+from depth import examples
 from fonds.model.rows import DispositionRow, EntryRow, TallyRow
 from fonds.model.tallies import (
     ENTRIES_BY_SOURCE,
@@ -42,7 +43,9 @@ def of_rows(records: SqlRecords) -> Counter[tuple[str, ...]]:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     history=histories(),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.ledger_rows import NOON, entry, input_row, promised, settled
+from depth import examples
 from fonds.model.disposition import COMES_BACK, PENDING
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, TallyRow
 from fonds.model.tallies import (
@@ -84,7 +85,9 @@ def _agree(records: SqlRecords) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=histories(), days=st.lists(st.sampled_from(MOMENTS), min_size=3, max_size=3))
 def test_days_and_hours_sum_up_to_the_whole(

@@ -11,6 +11,7 @@ import pytest
 
 from contract.ledger_rows import input_row
 from contract.record_rows import NOON, pdf_row
+from fonds.model.row_change import RowChange
 from fonds.model.rows import CrashedPdfRow, InputRow, PdfMetaRow
 from fonds.model.rows.row import Prefix
 from fonds.ports import Records
@@ -60,7 +61,27 @@ def test_more_rows_than_fit_one_statement_are_changed_and_counted(records: Recor
     assert records.change(InputRow, keys, {"finished": True}, {"finished": False}) == 0
 
 
-def test_of_two_who_claim_the_same_rows_each_row_goes_to_one(
+def test_each_change_depends_on_its_own_row(records: Records) -> None:
+    records.put([input_row(name, error=name) for name in "abcd"])
+    changes = [
+        RowChange((name, "library"), values, {"error": expected})
+        for name, values, expected in (
+            ("d", {"error": "new", "entries": 4}, "d"),
+            ("a", {"error": "new"}, "another"),
+            ("b", None, "b"),
+            ("c", None, "another"),
+            ("absent", {"error": "new"}, "absent"),
+        )
+    ]
+    assert records.change_each(InputRow, changes) == [True, False, True, False, False]
+    told = {row.input_id: row.error for row in records.find(InputRow)}
+    assert told == {"a": "a", "c": "c", "d": "new"}
+    assert records.change_each(InputRow, []) == []
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        records.change_each(InputRow, [RowChange(("a", "library"), {"colour": 1}, {})])
+
+
+def test_of_two_who_change_the_same_rows_each_row_goes_to_one(
     open_records: Callable[[], Records], records: Records
 ) -> None:
     """Both ask for every row, in opposite order, again and again; a lost update would show as a row that

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from contract.ledger_rows import input_row, settled
 from contract.record_rows import key
+from depth import examples
 from fonds.model.rows import DispositionRow, InputRow
 from fonds.model.rows.row import Prefix, TimeRange
 from fonds.ports import Records
@@ -69,7 +70,9 @@ ALPHABET = "aAé%_\\*\ud7ff\ue000\uffff\U00010000\U0010ffff"
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     texts=st.sets(st.text(ALPHABET, max_size=4), min_size=1, max_size=8),
@@ -128,7 +131,9 @@ def test_where_to_begin_and_count_cut_a_page_out(records: Records) -> None:
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     rows=st.lists(st.tuples(st.sampled_from([None, "x", "y"]), st.integers(0, 2)), max_size=12),

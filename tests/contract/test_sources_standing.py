@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.following.health import (
     NEEDS_SOMEONE,
     UNTIL_RECOVERED,
@@ -58,7 +59,9 @@ def put(records: SqlRecords, rows: list[SourceRow]) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(rows=sources(), size=st.integers(1, 5), state=st.sampled_from(["", "active", "gone"]))
 def test_each_standing_finds_and_counts_the_sources_that_stand_so(
@@ -106,7 +109,7 @@ def test_since_when_sources_stand_so_is_asked(records: SqlRecords) -> None:
         assert ([row.source_id for row in found], total) == (ids, 1)
     with pytest.raises(ValueError, match="only of dead, failing, silent"):
         health_since_filter(SourceHealth.QUIET, since, NOW)
-    with pytest.raises(ValueError, match="say how they stand"):
+    with pytest.raises(ValueError, match="a start date needs a health"):
         list_sources(records, SourceQuery("", None, since), there, NOW, 1, 9)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.model.errors import ConfigurationError
 from fonds.ports import Table
 
@@ -178,7 +179,9 @@ KEYS = st.binary(min_size=1, max_size=4) | st.sampled_from(
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     keys=st.sets(KEYS, max_size=12),
@@ -255,7 +258,9 @@ NAMES = [
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     rows=st.dictionaries(

@@ -16,8 +16,9 @@ from statistics import mean
 
 import pytest
 
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
+from fonds.model.search import SearchQuery
 from fonds.search.best_match import search_with_fallback
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.search.results import search_uncollapsed

@@ -226,7 +226,7 @@ def test_a_name_that_several_warcs_end_with_is_not_guessed(fonds: Fonds, tmp_pat
         done = CliRunner().invoke(cli, [*words, *more])
         assert done.exit_code != 0
         assert (
-            "north/file.warc.gz, south/file.warc.gz. Name it with its folder"
+            "north/file.warc.gz, south/file.warc.gz. Give the name with its folder"
             in str(done.exception or done.output) + done.output
         )
     with opened(tmp_path / "home") as stores:
@@ -254,8 +254,8 @@ def test_a_warc_of_ours_is_read_where_an_index_names_it_with_a_folder(
     with opened(tmp_path / "home") as stores:
         place = Place(PlaceKind.WARC, f"item/{name}", offset, line["warc_csize"])
         assert stores.archive.read(place, SHA1).body == PAPER
-        with pytest.raises(PermanentError, match="no WARC of this name"):
+        with pytest.raises(PermanentError, match="not at its last known location"):
             stores.archive.read(place)
-        with pytest.raises(PermanentError, match="no WARC of this name"):
+        with pytest.raises(PermanentError, match="not at its last known location"):
             stores.archive.read(place, "0" * 40)
     fonds("audit", "--deep")

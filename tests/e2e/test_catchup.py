@@ -133,7 +133,7 @@ def test_what_is_kept_of_texts_is_made_of_those_that_are_here(home: Path) -> Non
         (("pdf", "--reextract", "--status", "nonsense"), "nonsense"),
         (("nonsense",), "No such command"),
         ((), "fonds catchup --list"),
-        (("pdf", "--set", "pdf.more_thumbnails=360"), "is no form of thumbnail"),
+        (("pdf", "--set", "pdf.more_thumbnails=360"), "is not a thumbnail format"),
     ],
 )
 def test_bad_words_are_told(home: Path, words: tuple[str, ...], told: str) -> None:

@@ -158,7 +158,7 @@ def test_nothing_is_done_beside_records_that_were_lost(world: World) -> None:
     ):
         ran = fonds(world.home, *words)
         assert ran.code == 2
-        assert "the records know no file" in ran.err
+        assert "the records contain no files" in ran.err
     assert world.warc.stat().st_size == size
 
 

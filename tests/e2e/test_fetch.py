@@ -316,7 +316,7 @@ def test_what_cannot_be_meant_is_told(call: Any, tmp_path: Path) -> None:
         ((), "name an address"),
         (("--from", str(tmp_path / "none")), "no such file or folder"),
         (("--pipeline", "library", "http://a.example/"), "no pipeline that begins with links"),
-        (("--pipeline", "nws", "http://a.example/"), "did you mean 'news'?"),
+        (("--pipeline", "nws", "http://a.example/"), "Did you mean 'news'?"),
         (("--tls", "maybe", "http://a.example/"), "maybe"),
     ):
         code, told = call("fetch", *words)

@@ -176,5 +176,5 @@ def test_pipelines_are_listed_and_drawn(home: Path) -> None:
     assert "extract_pdf" in fonds(home, "pipelines", "library").out
     assert fonds(home, "pipelines", "library", "--svg").out.startswith("<svg")
     ran = fonds(home, "pipelines", "librry")
-    assert (ran.code, "did you mean 'library'?" in ran.err) == (2, True)
+    assert (ran.code, "Did you mean 'library'?" in ran.err) == (2, True)
     assert fonds(home, "pipelines", "--svg").code == 2

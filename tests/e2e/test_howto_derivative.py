@@ -108,7 +108,7 @@ def test_what_is_here_already_is_caught_up_and_a_lost_row_is_found(copy: Copy, h
     assert audited.code == 1
     (said,) = [one for one in audited.last["missing"] if "sentences" in one]
     assert (
-        said == f"count_sentences is done with {rows[0]['sha1hex']} and sentences does not say so"
+        said == f"count_sentences is done with {rows[0]['sha1hex']}, but sentences does not show it"
     )
 
 

@@ -124,7 +124,7 @@ def test_a_url_that_answers_500_is_read_when_it_answers(
     assert taken(home, url)["quarantined"] == {"unreadable-source": 1}
     assert len(server.asked) == 3
     (row,) = ran(home, "failures", "--list", "--json").lines
-    assert row["detail"] == "the server answers 500, asked 3 times"
+    assert row["detail"] == "the server responded with 500, after 3 attempts"
     server.answers["/item/crawl.warc.gz"] = Given(body=WARC, headers={"ETag": '"1"'}, cut=10)
     assert taken(home, url)["quarantined"] == {"unreadable-source": 1}
     server.answers["/item/crawl.warc.gz"] = Given(body=WARC, headers={"ETag": '"1"'})
@@ -292,7 +292,7 @@ def test_a_url_that_may_be_read_now_says_what_its_server_answers(
     retried = ran(home, "failures", "retry", "--json")
     assert retried.last["quarantined"] == {"missing-source": 1}
     (row,) = ran(home, "failures", "--list", "--json").lines
-    assert row["detail"] == "the server answers 404"
+    assert row["detail"] == "the server responded with 404"
     assert "private address" not in ran(home, "show", url).out
     check_clean(home)
 

@@ -49,7 +49,7 @@ def test_what_is_required_and_not_to_be_had_stops_an_ingest_before_it_begins(
         assert ran.code == 0
         return
     assert ran.code == 2
-    assert ran.err.startswith("fonds: readers cannot be confined as isolation")
+    assert ran.err.startswith('fonds: isolation = "required", but readers cannot be confined')
     assert str(missing[0]) in ran.err
     assert "Traceback" not in ran.err
 

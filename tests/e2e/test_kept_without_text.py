@@ -69,7 +69,7 @@ def test_what_has_no_text_is_told_apart_everywhere(tmp_path: Path) -> None:
     for row in exported:
         shown = fonds(home, "show", row["sha1hex"]).out
         if row["kind"] == "unread":
-            assert "reads no text from them" in shown, shown
+            assert "does not extract its text" in shown, shown
     with (
         opened(home) as stores,
         TestClient(create_app(stores), base_url="http://localhost:8765") as client,

@@ -97,11 +97,11 @@ def test_without_a_yes_nothing_is_thrown_away(filled: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("peek", "nobody"), "there is no address 'library.nobody'"),
+        (("peek", "nobody"), "no address named 'library.nobody'"),
         (("peek", "extract_pdf-delay"), "comes to library.extract_pdf-in by itself"),
         (("dump", "extract_pdf", "/nowhere/at/all.warc.gz"), "cannot be written"),
         (("load", "/dev/null/x"), "no such file"),
-        (("release", "nobody"), "there is no address"),
+        (("release", "nobody"), "no address named"),
     ],
 )
 def test_bad_words_are_told(filled: Path, words: tuple[str, ...], told: str) -> None:
@@ -117,7 +117,7 @@ def test_a_file_that_is_no_dump_is_refused_and_one_that_is_there_is_kept(
     page = tmp_path / "page.html"
     page.write_text("<p>hello")
     ran = fonds(filled, "queue", "load", page)
-    assert (ran.code, "no WARC file" in ran.err) == (1, True)
+    assert (ran.code, "not a WARC file" in ran.err) == (1, True)
     ran = fonds(filled, "queue", "dump", "extract_pdf", page)
     assert (ran.code, "choose another name" in ran.err) == (2, True)
     assert page.read_text() == "<p>hello"

@@ -163,7 +163,7 @@ def test_an_index_behind_a_url_is_backfilled_as_one_of_this_machine_is(
     assert fonds(remote, "audit", "--deep").code == 0
     gone = fonds(remote, "backfill", "cdx", f"{server.url}/gone.cdx", **PRIVATE)
     assert gone.code == 2
-    assert "gone.cdx: the server answers 404" in gone.err
+    assert "gone.cdx: the server responded with 404" in gone.err
     assert "Traceback" not in gone.err
 
 
@@ -217,7 +217,7 @@ def test_what_is_no_warc_or_not_there_is_said(server: Answering, tmp_path: Path)
     assert [one for one in (home / "inbox").rglob("*") if one.is_file()] == []
     ran = fonds(home, *words, f"{server.url}/gone.warc.gz", **PRIVATE)
     assert ran.code == 2
-    assert "gone.warc.gz: the server answers 404" in ran.err
+    assert "gone.warc.gz: the server responded with 404" in ran.err
     assert not out.exists()
 
 
@@ -277,7 +277,7 @@ def test_a_file_behind_a_url_that_cannot_be_had_is_told_by_every_command(
     ):
         told = fonds(home, *words, gone, **PRIVATE)
         assert told.code in (1, 2), (words, told.err)
-        assert "/gone: the server answers 404" in told.err
+        assert "/gone: the server responded with 404" in told.err
         assert "Traceback" not in told.err
         secret = fonds(home, *words, "https://me:secret@a.example/x", **PRIVATE)
         assert secret.code == 2

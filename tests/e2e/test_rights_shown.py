@@ -266,7 +266,7 @@ def test_show_tells_what_is_stated_and_where(home: Path, files: dict[str, str]) 
     ):
         assert part in told, part
     silent = fonds(home, "show", files[SILENT_URL]).out
-    assert "Nothing is stated." in silent
+    assert "No rights statements found." in silent
 
 
 def test_captures_that_differ_stand_apart(home: Path, files: dict[str, str]) -> None:
@@ -295,7 +295,7 @@ def test_the_page_and_its_json_tell_the_same(client: TestClient, files: dict[str
     assert told == client.get(f"/file/{files[PAGE_URL]}.json").json()["rights"]
     assert len(told["statements"]) == 3
     silent = client.get(f"/file/{files[SILENT_URL]}").text
-    assert "Nothing is stated." in silent
+    assert "No rights statements found." in silent
 
 
 def row(values: dict[str, Any]) -> dict[str, Any]:

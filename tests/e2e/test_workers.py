@@ -110,5 +110,5 @@ def test_steps_pipelines_and_ports_there_are_not_are_refused(tmp_path: Path) -> 
     unknown = fonds(home, "work", "extract_pdff")
     assert (unknown.code, "there are identify, persist_file" in unknown.err) == (2, True)
     unknown = fonds(home, "run", "librery")
-    assert (unknown.code, "there is no pipeline 'librery'" in unknown.err) == (2, True)
+    assert (unknown.code, "no pipeline named 'librery'" in unknown.err) == (2, True)
     assert fonds(home, "work").code == 2

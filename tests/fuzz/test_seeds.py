@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from depth import examples
 
 TARGETS = sorted(
     path.stem
@@ -16,10 +19,15 @@ TARGETS = sorted(
 )
 
 
+@cache
+def _seeds(name: str) -> tuple[bytes, ...]:
+    return tuple(import_module(f"fuzz.targets.{name}").seeds())
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_target_holds_for_its_seeds(name: str) -> None:
     target = import_module(f"fuzz.targets.{name}")
-    seeds = list(target.seeds())
+    seeds = _seeds(name)
     assert len(seeds) >= 8
     for seed in seeds:
         target.check(seed)
@@ -27,12 +35,12 @@ def test_a_target_holds_for_its_seeds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 @given(st.binary(max_size=200), st.integers(0, 1000), st.integers(0, 1000))
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 def test_a_target_holds_for_seeds_that_were_cut_and_filled(
     name: str, filling: bytes, which: int, where: int
 ) -> None:
     target = import_module(f"fuzz.targets.{name}")
-    seeds = list(target.seeds())
+    seeds = _seeds(name)
     seed = seeds[which % len(seeds)]
     at = where * len(seed) // 1000
     target.check(seed[:at] + filling + seed[at + len(filling) :])

@@ -25,7 +25,7 @@ def test_whoever_loops_over_input_states_its_bound() -> None:
         module
         for module in modules()
         if module.place.startswith(READERS)
-        and any(isinstance(node, ast.While) for node in ast.walk(module.tree))
+        and any(isinstance(node, ast.While) for node in module.nodes)
     ]
     assert len(loops) > 10
     silent = [one.place for one in loops if MARK not in (ast.get_docstring(one.tree) or "")]

@@ -28,6 +28,7 @@ def _script(name: str) -> ModuleType:
 PAGES: dict[str, str] = _script("settings_page").pages() | _script("wire_page").pages()
 PAGES |= _script("openapi_page").pages()
 PAGES |= _script("json_page").pages()
+PAGES |= _script("query_page").pages()
 MANUAL: str = _script("man_page").pages()["docs/fonds.1"]
 PAGES["docs/fonds.1"] = MANUAL
 

@@ -36,7 +36,7 @@ def sentences() -> tuple[tuple[str, str], ...]:
     return tuple(
         (f"{module.place}:{node.lineno}", node.value)
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
     )
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -44,15 +44,20 @@ class Module:
         """The folder below the package it stands in, or its own name."""
         return self.dotted.split(".")[1] if "." in self.dotted else ""
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree. Walking it takes longer than most checks of what is found."""
+        return tuple(ast.walk(self.tree))
+
     def functions(self) -> Iterator[Function]:
         """Every function and method, nested ones too."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, Function):
                 yield node
 
     def imports(self) -> Iterator[str]:
         """The dotted name of everything imported, at the top or inside a function."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -60,14 +65,14 @@ class Module:
 
     def strings(self) -> Iterator[str]:
         """Every string constant, docstrings too."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 
     def names(self) -> set[str]:
         """Every identifier the file itself introduces: module, definitions, arguments, variables, fields."""
         found = {self.path.stem}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                     found.add(name)

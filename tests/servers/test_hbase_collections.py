@@ -23,7 +23,8 @@ from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.stored.keys import build_clustering_prefix
 from fonds.grouping.tables import FAMILIES, Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.hbase import HbaseTable
 from kept_collections import NEWS, Clock, faults, themed
@@ -37,7 +38,9 @@ def changes(tmp_path: Path) -> Iterator[CollectionWriter]:
     store, records = HbaseTable(url_of("TEST_HBASE_URL")), open_sqlite(tmp_path / "records.sqlite")
     tables = Tables(store, f"t{os.urandom(5).hex()}_")
     tables.declare()
-    yield CollectionWriter(tables, Leases(records, create_worker_name(), time.monotonic), Clock())
+    yield CollectionWriter(
+        tables, Leases(LeaseTable(records), create_worker_name(), time.monotonic), Clock()
+    )
     store.close()
     records.close()
     shutil.rmtree(tmp_path, ignore_errors=True)

@@ -17,7 +17,7 @@ from leaking_home import LeakingHome
 pytestmark = pytest.mark.servers
 
 SHARE = 1 if IS_NIGHTLY else 3
-"""Of the addresses of each route every third is asked for on a push; `test_leaks.py` asks for all."""
+"""A push asks every third address of each route, `make nightly` all of them."""
 DONE = [("elasticsearch", "embargo"), ("opensearch", "takedown")]
 
 

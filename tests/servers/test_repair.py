@@ -128,7 +128,7 @@ HARMS = (
         lambda on: on.sql(
             f"update story_meta set article_title = 'x' where sha1hex = '{on.story}' returning 1"
         ),
-        "not as it was written",
+        "has changed since it was written",
     ),
     Harm(
         "count",
@@ -141,7 +141,7 @@ HARMS = (
     Harm("row of the table", Servers.remove_row, "has no row in the table"),
     Harm("text", lambda on: on.remove("blobs", build_text_blob_key(on.pdf)), "is missing"),
     Harm("picture", lambda on: on.remove("blobs", build_thumbnail_blob_key(on.pdf)), "is missing"),
-    Harm("document", Servers.remove_document, "is not in the index"),
+    Harm("document", Servers.remove_document, "is missing from the index"),
     Harm("CDXJ", lambda on: on.alter("archive", ".cdxj", lambda data: b""), "of its records"),
     Harm(
         "WARC cut",
@@ -152,7 +152,7 @@ HARMS = (
     Harm(
         "text altered",
         lambda on: on.alter("blobs", ".txt", lambda data: data[::-1]),
-        "does not hold what",
+        "has changed since it was written",
         deep=True,
     ),
 )

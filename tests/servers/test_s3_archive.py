@@ -52,7 +52,7 @@ def test_while_the_server_is_away_work_goes_on_and_nothing_is_lost(tmp_path: Pat
         later = archive.write([entry(10 + n, body=body) for n, body in enumerate(bodies)])
         archive.finish()
         assert archive.read(later[0].place).body == bodies[0]
-        with pytest.raises(StoreUnavailableError, match="wait in"):
+        with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
             archive.write([entry(20)])
         # A process may start meanwhile, and goes on as well.
         another = opened(url, tmp_path, waiting_max_bytes=10**9)

@@ -59,7 +59,7 @@ def test_whether_a_store_is_shared_is_not_where_its_url_leads(
 @pytest.mark.parametrize("port", PORTS)
 def test_a_scheme_nobody_knows_is_told_with_those_there_are(port: str, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"there is no backend .gopher.; there are [a-z]"
+        ConfigurationError, match=r"no backend named .gopher.. Known: [a-z]"
     ) as told:
         backends.open_backend(port, "gopher://key:hidden@host", tmp_path)
     assert "hidden" not in str(told.value)
@@ -99,7 +99,7 @@ def test_an_index_that_is_away_keeps_nobody_from_entering_work(
     monkeypatch.setattr(type(stores.index), "count", away)
     refuse_emptied(stores)
     stores.table.put(stores.journal, [(b"\x01" * 20, {"file:size": b"5"})])
-    with pytest.raises(ConfigurationError, match="the records know no file"):
+    with pytest.raises(ConfigurationError, match="the records contain no files"):
         refuse_emptied(stores)
     close_stores(stores)
 

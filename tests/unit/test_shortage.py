@@ -39,7 +39,7 @@ def fault(number: int, name: str | None = None) -> OSError:
         (RuntimeError("can't start new thread"), StoreUnavailableError, "threads"),
         (fault(errno.ENOSPC, "/a/file"), StorageFullError, "/a/file"),
         (fault(errno.EDQUOT), StorageFullError, "quota"),
-        (fault(errno.EFBIG), StorageFullError, "make room"),
+        (fault(errno.EFBIG), StorageFullError, "Free some space"),
         (StorageFullError("full"), StorageFullError, "full"),
     ],
 )

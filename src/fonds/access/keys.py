@@ -97,14 +97,14 @@ class AccessKeys:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"{name[:100]!r} is no name of a key:"
-                f" at most {NAME_MAX_CHARS} of a-z, 0-9, ., _, @ and -"
+                f"invalid key name {name[:100]!r}. Use up to {NAME_MAX_CHARS} of a-z, "
+                "0-9, ., _, @ and -"
             )
         now = self.clock()
         if until is not None and until <= now:
-            raise ValueError("the key would end before it begins")
+            raise ValueError("the key's end date is in the past")
         if self.records.count(AccessKeyRow).get((), 0) >= KEYS_MAX:
-            raise ValueError(f"there are {KEYS_MAX:,} keys, which is as many as may be")
+            raise ValueError(f"the limit of {KEYS_MAX:,} keys is reached")
         token = create_token(KIND)
         row = AccessKeyRow(
             name, role.value, token.prefix, token.sha256hex, made_by, now, until=until
@@ -115,7 +115,7 @@ class AccessKeys:
         if [stored_key.sha256hex for stored_key in self.records.get(AccessKeyRow, [name])] != [
             row.sha256hex
         ]:
-            raise ValueError(f"the name {name!r} was given out before; names are never used again")
+            raise ValueError(f"the name {name!r} was used before. Choose another name")
         return NewKey(row, token.text)
 
     def list_all(self) -> list[AccessKeyRow]:
@@ -128,7 +128,7 @@ class AccessKeys:
         Raises ValueError for an unknown name, with the nearest names.
         """
         if len(reason) > REASON_MAX_CHARS:
-            raise ValueError(f"a reason has at most {REASON_MAX_CHARS} characters")
+            raise ValueError(f"a reason can have at most {REASON_MAX_CHARS} characters")
         if not self.records.get(AccessKeyRow, [name]):
             raise ValueError(
                 format_unknown_name("key", name, [key.name for key in self.list_all()])

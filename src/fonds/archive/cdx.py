@@ -144,7 +144,7 @@ class IndexReader:
         values = line.split()
         letters = self._letters or _LETTERS_BY_COUNT.get(len(values), _LETTERS_BY_COUNT[11]).split()
         if len(values) < len(letters):
-            raise _FaultError(f"it has {len(values)} fields instead of {len(letters)}")
+            raise _FaultError(f"the line has {len(values)} fields instead of {len(letters)}")
         pairs = zip(letters, values, strict=False)
         return {_NAMES[letter]: value for letter, value in pairs if letter in _NAMES}
 
@@ -153,9 +153,9 @@ def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
     try:
         loaded = msgspec.json.decode(text.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _FaultError(f"its JSON cannot be read: {error}") from error
+        raise _FaultError(f"the JSON is not valid: {error}") from error
     if not isinstance(loaded, dict):
-        raise _FaultError("its JSON is not an object")
+        raise _FaultError("the JSON is not an object")
     texts = {name: str(value) for name, value in loaded.items() if isinstance(value, str | int)}
     if "urlkey" in texts:
         texts.setdefault("surt", texts["urlkey"])
@@ -165,7 +165,7 @@ def _parse_json_fields(text: str, fields: dict[str, str]) -> Mapping[str, str]:
 def _build_line(fields: Mapping[str, str]) -> CdxLine:
     for name in _NEEDED:
         if fields.get(name, "-") in ("-", ""):
-            raise _FaultError(f"it names no {name}")
+            raise _FaultError(f"{name} is missing")
     key = fields.get("surt", "-")
     return CdxLine(
         surt=build_surt(fields["url"]) if key == "-" else key,
@@ -193,7 +193,7 @@ def _parse_datetime14(text: str) -> str:
     try:
         parse_datetime14(text)
     except ValueError as error:
-        raise _FaultError(f"its time {text[:40]!r} is not a date of 14 digits") from error
+        raise _FaultError(f"the timestamp {text[:40]!r} is not a 14-digit date") from error
     return text
 
 
@@ -202,7 +202,7 @@ def _parse_number(fields: Mapping[str, str], name: str, number_max: int) -> int 
     if text in ("-", ""):
         return None
     if not _NUMBER.fullmatch(text) or int(text) > number_max:
-        raise _FaultError(f"its {name} {text[:40]!r} is not a number up to {number_max}")
+        raise _FaultError(f"{name} is {text[:40]!r}, not a number up to {number_max}")
     return int(text)
 
 
@@ -214,7 +214,7 @@ def _parse_digest(text: str) -> str | None:
         return encode_sha1_base32(raw)
     if _OTHER_HASH.fullmatch(text) and not text.lower().startswith("sha1:"):
         return None
-    raise _FaultError(f"its digest {text[:80]!r} is no SHA-1 in base32 or hex")
+    raise _FaultError(f"the digest {text[:80]!r} is not a SHA-1 in base32 or hex")
 
 
 def build_line(entry: ArchiveEntry, offset: int, size_bytes: int, filename: str) -> CdxLine:

@@ -140,8 +140,10 @@ def _find_single_warc(records: Records, name: str) -> list[WarcFileRow]:
         ellipsis = ", …" if len(names) > NAMES_MAX else ""
         raise PermanentError(
             Reason.MISSING_SOURCE,
-            f"no WARC has this name, and the names of several end alike:"
-            f" {', '.join(names[:NAMES_MAX])}{ellipsis}. Name it with its folder",
+            (
+                "no WARC with this name; several names end like it: "
+                f"{', '.join(names[:NAMES_MAX])}{ellipsis}. Give the name with its folder"
+            ),
         )
     return alike
 

@@ -168,7 +168,10 @@ def find_emptied_records(stores: Stores, count_indexed: Callable[[], int]) -> st
     filled_stores += [f"the index ({indexed_count} documents)"] if indexed_count else []
     if not filled_stores:
         return None
-    return f"the records know no file, and {' and '.join(filled_stores)} do: they were lost, or are others'"
+    return (
+        f"the records contain no files, but {' and '.join(filled_stores)} do. The "
+        "records were lost, or the stores belong to another library"
+    )
 
 
 def _check_emptied(stores: Stores, indexed: int) -> Iterator[AuditFault]:
@@ -180,7 +183,9 @@ def _check_stray_documents(stores: Stores, indexed: int) -> Iterator[AuditFault]
     """`indexed` was counted before the records, which can only grow meanwhile."""
     expected_max = count_expected(stores.records)
     if indexed > expected_max:
-        message = f"the index holds {indexed} documents; the records know {expected_max}"
+        message = (
+            f"the index contains {indexed} documents, but the records list only {expected_max}"
+        )
         yield AuditFault(AuditCheck.DOCUMENT, "", message)
 
 

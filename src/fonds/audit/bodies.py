@@ -159,7 +159,7 @@ class DeepAudit:
                 if is_indexed(cdx.capture_id) and error.reason is Reason.MISSING_SOURCE:
                     # The capture is known from an index, and its WARC was never read here.
                     continue
-                message = f"file {row.sha1hex} cannot be read at {place}: {error.detail}"
+                message = f"cannot read file {row.sha1hex} at {place}: {error.detail}"
                 yield AuditFault(AuditCheck.BODY, row.sha1hex, message)
                 continue
             except StoreUnavailableError:
@@ -168,19 +168,18 @@ class DeepAudit:
                 # Another organisation's server failed. The next round tries again.
                 continue
             if differences := _compare_body(row, payload.body):
-                message = (
-                    f"file {row.sha1hex}: file_meta says another {differences} than its bytes have"
-                )
+                message = f"file {row.sha1hex}: {differences} in file_meta does not match its bytes"
                 yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
             if find_changed_rights(self.stores.records, cdx, payload) is not None:
                 message = (
-                    f"file {row.sha1hex}: the response at {place} states other rights than are kept"
+                    f"file {row.sha1hex}: the response at {place} states other rights "
+                    "than the records"
                 )
                 yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
             if is_own_warc(cdx.warc_path) and (
                 record_id := self._find_wrong_record_id(row, cdx, place, payload)
             ):
-                message = f"file {row.sha1hex} at {place}: f:c names the record {record_id}, which it is not"
+                message = f"file {row.sha1hex} at {place}: f:c names the wrong record, {record_id}"
                 yield AuditFault(AuditCheck.CELLS, row.sha1hex, message)
 
     def _check_host_files(self, row: FileMetaRow) -> Iterator[AuditFault]:
@@ -189,11 +188,14 @@ class DeepAudit:
         Also checks the file itself if it is a robots.txt or tdmrep.json.
         """
         if lacks_host_text(self.stores.records, row.mimetype, [row.sha1hex]):
-            message = f"file {row.sha1hex}: the text of what a host says to crawlers is missing"
+            message = f"file {row.sha1hex}: its stored robots.txt or tdmrep.json text is missing"
             yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
         for page in iter_chunks(self.stores.records.find(HostCaptureRow, {"sha1hex": row.sha1hex})):
             if not is_settled(self.stores.records, page, self.clock()):
-                message = f"file {row.sha1hex}: a robots.txt or tdmrep.json states other rights than are kept"
+                message = (
+                    f"file {row.sha1hex}: a robots.txt or tdmrep.json states other "
+                    "rights than the records"
+                )
                 yield AuditFault(AuditCheck.FILE, row.sha1hex, message)
 
     def _find_wrong_record_id(
@@ -220,7 +222,7 @@ class DeepAudit:
             blob = self.stores.blobs.get(key) if key else None
             # The normal audit reports missing blobs.
             if key and blob is not None and build_fixity(row.sha1hex, fixity.part, blob) != fixity:
-                message = f"blob {key} does not hold what was written there"
+                message = f"blob {key} has changed since it was written"
                 yield AuditFault(AuditCheck.BLOB, row.sha1hex, message)
         if TEXT in parts:
             yield from self._check_documents(row.sha1hex, parts[TEXT])
@@ -230,7 +232,7 @@ class DeepAudit:
             for row in self.stores.records.get(kind.row, [sha1hex]):
                 if has_different_text(self.stores, row, kind, fixity):
                     message = (
-                        f"{kind.title} {sha1hex} is in the index with another text than was kept"
+                        f"{kind.title} {sha1hex} has another text in the index than in the blobs"
                     )
                     yield AuditFault(AuditCheck.DOCUMENT, sha1hex, message)
 

@@ -57,7 +57,7 @@ class SinkCheck:
             rows = {row.sha1hex: row for row in self.records.get(kind.row, sha1hexes)}
             for key in sha1hexes:
                 if not kind.is_written(rows.get(key), tag):
-                    message = f"{stage} is done with {key} and {kind.row.TABLE} does not say so"
+                    message = f"{stage} is done with {key}, but {kind.row.TABLE} does not show it"
                     yield AuditFault(AuditCheck.ROW, key, message)
 
 
@@ -154,13 +154,13 @@ def check_account(
     if lost_count:
         examples = ", ".join(account.expected_ids)
         message = (
-            f"{name}: {lost_count} of {account.expected} unsettled messages are in no queue"
-            f" (among {examples})"
+            f"{name}: {lost_count} of {account.expected} unsettled messages are in no "
+            f"queue (for example {examples})"
         )
         report_fault(AuditFault(AuditCheck.UNSETTLED, name, message, pipeline, step), lost_count)
     missing_count = account.quarantined - depth.quarantined
     if missing_count > 0:
-        message = f"{name}: {missing_count} quarantined messages are not in quarantine"
+        message = f"{name}: {missing_count} quarantined messages are missing from the quarantine"
         report_fault(
             AuditFault(AuditCheck.QUARANTINE, name, message, pipeline, step), missing_count
         )
@@ -194,7 +194,7 @@ def check_inputs(records: Records, pipelines: Sequence[str], report_fault: Tell)
         count = counts.get((row.pipeline, row.input_id), 0)
         entering[row.pipeline] -= count if row.finished else min(count, row.entries)
         if row.finished and count != row.entries:
-            message = f"{row.path}: {row.entries} entries were read and {count} are on the books"
+            message = f"{row.path}: {row.entries} entries were read, but {count} are in the ledger"
             report_fault(AuditFault(AuditCheck.INPUT_COUNT, row.input_id, message, row.pipeline))
     for pipeline, input_id in sorted(counts.keys() - known_inputs):
         if input_id:
@@ -217,6 +217,7 @@ def _check_inputless(
         return
     place = next((row.place for row in records.find(EntryRow, where, count_max=1)), None)
     message = (
-        f"input {input_id} ({pipeline}) is not on the books and has {count} entries, as {place}"
+        f"input {input_id} ({pipeline}) is missing from the ledger but has {count} "
+        f"entries, for example {place}"
     )
     report_fault(AuditFault(AuditCheck.INPUT_ROW, input_id, message, pipeline))

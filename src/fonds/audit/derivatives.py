@@ -71,7 +71,8 @@ def _check_cells(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[A
         cells = table_rows.get(bytes.fromhex(key), {})
         if missing_columns := [column for column in columns if column not in cells]:
             message = (
-                f"the row of {key} in the table {stores.journal} lacks {', '.join(missing_columns)}"
+                f"the row of {key} in the table {stores.journal} has no "
+                f"{', '.join(missing_columns)}"
             )
             yield AuditFault(AuditCheck.ROW, key, message)
 
@@ -106,9 +107,9 @@ def _check_series(records: Records, kind: DerivativeKind, rows: Rows) -> Iterato
         if expected_count != actual_count:
             message = (
                 f"{row.sha1hex} has {actual_count} rows of {series.name},"
-                f" and {expected_count} by its row of"
+                f" but its row in {row.TABLE} gives {expected_count}"
             )
-            yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{message} {row.TABLE}")
+            yield AuditFault(AuditCheck.ROW, row.sha1hex, message)
 
 
 def _row_key(row: Row) -> tuple[object, ...]:
@@ -136,23 +137,23 @@ def _check_fixity(stores: Stores, kind: DerivativeKind, rows: Rows) -> Iterator[
         for key in other_kind.list_blobs(row)
     }
     for key in sorted(referenced.keys() - blob_fixities.keys()):
-        yield AuditFault(AuditCheck.ROW, referenced[key], f"blob {key} has no fixity")
+        yield AuditFault(AuditCheck.ROW, referenced[key], f"blob {key} has no fixity record")
     sizes = stores.blobs.get_sizes(sorted(blob_fixities)) if blob_fixities else {}
     for key, fixity in sorted(blob_fixities.items()):
         size_bytes = sizes.get(key)
         if size_bytes is None and key not in referenced:
             yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, f"blob {key} is missing")
         elif size_bytes is not None and size_bytes != fixity.size_bytes:
-            message = f"blob {key} has {size_bytes} bytes and was written with {fixity.size_bytes}"
+            message = f"blob {key} has {size_bytes} bytes instead of {fixity.size_bytes}"
             yield AuditFault(AuditCheck.BLOB, fixity.sha1hex, message)
 
 
 def _check_row_fixity(row: DerivativeRow, fixity: FixityRow | None) -> Iterator[AuditFault]:
     name = f"the row {row.sha1hex} of {row.TABLE}"
     if fixity is None:
-        yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{name} has no fixity")
+        yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{name} has no fixity record")
     elif fixity != build_row_fixity(row):
-        yield AuditFault(AuditCheck.ROW, row.sha1hex, f"{name} is not as it was written")
+        yield AuditFault(AuditCheck.ROW, row.sha1hex, (f"{name} has changed since it was written"))
 
 
 def load_fixity(records: Records, sha1hexes: Sequence[str]) -> dict[str, dict[str, FixityRow]]:
@@ -174,7 +175,7 @@ def _check_documents(
     try:
         documents = stores.index.get(ids)
     except ConfigurationError as error:
-        yield AuditFault(AuditCheck.DOCUMENT, "", f"{len(ids)} documents cannot be read: {error}")
+        yield AuditFault(AuditCheck.DOCUMENT, "", f"cannot read {len(ids)} documents: {error}")
         return
     expected = kind.indexed.load_current(stores.records, ids)
     rights = load_file_rights(stores.records, [row.sha1hex for row in expected.values()])
@@ -187,7 +188,7 @@ def _check_documents(
         ):
             faults.append((current.sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
     for id_ in sorted(documents.keys() - expected.keys()):
-        message = f"{kind.title} {id_} is in the index and is not to be there"
+        message = f"{kind.title} {id_} is in the index but should not be"
         faults.append((documents[id_].sha1hex, AuditFault(AuditCheck.DOCUMENT, id_, message)))
     open_files = find_open_files(stores.records, {sha1hex for sha1hex, _ in faults})
     yield from (fault for sha1hex, fault in faults if sha1hex not in open_files)
@@ -204,9 +205,12 @@ def _compare_document(
     row = current.row
     id_ = indexed_kind.get_id(row)
     if document is None:
-        return f"{kind.title} {id_} is not in the index"
+        return f"{kind.title} {id_} is missing from the index"
     if document.sha1hex != row.sha1hex:
-        return f"{kind.title} {id_} is in the index as {document.sha1hex}, not {row.sha1hex}"
+        return (
+            f"{kind.title} {id_} has the SHA-1 {document.sha1hex} in the index instead "
+            f"of {row.sha1hex}"
+        )
     origin = DocumentOrigin(
         document.url, document.canonical_domain, document.collection, document.captured
     )
@@ -218,9 +222,7 @@ def _compare_document(
         if name not in _SEPARATELY_CHECKED and getattr(expected, name) != getattr(document, name)
     ]
     if names:
-        return (
-            f"{kind.title} {id_} is in the index with another {', '.join(names)} than its row has"
-        )
+        return f"{kind.title} {id_} has another {', '.join(names)} in the index than in its row"
     indexed_versions = [
         (version.sha1hex, version.captured, version.title) for version in document.earlier
     ]
@@ -228,7 +230,7 @@ def _compare_document(
         (earlier_row.sha1hex, earlier_row.captured, earlier_row.title)
         for earlier_row in current.earlier
     ]:
-        return f"{kind.title} {id_} is in the index with other earlier versions than there are"
+        return f"{kind.title} {id_} has other earlier versions in the index than in the records"
     return None
 
 
@@ -295,7 +297,10 @@ def _check_sink_written(
             for disposition in dispositions
         ):
             sinks = " or ".join(kind.sinks)
-            message = f"{row.sha1hex} has its {kind.title} in {row.TABLE}, and {sinks} is not done with it"
+            message = (
+                f"{row.sha1hex} has its {kind.title} in {row.TABLE}, but {sinks} is "
+                "not done with it"
+            )
             yield AuditFault(AuditCheck.ENDING, row.sha1hex, message, step=kind.step)
 
 
@@ -321,7 +326,10 @@ def _read(
         for disposition in records.get(FileMetaRow, unread)
     }
     for sha1hex in unread:
-        message = f"{sha1hex} has its {kind.title}, and no message about it is on the books of {reading.step}"
+        message = (
+            f"{sha1hex} has its {kind.title}, but the ledger of {reading.step} has "
+            "no message about it"
+        )
         yield AuditFault(
             AuditCheck.WAY, capture_ids.get(sha1hex, sha1hex), message, step=reading.step
         )
@@ -334,12 +342,12 @@ def _compare_ending(
     if any(one.verdict == Verdict.DONE for one in ending):
         if is_kept:
             return None
-        return f"{reading.step} is done with {row.sha1hex}, and its status is {row.status}"
+        return f"{reading.step} is done with {row.sha1hex}, but its status is {row.status}"
     last = max(ending, key=lambda one: one.settled_at or one.promised_at)
     # A file that was read before and failed on a later attempt keeps its older row.
     if is_kept and row.updated >= (last.settled_at or last.promised_at):
         return (
-            f"{reading.step} ended as {last.verdict} with {row.sha1hex}, and its status is"
-            f" {row.status}"
+            f"{reading.step} ended as {last.verdict} with {row.sha1hex}, but its status "
+            f"is {row.status}"
         )
     return None

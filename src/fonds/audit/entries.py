@@ -79,12 +79,14 @@ def find_contradictions(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
         )
         if row.is_open is not expected[0] or not _has_reason(row):
             message = (
-                f"{name} is {row.verdict} with the reason {row.reason}: that does not go together"
+                f"{name} is {row.verdict} with the reason {row.reason}, which is not a "
+                "valid combination"
             )
             yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
         if row.parent_id is not None and (row.parent_id, row.parent_step) not in known_messages:
             message = (
-                f"{name} came of {row.parent_id} at {row.parent_step}, which is not on the books"
+                f"{name} came from {row.parent_id} at {row.parent_step}, which is missing "
+                "from the ledger"
             )
             yield AuditFault(
                 AuditCheck.WAY, row.entry_id, message, row.pipeline, row.parent_step or ""
@@ -120,7 +122,7 @@ def _check_handed_on(rows: Sequence[DispositionRow]) -> Iterator[AuditFault]:
             and (row.message_id, row.step) in parents
         ):
             message = (
-                f"entry {row.entry_id} was {row.verdict} at {row.pipeline}.{row.step}, and went on"
+                f"entry {row.entry_id} was {row.verdict} at {row.pipeline}.{row.step} but went on"
             )
             yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
@@ -139,8 +141,7 @@ def _check_fruitless(records: Records, rows: Sequence[DispositionRow]) -> Iterat
     for row in unknown_rows:
         if row.entry_id not in stored_captures:
             message = (
-                f"message {row.message_id} is done at {row.pipeline}.{row.step}"
-                " and nothing came of it"
+                f"message {row.message_id} is done at {row.pipeline}.{row.step} but has no result"
             )
             yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
@@ -160,7 +161,7 @@ def _check_own_duplicates(
     for row in duplicates:
         if primary_captures.get(row.about or "") == row.entry_id:
             message = (
-                f"entry {row.entry_id} was dropped as a duplicate and owns the file {row.about}"
+                f"entry {row.entry_id} was dropped as a duplicate but owns the file {row.about}"
             )
             yield AuditFault(AuditCheck.WAY, row.entry_id, message, row.pipeline, row.step)
 
@@ -174,8 +175,8 @@ def _check_misplaced(records: Records, page: Sequence[EntryRow]) -> Iterator[Aud
         row = inputs.get(entry.input_id)
         if row is not None and entry.url != REDACTED and not _is_within_input(entry, row):
             message = (
-                f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
-                f" it came out of {row.path}"
+                f"entry {entry.entry_id} ({entry.pipeline}) has the location "
+                f"{entry.place}, but came from {row.path}"
             )
             yield AuditFault(AuditCheck.ENTRY, entry.entry_id, message, entry.pipeline)
 
@@ -218,7 +219,7 @@ def check_unfounded_captures(records: Records, owners: Mapping[str, str]) -> Ite
     rows = {row.entry_id: row for row in records.find(EntryRow, {"entry_id": ids})} if ids else {}
     missing = [key for key in ids if key not in rows]
     for key in sorted(set(missing) - find_fetched_without_entry(records, missing)):
-        message = f"entry {key} is not on the books, and {owners[key]} refers to it"
+        message = f"entry {key} is missing from the ledger, but {owners[key]} refers to it"
         yield AuditFault(AuditCheck.ENTRY, key, message)
     captures = [key for key, row in rows.items() if row.kind == CAPTURE]
     if not captures:
@@ -228,5 +229,5 @@ def check_unfounded_captures(records: Records, owners: Mapping[str, str]) -> Ite
     done_entries = {row.entry_id for row in dispositions if row.step != REPAIR}
     suspects = [key for key in captures if key not in done_entries]
     for key in sorted(set(suspects) - find_open_entries(records, suspects)):
-        message = f"entry {key} is done nowhere, and {owners[key]} refers to it"
+        message = f"entry {key} is not done at any step, but {owners[key]} refers to it"
         yield AuditFault(AuditCheck.WAY, key, message, rows[key].pipeline)

@@ -35,30 +35,34 @@ def build_act_prefix(entry_id: str, act: RepairAct) -> str:
 
 _REMEDIES = {
     RepairAct.MERGE: "`fonds repair` merges the rows into one",
-    RepairAct.PLACE: "`fonds repair` writes the place down again from the table and the index beside the"
-    " WARC",
-    RepairAct.BODY: "put the file back from a copy; else `fonds repair` takes the bytes from wherever"
-    " else they"
-    " lie, and says if they lie nowhere",
-    RepairAct.FILE: "`fonds repair` reads the body again and writes down what it is",
-    RepairAct.ENTRY: "`fonds repair` writes the entry down again from its input, or from what refers to it",
-    RepairAct.INPUT: "`fonds repair` counts the input again; `fonds ingest` of the same path does it too",
-    RepairAct.SEND: "`fonds repair` sends what entered through the pipeline again",
-    RepairAct.READ: "`fonds repair` reads the file again, or takes the text from the index",
-    RepairAct.END: "`fonds repair` writes down what the stores show",
-    RepairAct.INDEX: "`fonds repair` puts the document into the index again; `fonds reindex` all of them",
-    RepairAct.TABLE: "`fonds repair` writes the cells again",
-    RepairAct.CDXJ: "`fonds repair` makes the index again from the WARC",
-    RepairAct.COUNT: "`fonds repair` counts again",
-    RepairAct.COLLECTION: "`fonds repair` counts, sweeps, builds or writes again what of the collection is"
-    " wrong;"
-    " `fonds group` builds it anew",
+    RepairAct.PLACE: (
+        "`fonds repair` restores the location from the table and the index next to the WARC"
+    ),
+    RepairAct.BODY: (
+        "restore the file from a backup. Otherwise `fonds repair` copies the "
+        "bytes from another location, and reports if there is none"
+    ),
+    RepairAct.FILE: "`fonds repair` reads the body again and stores its details",
+    RepairAct.ENTRY: (
+        "`fonds repair` restores the entry from its input, or from the rows that refer to it"
+    ),
+    RepairAct.INPUT: "`fonds repair` or `fonds ingest` of the same path recounts the input",
+    RepairAct.SEND: "`fonds repair` sends the entry through the pipeline again",
+    RepairAct.READ: "`fonds repair` reads the file again, or restores the text from the index",
+    RepairAct.END: "`fonds repair` records the state that the stores show",
+    RepairAct.INDEX: (
+        "`fonds repair` indexes the document again; `fonds reindex` indexes all documents"
+    ),
+    RepairAct.TABLE: "`fonds repair` rewrites the cells",
+    RepairAct.CDXJ: "`fonds repair` rebuilds the index from the WARC",
+    RepairAct.COUNT: "`fonds repair` corrects the counts",
+    RepairAct.COLLECTION: "`fonds repair` corrects the collection; `fonds group` rebuilds it",
 }
 NO_REMEDY = (
-    "nothing here can make it again: put the store back from a copy, or take the inputs in anew, into an"
-    " empty home"
+    "Fonds cannot restore it. Restore the store from a backup, or ingest the inputs "
+    "again into an empty home"
 )
-PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no row leads to"
+PURGE = "`fonds takedown SHA1 --reason CLASS --everywhere` purges WARCs that no row refers to"
 
 
 class AuditCheck(StrEnum):

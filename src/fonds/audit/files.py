@@ -114,7 +114,9 @@ def _check_later_captures(stores: Stores, sha1hexes: Sequence[str]) -> Iterator[
         known_id = capture_ids.get((sha1hex, format_place_name(*place))) if place else None
         if known_id is not None and known_id != entry.entry_id:
             continue
-        message = f"file {sha1hex} was met again at {entry.place}, and the table does not say so"
+        message = (
+            f"file {sha1hex} was captured again at {entry.place}, but the table has no such capture"
+        )
         yield AuditFault(AuditCheck.CELLS, sha1hex, message)
 
 
@@ -147,9 +149,9 @@ def compare_file_cells(row: FileMetaRow, cells: Cells) -> str | None:
         size_bytes = decode_integer(cells[FILE_SIZE])
         mime = cells[FILE_MIME].decode()
     except (ValueError, KeyError) as error:
-        return f"its cells in the table cannot be read: {error}"
+        return f"cannot read its cells in the table: {error}"
     if meta is None:
-        return "its cells in the table lack file:meta"
+        return "its cells in the table have no file:meta"
     differences = [
         name for name, column in FACTS.items() if getattr(meta, name) != getattr(row, column)
     ]
@@ -165,7 +167,7 @@ def _check_unarchived(
     archived_files = {row.sha1hex for row in records.find(CdxRow, {"sha1hex": list(sha1hexes)})}
     for key in sha1hexes:
         if key not in archived_files and _should_be_archived(records, key, archiving):
-            yield AuditFault(AuditCheck.PLACE, key, f"file {key} lies in no WARC")
+            yield AuditFault(AuditCheck.PLACE, key, f"file {key} is in no WARC")
 
 
 def _should_be_archived(records: Records, sha1hex: str, archiving: Sequence[str]) -> bool:
@@ -207,7 +209,7 @@ def _check_known_files(
             yield AuditFault(
                 AuditCheck.FILE,
                 sha1hex,
-                f"file {sha1hex} has no row in file_meta, and is in the table",
+                f"file {sha1hex} has a row in the table but none in file_meta",
             )
     places: dict[tuple[str, int], tuple[str, str]] = {}
     for (sha1hex, capture_id), cells in rows:
@@ -242,7 +244,9 @@ def _check_known_places(
     for (warc, offset), (sha1hex, capture_id) in sorted(missing_places.items()):
         if capture_id not in open_entries:
             place = record_place(warc, offset)
-            message = f"file {sha1hex} lies at {place} as the table has it, and cdx does not say so"
+            message = (
+                f"file {sha1hex} is at {place} according to the table, but cdx has no such row"
+            )
             yield AuditFault(AuditCheck.PLACE, sha1hex, message)
 
 

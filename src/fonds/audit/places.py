@@ -149,13 +149,16 @@ def _compare_place(row: CdxRow, cells: Mapping[str, bytes], *, first: bool) -> s
     except ValueError as error:
         return str(error)
     if location is None:
-        return "the table does not say its place (file:cdx)"
+        return "the table has no location for it (file:cdx)"
     if not is_same_place(row, location):
-        return f"the table says {record_place(location.warc, location.offset)} of {location.url}"
+        return (
+            f"the table has {record_place(location.warc, location.offset)} of "
+            f"{location.url} instead"
+        )
     if first and (
         first_seen is None or (first_seen.url, first_seen.offset) != (row.url, row.warc_offset)
     ):
-        return "the table does not say so in f:c"
+        return "f:c in the table has no such capture"
     return None
 
 
@@ -237,7 +240,9 @@ def _check_archived(records: Records, rows: Sequence[CdxRow]) -> Iterator[AuditF
     suspects = [disposition for disposition in ids if disposition not in explained]
     unexplained = set(suspects) - find_open_entries(records, suspects)
     for key in sorted(unexplained - find_fetched_without_entry(records, sorted(unexplained))):
-        message = f"entry {key} lies in a WARC of ours, and {ARCHIVE_BODY} is not done with it"
+        message = (
+            f"entry {key} is in a WARC written by Fonds, but {ARCHIVE_BODY} is not done with it"
+        )
         pipeline = next(
             (disposition.pipeline for disposition in dispositions if disposition.entry_id == key),
             "",
@@ -271,7 +276,7 @@ def _check_entry_places(records: Records, rows: Sequence[CdxRow]) -> Iterator[Au
             format_place_name(row.warc_path, row.warc_offset) for row in rows
         }:
             places_found = {record_place(row.warc_path, row.warc_offset) for row in rows}
-            message = f"entry {entry.entry_id} ({entry.pipeline}) is said to lie at {entry.place};"
+            message = f"entry {entry.entry_id} ({entry.pipeline}) has the location {entry.place};"
             message += f" cdx has it at {', '.join(sorted(places_found))}"
             yield AuditFault(AuditCheck.ENTRY, entry.entry_id, message, entry.pipeline)
 
@@ -285,33 +290,36 @@ def _check_warc(stores: Stores, warc: _WarcRows) -> Iterator[AuditFault]:
     """Check that the WARC exists, is long enough, and that its index lists its records."""
     state = stores.archive.inspect(warc.path)
     if state is None:
-        message = f"{warc.path} is gone, with {warc.count} records that are referred to"
+        message = f"{warc.path} is missing; {warc.count} of its records are referred to"
         yield AuditFault(AuditCheck.BODY, warc.path, message)
         return
     if state.size_bytes is not None and state.size_bytes < warc.end:
-        message = f"{warc.path} ends at byte {state.size_bytes}; its records reach to {warc.end}"
+        message = (
+            f"{warc.path} ends at byte {state.size_bytes}, but its records extend to {warc.end}"
+        )
         yield AuditFault(AuditCheck.BODY, warc.path, message)
     if not is_own_warc(warc.path) or state.is_open:
         return
     if state.records is None:
-        yield AuditFault(AuditCheck.CDXJ, warc.path, f"{warc.path} has no CDXJ index beside it")
+        yield AuditFault(AuditCheck.CDXJ, warc.path, (f"{warc.path} has no CDXJ index next to it"))
         return
     indexed_offsets = {record.offset for record in state.records}
     if missing_offsets := sorted(warc.offsets - indexed_offsets):
         examples = ", ".join(map(offset_text, missing_offsets[:NAMES_MAX]))
         message = (
-            f"the CDXJ of {warc.path} lacks {len(missing_offsets)} of its records (at {examples})"
+            f"the CDXJ of {warc.path} has no line for {len(missing_offsets)} of its "
+            f"records (at {examples})"
         )
         yield AuditFault(AuditCheck.CDXJ, warc.path, message)
     unreferenced = [record for record in state.records if record.offset not in warc.offsets]
     for record in iter_unrecorded(stores.records, warc.path, unreferenced):
         place = record_place(warc.path, record.offset)
-        message = f"{record.url} of {record.datetime14} lies at {place} and has no row in cdx"
+        message = f"{record.url} of {record.datetime14} is at {place} but has no row in cdx"
         yield AuditFault(AuditCheck.PLACE, record.sha1hex or warc.path, message)
     for sha1hex in sorted(
         find_takedowns(stores.records, {record.sha1hex for record in unreferenced})
     ):
-        message = f"{sha1hex} was taken down, and the CDXJ of {warc.path} names it still"
+        message = f"{sha1hex} was taken down, but the CDXJ of {warc.path} still lists it"
         yield AuditFault(AuditCheck.TAKEN_DOWN, sha1hex, message)
 
 

@@ -73,7 +73,7 @@ def verify(files: WarcFiles, path: str, tick: Tick = lambda _: None) -> WarcRepo
     report = WarcReport(path)
     state = files.inspect(path)
     if state is None:
-        report.add_fault(None, "there is no such file")
+        report.add_fault(None, "no such file")
         return report
     report.size_bytes, report.is_open = state.size_bytes, state.is_open
     own_check = _OwnWarcCheck(path, report) if "/" not in path else None
@@ -84,12 +84,12 @@ def verify(files: WarcFiles, path: str, tick: Tick = lambda _: None) -> WarcRepo
                 if own_check is not None and isinstance(record, CheckedRecord):
                     own_check.add_record(record)
     except FondsError as error:
-        report.add_fault(None, f"it cannot be read on: {error}")
+        report.add_fault(None, f"cannot read further: {error}")
         return report
     if own_check is not None:
         own_check.compare_index(state)
     elif not report.records and not report.faults:
-        report.add_fault(None, "it holds no record")
+        report.add_fault(None, "the file has no records")
     return report
 
 
@@ -133,16 +133,16 @@ class _OwnWarcCheck:
             record_type != "warcinfo" or fields.get("WARC-Filename") != self._name
         ):
             self._report.add_fault(
-                record.offset, "it does not begin with a warcinfo record of its name"
+                record.offset, ("the file does not begin with a warcinfo record with its own name")
             )
         self._record_count += 1
         if record.size_bytes is None:
-            self._report.add_fault(record.offset, "the record is no gzip member of its own")
+            self._report.add_fault(record.offset, ("the record does not have its own gzip member"))
         if BLOCK_DIGEST not in fields:
-            self._report.add_fault(record.offset, f"the {record_type} record declares no digest")
+            self._report.add_fault(record.offset, f"the {record_type} record has no digest")
         if record_type == "metadata" and fields.get("WARC-Refers-To") != self._last_id:
             self._report.add_fault(
-                record.offset, "the metadata does not belong to the record before it"
+                record.offset, "the metadata record does not belong to the record before it"
             )
         self._last_id = fields.get("WARC-Record-ID", "")
         if record_type in _INDEXED and not is_tombstone(record.fields.url):
@@ -153,7 +153,7 @@ class _OwnWarcCheck:
         if state.is_open:
             return
         if state.records is None:
-            self._report.add_fault(None, f"there is no CDXJ index beside it; {REINDEX}")
+            self._report.add_fault(None, f"no CDXJ index next to it; {REINDEX}")
             return
         index_lines = {line.offset: line for line in state.records}
         for offset in sorted(self._records.keys() | index_lines.keys()):
@@ -162,7 +162,7 @@ class _OwnWarcCheck:
 
 
 BLOCK_DIGEST = "WARC-Block-Digest"
-REINDEX = "`fonds archive reindex` makes the CDXJ again from the records"
+REINDEX = "`fonds archive reindex` rebuilds the CDXJ from the records"
 
 
 def _build_indexed_record(record: CheckedRecord) -> IndexedRecord:
@@ -180,9 +180,9 @@ def _build_indexed_record(record: CheckedRecord) -> IndexedRecord:
 def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None) -> str | None:
     """Return how a record and its index line differ, or None."""
     if record is None:
-        return "the CDXJ names a record that is not there"
+        return "the CDXJ lists a record that does not exist"
     if line is None:
-        return "the CDXJ lacks this record"
+        return "the CDXJ has no line for this record"
     field_labels: Mapping[str, str] = {
         "size_bytes": "length",
         "datetime14": "time",
@@ -196,4 +196,4 @@ def _compare_index_line(record: IndexedRecord | None, line: IndexedRecord | None
     ]
     # Not compared: the URL. In the record its blanks and controls are escaped, in the index they
     # are not.
-    return f"the CDXJ says another {', '.join(differences)} of this record" if differences else None
+    return f"the CDXJ has another {', '.join(differences)} for this record" if differences else None

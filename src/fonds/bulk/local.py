@@ -52,7 +52,9 @@ def run_in_parallel(
     try:
         yield from _iter_done(pool, function, tasks, workers)
     except BrokenProcessPool as error:
-        message = "a process of the job was killed, by the machine's want of memory perhaps; start it again"
+        message = (
+            "a process of the job was killed, probably because memory ran out. Start the job again"
+        )
         raise StoreUnavailableError(message) from error
     except BaseException:
         for child in multiprocessing.active_children():

@@ -83,7 +83,7 @@ def _write(records: list[bytes], folder: Path, name: str, ranges: Sequence[bytes
         for start, end in pairwise(bounds):
             chunk = b"\n".join(records[start:end])
             if chunk.count(b"\n") != max(0, end - start - 1):
-                raise ValueError("a record has a line end")
+                raise ValueError("a record contains a line end")
             size_bytes = stream.write(chunk + b"\n") if end > start else 0
             offsets.append(offsets[-1] + size_bytes)
         stream.flush()

@@ -1,1 +1,1 @@
-"""The command line, one file a command group."""
+"""Command-line interface: one file per command group."""

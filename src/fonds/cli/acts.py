@@ -1,4 +1,7 @@
-"""What a person changes by a command is noted, as what is changed over the web is."""
+"""Record the actions of commands in the same log as the actions of the web pages.
+
+Also validate the SHA-1s and notes that these commands accept.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ from fonds.wiring.stores import get_utc_now
 
 @contextmanager
 def record_act(records: Records, description: str) -> Iterator[None]:
-    """Note an act before it is done, and how it ended; one that was broken off has no end."""
+    """Record an action before it starts and its outcome when it ends.
+
+    An interrupted action has no outcome.
+    """
     acts = ActLog(records, get_utc_now)
     act = acts.begin(find_local_user(), redact_secrets(description))
     try:
@@ -31,29 +37,32 @@ def record_act(records: Records, description: str) -> Iterator[None]:
 
 
 def find_local_user() -> str:
-    """Who runs this command, as acts name them: no key has a name with a colon."""
+    """Return the name of the local user for the action log.
+
+    Names of access keys contain no colon, so they never collide with it.
+    """
     return f"local:{find_login_name()}"
-
-
-# Files named on the command line by their SHA-1s, and what is noted with them.
 
 
 FILES_MAX = 1_000
 
 
 def parse_sha1s(keys: Sequence[str]) -> list[str]:
-    """The SHA-1s in hex, each once. Raises click.UsageError for what is none, and for too many."""
-    found = {key: parse_sha1(key) for key in keys}
-    for key, raw in found.items():
+    """Parse SHA-1s in hex or base32 and return them in hex without duplicates.
+
+    Raises click.UsageError for an invalid SHA-1, and for more than `FILES_MAX`.
+    """
+    digests = {key: parse_sha1(key) for key in keys}
+    for key, raw in digests.items():
         if raw is None:
             raise click.UsageError(f"{key[:100]!r} is not a SHA-1 in hex or base32")
-    if len(found) > FILES_MAX:
+    if len(digests) > FILES_MAX:
         raise click.UsageError(f"at most {FILES_MAX:,} at once")
-    return list(dict.fromkeys(raw.hex() for raw in found.values() if raw is not None))
+    return list(dict.fromkeys(raw.hex() for raw in digests.values() if raw is not None))
 
 
 def validate_note(note: str) -> str:
-    """The note itself. Raises click.UsageError for a long one."""
+    """Return the note unchanged. Raises click.UsageError if it is too long."""
     if len(note) > NOTE_MAX_CHARS:
         raise click.UsageError(f"--note has at most {NOTE_MAX_CHARS} characters")
     return note

@@ -1,17 +1,19 @@
-"""`fonds archive`: the WARC files themselves: listed, read through, taken out of, indexed again, sent off."""
+"""`fonds archive`: list, verify, extract from, reindex and upload WARC files."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -52,7 +54,7 @@ ENDINGS = (
 
 
 def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
-    """The archive alone: no other store need be there."""
+    """Open the archive without opening any other store."""
     from fonds.ports.stores import close
     from fonds.wiring.stores import open_archive
 
@@ -64,7 +66,10 @@ def open_files(app: App, *, is_required: bool = True) -> WarcArchive:
 
 
 def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
-    """The names given, or all there are. Raises ConfigurationError for a WARC that is not ours."""
+    """Yield the given WARC names, or all names if none are given.
+
+    Raises ConfigurationError for a WARC that is not in the archive.
+    """
     if not names:
         yield from files.iter_names()
         return
@@ -78,7 +83,10 @@ def iter_named_files(files: WarcArchive, names: Sequence[str]) -> Iterator[str]:
 
 
 def iter_chosen_files(files: WarcArchive, paths: Sequence[str]) -> Iterator[str]:
-    """The names of ours and the absolute paths of others that are meant."""
+    """Yield the WARCs to verify: names in our archive, absolute paths for other files.
+
+    A folder yields all WARC and ARC files in it, sorted. Without paths, yields the whole archive.
+    """
     if not paths:
         yield from files.iter_names()
     for word in paths:
@@ -96,10 +104,63 @@ REPORT_EVERY_S = 10.0
 FAULTS_MAX = 50
 
 
+class WarcAnswer(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
+    """A WARC file of this home."""
+
+    warc_path: Annotated[str, Meta(description="its name")]
+    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
+    captures: Annotated[int | None, Meta(description="captures in it, null without an index")]
+    first: Annotated[str | None, Meta(description="time of the first capture, 14 digits")]
+    last: Annotated[str | None, Meta(description="time of the last capture, 14 digits")]
+    state: Annotated[
+        str, Meta(description="open, finished, waiting (to be sent), without index, gone")
+    ]
+
+
+class FaultAnswer(msgspec.Struct, frozen=True):
+    """A fault of a WARC file."""
+
+    offset: int | None
+    told: str
+
+
+class WarcReportAnswer(msgspec.Struct, frozen=True):
+    """What reading a WARC file to its end found."""
+
+    warc_path: Annotated[str, Meta(description="its name or path")]
+    size_bytes: Annotated[int | None, Meta(description="its length, null where it is gone")]
+    is_open: Annotated[bool, Meta(description="whether it is still being written")]
+    records: Annotated[Mapping[str, int], Meta(description="records by type")]
+    digests: Annotated[int, Meta(description="digests that were checked")]
+    unchecked: Annotated[int, Meta(description="digests of kinds that cannot be checked")]
+    faults_total: Annotated[int, Meta(description="how many faults")]
+    faults: Annotated[
+        Sequence[FaultAnswer], Meta(description="offset and words of each, at most 1,000")
+    ]
+
+
+class IndexAnswer(msgspec.Struct, frozen=True):
+    """What became of the index of a WARC file."""
+
+    warc_path: Annotated[str, Meta(description="its name")]
+    index: Annotated[
+        str, Meta(description="`changed`, `as it was`, `open`, or why it could not be")
+    ]
+
+
+class UploadAnswer(msgspec.Struct, frozen=True):
+    """The WARC files that were uploaded, and those that were not."""
+
+    sent: Annotated[Mapping[str, int], Meta(description="bytes of the files sent, by name")]
+    left: Annotated[
+        Mapping[str, int], Meta(description="bytes of the files that could not be sent, by name")
+    ]
+
+
 @click.group("archive", cls=CommandGroup)
 @click.pass_context
 def archive(ctx: click.Context, /, **flags: Any) -> None:
-    """Look at the WARC files of the library, check them, take captures out, and put their indexes right.
+    """Manage the library's WARC files.
 
     \b
     fonds archive list
@@ -114,12 +175,13 @@ def archive(ctx: click.Context, /, **flags: Any) -> None:
 archive.params += build_global_options()
 
 
-@command("list")
+@command("list", answers={"one for each WARC file of ours": WarcAnswer})
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def list_(app: App, names: tuple[str, ...]) -> int:
-    """The WARC files of ours: how long they are, what they hold, and whether they are finished.
+    """List the library's WARC files with size, dates and state.
 
-    `open` is one that is written to or was left open; `waiting` one that is to be sent to the bucket.
+    State `open` means the file is being written or was left open. State `waiting` means it is to be
+    uploaded to the bucket.
 
     \b
     fonds archive list
@@ -134,14 +196,14 @@ def list_(app: App, names: tuple[str, ...]) -> int:
     count = size_bytes = captures = 0
     for name in iter_named_files(files, names):
         one = _describe_file(files, name, name in unsent)
-        count, size_bytes = count + 1, size_bytes + (one["size_bytes"] or 0)
-        captures += one["captures"] or 0
+        count, size_bytes = count + 1, size_bytes + (one.size_bytes or 0)
+        captures += one.captures or 0
         if app.is_json:
             echo_json(one)
         else:
-            cells = (one["size_bytes"], one["captures"])
+            cells = (one.size_bytes, one.captures)
             shown = ("" if cell is None else f"{cell:,}" for cell in cells)
-            table.add_row(name, *shown, one["from"] or "", one["to"] or "", one["state"])
+            table.add_row(name, *shown, one.first or "", one.last or "", one.state)
     if not app.is_json and count:
         screen = open_console()
         screen.width = max(screen.width, 160)
@@ -152,38 +214,34 @@ def list_(app: App, names: tuple[str, ...]) -> int:
     return 0
 
 
-def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> dict[str, Any]:
+def _describe_file(files: WarcArchive, name: str, is_waiting: bool) -> WarcAnswer:
     held = files.inspect(name)
     if held is None:
-        # It was moved or removed since it was named.
-        return {
-            "warc_path": name,
-            "size_bytes": None,
-            "captures": None,
-            "from": None,
-            "to": None,
-            "state": "gone",
-        }
+        # The file was moved or removed since its name was listed.
+        return WarcAnswer(name, None, None, None, None, "gone")
     times = sorted(one.datetime14 for one in held.records or ())
     state = "open" if held.is_open else "without index" if held.records is None else "finished"
-    return {
-        "warc_path": name,
-        "size_bytes": held.size_bytes,
-        "captures": None if held.records is None else len(held.records),
-        "from": times[0] if times else None,
-        "to": times[-1] if times else None,
-        "state": "waiting" if is_waiting else state,
-    }
+    return WarcAnswer(
+        name,
+        held.size_bytes,
+        None if held.records is None else len(held.records),
+        times[0] if times else None,
+        times[-1] if times else None,
+        "waiting" if is_waiting else state,
+    )
 
 
-@command("verify")
+@command("verify", answers={"one for each file": WarcReportAnswer})
 @click.argument("paths", nargs=-1, metavar="[WARC|PATH…]")
 def verify(app: App, paths: tuple[str, ...]) -> int:
-    """Read every record of WARC files to its last byte: framing, lengths, digests of block and payload.
+    """Check the records of WARC files.
 
-    Of ours also that each metadata stands behind the record it belongs to, and that the CDXJ says what the
-    records say. Without names all of ours; a path may be any WARC or ARC, or a folder of them, and needs no
-    library. Exit code 1 when anything is wrong.
+    Every record is read to check its framing, lengths and digests.
+
+    For the library's own files, also check that each metadata record follows the record it belongs
+    to, and that the CDXJ matches the records. Without arguments, verify all of them. A path may be
+    any WARC or ARC file, or a folder of them, and needs no library. The exit code is 1 if any fault
+    is found.
 
     \b
     fonds archive verify
@@ -200,23 +258,23 @@ def verify(app: App, paths: tuple[str, ...]) -> int:
         progress.begin(number, path)
         reports.append(read_through(files, path, progress.tick))
         if app.is_json:
-            echo_json(_build_json(reports[-1]))
+            echo_json(_build_answer(reports[-1]))
     if not app.is_json:
         _print_reports(reports)
     return 1 if any(one.faults_total for one in reports) else 0
 
 
-def _build_json(report: WarcReport) -> dict[str, Any]:
-    return {
-        "warc_path": report.path,
-        "size_bytes": report.size_bytes,
-        "is_open": report.is_open,
-        "records": dict(report.records),
-        "digests": report.digests,
-        "unchecked": report.unchecked,
-        "faults_total": report.faults_total,
-        "faults": [{"offset": fault.offset, "told": fault.message} for fault in report.faults],
-    }
+def _build_answer(report: WarcReport) -> WarcReportAnswer:
+    return WarcReportAnswer(
+        report.path,
+        report.size_bytes,
+        report.is_open,
+        dict(report.records),
+        report.digests,
+        report.unchecked,
+        report.faults_total,
+        [FaultAnswer(fault.offset, fault.message) for fault in report.faults],
+    )
 
 
 def _print_reports(reports: Sequence[WarcReport]) -> None:
@@ -240,12 +298,12 @@ def _print_reports(reports: Sequence[WarcReport]) -> None:
 
 
 def _format_offset(offset: int | None) -> str:
-    """Where in a file, as people read it."""
+    """Format the offset of a fault; empty if there is none."""
     return "" if offset is None else f" at {offset_phrase(offset)}"
 
 
 class _ProgressReporter:
-    """A line every ten seconds, wherever it runs."""
+    """Print progress every ten seconds, on a terminal or not."""
 
     def __init__(self, app: App, count: int) -> None:
         self._silent = app.is_quiet or app.is_json
@@ -254,24 +312,25 @@ class _ProgressReporter:
         self._current = ""
 
     def begin(self, number: int, path: str) -> None:
-        """The next file."""
+        """Start the next file."""
         self._current = f"file {number + 1:,} of {self._count:,}, {path}"
         self.tick(0)
 
     def tick(self, read_bytes: int) -> None:
-        """So much of it was read."""
+        """Report the number of bytes read of the current file."""
         if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
             self._reported_s = time.monotonic()
             sys.stderr.write(f"{self._current}: {read_bytes / 1e6:,.0f} MB read\n")
 
 
-@command("reindex")
+@command("reindex", answers={"one for each file": IndexAnswer})
 @click.argument("names", nargs=-1, metavar="[WARC…]")
 def reindex(app: App, names: tuple[str, ...]) -> int:
-    """Make the CDXJ of WARC files of ours again from their records; without names, of all.
+    """Rebuild the CDXJ indexes of the library's WARC files.
 
-    Files that are written to just now are left alone. What lies in a bucket is fetched, and sent again with
-    its index. Exit code 1 when a file could not be indexed. The full-text index is that of `fonds reindex`.
+    Without names, rebuild all of them. Files that are being written are skipped. Files in a bucket
+    are downloaded, and uploaded again with their index. The exit code is 1 if a file could not be
+    indexed. To rebuild the full-text index, use `fonds reindex`.
 
     \b
     fonds archive reindex
@@ -287,7 +346,7 @@ def reindex(app: App, names: tuple[str, ...]) -> int:
         changed, same = changed + (told == "changed"), same + (told == "as it was")
         failed += told not in ("changed", "as it was", "open")
         if app.is_json:
-            echo_json({"warc_path": name, "index": told})
+            echo_json(IndexAnswer(name, told))
         elif told != "as it was":
             open_console().print(f"{escape(name)}: {escape(told)}")
     files.finish()
@@ -312,12 +371,15 @@ def _reindex_file(files: WarcArchive, name: str) -> str:
     return "as it was" if before.records == after.records else "changed"
 
 
-@command("upload")
+@command("upload", answers={"one": UploadAnswer})
 def upload(app: App) -> int:
-    """Send the WARC files that are finished to their bucket now, read them back, and remove them here.
+    """Upload finished WARC files to the bucket.
 
-    For archives in `s3://…`, where workers do so by themselves when a file is full. What is written to just
-    now stays. Exit code 1 when something could not be sent: it stays here, whole.
+    Uploaded files are read back to verify them, and the local copies are deleted.
+
+    Only for archives in `s3://…`. Workers also do this on their own when a file is full. Files that
+    are being written stay. The exit code is 1 if a file could not be uploaded; it is then kept
+    here, complete.
 
     \b
     fonds archive upload
@@ -334,7 +396,7 @@ def upload(app: App) -> int:
     left = files.list_unsent()
     sent = {name: size for name, size in waiting.items() if name not in left}
     if app.is_json:
-        echo_json({"sent": sent, "left": left})
+        echo_json(UploadAnswer(sent, left))
     else:
         for name, size_bytes in left.items():
             print_note(f"{name} waits here as before ({size_bytes:,} bytes)")
@@ -347,7 +409,7 @@ def upload(app: App) -> int:
 
 @contextmanager
 def _report_upload(app: App, unsent_bytes: Callable[[], int]) -> Iterator[None]:
-    """A line every ten seconds while something is sent."""
+    """Print the remaining size every ten seconds during an upload."""
     done = threading.Event()
 
     def tell() -> None:

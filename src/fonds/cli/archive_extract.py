@@ -1,30 +1,83 @@
-"""`fonds archive extract`: one capture out of the WARC files, its body or its whole record."""
+"""`fonds archive extract`: write the body or the whole record of one capture."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.cli.context import App, command, echo_json, print_note
 from fonds.model.capture import format_datetime14, parse_datetime14
 from fonds.model.errors import ConfigurationError, PermanentError
 from fonds.model.record_offset import parse_record_place, record_place
+from fonds.model.rows import CdxRow
 
 if TYPE_CHECKING:
-    from fonds.model.archive import Payload
-    from fonds.model.rows import CdxRow
     from fonds.ports import Stores, WarcArchive
 
 _SEPARATORS = re.compile(r"[-:TZ ]")
 
 
-@command("extract")
+_Offset = Annotated[
+    int,
+    Meta(description="where it begins; of the n-th record in one member plus 2^40 (n - 1)"),
+]
+_BodyLength = Annotated[int, Meta(description="length of the body, codings undone")]
+_Status = Annotated[int | None, Meta(description="the HTTP status")]
+
+
+class RecordAnswer(msgspec.Struct, frozen=True):
+    """A record of a WARC that was named by its path."""
+
+    warc_path: Annotated[str, Meta(description="path of the WARC")]
+    warc_offset: _Offset
+    record_type: Annotated[str | None, Meta(description="its WARC-Type")]
+    url: Annotated[str | None, Meta(description="its WARC-Target-URI")]
+    date: Annotated[str | None, Meta(description="its WARC-Date")]
+    status: _Status
+    body_bytes: _BodyLength
+
+
+class CaptureAnswer(msgspec.Struct, frozen=True):
+    """A known capture: the columns of its row, and where its body was read."""
+
+    capture_id: Annotated[str, Meta(description="id of the capture")]
+    sha1hex: Annotated[str, Meta(description="SHA-1 of the body")]
+    url: Annotated[str, Meta(description="its address")]
+    surt: Annotated[str, Meta(description="the same as SURT")]
+    surt_key: Annotated[str, Meta(description="the same as it is sorted")]
+    datetime: Annotated[str, Meta(description="time of the capture, 14 digits")]
+    mimetype: Annotated[str, Meta(description="media type, `warc/revisit` for a revisit")]
+    status: _Status
+    warc_path: Annotated[str, Meta(description="name or path of the WARC")]
+    warc_csize: Annotated[int | None, Meta(description="its length there")]
+    warc_offset: _Offset
+    row_created: Annotated[dt.datetime, Meta(description="when it was noted")]
+    body_bytes: Annotated[
+        int | msgspec.UnsetType,
+        Meta(description="length of the body, codings undone; left out with --record"),
+    ] = msgspec.UNSET
+    source: Annotated[
+        CdxRow | msgspec.UnsetType,
+        Meta(description="the capture that holds the body, a row of `cdx`; left out with --record"),
+    ] = msgspec.UNSET
+
+
+@command(
+    "extract",
+    answers={
+        "of a path and offset: one": RecordAnswer,
+        "of a capture that is known: one": CaptureAnswer,
+    },
+)
 @click.argument("key", metavar="CAPTURE|URL|WARC:OFFSET")
 @click.option(
     "--at", "at", metavar="TIME", help="Of a URL the capture nearest to this time [the newest]."
@@ -36,11 +89,13 @@ _SEPARATORS = re.compile(r"[-:TZ ]")
     "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this new file."
 )
 def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -> int:
-    """Take one capture out of the WARC files: its body with all codings undone, or its whole record.
+    """Extract one capture from the WARC files.
 
-    What is meant is a capture's id, a URL, or a place: the name of a WARC of ours or a path, a colon and
-    an offset; for a path no library is needed. A revisit gives the body of the capture it speaks of. With
-    --json the capture is described on standard output, and its body goes to -o only.
+    Writes its decoded body, or with --record its whole WARC record.
+
+    Name the capture by its id, its URL, or its place: a WARC name or path, a colon and an offset. A
+    path needs no library. For a revisit, extract the body of the capture it refers to. With --json,
+    print the capture's metadata to standard output and write the body only to -o.
 
     \b
     fonds archive extract https://example.org/report.pdf -o report.pdf
@@ -50,16 +105,16 @@ def extract(app: App, key: str, at: str | None, whole: bool, out: Path | None) -
     if out is not None and out.exists():
         raise click.UsageError(f"{out} is there already; choose another name")
     place = parse_record_place(key)
+    answer: RecordAnswer | CaptureAnswer
     if place and Path(place[0]).is_file():
         if at:
             raise click.UsageError("--at goes with a URL")
-        told, pieces = _read_at_path(
-            app, str(Path(place[0]).absolute()), place[1], whole_record=whole
-        )
+        path = str(Path(place[0]).absolute())
+        answer, pieces = _read_at_path(app, path, place[1], whole_record=whole)
     else:
-        told, pieces = _read_known(app, key, at, whole_record=whole)
+        answer, pieces = _read_known(app, key, at, whole_record=whole)
     if app.is_json:
-        echo_json(told)
+        echo_json(answer)
     if out is not None:
         _write_new_file(out, pieces)
     elif not app.is_json:
@@ -72,49 +127,51 @@ Pieces = Callable[[], Iterator[bytes]]
 
 def _read_at_path(
     app: App, path: str, offset: int, *, whole_record: bool
-) -> tuple[dict[str, Any], Pieces]:
+) -> tuple[RecordAnswer, Pieces]:
     from fonds.model.capture import Place, PlaceKind
     from fonds.wiring.stores import open_archive
 
     files = open_archive(app.home, app.load_settings())
     payload = files.read(Place(PlaceKind.WARC, path, offset))
-    told = {"warc_path": path, "warc_offset": offset, **_build_head(payload)}
-    return told, _read_record(files, path, offset) if whole_record else lambda: iter([payload.body])
-
-
-def _build_head(payload: Payload) -> dict[str, Any]:
     fields = payload.warc_headers
-    return {
-        "record_type": fields.get("WARC-Type"),
-        "url": fields.get("WARC-Target-URI"),
-        "date": fields.get("WARC-Date"),
-        "status": payload.http.status if payload.http else None,
-        "body_bytes": len(payload.body),
-    }
+    answer = RecordAnswer(
+        path,
+        offset,
+        fields.get("WARC-Type"),
+        fields.get("WARC-Target-URI"),
+        fields.get("WARC-Date"),
+        payload.http.status if payload.http else None,
+        len(payload.body),
+    )
+    if whole_record:
+        return answer, _read_record(files, path, offset)
+    return answer, lambda: iter([payload.body])
 
 
 def _read_known(
     app: App, key: str, time: str | None, *, whole_record: bool
-) -> tuple[dict[str, Any], Pieces]:
+) -> tuple[CaptureAnswer, Pieces]:
     from fonds.archive.replay.bodies import load_capture_body
 
     stores = app.open_stores()
     row = _find_row(stores, key, time)
     if whole_record:
-        return asdict(row), _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
+        record = _read_record(stores.archive, _find_path(stores, row), row.warc_offset)
+        return CaptureAnswer(**asdict(row)), record
     found = load_capture_body(stores.records, stores.archive, row)
     if found.source is not row:
         print_note(
             f"the bytes are those of {record_place(found.source.warc_path, found.source.warc_offset)}"
         )
-    told = asdict(row) | {"body_bytes": len(found.body), "source": asdict(found.source)}
-    return told, lambda: iter([found.body])
+    answer = CaptureAnswer(**asdict(row), body_bytes=len(found.body), source=found.source)
+    return answer, lambda: iter([found.body])
 
 
 def _find_path(stores: Stores, row: CdxRow) -> str:
-    """The name of a capture's WARC, or the path of the one WARC that a bare name of an index means.
+    """Return the name or path of a capture's WARC.
 
-    Raises PermanentError where several may be meant.
+    A bare name from an index is resolved to the one path that has this name. Raises PermanentError
+    if several paths have it.
     """
     from fonds.archive.table_places import is_indexed
     from fonds.archive.warc_names import list_paths
@@ -125,9 +182,8 @@ def _find_path(stores: Stores, row: CdxRow) -> str:
 
 
 def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
-    """The capture that is meant. Raises ConfigurationError when there is none."""
+    """Find the capture by place, id or URL. Raises ConfigurationError if there is none."""
     from fonds.archive.replay.captures import MAX_DATETIME14, find_last_before, find_nearest
-    from fonds.model.rows import CdxRow
 
     place = parse_record_place(key)
     by_place = stores.records.get(CdxRow, [place]) if place else []
@@ -151,7 +207,10 @@ def _find_row(stores: Stores, key: str, time: str | None) -> CdxRow:
 
 
 def _parse_time14(text: str) -> str:
-    """The digits of a time as people write it, a zone's offset included. Raises click.UsageError."""
+    """Return the digits of a time in a common notation, including one with a zone offset.
+
+    Raises click.UsageError for an invalid time.
+    """
     from fonds.archive.replay.captures import pad_lower14
     from fonds.archive.warc.fields import parse_date
 
@@ -165,7 +224,11 @@ def _parse_time14(text: str) -> str:
 
 
 def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
-    """The pieces of a record. Raises ConfigurationError for a WARC that is neither ours nor here."""
+    """Return a function that yields the pieces of a record.
+
+    Raises ConfigurationError for a WARC that is stored elsewhere, as only bodies are read from
+    there.
+    """
     from fonds.archive.warc.reader import iter_record_bytes
 
     if "://" in path:
@@ -184,7 +247,7 @@ def _read_record(files: WarcArchive, path: str, offset: int) -> Pieces:
 
 
 def _write_new_file(out: Path, pieces: Pieces) -> None:
-    """A new file, whole or not at all."""
+    """Write a new file. Removes it if writing fails."""
     try:
         with out.open("xb") as stream:
             try:

@@ -1,4 +1,4 @@
-"""`fonds audit`: the proof from the stores that nothing was lost, and what to do where something was."""
+"""`fonds audit`: prove from the stores that nothing was lost, and name the remedy for each fault."""
 
 from __future__ import annotations
 
@@ -41,12 +41,13 @@ EXIT_INTERRUPTED = 130
     help="With --deep: go on with so many files only; the next run goes on behind them.",
 )
 def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
-    """Prove from the stores that everything that came in is accounted for, and that what was kept is there.
+    """Check that all input is accounted for and still present.
 
-    Every fault comes with what to do about it; most of it is `fonds repair`. Rows, sizes and indexes are
-    compared each time; --deep reads everything too, goes on where it was interrupted, and what it finds
-    is shown until it is mended. `fonds run` does a share of it every day.
-    Exit code 0 when everything adds up, 1 when something is missing.
+    Each fault is shown with its remedy, usually `fonds repair`. Rows, sizes and indexes are
+    compared every time. With --deep, every body, blob and document is also read and hashed. An
+    interrupted deep audit resumes where it stopped, and its faults are shown until they are
+    repaired. `fonds run` does a share of it every day. The exit code is 0 if everything adds up and
+    1 if something is missing.
 
     \b
     fonds audit
@@ -61,44 +62,44 @@ def audit(app: App, deep: bool, share: int | None, **flags: Any) -> int:
     if deep:
         from fonds.wiring.audit_notes import keep_audit_notes_apart
 
-        aside = keep_audit_notes_apart(stores, app.home, settings)
-        stores = click.get_current_context().with_resource(aside)
+        notes_context = keep_audit_notes_apart(stores, app.home, settings)
+        stores = click.get_current_context().with_resource(notes_context)
         with stop_on_signals() as stopped:
             round_ = run_deep_audit(app, stores, share, stopped)
         if stopped.is_set():
             _print_round(open_console(stderr=True), round_)
             return EXIT_INTERRUPTED
     pipelines = list_used_readers(stores, settings, flags["pipeline"])
-    found = auditing.run_audit(stores, pipelines, changes=find_changes(stores, settings))
+    result = auditing.run_audit(stores, pipelines, changes=find_changes(stores, settings))
     if app.is_json:
-        told = auditing.build_json(found)
-        echo_json(told | ({"deep": round_} if round_ else {}))
-        return 0 if found.is_balanced else 1
+        report = auditing.build_json(result)
+        echo_json(report | ({"deep": round_} if round_ else {}))
+        return 0 if result.is_balanced else 1
     screen = open_console()
     if round_ is not None:
         _print_round(screen, round_)
-    print_audit(screen, found)
-    return 0 if found.is_balanced else 1
+    print_audit(screen, result)
+    return 0 if result.is_balanced else 1
 
 
 def print_audit(screen: Console, found: auditing.AuditResult) -> None:
-    """The steps as a table, the faults with their remedies, the verdict."""
+    """Print the steps as a table, the faults with their remedies, and the verdict."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("step")
     for name in ("in", "done", "dropped", "quarantined", "pending", "missing"):
         table.add_column(name, justify="right")
     for pipeline, steps in found.steps.items():
-        for name, one in steps.items():
-            cells = [*one.build_json().values(), one.missing]
-            shown = f"{pipeline}.{name}" if len(found.steps) > 1 else name
-            table.add_row(shown, *(f"{cell:,}" for cell in cells))
+        for name, counts in steps.items():
+            cells = [*counts.build_json().values(), counts.missing]
+            label = f"{pipeline}.{name}" if len(found.steps) > 1 else name
+            table.add_row(label, *(f"{cell:,}" for cell in cells))
     screen.print(table)
-    before = ""
+    last_remedy = ""
     for fault in found.faults:
         screen.print(f"[red]fault[/red] {escape(fault.message)}")
-        if fault.remedy != before:
+        if fault.remedy != last_remedy:
             screen.print(f"      [dim]{escape(fault.remedy)}[/dim]")
-        before = fault.remedy
+        last_remedy = fault.remedy
     if found.missing_count > len(found.faults):
         screen.print(f"… and {found.missing_count - len(found.faults):,} more")
     noun = "fault" if found.missing_count == 1 else "faults"
@@ -109,7 +110,7 @@ def print_audit(screen: Console, found: auditing.AuditResult) -> None:
 def run_deep_audit(
     app: App, stores: Stores, share: int | None, stop_event: threading.Event
 ) -> DeepAuditRow:
-    """A share of the deep audit, with a line of progress every ten seconds wherever it runs."""
+    """Run a share of the deep audit. Prints progress every ten seconds, on a terminal or not."""
     from fonds.wiring.stores import get_utc_now
 
     total = sum(count for _, count in count_files_by_type(stores.records))
@@ -136,7 +137,7 @@ def _print_round(screen: Console, state: DeepAuditRow) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM stop the round behind the files in hand."""
+    """Set an event on SIGINT and SIGTERM; the audit stops after the current files."""
     stopped = threading.Event()
     with handle_stop_signals(lambda number: stopped.set()):
         yield stopped

@@ -1,4 +1,4 @@
-"""`fonds backfill`: indexes into the table and the records without reading a body, and WARCs read in bulk."""
+"""`fonds backfill`: import indexes without reading bodies, and extract many WARCs in bulk."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from fonds.wiring.jobs import WarcInputs
 
 
-# `fonds backfill extract`: PDFs and pages of any list of WARCs read in bulk, with books kept.
-
-
 PARQUET = "parquet"
 FORMS = [PARQUET, "stores"]
 UNBALANCED_MAX = 10
@@ -60,14 +57,20 @@ UNBALANCED_MAX = 10
 def backfill_extract(
     app: App, paths: tuple[str, ...], to: str, out: str | None, engine: str, workers: int
 ) -> int:
-    """Read the PDFs and pages of WARCs again, by the steps of the pipeline, and tell how every record ended.
+    """Extract the PDFs and pages of many WARCs.
 
-    PATHs are WARC and ARC files, folders, http(s) URLs, `s3://BUCKET/PREFIX*`, and `@lists` of them. What
-    lies elsewhere is fetched once, to the home's inbox. With `parquet` each body is read once and
-    FOLDER holds `files` (what was read), `captures` (how each ended) and `books.jsonl` (the account of each
-    WARC). With `stores` all goes through the pipeline of the home, what it knows from these WARCs too: that
-    is read again where the extractor is another. Interrupted, start it again with the same words: it goes
-    on. Exit code 0 when all could be read, 1 when something was set apart.
+    The number of records with each outcome is shown at the end.
+
+    PATHs are WARC and ARC files, folders, http(s) URLs, `s3://BUCKET/PREFIX*`, and `@lists` of
+    them. Remote files are downloaded once, to the home's inbox.
+
+    With `parquet`, each body is read once. FOLDER then holds `files` (what was read), `captures`
+    (how each ended) and `books.jsonl` (the account of each WARC). With `stores`, everything goes
+    through the pipeline of the home. Files it already knows from these WARCs are read again if the
+    extractor has changed.
+
+    If interrupted, run the same command again to resume. The exit code is 0 if everything could be
+    read and 1 otherwise.
 
     \b
     fonds backfill extract --to parquet --out extracted/ crawl/ @more-warcs.txt
@@ -78,8 +81,8 @@ def backfill_extract(
         raise click.UsageError("--to parquet needs a folder, --to stores none: --out names it")
     from fonds.wiring.jobs import find_warcs
 
-    began_s = time.monotonic()
-    running = _open_engine(app, to, engine, workers)
+    started_s = time.monotonic()
+    job_engine = _open_engine(app, to, engine, workers)
     names = expand_names(paths, app.home)
     warcs = find_warcs(names, app.home, app.load_settings(), keeps_files=to == PARQUET)
     for path in warcs.other_paths:
@@ -87,21 +90,23 @@ def backfill_extract(
     if not warcs.rows:
         raise click.UsageError("there is no WARC to be read")
     if out is None:
-        books = _extract_to_stores(app, warcs, running, workers)
+        ledger = _extract_to_stores(app, warcs, job_engine, workers)
     else:
-        books = _extract_to_parquet(app, warcs, Path(out).absolute(), running)
-    _print_manifest(app, books, time.monotonic() - began_s)
-    return 1 if books.failures or books.unbalanced_warcs else 0
+        ledger = _extract_to_parquet(app, warcs, Path(out).absolute(), job_engine)
+    _print_manifest(app, ledger, time.monotonic() - started_s)
+    return 1 if ledger.failures or ledger.unbalanced_warcs else 0
 
 
 def _open_engine(app: App, to: str, url: str, workers: int) -> Engine:
-    """Files of this machine are one process's; the threads of that read side by side."""
+    """Open the engine. Stores on this machine allow only one process, which reads in threads."""
     from fonds.wiring.jobs import open_engine
 
-    settings, tell = app.load_settings(), None if app.is_quiet else _report_progress
+    settings, report_progress = app.load_settings(), None if app.is_quiet else _report_progress
     stores = () if to == PARQUET else PORTS
     count = workers if to == PARQUET else _count_processes(settings, workers)
-    return open_engine(url, app.home, settings, workers=count, stores=stores, report=tell)
+    return open_engine(
+        url, app.home, settings, workers=count, stores=stores, report=report_progress
+    )
 
 
 def _count_processes(settings: Settings, workers: int) -> int:
@@ -120,9 +125,9 @@ def _extract_to_parquet(
     create_home(app.home)
     job = build_parquet_job(warcs, folder, app.home, app.load_settings())
     reserve_folder(folder, job.name)
-    books = sum_manifests(engine.run(job))
-    write_manifest(folder, books)
-    return books
+    ledger = sum_manifests(engine.run(job))
+    write_manifest(folder, ledger)
+    return ledger
 
 
 def _extract_to_stores(
@@ -149,8 +154,8 @@ def _report_progress(noun: str, done: int, total: int) -> None:
 def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> None:
     count, paths = manifest.records.total(), len(manifest.endings)
     if app.is_json:
-        told = {"warcs": paths, "records": count, "ended": encode_ending_counts(manifest.total)}
-        echo_json({**told, "wrong": manifest.unbalanced_warcs, "seconds": round(seconds, 3)})
+        summary = {"warcs": paths, "records": count, "ended": encode_ending_counts(manifest.total)}
+        echo_json({**summary, "wrong": manifest.unbalanced_warcs, "seconds": round(seconds, 3)})
         return
     screen = open_console()
     screen.print(f"{pluralize(count, 'record')} of {pluralize(paths, 'WARC')}; {seconds:,.1f} s.")
@@ -158,14 +163,17 @@ def _print_manifest(app: App, manifest: ExtractionManifest, seconds: float) -> N
         why = f" {reason}: {Reason(reason).explanation}" if reason else ""
         screen.print(f"  {number:>12,}  {escape(verdict + why)}")
     for path in manifest.unbalanced_warcs[:UNBALANCED_MAX]:
-        off = f"{pluralize(manifest.records[path], 'record')} and {manifest.endings[path].total():,} endings"
-        screen.print(escape(f"{path}: {off}"), style="bold red")
+        difference = (
+            f"{pluralize(manifest.records[path], 'record')}"
+            f" and {manifest.endings[path].total():,} endings"
+        )
+        screen.print(escape(f"{path}: {difference}"), style="bold red")
 
 
 @click.group("backfill", cls=CommandGroup)
 @click.pass_context
 def backfill(ctx: click.Context, /, **flags: Any) -> None:
-    """Work in bulk: take in what indexes tell of files, or read the files of many WARCs.
+    """Work in bulk: import indexes, or extract many WARCs.
 
     \b
     fonds backfill cdx crawl.cdx.gz indexes/
@@ -198,12 +206,14 @@ def cdx(
     filter_: str | None,
     mimes: tuple[str, ...],
 ) -> int:
-    """Read CDX and CDXJ files, packed or not, into the table and the rows of `cdx`; no body is fetched.
+    """Import CDX and CDXJ indexes without fetching bodies.
 
-    An index at an http(s) URL or `s3://BUCKET/PREFIX*` is fetched once, to the home's inbox; with Spark all
-    machines must see the home. Every capture of a file is kept, the best of them in the file's row. The same
-    lines leave the same rows in whatever order they come, and however often. Interrupted, start it again with
-    the same words: it goes on. Told is what became of each line, by reason.
+    Indexes may be compressed. An index at an http(s) URL or `s3://BUCKET/PREFIX*` is downloaded
+    once, to the home's inbox. With Spark, all machines must see the home. Every capture of a file
+    is kept, and the row of the file shows the best one. The result does not depend on the order of
+    the lines or on repetitions. The number of lines with each outcome is shown.
+
+    If interrupted, run the same command again to resume.
 
     \b
     fonds backfill cdx crawl.cdx.gz indexes/ --mime application/pdf --mime text/html
@@ -214,31 +224,33 @@ def cdx(
     from fonds.wiring.pipelines import fetch_paths
     from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
 
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     settings = app.load_settings()
-    wanted = CaptureFilter(_parse_types(mimes), filter_ or "")
-    running = open_engine(engine, app.home, settings, workers=workers)
+    capture_filter = CaptureFilter(_parse_types(mimes), filter_ or "")
+    job_engine = open_engine(engine, app.home, settings, workers=workers)
     names = expand_names(paths, app.home)
     indexes = find_indexes(fetch_paths(names, app.home, settings), app.home)
     for path in indexes.other_paths:
         print_note(f"{path} is no index: passed over")
     if not indexes.paths:
         raise click.UsageError("there is no index to be read")
-    # Everything is there and of this version before processes open it.
+    # Create and migrate the stores before several processes open them.
     close_stores(app.open_stores(settings, create=True))
     with HomeLock(app.home, shared=are_stores_shared(settings)):
-        job = build_captures_job(indexes, wanted, app.home, settings, workers, get_utc_now())
-        done = sum_tallies(running.run(job))
-    _print_tallies(app, done, time.monotonic() - began_s)
+        job = build_captures_job(
+            indexes, capture_filter, app.home, settings, workers, get_utc_now()
+        )
+        tallies = sum_tallies(job_engine.run(job))
+    _print_tallies(app, tallies, time.monotonic() - started_s)
     return 0
 
 
 def _parse_types(mimes: tuple[str, ...]) -> frozenset[str]:
-    known = {one: normalize_mime(one) for one in mimes or (PDF_MIME,)}
-    wrong = [one for one, mime in known.items() if mime is None]
-    if wrong:
-        raise ConfigurationError(f"{wrong[0]!r} is no type; write it as {PDF_MIME}")
-    return frozenset(mime for mime in known.values() if mime is not None)
+    types = {name: normalize_mime(name) for name in mimes or (PDF_MIME,)}
+    invalid = [name for name, mime in types.items() if mime is None]
+    if invalid:
+        raise ConfigurationError(f"{invalid[0]!r} is no type; write it as {PDF_MIME}")
+    return frozenset(mime for mime in types.values() if mime is not None)
 
 
 def _print_tallies(app: App, tallies: ExampleCounts, seconds: float) -> None:

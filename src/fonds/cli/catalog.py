@@ -1,4 +1,4 @@
-"""`fonds catalog`: the catalogue papers and references are matched with, loaded and looked into."""
+"""`fonds catalog`: load and search the catalogue that papers and references are matched with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ AUTHORS_MAX = 3
 @click.group("catalog", cls=CommandGroup)
 @click.pass_context
 def catalog(ctx: click.Context, /, **flags: Any) -> None:
-    """Works as others publish them: what papers and references are matched with.
+    """Manage the catalogue of published works.
+
+    Papers and references are matched with it.
 
     \b
     fonds catalog load crossref/ releases.json.gz
@@ -55,68 +57,77 @@ catalog.params += build_global_options()
 
 
 def open_catalog(app: App, *, create: bool = False) -> Catalog:
-    """The home's catalogue. Raises ConfigurationError where nothing was ever loaded, unless `create`."""
+    """Open the home's catalogue.
+
+    Raises ConfigurationError if nothing was loaded yet, unless `create` is true.
+    """
     settings = app.load_settings()
     table = app.open_table(settings, create=create)
-    found = Catalog(table, name_catalog_table(settings.group, settings.env))
+    opened = Catalog(table, name_catalog_table(settings.group, settings.env))
     if create:
-        found.declare()
-    elif found.name not in table.list_tables():
-        told = app.format_command("catalog load PATH…")
-        raise ConfigurationError(f"there is no catalogue yet: `{told}` makes it")
-    return found
+        opened.declare()
+    elif opened.name not in table.list_tables():
+        hint = app.format_command("catalog load PATH…")
+        raise ConfigurationError(f"there is no catalogue yet: `{hint}` makes it")
+    return opened
 
 
 @command("load")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 def load_files(app: App, paths: tuple[str, ...]) -> int:
-    """Read records of works out of files and folders, packed or not: Crossref (REST API, public data file),
-    fatcat release exports, OpenAlex works, BibJSON.
+    """Load records of works from files and folders.
 
-    A record replaces the one its source gave of the same work before. What was loaded is passed over as
-    long as it is the same file; interrupted, start it again with the same words: it goes on. A file at an
-    http(s) URL or `s3://BUCKET/PREFIX*` is fetched whole, and removed when it was read. Exit code 1 when a
-    file cannot be read.
+    Files may be compressed. Formats: Crossref (REST API and public data file), fatcat release
+    exports, OpenAlex works, and BibJSON.
+
+    A record replaces the earlier record of the same work from the same source. Files that were
+    loaded before and have not changed are skipped. A file at an http(s) URL or
+    `s3://BUCKET/PREFIX*` is downloaded, loaded and removed. If interrupted, run the same command
+    again to resume. The exit code is 1 if a file cannot be read.
 
     \b
     fonds catalog load crossref-public-data-file/ "s3://bucket/works/*"
     fonds catalog load release_export.json.gz works/part_000.gz
     """
     names = expand_names(paths, app.home)
-    found, failed = _find_files(app, [Path(one) for one in names if not is_remote(one)])
-    kept, progress, began_s = (
+    files, failed = _find_files(app, [Path(file) for file in names if not is_remote(file)])
+    target, progress, started_s = (
         open_catalog(app, create=True),
         _ProgressReporter(app.is_quiet),
         time.monotonic(),
     )
-    done = []
-    for one in found:
+    results = []
+    for file in files:
         try:
-            told = load(kept, one.path, f"{one.size_bytes}:{one.modified_ns}", progress.tick)
+            progress_of_file = load(
+                target, file.path, f"{file.size_bytes}:{file.modified_ns}", progress.tick
+            )
         except OSError as error:
-            failed.append(f"{one.path}: {cause_of(error)}")
+            failed.append(f"{file.path}: {cause_of(error)}")
             continue
-        done.append(told)
-    done += _load_remote(app, kept, [one for one in names if is_remote(one)], progress, failed)
-    for told_of in failed:
-        print_note(told_of)
-    _print_result(app, done, failed, time.monotonic() - began_s)
+        results.append(progress_of_file)
+    results += _load_remote(
+        app, target, [file for file in names if is_remote(file)], progress, failed
+    )
+    for message in failed:
+        print_note(message)
+    _print_result(app, results, failed, time.monotonic() - started_s)
     return 1 if failed else 0
 
 
 @command("show")
 @click.argument("key", metavar="DOI")
 def show_work(app: App, key: str) -> int:
-    """Show what sources say of the work with a DOI, or with an id as matches name it (`pmid:1`).
+    """Show the records of a work by DOI or other id (`pmid:1`).
 
     \b
     fonds catalog show 10.1000/182
     fonds catalog show arxiv:1901.00596 --json
     """
-    kept = open_catalog(app)
+    target = open_catalog(app)
     doi = parse_doi(key) or find_doi_in_text(key)
-    ids = kept.find_by_identifier(f"doi:{doi}" if doi and not key.startswith("doi:") else key).ids
-    works = kept.load_works(ids)
+    ids = target.find_by_identifier(f"doi:{doi}" if doi and not key.startswith("doi:") else key).ids
+    works = target.load_works(ids)
     if not works:
         print_note(
             f"the catalogue has no work {key!r};"
@@ -124,7 +135,7 @@ def show_work(app: App, key: str) -> int:
         )
         return 1
     for id_, work in works.items():
-        records = kept.load_records(id_)
+        records = target.load_records(id_)
         if app.is_json:
             echo_json({"work": work, "records": records})
             continue
@@ -141,21 +152,24 @@ def show_work(app: App, key: str) -> int:
     "--author", metavar="NAME", help="Family name of the first author, for common titles."
 )
 def search_titles(app: App, title: str, author: str | None) -> int:
-    """Find works whose titles are TITLE or begin so, at most 50.
+    """Find works whose title is TITLE or begins with it.
+
+    If there are more than 50, only works with exactly this title are considered, and then only those
+    by --author. If these are still too many, none is listed.
 
     \b
     fonds catalog search "On the electrodynamics of moving bodies"
     fonds catalog search introduction --author Knuth
     """
-    kept = open_catalog(app)
-    found = kept.find_by_title(title, author)
-    works = list(kept.load_works(found.ids).values())
+    target = open_catalog(app)
+    matches = target.find_by_title(title, author)
+    works = list(target.load_works(matches.ids).values())
     if app.is_json:
-        echo_json({"works": works, "more": found.has_more})
+        echo_json({"works": works, "more": matches.has_more})
     else:
         for work in works:
             open_console().print(f"{escape(work.id)}  {escape(_format_work(work))}")
-    if found.has_more:
+    if matches.has_more:
         print_note(
             f"more than {LISTED_MAX} works have such a title: none is listed; name an author, or more of it"
         )
@@ -166,9 +180,11 @@ def search_titles(app: App, title: str, author: str | None) -> int:
 
 @command("stats")
 def count_loaded(app: App) -> int:
-    """Count what was loaded: files, records by source, and what was refused, by reason.
+    """Count loaded and refused records of the catalogue.
 
-    Records are counted as they were read; a work several sources tell of is one of each.
+    Records are counted by source, and refused ones by reason.
+
+    A work that several sources describe counts once per source.
 
     \b
     fonds catalog stats
@@ -185,7 +201,7 @@ def _load_remote(
     progress: _ProgressReporter,
     failed_paths: list[str],
 ) -> Iterator[LoadProgress]:
-    """Load what lies at URLs; what cannot be had or read is added to `failed_paths`."""
+    """Load the files at URLs. Appends those that cannot be fetched or read to `failed_paths`."""
     if not urls:
         return
     from fonds.wiring.pipelines import create_named_source, open_input
@@ -195,18 +211,18 @@ def _load_remote(
         if row.path not in urls and not row.path.lower().endswith(ENDS):
             others += 1
             continue
-        at = load_progress(target, row.path, row.fingerprint)
+        position = load_progress(target, row.path, row.fingerprint)
         try:
-            if row.error is None and not at.finished:
+            if row.error is None and not position.finished:
                 with open_input(source, row) as path:
-                    at = load(target, path, row.fingerprint, progress.tick, row.path)
+                    position = load(target, path, row.fingerprint, progress.tick, row.path)
         except ConfigurationError as error:
             failed_paths.append(str(error))
         except OSError as error:
             failed_paths.append(f"{row.path}: {cause_of(error)}")
         else:
             if row.error is None:
-                yield at
+                yield position
             else:
                 failed_paths.append(f"{row.path}: {row.error}")
     _print_skipped(others)
@@ -219,25 +235,27 @@ def _print_skipped(count: int) -> None:
 
 
 def _find_files(app: App, paths: Sequence[Path]) -> tuple[list[FoundPath], list[str]]:
-    """The files to be read, and what cannot be. Below a folder it is those whose names say so; how many
-    others lie there is told."""
-    named = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
-    found, failed, others = [], [], 0
-    for one in iter_files(paths, app.home):
-        if one.is_led_out:
-            failed.append(f"{one.path} is a link that leads out of the folder: passed over")
-        elif one.error:
-            failed.append(f"{one.path}: {one.error}")
-        elif one.path in named or one.path.name.lower().endswith(ENDS):
-            found.append(one)
+    """Return the files to load, and messages about those that cannot be read.
+
+    Files below folders are chosen by their extension. Prints the number of other files.
+    """
+    named_paths = {Path(os.path.abspath(path)) for path in paths}  # noqa: PTH100 (as they are walked)
+    files, failed, other_count = [], [], 0
+    for file in iter_files(paths, app.home):
+        if file.is_led_out:
+            failed.append(f"{file.path} is a link that leads out of the folder: passed over")
+        elif file.error:
+            failed.append(f"{file.path}: {file.error}")
+        elif file.path in named_paths or file.path.name.lower().endswith(ENDS):
+            files.append(file)
         else:
-            others += 1
-    _print_skipped(others)
-    return found, failed
+            other_count += 1
+    _print_skipped(other_count)
+    return files, failed
 
 
 class _ProgressReporter:
-    """Says now and then how many records were read, on a terminal or not."""
+    """Print the number of records read every few seconds, on a terminal or not."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -246,7 +264,7 @@ class _ProgressReporter:
         self._last = ("", 0)
 
     def tick(self, at: LoadProgress) -> None:
-        """Take note of a batch."""
+        """Count a batch."""
         path, position = self._last
         self._count += at.position - position if path == at.path else 0
         self._last = (at.path, at.position)
@@ -265,25 +283,30 @@ def _print_result(
 ) -> None:
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
-    for one in files:
-        counts.update(one.counts)
-        for reason, told in one.examples.items():
-            examples[reason] = [*examples.get(reason, []), *told][:3]
-    taken = {name: counts[name] for name in SOURCES if counts[name]}
-    refused = {str(name): counts[name] for name in RefusalReason if counts[name]}
+    for file in files:
+        counts.update(file.counts)
+        for reason, lines in file.examples.items():
+            examples[reason] = [*examples.get(reason, []), *lines][:3]
+    accepted = {name: counts[name] for name in SOURCES if counts[name]}
+    refused_counts = {str(name): counts[name] for name in RefusalReason if counts[name]}
     if app.is_json:
-        whole: dict[str, Any] = {"files": len(files), "unfinished": _list_unfinished(files)}
-        whole |= {"taken": taken, "refused": refused, "examples": examples, "failed": failed_paths}
-        echo_json(whole if seconds is None else {**whole, "seconds": round(seconds, 3)})
+        summary: dict[str, Any] = {"files": len(files), "unfinished": _list_unfinished(files)}
+        summary |= {
+            "taken": accepted,
+            "refused": refused_counts,
+            "examples": examples,
+            "failed": failed_paths,
+        }
+        echo_json(summary if seconds is None else {**summary, "seconds": round(seconds, 3)})
         return
-    lasted = "" if seconds is None else f"; {seconds:,.1f} s"
+    duration = "" if seconds is None else f"; {seconds:,.1f} s"
     screen = open_console()
     read = pluralize(len(files), "file")
-    screen.print(f"{read}: {pluralize(sum(taken.values()), 'record')} taken{lasted}.")
-    for name, count in taken.items():
+    screen.print(f"{read}: {pluralize(sum(accepted.values()), 'record')} taken{duration}.")
+    for name, count in accepted.items():
         screen.print(f"  {count:>12,}  {name}")
     for reason in RefusalReason:
-        if count := refused.get(reason, 0):
+        if count := refused_counts.get(reason, 0):
             screen.print(f"  {count:>12,}  {reason}: {reason.explanation}")
             for example in examples.get(reason, []):
                 screen.print(f"                {escape(example)}", style="dim")
@@ -292,19 +315,19 @@ def _print_result(
 
 
 def _list_unfinished(files: list[LoadProgress]) -> list[str]:
-    return [one.path for one in files if not one.finished]
+    return [file.path for file in files if not file.finished]
 
 
 def _build_fields(work: Work) -> list[tuple[str, str]]:
-    told: Mapping[str, Any] = msgspec.to_builtins(work)
-    names = "; ".join(f"{one.given} {one.surname}".strip() for one in work.authors)
-    told = {**told, "authors": names, "issn": ", ".join(work.issn)}
-    left_out = ("title", "subtitle", "source")
-    return [(name, str(value)) for name, value in told.items() if value and name not in left_out]
+    values: Mapping[str, Any] = msgspec.to_builtins(work)
+    names = "; ".join(f"{author.given} {author.surname}".strip() for author in work.authors)
+    values = {**values, "authors": names, "issn": ", ".join(work.issn)}
+    omitted = ("title", "subtitle", "source")
+    return [(name, str(value)) for name, value in values.items() if value and name not in omitted]
 
 
 def _format_work(work: Work) -> str:
-    names = ", ".join(one.surname for one in work.authors[:AUTHORS_MAX])
+    names = ", ".join(author.surname for author in work.authors[:AUTHORS_MAX])
     more = " et al." if len(work.authors) > AUTHORS_MAX else ""
     return ". ".join(
         filter(None, (names + more, str(work.year or ""), work.full_title, work.container))

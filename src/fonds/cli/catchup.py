@@ -1,4 +1,4 @@
-"""`fonds catchup KIND`: read what never was, what failed, and what an older extractor read."""
+"""`fonds catchup`: reprocess files that are unread, failed, or read by an older extractor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ from fonds.stores.home_lock import HomeLock
 )
 @click.pass_context
 def catchup(ctx: click.Context, /, listed: bool, **flags: object) -> int | None:
-    """Do for what is here already what is done for new captures: one command for each kind of derivative.
+    """Reprocess files that are already in the library.
+
+    There is one command per kind of derivative.
 
     \b
     fonds catchup --list
@@ -57,14 +59,14 @@ catchup.params += build_global_options()
 
 def _list_kinds(app: App) -> None:
     for kind in KINDS:
-        told = {
+        description = {
             "kind": kind.name,
             "table": kind.row.TABLE,
             "made_by": kind.step,
             "read_by": kind.reading.step if kind.reading else None,
         }
         if app.is_json:
-            echo_json(told)
+            echo_json(description)
         elif kind.reading:
             open_console().print(f"{kind.name}: read by {kind.reading.step}, kept by {kind.step}")
         else:
@@ -73,17 +75,17 @@ def _list_kinds(app: App) -> None:
 
 
 def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
-    """The command that catches up one kind."""
+    """Return the command that reprocesses one kind."""
 
     def run(app: App, **arguments: Any) -> int:
         return _catch_up(app, kind, **arguments)
 
     title = kind.title[:1].upper() + kind.title[1:]
-    run.__doc__ = f"""{title}: read the files that have none, a failed one, or one by another extractor.
+    run.__doc__ = f"""{title}: process files that have none, a failed one, or one by another extractor.
 
-    An extractor is another when a program in it or a limit has changed: `fonds doctor` shows its name. A
-    success is never overwritten by a failure, and what a reading refused is not read again without
-    --reextract. Interrupted, start it again. Exit codes are those of `fonds ingest`.
+    The extractor changes when one of its programs or limits changes; `fonds doctor` shows its name. A
+    failure never replaces a success. Files that were refused are read again only with --reextract. If
+    interrupted, run the same command again. Exit codes are those of `fonds ingest`.
 
     \b
     fonds catchup {kind.name}
@@ -97,25 +99,25 @@ def _build_command(kind: DerivativeKind, reading: RereadPlan) -> click.Command:
 
 
 def _build_derive_command(kind: DerivativeKind) -> click.Command:
-    """The command for a kind that follows from what is kept."""
+    """Return the command for a kind that is derived from stored texts."""
 
     def run(app: App) -> int:
         stores = app.open_stores(app.load_settings())
         with HomeLock(app.home):
-            made = rebuild_derived_rows(stores.records, stores.blobs, [kind])
+            n_rows = rebuild_derived_rows(stores.records, stores.blobs, [kind])
         if app.is_json:
-            echo_json({"remade": made})
+            echo_json({"remade": n_rows})
         else:
             open_console().print(
-                f"{pluralize(made, 'row was', 'rows were')} made of texts that are here: {kind.title}."
+                f"{pluralize(n_rows, 'row was', 'rows were')} made of texts that are here: {kind.title}."
             )
         return 0
 
     title = kind.title[:1].upper() + kind.title[1:]
-    run.__doc__ = f"""{title}: make what is missing, or was made otherwise, of the texts that are kept.
+    run.__doc__ = f"""{title}: derive what is missing or outdated from the stored texts.
 
-    No file is read again and no message is sent. Nothing else may work on the home meanwhile; searching goes
-    on. Interrupted, start it again.
+    No file is read again and no message is sent. Searching continues to work, but no other command may
+    work on the home at the same time. If interrupted, run the same command again.
 
     \b
     fonds catchup {kind.name}
@@ -173,7 +175,7 @@ def _catch_up(
 
     settings = app.load_settings(**flags)
     names = name_extractors(settings)
-    wanted = CatchUpSelection(
+    selection = CatchUpSelection(
         kind=kind,
         extractor=kind.reading.extractor(names) if kind.reading else "",
         rereads=reextract,
@@ -183,41 +185,41 @@ def _catch_up(
     )
     stores = app.open_stores(settings)
     if dry_run:
-        return _print_counts(app, stores, wanted)
+        return _print_counts(app, stores, selection)
     with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
         if enter_only:
-            done = send_catchup(stores, settings, wanted, _ignore_progress, _return_false)
-            return _print_result(app, wanted, done)
-        return _run_catchup(app, settings, stores, lock, wanted)
+            counts = send_catchup(stores, settings, selection, _ignore_progress, _return_false)
+            return _print_result(app, selection, counts)
+        return _run_catchup(app, settings, stores, lock, selection)
 
 
 def _run_catchup(
     app: App, settings: Settings, stores: Stores, lock: HomeLock, selection: CatchUpSelection
 ) -> int:
-    """Send in one thread, extract in the others; the account is that of the inputs concerned."""
+    """Send in one thread and extract in the others. The summary covers the inputs concerned."""
     from fonds.wiring.pipelines import send_catchup
 
     def feed(intake: Intake, entered: IntakeCounts) -> None:
         def note(sent: CatchUpCount, captures: Sequence[EntryRow]) -> None:
             entered.input_ids |= {row.input_id for row in captures}
 
-        done = send_catchup(stores, settings, selection, note, intake.stopping)
-        if done.sent and not app.is_json:
-            open_console().print(_format_result(selection, done))
+        counts = send_catchup(stores, settings, selection, note, intake.stopping)
+        if counts.sent and not app.is_json:
+            open_console().print(_format_result(selection, counts))
 
     nothing = f"Every {selection.kind.title} was read by this extractor, or failed for good."
     return run_and_report(app, settings, stores, lock, feed, nothing)
 
 
 def _print_counts(app: App, stores: Stores, selection: CatchUpSelection) -> int:
-    """How many files are wanted, by the status they have now."""
-    counts = selection.count_by_status(stores.records)
+    """Print how many files would be read, by their current status."""
+    counts_by_status = selection.count_by_status(stores.records)
     if app.is_json:
-        echo_json({"wanted": sum(counts.values()), "by_status": counts})
+        echo_json({"wanted": sum(counts_by_status.values()), "by_status": counts_by_status})
         return 0
     screen = open_console()
-    screen.print(f"[bold]{sum(counts.values()):,}[/bold] files would be read.")
-    for status, count in sorted(counts.items()):
+    screen.print(f"[bold]{sum(counts_by_status.values()):,}[/bold] files would be read.")
+    for status, count in sorted(counts_by_status.items()):
         screen.print(f"  {count:,} {escape(status) or 'never read'}")
     return 0
 
@@ -234,12 +236,12 @@ def _print_result(app: App, selection: CatchUpSelection, counts: CatchUpCount) -
 
 def _format_result(selection: CatchUpSelection, counts: CatchUpCount) -> str:
     sent = pluralize(counts.sent, "file is", "files are")
-    words = f"{sent} to be read for {selection.kind.name}; {counts.examined:,} were looked at."
+    message = f"{sent} to be read for {selection.kind.name}; {counts.examined:,} were looked at."
     if counts.in_flight:
-        words += f" {counts.in_flight:,} are on their way from before."
+        message += f" {counts.in_flight:,} are on their way from before."
     if counts.lost:
-        words += f" Of {counts.lost:,} nobody knows where their bytes are."
-    return words
+        message += f" Of {counts.lost:,} nobody knows where their bytes are."
+    return message
 
 
 def _return_false() -> bool:
@@ -247,7 +249,7 @@ def _return_false() -> bool:
 
 
 def _ignore_progress(counts: CatchUpCount, captures: Sequence[EntryRow]) -> None:
-    """The tick of those who show nothing."""
+    """Progress callback that shows nothing."""
 
 
 for _kind in KINDS:

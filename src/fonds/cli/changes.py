@@ -1,4 +1,4 @@
-"""`fonds changes`: silent edits, which are stories of which a later version has another headline or text."""
+"""`fonds changes`: list stories whose headline or text was silently edited."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _SIGNS = {"added": "+", "removed": "−"}
     "--limit", type=click.IntRange(1, 100_000), default=LISTED, help=f"At most so many [{LISTED}]."
 )
 def changes(app: App, site: str, change: str, limit: int) -> int:
-    """List stories that were edited after they were captured, the newest first, with the words that went and
-    came.
+    """List stories that were edited after capture, newest first.
 
-    Each version is held against the one captured before it. Versions with the same headline and text, those
-    read by different programs, and those of which a text is missing are no edits; they are counted, and
-    `--change` lists them instead.
+    For each edit, the removed and added words are shown. Each version is compared with the one
+    captured before it. Versions with the same headline and text, versions read by different
+    extractors, and versions with a missing text are not edits. They are counted, and `--change`
+    lists them instead.
 
     \b
     fonds changes
     fonds changes --site daily.example --json
     """
     stores = app.open_stores().for_readers()
-    counts, walked, shown = dict.fromkeys(map(str, EditKind), 0), 0, 0
+    counts, walked, shown_count = dict.fromkeys(map(str, EditKind), 0), 0, 0
     after: Mapping[str, object] | None = None
     while True:
-        found = load_window(stores, site.strip().lower(), after)
-        walked += found.walked
-        for one in found.later:
-            counts[one.change] += 1
-            if one.change == change and shown < limit:
-                shown += 1
-                _print(app, open_console(), edit(one))
-        after = found.last
-        if after is None or shown == limit:
+        window = load_window(stores, site.strip().lower(), after)
+        walked += window.walked
+        for version in window.later:
+            counts[version.change] += 1
+            if version.change == change and shown_count < limit:
+                shown_count += 1
+                _print(app, open_console(), edit(version))
+        after = window.last
+        if after is None or shown_count == limit:
             break
     if app.is_json:
         echo_json({"walked": walked, "counts": counts, "complete": after is None})
@@ -61,9 +61,11 @@ def changes(app: App, site: str, change: str, limit: int) -> int:
         of_site = f" of the site {site!r}" if site else ""
         open_console().print(f"No story{of_site} is here.", markup=False)
     else:
-        open_console().print(", ".join(f"{counts[one]:,} {one}" for one in EditKind), markup=False)
-    if counts[change] > shown or after is not None:
-        print_note(f"{shown:,} listed, of {walked:,} versions looked at; --limit shows more")
+        open_console().print(
+            ", ".join(f"{counts[version]:,} {version}" for version in EditKind), markup=False
+        )
+    if counts[change] > shown_count or after is not None:
+        print_note(f"{shown_count:,} listed, of {walked:,} versions looked at; --limit shows more")
     return 0
 
 
@@ -74,8 +76,8 @@ def _print(app: App, screen: Console, edit: Edit) -> None:
     screen.print(f"[bold]{escape(edit.title or edit.url)}[/bold]")
     facts = (edit.site or "no site", f"{edit.since_captured} and {edit.captured}", edit.summary)
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
-    for each in (*edit.headline, *edit.text):
-        if each.kind in _SIGNS and each.text.strip():
-            text = escape(" ".join(each.text.split()))
-            screen.print(f"   [{_STYLES[each.kind]}]{_SIGNS[each.kind]} {text}[/]")
+    for part in (*edit.headline, *edit.text):
+        if part.kind in _SIGNS and part.text.strip():
+            text = escape(" ".join(part.text.split()))
+            screen.print(f"   [{_STYLES[part.kind]}]{_SIGNS[part.kind]} {text}[/]")
     screen.print(f"   [dim]{escape(app.format_command(f'show {edit.sha1hex}'))}[/dim]")

@@ -1,4 +1,7 @@
-"""`fonds clusters`: the clusters of a collection, one of them, and what changed between two clusterings."""
+"""`fonds clusters`: show and curate the clusters of a collection, and compare two clusterings.
+
+Curation covers names, pins, and documents that do not belong in a theme.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +54,6 @@ if TYPE_CHECKING:
     from fonds.grouping.views.curation import CuratedTheme
 
 
-# What people decide about themes, as commands: names, pins, documents that do not belong in one.
-
-
 _conf = click.option(
     "--conf", default="DEFAULT", show_default=True, help="The configuration it was grouped by."
 )
@@ -68,9 +68,10 @@ _documents = click.argument("documents", metavar="DOCUMENT...", nargs=-1, requir
 @click.argument("called", metavar="NAME")
 @_conf
 def rename(app: App, name: str, theme: str, called: str, conf: str) -> int:
-    """Give a theme a name that rebuilds keep; the machine's label stays beside it.
+    """Rename a theme. Rebuilds keep the name, and the generated label stays next to it.
 
-    An empty one takes it back. THEME is a cluster's label, id or name; of one that is gone its id.
+    An empty NAME removes the name. THEME is a cluster's label, id or name. For a cluster that no
+    longer exists, use its id.
 
     \b
     fonds clusters rename news/floods 'river, dam, rain' 'The floods of May'
@@ -91,7 +92,7 @@ def rename(app: App, name: str, theme: str, called: str, conf: str) -> int:
 @_theme
 @_conf
 def pin(app: App, name: str, theme: str, conf: str) -> int:
-    """Put a theme before the others in the list, whatever its size.
+    """Pin a theme to the top of the list, whatever its size.
 
     \b
     fonds clusters pin news/floods 'river, dam, rain'
@@ -106,7 +107,7 @@ def pin(app: App, name: str, theme: str, conf: str) -> int:
 @_theme
 @_conf
 def unpin(app: App, name: str, theme: str, conf: str) -> int:
-    """Let a theme stand by its size again.
+    """Unpin a theme, so that it is listed by its size again.
 
     \b
     fonds clusters unpin news/floods 'river, dam, rain'
@@ -122,9 +123,10 @@ def unpin(app: App, name: str, theme: str, conf: str) -> int:
 @_documents
 @_conf
 def exclude(app: App, name: str, theme: str, documents: tuple[str, ...], conf: str) -> int:
-    """Take documents out of a theme they do not belong in, for good: no rebuild puts them there again.
+    """Exclude documents from a theme; rebuilds keep them out.
 
-    Each goes to the nearest other theme that takes it, or into none for the reason `excluded`.
+    Each document moves to the nearest other theme that accepts it. If there is none, it stays
+    unclustered for the reason `excluded`.
 
     \b
     fonds clusters exclude news/floods 'river, dam, rain' DOCUMENT
@@ -145,7 +147,9 @@ def exclude(app: App, name: str, theme: str, documents: tuple[str, ...], conf: s
 @_documents
 @_conf
 def include(app: App, name: str, theme: str, documents: tuple[str, ...], conf: str) -> int:
-    """Take back that documents are excluded from a theme; they go to where they were, or belong now.
+    """Undo the exclusion of documents from a theme.
+
+    They return to their former cluster, or to the one they belong to now.
 
     \b
     fonds clusters include news/floods 'river, dam, rain' DOCUMENT
@@ -179,10 +183,13 @@ def _change_collection(
 ) -> Any:
     stores = app.open_stores()
     changes = open_changes(stores, app.load_settings())
-    one = require_collection(changes.tables, name)
-    find_built_configuration(changes.tables, one, conf)
-    with convert_usage_errors(), record_act(stores.records, f"fonds clusters {label} {one.name}"):
-        return act(changes, one.name)
+    collection = require_collection(changes.tables, name)
+    find_built_configuration(changes.tables, collection, conf)
+    with (
+        convert_usage_errors(),
+        record_act(stores.records, f"fonds clusters {label} {collection.name}"),
+    ):
+        return act(changes, collection.name)
 
 
 def _print_theme(app: App, curated_theme: CuratedTheme) -> int:
@@ -197,9 +204,11 @@ def _print_theme(app: App, curated_theme: CuratedTheme) -> int:
             }
         )
         return 0
-    named = f"“{escape(curated_theme.name)}”, labelled " if curated_theme.name else ""
-    beside = ", pinned" if curated_theme.pinned is not None else ""
-    open_console().print(f"{curated_theme.id}: {named}{escape(curated_theme.label)}{beside}")
+    name_prefix = f"“{escape(curated_theme.name)}”, labelled " if curated_theme.name else ""
+    pin_suffix = ", pinned" if curated_theme.pinned is not None else ""
+    open_console().print(
+        f"{curated_theme.id}: {name_prefix}{escape(curated_theme.label)}{pin_suffix}"
+    )
     return 0
 
 
@@ -218,9 +227,12 @@ TERMS_MAX = 6
 @click.group("clusters", cls=CommandGroup, otherwise="show")
 @click.pass_context
 def clusters(ctx: click.Context, /, **flags: Any) -> None:
-    """Show the themes of a collection, and decide about them: names, pins, documents that do not belong.
+    """Show and curate the themes of a collection.
 
-    COLLECTION is NAMESPACE/KEY. Without a command it is shown: `fonds clusters news/floods`.
+    Curate means: rename or pin themes, and exclude documents.
+
+    COLLECTION is NAMESPACE/KEY. Without a subcommand, the collection is shown: `fonds clusters
+    news/floods`.
 
     \b
     fonds clusters news/floods
@@ -263,10 +275,13 @@ def show(
     limit: int,
     after: str | None,
 ) -> int:
-    """Show the themes of a collection, the largest first; or the documents of one, the nearest first.
+    """Show the themes of a collection, or one theme.
 
-    LABEL is a cluster's label, id or name, or why documents are in none: outlier, short, language, empty;
-    with --apart it is that even where a cluster is called so.
+    Themes are listed largest first, and the documents of a theme nearest first.
+
+    LABEL is a cluster's label, id or name, or a reason why documents are unclustered: outlier,
+    short, language, empty or excluded. With --apart, LABEL is always a reason, even if a cluster
+    has the same name.
 
     \b
     fonds clusters news/floods
@@ -275,29 +290,31 @@ def show(
     fonds clusters news/floods --changes
     """
     tables = open_tables(app.open_stores(), app.load_settings())
-    one = require_collection(tables, name)
-    find_built_configuration(tables, one, conf)
+    collection = require_collection(tables, name)
+    find_built_configuration(tables, collection, conf)
     if changes:
-        return _print_changes(app, tables, one.name, conf, timestamp)
-    found = read_clusters(tables, one.name, conf, timestamp, level=level)
-    if found is None:
-        known = [each.timestamp for each in list_clusterings(tables, one.name, conf)]
+        return _print_changes(app, tables, collection.name, conf, timestamp)
+    level_view = read_clusters(tables, collection.name, conf, timestamp, level=level)
+    if level_view is None:
+        timestamps = [item.timestamp for item in list_clusterings(tables, collection.name, conf)]
         raise click.UsageError(
-            format_unknown_name("clustering of the time", str(timestamp or level), map(str, known))
+            format_unknown_name(
+                "clustering of the time", str(timestamp or level), map(str, timestamps)
+            )
         )
     if label is None:
-        return _print_all(app, found, limit)
-    chosen = None
+        return _print_all(app, level_view, limit)
+    cluster = None
     if not apart:
-        chosen = find_cluster(tables, one.name, label, conf, timestamp, level=level)
+        cluster = find_cluster(tables, collection.name, label, conf, timestamp, level=level)
     with convert_usage_errors():
         page = _find_members(
-            tables, found, label, _decode_cursor(after), limit, is_reason=chosen is None
+            tables, level_view, label, _decode_cursor(after), limit, is_reason=cluster is None
         )
     if page is None:
-        labels = [*(each.label for each in found.clusters if not apart), *found.apart]
+        labels = [*(item.label for item in level_view.clusters if not apart), *level_view.apart]
         raise click.UsageError(format_unknown_name("cluster", label, labels))
-    return _print_cluster(app, label, chosen, page)
+    return _print_cluster(app, label, cluster, page)
 
 
 def _find_members(
@@ -309,13 +326,13 @@ def _find_members(
     *,
     is_reason: bool,
 ) -> MemberPage | None:
-    name, conf, at = level.name, level.conf, level.timestamp
+    name, conf, timestamp = level.name, level.conf, level.timestamp
     if is_reason:
         return unclustered_members(
-            tables, name, conf, at, reason=label, after=after, count_max=limit
+            tables, name, conf, timestamp, reason=label, after=after, count_max=limit
         )  # fmt: skip
     return list_members(
-        tables, name, label, conf, at, level=level.level, after=after, count_max=limit
+        tables, name, label, conf, timestamp, level=level.level, after=after, count_max=limit
     )  # fmt: skip
 
 
@@ -324,18 +341,19 @@ def _print_all(app: App, level: LevelView, limit: int) -> int:
         echo_json(level)
         return 0
     screen = open_console()
-    total = sum(one.size for one in level.clusters)
-    apart = ", ".join(f"{count:,} {reason}" for reason, count in level.apart.items() if count)
+    total = sum(cluster.size for cluster in level.clusters)
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in level.apart.items() if count)
     screen.print(
         f"{pluralize(total, 'document')} in {pluralize(len(level.clusters), 'cluster')}"
-        + (f"; in none: {apart}" if apart else "")
+        + (f"; in none: {reasons}" if reasons else "")
     )
-    for one in sorted(level.clusters, key=lambda each: not each.pinned)[:limit]:
+    for cluster in sorted(level.clusters, key=lambda each: not each.pinned)[:limit]:
         screen.print(
-            f"\n[bold]{escape(one.display_name)}[/bold]  {one.size:,}  [dim]{_format_identity(one)}[/dim]"
+            f"\n[bold]{escape(cluster.display_name)}[/bold]  {cluster.size:,}"
+            f"  [dim]{_format_identity(cluster)}[/dim]"
         )
-        _print_terms(screen, one)
-        for member in one.top:
+        _print_terms(screen, cluster)
+        for member in cluster.top:
             screen.print(f"   {member.score:.2f}  {escape(member.title or member.id)}")
     if len(level.clusters) > limit:
         print_note(f"{limit:,} of {len(level.clusters):,} clusters shown; more: --limit")
@@ -366,9 +384,9 @@ def _print_cluster(app: App, label: str, cluster: ClusterView | None, page: Memb
 def _print_changes(
     app: App, tables: Tables, name: CollectionName, conf: str, timestamp: int | None
 ) -> int:
-    times = [one.timestamp for one in list_clusterings(tables, name, conf)]
+    times = [clustering.timestamp for clustering in list_clusterings(tables, name, conf)]
     before = timestamp if timestamp is not None else times[1] if len(times) > 1 else None
-    found = (
+    comparison = (
         None
         if before is None
         else compare_clusterings(tables, name, conf, previous_timestamp=before)
@@ -376,17 +394,17 @@ def _print_changes(
     if before is None:
         print_note(f"{name} was grouped by {conf} once; there is nothing to compare it with.")
         return 0
-    if found is None:
+    if comparison is None:
         raise click.UsageError(
             format_unknown_name("clustering of the time", str(before), map(str, times))
         )
     if app.is_json:
-        echo_json(found)
+        echo_json(comparison)
         return 0
     screen = open_console()
-    screen.print(f"since {before}: {found.stayed:.0%} of the documents stayed where they were")
+    screen.print(f"since {before}: {comparison.stayed:.0%} of the documents stayed where they were")
     table = Table("Change", "Before", "Now", box=None, pad_edge=False)
-    for change in found.changes:
+    for change in comparison.changes:
         table.add_row(change.change, *_format_sides(change))
     screen.print(table)
     return 0
@@ -394,21 +412,23 @@ def _print_changes(
 
 def _format_sides(change: ClusterChange) -> tuple[str, str]:
     before, after = (
-        " + ".join(f"{escape(one.name or one.label)} ({one.size:,})" for one in sides)
+        " + ".join(
+            f"{escape(cluster.name or cluster.label)} ({cluster.size:,})" for cluster in sides
+        )
         for sides in (change.before, change.after)
     )
     return before or "-", after or "-"
 
 
 def _format_identity(cluster: ClusterView) -> str:
-    """The id, the label of one a person named, and whether it is pinned."""
+    """Format a cluster's id, the generated label of a renamed cluster, and its pin."""
     labelled = f" labelled {escape(cluster.label)}" if cluster.name else ""
     return f"{cluster.id}{labelled}{' pinned' if cluster.pinned else ''}"
 
 
 def _print_terms(screen: Console, cluster: ClusterView) -> None:
-    told = ", ".join(term for term, _ in cluster.terms[:TERMS_MAX])
-    screen.print(f"   [dim]{escape(told)}[/dim]")
+    terms = ", ".join(term for term, _ in cluster.terms[:TERMS_MAX])
+    screen.print(f"   [dim]{escape(terms)}[/dim]")
 
 
 def _decode_cursor(after: str | None) -> bytes | None:

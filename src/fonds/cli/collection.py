@@ -1,4 +1,4 @@
-"""`fonds collection`: documents that are grouped together, and what fills them."""
+"""`fonds collection`: create, list, fill and delete collections of documents to be grouped."""
 
 from __future__ import annotations
 
@@ -46,9 +46,6 @@ from fonds.model.suggestions import format_unknown_name
 from fonds.stores.home_lock import create_home
 from fonds.wiring.collections import create_collector, open_changes, open_tables
 
-# `fonds collection frequencies`: in how many documents of a collection each term stands.
-
-
 TERMS_MAX = 100_000
 
 
@@ -65,9 +62,12 @@ TERMS_MAX = 100_000
 @engine_option
 @workers_option
 def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers: int) -> int:
-    """Count in how many documents each term stands, those in most documents first.
+    """Count the documents that contain each term.
 
-    Terms are those grouping reads: folded words without function words. Near-duplicates count each.
+    The most frequent terms come first.
+
+    Terms are the ones that grouping uses: case-folded words without stop words. Each near-duplicate
+    counts.
 
     \b
     fonds collection frequencies news/floods
@@ -77,25 +77,30 @@ def frequencies(app: App, name: str, conf: str, count: int, engine: str, workers
 
     settings = app.load_settings()
     tables = open_tables(app.open_stores(), settings)
-    one = require_collection(tables, name)
+    collection_view = require_collection(tables, name)
     with convert_usage_errors():
         documents, counts = count_document_frequencies(
-            tables, one.name, conf, engine, app.home, settings, workers=workers
+            tables, collection_view.name, conf, engine, app.home, settings, workers=workers
         )
-    found = list(counts)
-    total, most = len(found), nlargest(count, found, key=lambda told: told[1])
+    terms = list(counts)
+    total, most_frequent = len(terms), nlargest(count, terms, key=lambda told: told[1])
     if app.is_json:
-        shown = [{"term": term, "documents": met} for term, met in most]
+        rows = [{"term": term, "documents": n_documents} for term, n_documents in most_frequent]
         echo_json(
-            {"collection": str(one.name), "documents": documents, "terms": total, "most": shown}
+            {
+                "collection": str(collection_view.name),
+                "documents": documents,
+                "terms": total,
+                "most": rows,
+            }
         )
         return 0
     screen = open_console()
     screen.print(
         f"{pluralize(documents, 'document')}, {pluralize(total, 'term')}; in most documents stand:"
     )
-    for term, met in most:
-        screen.print(f"{met:>12,}  {escape(term)}")
+    for term, n_documents in most_frequent:
+        screen.print(f"{n_documents:>12,}  {escape(term)}")
     return 0
 
 
@@ -106,9 +111,12 @@ FAULTS_MAX = 20
 @click.group("collection", cls=CommandGroup)
 @click.pass_context
 def collection(ctx: click.Context, /, **flags: Any) -> None:
-    """Say which documents are grouped together: those a search finds, or those you put.
+    """Manage collections of documents to be grouped.
 
-    COLLECTION is NAMESPACE/KEY. `fonds group` makes clusters of one, `fonds clusters` shows them.
+    A collection contains the documents that match a search, or documents that you add.
+
+    COLLECTION is NAMESPACE/KEY. `fonds group` builds the clusters of a collection, and `fonds
+    clusters` shows them.
 
     \b
     fonds collection create news/floods --query 'kind:story flood published:2026-11'
@@ -128,10 +136,11 @@ collection.params += build_global_options()
     "--query", default="", help="The search whose documents it takes in; see `fonds search`."
 )
 def create(app: App, name: str, query: str) -> int:
-    """Make a collection, or give one another rule. What matches is taken in now, and whenever it comes.
+    """Create a collection, or change the query of an existing one.
 
-    The query may say published:2026, published:2026-11 or published:2026-11-22. With {month}, {year},
-    {language} or {kind} in its key there is one collection for each value.
+    Matching documents are added now and whenever they enter the library. The query may contain
+    published:2026, published:2026-11 or published:2026-11-22. If the key contains {month}, {year},
+    {language} or {kind}, there is one collection for each value.
 
     \b
     fonds collection create news/floods --query 'kind:story (flood OR "high water")'
@@ -139,23 +148,26 @@ def create(app: App, name: str, query: str) -> int:
     fonds collection create survey/answers
     """
     with convert_usage_errors():
-        wanted = validate_name(parse_name(name))
+        collection_name = validate_name(parse_name(name))
     create_home(app.home)
     stores = app.open_stores(create=True)
     changes = open_changes(stores, app.load_settings())
-    if query or CollectionRule(wanted, query).is_template:
+    if query or CollectionRule(collection_name, query).is_template:
         with convert_usage_errors():
-            validate_rule(CollectionRule(wanted, query), stores.index)
-    template = wanted.key if CollectionRule(wanted, query).is_template else ""
-    with record_act(stores.records, f"fonds collection create {wanted}"):
-        is_new = changing.create(changes, wanted, query, template)
-    done = create_collector(stores, changes).run(wanted, refetches=True) if query else None
-    put = 0 if done is None else done.put
+            validate_rule(CollectionRule(collection_name, query), stores.index)
+    template = collection_name.key if CollectionRule(collection_name, query).is_template else ""
+    with record_act(stores.records, f"fonds collection create {collection_name}"):
+        is_new = changing.create(changes, collection_name, query, template)
+    result = (
+        create_collector(stores, changes).run(collection_name, refetches=True) if query else None
+    )
+    n_added = 0 if result is None else result.put
     if app.is_json:
-        echo_json({"collection": str(wanted), "new": is_new, "put": put})
+        echo_json({"collection": str(collection_name), "new": is_new, "put": n_added})
         return 0
     open_console().print(
-        f"{escape(str(wanted))} {'made' if is_new else 'changed'}: {pluralize(put, 'document')} put."
+        f"{escape(str(collection_name))} {'made' if is_new else 'changed'}:"
+        f" {pluralize(n_added, 'document')} put."
     )
     return 0
 
@@ -163,7 +175,9 @@ def create(app: App, name: str, query: str) -> int:
 @command("list")
 @click.argument("namespace", required=False)
 def list_(app: App, namespace: str | None) -> int:
-    """Show the collections there are, or those of a namespace: documents, last change, clusterings.
+    """List collections with size, last change and clusterings.
+
+    With NAMESPACE, list only the collections in it.
 
     \b
     fonds collection list
@@ -174,25 +188,25 @@ def list_(app: App, namespace: str | None) -> int:
         "Collection", "Documents", "Changed", "Rebuilt", "Query", box=None, pad_edge=False
     )
     count = 0
-    for one in iter_collections(tables, namespace):
+    for view in iter_collections(tables, namespace):
         count += 1
         if app.is_json:
-            echo_json(_build_facts(one))
+            echo_json(_build_facts(view))
             continue
-        served = ", ".join(f"{each.conf} {format_seconds(each.rebuilt)}" for each in one.served)
+        served = ", ".join(f"{each.conf} {format_seconds(each.rebuilt)}" for each in view.served)
         table.add_row(
-            escape(str(one.name)),
-            f"{one.size:,}",
-            format_seconds(one.modified),
+            escape(str(view.name)),
+            f"{view.size:,}",
+            format_seconds(view.modified),
             served or "never",
-            escape(one.query),
+            escape(view.query),
         )
     if not app.is_json:
         open_console().print(
             table if count else "There is no collection. `fonds collection create` makes one."
         )
     if namespace is not None and not count:
-        names = dict.fromkeys(one.name.namespace for one in iter_collections(tables))
+        names = dict.fromkeys(view.name.namespace for view in iter_collections(tables))
         print_note(format_unknown_name("namespace", namespace, names))
     return 0
 
@@ -200,30 +214,36 @@ def list_(app: App, namespace: str | None) -> int:
 @command("show")
 @click.argument("name", metavar="COLLECTION")
 def show(app: App, name: str) -> int:
-    """Show one collection: its rule, its clusterings, and how far a rebuild is.
+    """Show a collection's query, clusterings and rebuilds.
 
     \b
     fonds collection show news/floods
     """
     stores = app.open_stores()
     changes = open_changes(stores, app.load_settings())
-    one = require_collection(changes.tables, name)
-    made = list_clusterings(changes.tables, one.name)
-    under_way = list_progress(changes.tables, changes.leases, one.name)
+    collection_view = require_collection(changes.tables, name)
+    clusterings = list_clusterings(changes.tables, collection_view.name)
+    rebuilds = list_progress(changes.tables, changes.leases, collection_view.name)
     if app.is_json:
-        echo_json({**_build_facts(one), "clusterings": made, "rebuilding": under_way})
+        echo_json(
+            {**_build_facts(collection_view), "clusterings": clusterings, "rebuilding": rebuilds}
+        )
         return 0
     screen = open_console()
-    screen.print(f"[bold]{escape(str(one.name))}[/bold]  {pluralize(one.size, 'document')}")
-    screen.print(f"changed {format_seconds(one.modified)}; rule: {escape(one.query) or 'none'}")
-    for each in made:
-        stand = "served" if each.is_served else "kept"
+    screen.print(
+        f"[bold]{escape(str(collection_view.name))}[/bold]  {pluralize(collection_view.size, 'document')}"
+    )
+    screen.print(
+        f"changed {format_seconds(collection_view.modified)}; rule: {escape(collection_view.query) or 'none'}"
+    )
+    for each in clusterings:
+        state = "served" if each.is_served else "kept"
         screen.print(
-            f"{each.conf} {each.timestamp} ({format_seconds(each.timestamp)}), {stand}:"
+            f"{each.conf} {each.timestamp} ({format_seconds(each.timestamp)}), {state}:"
             f" {pluralize(each.documents, 'document')} in {pluralize(each.clusters, 'cluster')};"
             f" {each.later:,} came later, {each.later_outliers:,} of them out of reach"
         )
-    for rebuild in under_way:
+    for rebuild in rebuilds:
         screen.print(
             f"{rebuild.conf} is being rebuilt: {rebuild.stage} {rebuild.done:,} of {rebuild.total:,},"
             f" by {escape(rebuild.who or 'nobody: it died')}"
@@ -235,24 +255,25 @@ def show(app: App, name: str) -> int:
 @click.argument("name", metavar="COLLECTION")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL|-...")
 def add(app: App, name: str, files: tuple[str, ...]) -> int:
-    """Put documents: JSON lines with id and text, and title, url, language and time (seconds since 1970).
+    """Add documents to a collection from JSON lines.
 
-    One with an id that is there replaces it. `-` reads standard input. A line that is none is told and left
-    out, and the exit code is 1 then.
+    Each line has `id` and `text`, and optionally `title`, `url`, `language` and `time` (seconds
+    since 1970). A document whose id exists already is replaced. `-` reads standard input. Invalid
+    lines are reported and skipped; the exit code is then 1.
 
     \b
     fonds collection add survey/answers answers.jsonl
     """
-    wanted = parse_name(name)
+    collection_name = parse_name(name)
     create_home(app.home)
     changes = open_changes(app.open_stores(create=True), app.load_settings())
-    done, faults, batch = PutCounts(), 0, list[Document]()
+    counts, faults, batch = PutCounts(), 0, list[Document]()
 
     def put() -> None:
-        one = changes.put(wanted, batch)
-        done.added += one.added
-        done.replaced += one.replaced
-        done.unchanged += one.unchanged
+        batch_counts = changes.put(collection_name, batch)
+        counts.added += batch_counts.added
+        counts.replaced += batch_counts.replaced
+        counts.unchanged += batch_counts.unchanged
         batch.clear()
 
     for line in _iter_documents(app, files):
@@ -265,7 +286,7 @@ def add(app: App, name: str, files: tuple[str, ...]) -> int:
         if len(batch) >= BATCH_SIZE:
             put()
     put()
-    _print_added(app, done, faults)
+    _print_added(app, counts, faults)
     return 1 if faults else 0
 
 
@@ -273,14 +294,14 @@ def add(app: App, name: str, files: tuple[str, ...]) -> int:
 @click.argument("name", metavar="COLLECTION")
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
-    """Take documents out of a collection, and out of all its clusters.
+    """Remove documents from a collection and from all its clusters.
 
     \b
     fonds collection remove survey/answers a17 a18
     """
     changes = open_changes(app.open_stores(), app.load_settings())
-    one = require_collection(changes.tables, name)
-    count = changes.delete(one.name, ids)
+    collection_view = require_collection(changes.tables, name)
+    count = changes.delete(collection_view.name, ids)
     if app.is_json:
         echo_json({"removed": count, "absent": len(set(ids)) - count})
         return 0
@@ -294,21 +315,21 @@ def remove(app: App, name: str, ids: tuple[str, ...]) -> int:
 @command("delete")
 @click.argument("name", metavar="COLLECTION")
 def delete(app: App, name: str) -> int:
-    """Delete a collection with its documents and clusterings. What the library holds stays.
+    """Delete a collection with its documents and clusterings. The library is not changed.
 
     \b
     fonds collection delete survey/answers
     """
     stores = app.open_stores()
     changes = open_changes(stores, app.load_settings())
-    one = require_collection(changes.tables, name)
-    with record_act(stores.records, f"fonds collection delete {one.name}"):
-        changing.remove(changes, one.name)
+    collection_view = require_collection(changes.tables, name)
+    with record_act(stores.records, f"fonds collection delete {collection_view.name}"):
+        changing.remove(changes, collection_view.name)
     if app.is_json:
-        echo_json({"deleted": str(one.name), "documents": one.size})
+        echo_json({"deleted": str(collection_view.name), "documents": collection_view.size})
         return 0
     open_console().print(
-        f"{escape(str(one.name))} deleted, with {pluralize(one.size, 'document')}."
+        f"{escape(str(collection_view.name))} deleted, with {pluralize(collection_view.size, 'document')}."
     )
     return 0
 
@@ -318,7 +339,7 @@ for each in (create, list_, show, add, remove, delete, frequencies):
 
 
 def format_seconds(seconds: int | None) -> str:
-    """A time in seconds for people."""
+    """Format a Unix time in seconds as date and time in UTC; `never` for None."""
     return (
         "never" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     )
@@ -362,6 +383,6 @@ def _print_added(app: App, counts: PutCounts, faults: int) -> None:
             }
         )
         return
-    told = f"{counts.added:,} added, {counts.replaced:,} replaced, {counts.unchanged:,} were there already"
-    refused = pluralize(faults, "line is not a document", "lines are not documents")
-    open_console().print(f"{told}; {refused}." if faults else f"{told}.")
+    summary = f"{counts.added:,} added, {counts.replaced:,} replaced, {counts.unchanged:,} were there already"
+    refused_text = pluralize(faults, "line is not a document", "lines are not documents")
+    open_console().print(f"{summary}; {refused_text}." if faults else f"{summary}.")

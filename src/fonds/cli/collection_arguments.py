@@ -1,4 +1,7 @@
-"""The collection, configuration and documents a command names; what is none is told with the nearest."""
+"""Parse the collection, configuration and document arguments of a command.
+
+Errors about unknown names suggest the nearest known one.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NAMES_MAX = 10_000
 
 @contextmanager
 def convert_usage_errors() -> Iterator[None]:
-    """What is said to be none becomes an error of usage."""
+    """Convert ValueError to click.UsageError."""
     try:
         yield
     except ValueError as error:
@@ -32,26 +35,32 @@ def convert_usage_errors() -> Iterator[None]:
 
 
 def parse_name(text: str) -> CollectionName:
-    """The collection a word names. Raises click.UsageError."""
+    """Parse a collection name. Raises click.UsageError if it is invalid."""
     with convert_usage_errors():
         return parse(text)
 
 
 def require_collection(tables: Tables, text: str) -> CollectionView:
-    """The collection of this name. Raises click.UsageError that names the nearest where there is none."""
-    found = find_collection(tables, parse_name(text))
-    if found is None:
+    """Find the collection of this name.
+
+    Raises click.UsageError, which suggests the nearest name, if there is none.
+    """
+    view = find_collection(tables, parse_name(text))
+    if view is None:
         names = [
-            str(one.name)
-            for one, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False)
+            str(known_view.name)
+            for known_view, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False)
         ]
         raise click.UsageError(format_unknown_name("collection", text, names))
-    return found
+    return view
 
 
 def find_built_configuration(tables: Tables, collection: CollectionView, conf: str) -> str:
-    """The configuration. Raises click.UsageError where there is no clustering by it."""
-    confs = [one.conf for one in collection.served]
+    """Return the name of a configuration that has a clustering.
+
+    Raises click.UsageError if there is no clustering with this configuration.
+    """
+    confs = [clustering.conf for clustering in collection.served]
     if conf not in confs:
         with convert_usage_errors():
             configuration.get(tables, collection.name.namespace, conf)
@@ -62,7 +71,10 @@ def find_built_configuration(tables: Tables, collection: CollectionView, conf: s
 
 
 def read_lines(stream: BinaryIO, name: str) -> Iterator[Document | str]:
-    """Documents out of JSON lines, or what is wrong with a line, in words."""
+    """Yield a document for each JSON line, or a message about what is wrong with the line.
+
+    Stops at a line that is longer than `LINE_MAX_BYTES`.
+    """
     import msgspec
 
     from fonds.model.encoding import prepare_type

@@ -1,4 +1,4 @@
-"""`fonds completion`: what makes a shell complete commands, options and their values."""
+"""`fonds completion`: print the shell script that completes commands, options and values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ VARIABLE = "_FONDS_COMPLETE"
 @click.argument("shell", type=SuggestingChoice("shell", SHELLS), metavar="SHELL")
 @click.pass_context
 def completion(ctx: click.Context, app: App, shell: str) -> int:
-    """Write what makes SHELL (bash, zsh or fish) complete `fonds`, for its own file of such.
+    """Print a completion script for SHELL (bash, zsh or fish).
 
     \b
     fonds completion bash > ~/.local/share/bash-completion/completions/fonds
     fonds completion zsh > "${fpath[1]}/_fonds"
     fonds completion fish > ~/.config/fish/completions/fonds.fish
     """
-    made: Any = get_completion_class(shell)
-    click.echo(made(ctx.find_root().command, {}, "fonds", VARIABLE).source())
+    completion_class: Any = get_completion_class(shell)
+    click.echo(completion_class(ctx.find_root().command, {}, "fonds", VARIABLE).source())
     return 0

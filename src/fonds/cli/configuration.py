@@ -1,4 +1,4 @@
-"""`fonds configuration`: how collections are grouped, by name."""
+"""`fonds configuration`: named settings for how collections are grouped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from fonds.wiring.collections import open_tables
 @click.group("configuration", cls=CommandGroup)
 @click.pass_context
 def configuration(ctx: click.Context, /, **flags: Any) -> None:
-    """Say how collections are grouped: NAME is NAMESPACE/CONFIGURATION; DEFAULT is there in each.
+    """Manage configurations, which say how collections are grouped.
+
+    NAME is NAMESPACE/CONFIGURATION. Each namespace has a configuration DEFAULT.
 
     \b
     fonds configuration set news/stories algorithm=stories threshold=0.35
@@ -39,23 +41,25 @@ configuration.params += build_global_options()
 @command("list")
 @click.argument("namespace")
 def list_(app: App, namespace: str) -> int:
-    """Name the configurations of a namespace.
+    """List the configurations of a namespace.
 
     \b
     fonds configuration list news
     """
-    found = configurations.list_configurations(
+    confs = configurations.list_configurations(
         open_tables(app.open_stores(), app.load_settings()), namespace
     )
     table = Table("Name", "Algorithm", "Differs", box=None, pad_edge=False)
-    usual = configurations.build_values(configurations.Configuration())
-    for name, one in sorted(found.items()):
-        values = configurations.build_values(one)
+    default_values = configurations.build_values(configurations.Configuration())
+    for name, conf in sorted(confs.items()):
+        values = configurations.build_values(conf)
         if app.is_json:
             echo_json({"name": name, **values})
             continue
-        other = [f"{key}={value}" for key, value in values.items() if value != usual[key]]
-        table.add_row(escape(name), one.algorithm, escape(", ".join(other)))
+        changed_values = [
+            f"{key}={value}" for key, value in values.items() if value != default_values[key]
+        ]
+        table.add_row(escape(name), conf.algorithm, escape(", ".join(changed_values)))
     if not app.is_json:
         open_console().print(table)
     return 0
@@ -64,20 +68,20 @@ def list_(app: App, namespace: str) -> int:
 @command("show")
 @click.argument("name")
 def show(app: App, name: str) -> int:
-    """Show all parameters of one.
+    """Show all parameters of a configuration.
 
     \b
     fonds configuration show news/DEFAULT
     """
-    where = parse_name(name)
+    conf_name = parse_name(name)
     with convert_usage_errors():
         tables = open_tables(app.open_stores(), app.load_settings())
-        found = configurations.get(tables, where.namespace, where.key)
+        conf = configurations.get(tables, conf_name.namespace, conf_name.key)
     if app.is_json:
-        echo_json({"name": where.key, **configurations.build_values(found)})
+        echo_json({"name": conf_name.key, **configurations.build_values(conf)})
         return 0
     table = Table(box=None, pad_edge=False, show_header=False)
-    for key, value in configurations.build_values(found).items():
+    for key, value in configurations.build_values(conf).items():
         table.add_row(
             key, escape("never" if value is None and key in NEVER else _format_value(value))
         )
@@ -92,24 +96,28 @@ NEVER = ("growth_max", "outliers_factor", "unknown_max", "every_s")
 @click.argument("name")
 @click.argument("values", nargs=-1, required=True, metavar="PARAMETER=VALUE…")
 def set_(app: App, name: str, values: tuple[str, ...]) -> int:
-    """Make a configuration, or change parameters of one. Lists have commas between; none is nothing.
+    """Create a configuration, or change its parameters.
+
+    Separate the items of a list by commas. `none` means an empty list or no value.
 
     \b
     fonds configuration set news/stories algorithm=stories half_life_s=86400
     fonds configuration set news/DEFAULT languages=en,de clusters=none
     """
-    where = parse_name(name)
+    conf_name = parse_name(name)
     create_home(app.home)
     stores = app.open_stores(create=True)
     tables = open_tables(stores, app.load_settings())
-    said = f"fonds configuration set {name} {' '.join(values)}"
-    with record_act(stores.records, said), convert_usage_errors():
-        validate_conf(where.key)
-        known = configurations.list_configurations(tables, where.namespace).get(where.key)
-        made = configurations.build_configuration(dict(map(_parse_pair, values)), known)
-        configurations.save_configuration(tables, where.namespace, where.key, made)
+    description = f"fonds configuration set {name} {' '.join(values)}"
+    with record_act(stores.records, description), convert_usage_errors():
+        validate_conf(conf_name.key)
+        existing = configurations.list_configurations(tables, conf_name.namespace).get(
+            conf_name.key
+        )
+        conf = configurations.build_configuration(dict(map(_parse_pair, values)), existing)
+        configurations.save_configuration(tables, conf_name.namespace, conf_name.key, conf)
     if app.is_json:
-        echo_json({"name": where.key, **configurations.build_values(made)})
+        echo_json({"name": conf_name.key, **configurations.build_values(conf)})
         return 0
     open_console().print(f"{escape(name)} is kept; the next rebuild goes by it.")
     return 0
@@ -118,20 +126,23 @@ def set_(app: App, name: str, values: tuple[str, ...]) -> int:
 @command("remove")
 @click.argument("name")
 def remove(app: App, name: str) -> int:
-    """Forget a configuration; what was built by it stays, and is rebuilt no more. DEFAULT is as at first.
+    """Delete a configuration.
+
+    Clusterings built with it are kept but no longer rebuilt. DEFAULT is reset to its initial
+    values.
 
     \b
     fonds configuration remove news/stories
     """
-    where = parse_name(name)
+    conf_name = parse_name(name)
     stores = app.open_stores()
     tables = open_tables(stores, app.load_settings())
     with record_act(stores.records, f"fonds configuration remove {name}"):
-        if not configurations.remove(tables, where.namespace, where.key):
-            names = configurations.list_configurations(tables, where.namespace)
-            raise click.UsageError(format_unknown_name("configuration", where.key, names))
+        if not configurations.remove(tables, conf_name.namespace, conf_name.key):
+            names = configurations.list_configurations(tables, conf_name.namespace)
+            raise click.UsageError(format_unknown_name("configuration", conf_name.key, names))
     if app.is_json:
-        echo_json({"removed": where.key})
+        echo_json({"removed": conf_name.key})
         return 0
     open_console().print(f"{escape(name)} is forgotten.")
     return 0

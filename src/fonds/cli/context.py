@@ -19,6 +19,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.secrets import redact_secrets
 
 if TYPE_CHECKING:
+    import msgspec
     from rich.console import Console
 
     from fonds.config import Settings
@@ -178,8 +179,12 @@ pipeline_option = click.option(
 )
 
 
-def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command whose function takes the App and its own arguments."""
+def command(
+    name: str, *, answers: Mapping[str, type[msgspec.Struct]] | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a command of a function that takes the App and its own arguments.
+
+    `answers` are the structs it writes with `--json`, by when and how many; see `json_answers`."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         shared = build_global_options()
@@ -192,6 +197,7 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
         called.__doc__ = function.__doc__
         made = click.command(name, cls=SuggestingCommand)(click.pass_context(called))
+        made.answers = answers or {}
         made.params += [*reversed(getattr(function, "__click_params__", [])), *shared]
         return made
 

@@ -1,4 +1,4 @@
-"""`fonds doctor`: whether this machine and this home are fit to work, and the settings in force."""
+"""`fonds doctor`: check this machine and home, and list the settings in effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ LIBRARIES = ("pypdfium2", "pikepdf", "trafilatura", "py3langid", "tantivy", "SQL
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing looked at; a `warning` is fine, and could be better."""
+    """Result of one check.
+
+    A check with `warning` passed, but could be better.
+    """
 
     name: str
     fine: bool
@@ -40,9 +43,10 @@ class CheckResult:
 
 @command("doctor")
 def doctor(app: App) -> int:
-    """Look whether everything is fit to work, and list the settings in force.
+    """Check the installation and list the settings in effect.
 
-    Exit code 1 when something is not. What is `weaker` works, and this machine could do it better.
+    Checks marked `weaker` work, but this machine could do better. The exit code is 1 if a check
+    fails.
 
     \b
     fonds doctor
@@ -70,8 +74,8 @@ def _run_checks(app: App, settings: Settings) -> Iterator[CheckResult]:
         yield CheckResult("home", True, f"{app.home} is not there yet; `fonds ingest` makes it")
         return
     writable = os.access(app.home, os.W_OK)
-    told = str(app.home) if writable else f"{app.home} can only be read: nothing can be taken in"
-    yield CheckResult("home", writable, told)
+    detail = str(app.home) if writable else f"{app.home} can only be read: nothing can be taken in"
+    yield CheckResult("home", writable, detail)
     yield from _check_settings_file(app.home / SETTINGS_FILE)
     yield _check_stores(app, settings)
     yield from _check_readers(app, settings)
@@ -93,45 +97,46 @@ def _check_disk_space(home: Path) -> CheckResult:
 
 
 def _check_settings_file(path: Path) -> Iterator[CheckResult]:
-    """Whether passwords in it are its owner's alone to read."""
+    """Check that only the owner can read a settings file that contains passwords."""
     if not path.exists() or not has_secret(path.read_text("utf-8")):
         return
     mode = stat.S_IMODE(path.stat().st_mode)
-    told = "holds a user or password; its owner alone may read it"
+    detail = "holds a user or password; its owner alone may read it"
     if mode & 0o077:
-        told = f"holds a user or password, and others may read it: chmod 600 {path}"
-    yield CheckResult("settings file", not mode & 0o077, told)
+        detail = f"holds a user or password, and others may read it: chmod 600 {path}"
+    yield CheckResult("settings file", not mode & 0o077, detail)
 
 
 def _check_stores(app: App, settings: Settings) -> CheckResult:
     try:
         stores = app.open_stores(settings)
-        told = f"open; {pluralize(stores.index.count(), 'document')} in the index"
+        detail = f"open; {pluralize(stores.index.count(), 'document')} in the index"
         if unsent := sum(stores.archive.list_unsent().values()):
-            told += (
+            detail += (
                 f"; {unsent / 1024**2:,.1f} MiB of WARC files wait here to be moved to the archive"
             )
-        return CheckResult("stores", True, told)
+        return CheckResult("stores", True, detail)
     except FondsError as error:
         return CheckResult("stores", False, str(error))
 
 
 def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
-    """Starts an isolated reader, asks what confines it, and lets it read a page."""
+    """Start an isolated reader, ask it for its confinement, and let it read a page."""
     from fonds.wiring.readers import open_readers
     from fonds.wiring.stores import get_utc_now
 
     page = b"<html><title>Fit</title><body><p>" + b"The reader is fit to work today. " * 20
     with TemporaryDirectory() as spool:
         try:
-            # What is required and not there is said layer by layer.
+            # Start with `possible` even if the setting is `required`; missing layers are reported
+            # one by one.
             readers = open_readers(Path(spool), settings.replace_values(isolation="possible"))
             try:
-                found = readers.parse(
+                parsed_page = readers.parse(
                     page, "http://doctor.example/", None, get_utc_now(), True, False
                 )
                 yield CheckResult(
-                    "readers", found.status.reason is None, f"answered {found.status}"
+                    "readers", parsed_page.status.reason is None, f"answered {parsed_page.status}"
                 )
                 for layer, why_not in readers.pool.get_layers().items():
                     yield _check_layer(layer, why_not, settings)
@@ -142,7 +147,10 @@ def _check_readers(app: App, settings: Settings) -> Iterator[CheckResult]:
 
 
 def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> CheckResult:
-    """Whether one layer of a reader's confinement holds, and what follows."""
+    """Check one layer of a reader's confinement.
+
+    An inactive layer is a failure if confinement is required, and otherwise a warning.
+    """
     from fonds.isolation.confinement import (
         ACTIVE_MESSAGES,
         INACTIVE_MESSAGES,
@@ -151,10 +159,10 @@ def _check_layer(layer: Layer, inactive_reason: str, settings: Settings) -> Chec
     name = f"readers confined by {layer}"
     if not inactive_reason:
         return CheckResult(name, True, f"held: {ACTIVE_MESSAGES[layer]}")
-    told = f"not held: {INACTIVE_MESSAGES[layer]}. Why: {inactive_reason}"
+    detail = f"not held: {INACTIVE_MESSAGES[layer]}. Why: {inactive_reason}"
     if settings.isolation == "required":
-        return CheckResult(name, False, f"{told}. Required by the setting isolation.")
-    return CheckResult(name, True, told, warning=True)
+        return CheckResult(name, False, f"{detail}. Required by the setting isolation.")
+    return CheckResult(name, True, detail, warning=True)
 
 
 def _print(findings: list[CheckResult], values: dict[str, object]) -> None:

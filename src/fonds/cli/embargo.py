@@ -17,9 +17,9 @@ from fonds.cli.acts import (
 from fonds.cli.context import App, command, echo_json, open_console, print_note
 from fonds.cli.names import SuggestingChoice
 from fonds.isolation.process_identity import find_login_name
-from fonds.model.document import SearchQuery
 from fonds.model.restrictions import EmbargoReason
 from fonds.model.rows import EmbargoRow, TakedownRow
+from fonds.model.search import SearchQuery
 
 if TYPE_CHECKING:
     from fonds.config import Settings
@@ -97,8 +97,8 @@ def _search_files(stores: Stores, searched: str | None) -> list[str]:
     `version:all`, because a story found by an earlier version has the file of another."""
     if searched is None:
         return []
+    from fonds.search.query.parser import has_all_versions
     from fonds.search.scan import count_matches, iter_documents
-    from fonds.wiring.stores import has_all_versions
 
     if has_all_versions(searched):
         raise click.UsageError(

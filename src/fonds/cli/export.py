@@ -8,18 +8,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from fonds import __version__
 from fonds.cli.context import App, command, print_note
 from fonds.cli.names import SuggestingChoice
-from fonds.model.document import MatchMode, SearchQuery
+from fonds.cli.search_options import build_request, format_options, search_options
 from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError, cause_of
-from fonds.model.file import SEARCHED_KINDS, Kind
-from fonds.model.rows import EntryRow
-from fonds.model.suggestions import alternatives, format_unknown_name
+from fonds.model.file import Kind
+from fonds.model.search import SearchQuery
+from fonds.model.suggestions import find_nearest_name
 from fonds.ports import Index, Stores
 from fonds.search.earlier_versions import earlier_note
 from fonds.search.export_formats import FORMS, ExportFormat, export_documents
@@ -27,26 +28,25 @@ from fonds.search.export_rows import FIELDS, TABLES, iter_library_rows
 from fonds.search.export_warcs import SUMMARY_URL, MissingDocuments
 from fonds.search.manifest import (
     SUFFIX,
+    ExportedSearch,
     Manifest,
     ManifestMembers,
-    QueryRecord,
-    build_query_record,
+    build_exported_search,
     write_manifest,
 )
+from fonds.search.request import FILTERS, SearchRequest
+from fonds.search.run_search import count_request
 from fonds.search.scan import (
     MatchCount,
     ResultContents,
     confirm_generation,
-    count_matches,
     iter_documents,
 )
-
-KINDS = [*map(str, SEARCHED_KINDS), *TABLES]
 
 MISSING_NAMES_MAX = 5
 FILE_ONLY_MESSAGE = "parquet cannot be written to standard output: name a file with --out"
 
-ALONE = "are rows of their own: no QUERY, --collection, --limit or form of references"
+ALONE = "are rows of their own: no QUERY, no filter, no --limit and no form of references"
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class ExportCounts:
 
     contents: ResultContents
     rows: int = 0
-    query: QueryRecord | None = None
+    search: ExportedSearch | None = None
     members: ManifestMembers | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: FIELDS)
     missed: MissingDocuments = field(default_factory=MissingDocuments)
@@ -64,7 +64,7 @@ class ExportCounts:
     @property
     def count(self) -> int:
         """How many."""
-        return self.contents.count if self.query else self.rows
+        return self.contents.count if self.search else self.rows
 
 
 @command("export")
@@ -73,38 +73,27 @@ class ExportCounts:
 @click.option(
     "--out", metavar="FILE", help="Where to write; standard output if not given (not for parquet)."
 )
-@click.option(
-    "--kind", type=SuggestingChoice("kind", KINDS), metavar="KIND", help=f"{alternatives(KINDS)}."
-)
-@click.option("--collection", metavar="NAME")
-@click.option("--limit", type=click.IntRange(1), help="Of a search at most so many documents.")
-@click.option(
-    "--match",
-    type=SuggestingChoice("kind of match", list(MatchMode)),
-    default=MatchMode.EXACT.value,
-    show_default=True,
-    help="exact: documents with all words of QUERY; best: documents with any of them.",
-)
+@search_options(*FILTERS[1:], further_kinds=list(TABLES))
+@click.option("--limit", type=click.IntRange(1), help="Maximum documents of a search.")
 @click.option("--no-text", is_flag=True, help="Leave the texts out.")
 def export(
     app: App,
     query: tuple[str, ...],
     form: str,
     out: str | None,
-    kind: str | None,
-    collection: str | None,
     limit: int | None,
-    match: str,
     no_text: bool,
+    **filters: Any,
 ) -> int:
-    """Write one row for each file, or for each document a QUERY finds: hashes, capture, metadata, text.
+    """Write one row for each file, or for each document of a search: hashes, capture, metadata, text.
 
-    Without QUERY every file that was kept, in the order of their SHA-1; with one the whole result, however
-    large, in an order of its own. bibtex and csl are references, warc and wacz the archived captures
-    themselves, all of documents alone. Beside FILE a manifest FILE.manifest.json says query, fields, count,
-    hashes and when; `fonds verify` holds it against file and library. `--kind citations` is who cites whom,
-    `--kind ledger` all that came in and what became of it, with counts that add up. What is under embargo
-    is left out. Exit code 1 when bytes of a document could not be had.
+    Without QUERY and filters every file that was kept, in the order of their SHA-1. With them the whole
+    result, however large, of the same search by `fonds search`, in an order of its own. bibtex and csl are
+    references, warc and wacz the archived captures themselves, all of documents alone. Beside FILE a manifest
+    FILE.manifest.json says query, fields, count, hashes and when; `fonds verify` holds it against file and
+    library. `--kind citations` is who cites whom, `--kind ledger` all that came in and what became of it,
+    with counts that add up. What is under embargo is left out. Exit code 1 when bytes of a document could
+    not be had.
 
     \b
     fonds export > library.jsonl
@@ -116,38 +105,56 @@ def export(
     """
     if form == "parquet" and out is None:
         raise click.UsageError(FILE_ONLY_MESSAGE)
-    if kind in TABLES and (query or collection or limit or FORMS[form].rows is None):
-        raise click.UsageError(f"{kind} {ALONE}")
-    stores = app.open_stores().for_readers()
-    text = " ".join(query) or ("" if FORMS[form].rows else "*")
-    if limit is not None and not text:
+    table = _find_table(query, form, limit, filters)
+    request = None if table else build_request(query, filters)
+    is_library = request is not None and not request.build_filters() and FORMS[form].rows
+    if limit is not None and is_library:
         raise click.UsageError("--limit is for the documents of a QUERY; '*' finds all of them")
+    stores = app.open_stores().for_readers()
     found = None
     done = ExportCounts(
         ResultContents(), members=ManifestMembers(stores.records) if out is not None else None
     )
-    if kind is not None and kind in TABLES:
-        pieces = _export_table(stores, FORMS[form], done, kind)
-    elif text:
-        found = _find_result(stores, text, kind, collection, MatchMode(match))
+    if table:
+        pieces = _export_table(stores, FORMS[form], done, table)
+    elif request is None or is_library:
+        pieces = _export_library(stores, FORMS[form], done, with_text=not no_text)
+    else:
+        found = _find_result(stores, request)
         if found.total and not app.is_quiet:
             print_note(_format_limit(found.total, limit))
+        done.search, done.generation = (
+            build_exported_search(request, found, limit),
+            found.generation,
+        )
         pieces = _export_result(stores, FORMS[form], done, found, limit, with_text=not no_text)
-    else:
-        pieces = _export_library(stores, FORMS[form], done, kind, collection, with_text=not no_text)
     _write(out, form, done, pieces, stores.index)
     if not done.count:
-        options = {
-            "format": form, "out": out, "kind": kind, "collection": collection, "limit": limit,
-            "match": match,
-        }  # fmt: skip
-        again = _command(app, options, no_text=no_text)
-        for sentence in _explain_empty(stores, kind, collection, found, again):
+        options = {"format": form, "out": out, "limit": limit}
+        again = _format_command(app, options, request, no_text=no_text)
+        for sentence in _explain_empty(stores, table, found, again):
             print_note(sentence)
     _say_missed(done.missed)
     if out is not None and not app.is_quiet:
         print_note(f"{_format_count(done, form)} in {out}, and {out}{SUFFIX} beside it")
     return 1 if done.missed.count else 0
+
+
+def _find_table(
+    query: tuple[str, ...], form: str, limit: int | None, filters: Mapping[str, Any]
+) -> str | None:
+    """Return the name of the rows that `--kind` names. Raises click.UsageError for other options with it."""
+    kinds = filters["kind"]
+    table = next((one for one in kinds if one in TABLES), None)
+    if table is None:
+        for one in kinds:
+            if one not in list(Kind) and (near := find_nearest_name(one, TABLES)):
+                raise click.UsageError(f"there is no kind {one!r}; did you mean {near!r}?")
+        return None
+    others = build_request(query, {**filters, "kind": ()}).build_filters()
+    if len(kinds) > 1 or others or limit or FORMS[form].rows is None:
+        raise click.UsageError(f"{table} {ALONE}")
+    return str(table)
 
 
 def _format_count(counts: ExportCounts, form: str) -> str:
@@ -182,18 +189,10 @@ def _write(
     write_manifest(Path(out), manifest)
 
 
-def _find_result(
-    stores: Stores, text: str, kind: str | None, collection: str | None, match: MatchMode
-) -> MatchCount:
-    """What a query finds. Raises click.UsageError for a query that is none."""
-    query = SearchQuery(
-        text,
-        kinds=[Kind(kind)] if kind else [],
-        collections=[collection] if collection else [],
-        match=match,
-    )
+def _find_result(stores: Stores, request: SearchRequest) -> MatchCount:
+    """Count what a search finds. Raises click.UsageError for a search that cannot be understood."""
     try:
-        return count_matches(stores.index, query)
+        return count_request(request, stores)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -214,7 +213,6 @@ def _export_result(
     *,
     with_text: bool,
 ) -> Iterator[bytes]:
-    counts.query, counts.generation = build_query_record(matches, limit), matches.generation
     # What comes while it is written is written too.
     documents = counts.contents.collect(
         iter_documents(stores.index, matches.query, limit or sys.maxsize)
@@ -228,16 +226,13 @@ def _export_library(
     stores: Stores,
     form: ExportFormat,
     counts: ExportCounts,
-    kind: str | None,
-    collection: str | None,
     *,
     with_text: bool,
 ) -> Iterator[bytes]:
     def counted() -> Iterator[dict[str, object]]:
         for row in iter_library_rows(stores, with_text=with_text):
-            if kind in (None, row["kind"]) and collection in (None, row["collection"]):
-                counts.rows += 1
-                yield row
+            counts.rows += 1
+            yield row
 
     return form.rows(counted(), FIELDS) if form.rows else iter(())
 
@@ -267,39 +262,33 @@ def _build_manifest(path: Path, form: str, counts: ExportCounts, digest: str) ->
         fields=list(counts.columns) if FORMS[form].rows is not None else [],
         written_at=get_utc_now(),
         fonds=__version__,
-        asked=counts.query,
-        documents_sha256=counts.contents.sha256hex if counts.query else None,
+        search=counts.search,
+        documents_sha256=counts.contents.sha256hex if counts.search else None,
         extractors=list(counts.members.extractors) if counts.members else (),
-        documents=counts.members.lines if counts.members and counts.query else None,
+        documents=counts.members.lines if counts.members and counts.search else None,
     )
 
 
-def _command(app: App, options: Mapping[str, object], *, no_text: bool) -> str:
-    """Return the command line of an export with these options, up to its query."""
+def _format_command(
+    app: App, options: Mapping[str, object], request: SearchRequest | None, *, no_text: bool
+) -> str:
+    """Return the command line of an export with these options and filters, up to its query."""
     named = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    return app.format_command(
-        shlex.join(["export", *named, *(["--no-text"] if no_text else []), "--"])
-    )
+    filters = format_options(request) if request else []
+    flags = ["--no-text"] if no_text else []
+    return app.format_command(shlex.join(["export", *named, *filters, *flags, "--"]))
 
 
 def _explain_empty(
-    stores: Stores, kind: str | None, collection: str | None, found: MatchCount | None, command: str
+    stores: Stores, table: str | None, found: MatchCount | None, command: str
 ) -> Iterator[str]:
     """Return sentences that say why an export has no rows. `command` exports another query."""
-    if kind is not None and kind in TABLES:
-        yield f"0 rows: {TABLES[kind].empty}"
+    if table is not None:
+        yield f"0 rows: {TABLES[table].empty}"
     elif found is not None:
         yield from _nothing_found(stores, found.query, command)
-    elif collection is not None and collection not in (known := _collections(stores)):
-        yield f"0 rows: {format_unknown_name('collection', collection, known)}"
     else:
-        what = f"no file of the kind {kind}" if kind else "no file"
-        where = f"in the collection {collection}" if collection else "here"
-        yield f"0 rows: {what} is {where}"
-
-
-def _collections(stores: Stores) -> list[str]:
-    return sorted(name for (name,) in stores.records.count(EntryRow, ("collection",)))
+        yield "0 rows: no file is here"
 
 
 def _nothing_found(stores: Stores, query: SearchQuery, command: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`fonds extract`: what would be learned from files, as JSON lines; stores nothing."""
+"""`fonds extract`: print what Fonds extracts from files as JSON lines, without storing anything."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from fonds.queues.messages.envelope import encode_story
     help="Follow links that lead out of the folders named here, and note each.",
 )
 def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
-    """Say what would be learned from these files, one JSON object a body; stores nothing.
+    """Extract files and print one JSON object per body. Nothing is stored.
 
-    Each object has `path sha1hex kind status reason detail url`, and `pdf`, `story` or `article` with the
-    whole record. Exit code 1 when something could not be read.
+    Each object has `path sha1hex kind status reason detail url`, and `pdf`, `story` or `article`
+    with the whole record. The exit code is 1 if something could not be read.
 
     \b
     fonds extract paper.pdf
@@ -81,13 +81,16 @@ def extract(app: App, paths: tuple[str, ...], **flags: Any) -> int:
 def _iter_ordered(
     source: Source, archive: Archive, steps: Mapping[str, StepFunction], workers: int
 ) -> Iterator[dict[str, Any]]:
-    """The lines of all captures in the order found, several being read at once, few held in memory."""
+    """Yield the lines of all captures in their order in the input.
+
+    Several captures are read concurrently; at most about four per worker wait in memory.
+    """
     waiting: deque[Future[dict[str, Any]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for row in source.iter_inputs():
-            for found in source.iter_entries(row):
-                if isinstance(found, Entry) and isinstance(found.item, Capture):
-                    waiting.append(pool.submit(_build_line, found.item, archive, steps))
+            for entry in source.iter_entries(row):
+                if isinstance(entry, Entry) and isinstance(entry.item, Capture):
+                    waiting.append(pool.submit(_build_line, entry.item, archive, steps))
                 if len(waiting) > 4 * workers:
                     yield waiting.popleft().result()
         while waiting:
@@ -97,17 +100,20 @@ def _iter_ordered(
 def _build_line(
     capture: Capture, archive: Archive, steps: Mapping[str, StepFunction]
 ) -> dict[str, Any]:
-    found = identify(steps, capture)
-    if found.file is None:
-        return _build_report(found, found.ending, {"sha1hex": _hash_body(archive, capture)})
-    if found.ending != DONE:
-        return _build_report(found, found.ending, {})
-    learned = read_body(steps, found, found.file)
-    return _build_report(found, learned.ended, _build_fields(learned.output))
+    record = identify(steps, capture)
+    if record.file is None:
+        return _build_report(record, record.ending, {"sha1hex": _hash_body(archive, capture)})
+    if record.ending != DONE:
+        return _build_report(record, record.ending, {})
+    result = read_body(steps, record, record.file)
+    return _build_report(record, result.ended, _build_fields(result.output))
 
 
 def _hash_body(archive: Archive, capture: Capture) -> str | None:
-    """The SHA-1 of a body that is no file to Fonds; None for one without bytes, or that cannot be read."""
+    """Return the SHA-1 of a body that is not kept as a file.
+
+    None if it is empty or cannot be read.
+    """
     try:
         body = archive.read(capture.place).body
     except FondsError:
@@ -123,9 +129,13 @@ def _build_fields(output: StepOutput | None) -> dict[str, Any]:
             story = encode_story(output.story, html=True)
             return {"story": story | {"story_id": output.story_id, "extractor": output.extractor}}
         case ArticleResult():
-            kept = output.reading.reading
-            told = msgspec.json.decode(kept.full_json) if kept.full_json else {"error": kept.error}
-            return {"article": told}
+            reading = output.reading.reading
+            article = (
+                msgspec.json.decode(reading.full_json)
+                if reading.full_json
+                else {"error": reading.error}
+            )
+            return {"article": article}
     return {}
 
 

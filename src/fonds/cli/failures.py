@@ -1,4 +1,4 @@
-"""`fonds failures`: what is in quarantine and why, trying it again, and accepting it as final."""
+"""`fonds failures`: list what is in quarantine and why, retry it, accept it, or annotate it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ from fonds.pipelines.runtime.intake import Intake, IntakeCounts
 from fonds.ports import Records, Stores
 from fonds.stores.home_lock import HomeLock
 
-# `fonds failures note`, and what is told of notes.
-
 
 def set_group_note(
     app: App, records: Records, query: FailureQuery, note: str | None, owner: str | None
 ) -> int:
-    """Note something about the group asked for, or clear it. Raises click.UsageError for what is missing."""
+    """Set or clear the note of the selected group.
+
+    Raises click.UsageError if the group or the note is missing, or the group is ambiguous.
+    """
     from fonds.wiring.stores import get_utc_now
 
     if not query.group or query.step or query.reason or query.keys:
@@ -54,8 +55,10 @@ def set_group_note(
         raise click.UsageError("give --note or --owner; both empty clear the note")
     pipelines = [query.pipeline] if query.pipeline else list_pipelines(records, query.group)
     if len(pipelines) != 1:
-        told = f"{', '.join(pipelines)} have it: give --pipeline" if pipelines else "there is none"
-        raise click.UsageError(f"the group {query.group}: {told}")
+        problem = (
+            f"{', '.join(pipelines)} have it: give --pipeline" if pipelines else "there is none"
+        )
+        raise click.UsageError(f"the group {query.group}: {problem}")
     with record_act(records, f"fonds failures note --group {query.group}"):
         try:
             row = set_note(
@@ -67,13 +70,13 @@ def set_group_note(
     if app.is_json:
         echo_json({"noted": row})
     else:
-        said = format_note(row) if row else "nothing is noted of it any more"
-        open_console().print(f"group {query.group}: {said}", markup=False)
+        description = format_note(row) if row else "nothing is noted of it any more"
+        open_console().print(f"group {query.group}: {description}", markup=False)
     return 0
 
 
 def format_note(row: FailureNoteRow) -> str:
-    """A note in one line."""
+    """Format a note in one line."""
     return "; ".join(_iter_parts(row))
 
 
@@ -135,11 +138,14 @@ def failures(
     yes: bool,
     **flags: Any,
 ) -> int:
-    """Show what failed, in groups of one step, reason, cause and host; `retry` works it off again, `accept`
-    takes it as final, `note` keeps a note on a group, for as long as it is not cleared.
+    """Show failures, grouped by step, reason, cause and host.
 
-    Nothing that failed is lost: its message waits, whole, until it is tried again or accepted. What could
-    not be read, a file, folder or URL, is read again by `retry`, and by `fonds ingest` of the same path.
+    `retry` processes them again, `accept` marks them as final, and `note` keeps a note on a group
+    until it is cleared.
+
+    Nothing that failed is lost: its message stays in quarantine until it is retried or accepted. An
+    input that could not be read (a file, folder or URL) is read again by `retry`, and by `fonds
+    ingest` with the same path.
 
     \b
     fonds failures
@@ -149,7 +155,7 @@ def failures(
     fonds failures accept --group 0123456789abcdef --note "password unknown"
     fonds failures note --group 0123456789abcdef --note "asked the archive" --owner Ann
     """
-    asked = FailureQuery(flags["pipeline"], step, reason, key, group)
+    query = FailureQuery(flags["pipeline"], step, reason, key, group)
     if shows_refused and (action or key or group):
         raise click.UsageError("--refused goes with --list, --reason, --step, --pipeline, --limit")
     if action:
@@ -157,21 +163,21 @@ def failures(
     _check_words(action, note, owner, yes=yes)
     if action == NOTE:
         return set_group_note(
-            app, _validate_query(app.open_stores().records, asked), asked, note, owner
+            app, _validate_query(app.open_stores().records, query), query, note, owner
         )
     if action == FailureAct.RETRY:
-        return _retry(app, app.load_settings(**flags), asked)
+        return _retry(app, app.load_settings(**flags), query)
     if action == FailureAct.ACCEPT:
-        return _accept(app, app.load_settings(**flags), asked, note or "", yes=yes)
-    records = _validate_query(app.open_stores().records, asked)
+        return _accept(app, app.load_settings(**flags), query, note or "", yes=yes)
+    records = _validate_query(app.open_stores().records, query)
     if limit is None and not app.is_json:
         limit = LISTED
     if shows_refused:
-        _print_refused(app, records, asked, limit, listed=listed)
+        _print_refused(app, records, query, limit, listed=listed)
     elif listed:
-        _print_list(app, records, asked, limit)
+        _print_list(app, records, query, limit)
     else:
-        _print_groups(app, records, asked, limit)
+        _print_groups(app, records, query, limit)
         _print_settled_notes(app, records)
     return 0
 
@@ -193,7 +199,7 @@ def _check_words(action: str | None, note: str | None, owner: str | None, *, yes
 
 
 def _validate_query(records: Records, query: FailureQuery) -> Records:
-    """The records, in which such names are known. Raises click.UsageError for others."""
+    """Return the records. Raises click.UsageError if the pipeline or step is unknown."""
     from fonds.wiring.pipelines import check_names
 
     try:
@@ -204,26 +210,30 @@ def _validate_query(records: Records, query: FailureQuery) -> Records:
 
 
 def _print_groups(app: App, records: Records, query: FailureQuery, limit: int | None) -> None:
-    found = list_failures(records, query, count_max=limit, with_retries=True)
+    failure_list = list_failures(records, query, count_max=limit, with_retries=True)
     if app.is_json:
-        _echo_groups(found)
+        _echo_groups(failure_list)
         return
     screen = open_console()
-    if found.accepted:
-        noun = "failure was" if found.accepted == 1 else "failures were"
-        screen.print(f"{found.accepted:,} {noun} accepted as final.")
-    if not found.total and not found.inputs:
-        if not found.retries:
-            screen.print(_explain_empty(found, query))
-        for retries in found.retries:
+    if failure_list.accepted:
+        noun = "failure was" if failure_list.accepted == 1 else "failures were"
+        screen.print(f"{failure_list.accepted:,} {noun} accepted as final.")
+    if not failure_list.total and not failure_list.inputs:
+        if not failure_list.retries:
+            screen.print(_explain_empty(failure_list, query))
+        for retries in failure_list.retries:
             _print_retries(screen, retries)
         return
-    _print_found(screen, found)
-    _print_group_total(found)
-    if found.groups:
-        helps = any(one.reason.again for one in found.groups)
-        then = app.format_command(f"failures {'retry' if helps else 'accept'} --group ID")
-        screen.print(f"\nNext: {app.format_command('failures --list')}   or   {then}", markup=False)
+    _print_found(screen, failure_list)
+    _print_group_total(failure_list)
+    if failure_list.groups:
+        is_retryable = any(group.reason.again for group in failure_list.groups)
+        next_command = app.format_command(
+            f"failures {'retry' if is_retryable else 'accept'} --group ID"
+        )
+        screen.print(
+            f"\nNext: {app.format_command('failures --list')}   or   {next_command}", markup=False
+        )
 
 
 def _echo_groups(failures: FailureList) -> None:
@@ -244,13 +254,13 @@ def _echo_groups(failures: FailureList) -> None:
 
 
 def _print_settled_notes(app: App, records: Records) -> None:
-    """The notes on what is settled, for as long as nobody clears them."""
+    """Print the notes on groups that have no failures left."""
     for row in list_settled_notes(records):
         if app.is_json:
             echo_json({"settled": row})
         else:
-            told = f"{row.failure_group} ({row.reason} at {row.step}): {format_note(row)}"
-            open_console().print(f"Noted, and nothing of it is left: {told}", markup=False)
+            description = f"{row.failure_group} ({row.reason} at {row.step}): {format_note(row)}"
+            open_console().print(f"Noted, and nothing of it is left: {description}", markup=False)
 
 
 def _explain_empty(failures: FailureList, query: FailureQuery) -> str:
@@ -263,8 +273,8 @@ def _print_found(screen: Console, failures: FailureList) -> None:
     for group in failures.groups:
         _print_group(screen, group)
     for name, count in failures.counted.items():
-        explained = Reason(name).explanation
-        screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explained}")
+        explanation = Reason(name).explanation
+        screen.print(f"[bold]{count:,}[/bold] [red]{name}[/red] at the source: {explanation}")
         screen.print("   [dim]counted while reading: mend the input, and take it in again[/dim]")
     for retries in failures.retries:
         _print_retries(screen, retries)
@@ -287,17 +297,17 @@ def _print_group(screen: Console, group: FailureGroup) -> None:
         screen.print(f"   [yellow]{escape(format_note(group.note))}[/yellow]")
     if group.sample:
         screen.print(f"   [dim]for example {escape(group.sample.place or group.sample.url)}[/dim]")
-    days = [f"{at:%Y-%m-%d}" for at in (group.first_at, group.last_at) if at]
+    days = [f"{moment:%Y-%m-%d}" for moment in (group.first_at, group.last_at) if moment]
     again = f"try again {group.reason.again}" if group.reason.again else "trying again cannot help"
     facts = ["group " + group.group, group.host, " to ".join(dict.fromkeys(days)), again]
     screen.print(f"   [dim]{escape(' · '.join(filter(None, facts)))}[/dim]")
 
 
 def _print_retries(screen: Console, group: RetryGroup) -> None:
-    first, known = group.first, Reason(group.reason).explanation if group.reason else ""
+    first, explanation = group.first, Reason(group.reason).explanation if group.reason else ""
     screen.print(
         f"[bold]{group.count:,}[/bold] [yellow]{group.reason}[/yellow] at {escape(group.step)}, "
-        f"to be tried again: {known}"
+        f"to be tried again: {explanation}"
     )
     screen.print(
         f"   [dim]for example {escape(first.url)}: {escape(_shorten_line(first.detail))}[/dim]"
@@ -319,15 +329,15 @@ def _print_group_total(failures: FailureList) -> None:
 def _print_refused(
     app: App, records: Records, query: FailureQuery, limit: int | None, *, listed: bool
 ) -> None:
-    found = count_refused(records, query.pipeline, query.step, query.reason)
+    refusals = count_refused(records, query.pipeline, query.step, query.reason)
     if listed:
         rows = list_refused_entries(records, query.pipeline, query.step, query.reason, limit)
         _print_entries(app, rows)
         _print_shown_count(
-            len(rows), found.total, f"refused records; --limit {found.total} shows all"
+            len(rows), refusals.total, f"refused records; --limit {refusals.total} shows all"
         )
     else:
-        groups = found.groups[:limit]
+        groups = refusals.groups[:limit]
         for group in groups:
             if app.is_json:
                 echo_json(group)
@@ -337,13 +347,13 @@ def _print_refused(
                     f"{group.count:>9,}  [yellow]{group.reason}[/yellow]{escape(kind)}"
                     f"  [dim]{group.reason.explanation}[/dim]"
                 )
-        _print_shown_count(len(groups), len(found.groups), "groups; --limit shows more")
-    for name, count in found.counted.items():
+        _print_shown_count(len(groups), len(refusals.groups), "groups; --limit shows more")
+    for name, count in refusals.counted.items():
         if app.is_json:
             echo_json({"reason": name, "count": count, "counted_at": "source"})
         else:
             print_note(f"{count:,} {name} more, counted by sources without a row for each")
-    if not (found.groups or found.counted or app.is_json):
+    if not (refusals.groups or refusals.counted or app.is_json):
         open_console().print("Nothing was refused.")
 
 
@@ -375,7 +385,7 @@ def _print_list(app: App, records: Records, query: FailureQuery, limit: int | No
 
 
 def _shorten_line(text: str) -> str:
-    """A text on one line, with an ellipsis where it was cut."""
+    """Join a text to one line and cut it to `DETAIL_CHARS` with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
 
@@ -414,7 +424,7 @@ def _retry(app: App, settings: Settings, query: FailureQuery) -> int:
 
 
 def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes: bool) -> int:
-    """End what fits as accepted, after asking; nothing is worked off."""
+    """Accept the matching messages as final after confirmation. Processes nothing."""
     if query == FailureQuery(query.pipeline):
         raise click.UsageError("say which: --group, --key, --reason or --step")
     if len(note) > NOTE_MAX_CHARS:
@@ -437,12 +447,12 @@ def _accept(app: App, settings: Settings, query: FailureQuery, note: str, *, yes
 
 
 def _build_command(action: str, query: FailureQuery) -> str:
-    """The command, as far as it says which failures; of many keys how many."""
+    """Format the command for the action log. Several keys are given as a count."""
     flags = {"failure_group": "group"}
-    said = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]
+    options = [f"--{flags.get(name, name)} {value}" for name, value in query.build_filter().items()]
     keys = [f"--key {query.keys[0]}"] if len(query.keys) == 1 else []
     keys = [f"of {len(query.keys):,} keys"] if len(query.keys) > 1 else keys
-    return " ".join(["fonds failures", action, *said, *keys])
+    return " ".join(["fonds failures", action, *options, *keys])
 
 
 def _open_stores(
@@ -457,5 +467,5 @@ def _open_stores(
 
 def _print_nothing(app: App) -> None:
     if not app.is_json:
-        told = app.format_command("failures")
-        open_console().print(f"Nothing in quarantine fits; `{told}` shows what there is.")
+        hint = app.format_command("failures")
+        open_console().print(f"Nothing in quarantine fits; `{hint}` shows what there is.")

@@ -1,4 +1,4 @@
-"""`fonds fetch`: fetch pages and PDFs from the web, politely, and take them in."""
+"""`fonds fetch`: fetch pages and PDFs from the web and ingest them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 URLS_MAX = 1_000_000
 WAIT_S = 15.0
-"""How long links that were put off are waited for while there are no others: their times are less apart."""
+"""Wait for postponed links while no others are left; their times are closer together than this."""
 
 NOTHING_TO_FETCH = (
     "Nothing to fetch: no address was named that was not fetched; --again fetches a list anew."
@@ -58,13 +58,15 @@ def fetch(
     pipeline: str,
     **flags: Any,
 ) -> int:
-    """Fetch pages and PDFs from the web and take them in.
+    """Fetch pages and PDFs from the web into the library.
 
-    Each host is asked at a gentle pace and as its robots.txt allows; what is refused or not to be had is
-    told with its reason. What is put off and not due soon waits for the next `fonds fetch`, or for
-    `fonds run news`; its reason and its next attempt are shown. A list is gone on with where it was left;
-    addresses named here are always fetched, unless they wait already. Exit code 0 when all is settled, 1
-    when something was quarantined or still waits, 130 when interrupted.
+    Hosts are fetched slowly and as their robots.txt allows. Every URL that is refused or fails is
+    shown with its reason. A URL that is postponed for long waits for the next `fonds fetch` or
+    `fonds run news`. Its reason and next attempt are shown.
+
+    A list resumes where it was left. URLs given on the command line are always fetched, unless they
+    are already waiting. The exit code is 0 if everything is done, 1 if something was quarantined or
+    is still waiting, and 130 if interrupted.
 
     \b
     fonds fetch https://example.org/story https://example.org/paper.pdf
@@ -74,9 +76,9 @@ def fetch(
     """
     if not urls and not lists:
         raise click.UsageError("name an address, or a list of them with --from FILE")
-    named, files = _collect_urls(urls, lists), [one for one in lists if one != "-"]
+    named_urls, files = _collect_urls(urls, lists), [path for path in lists if path != "-"]
     settings = app.load_settings(pipeline=pipeline, **flags)
-    return _fetch(app, settings, named, files, again, TlsCheck(tls), enter_only)
+    return _fetch(app, settings, named_urls, files, again, TlsCheck(tls), enter_only)
 
 
 def _fetch(
@@ -98,16 +100,16 @@ def _fetch(
         stores = app.open_stores(settings, create=True)
         addresses = [normalize_requested_url(url) for url in urls]
         pending = list_pending_links(stores.records, settings.pipeline, addresses)
-        waiting = {row.url for row in pending}
-        new = [url for url in urls if normalize_requested_url(url) not in waiting]
-        named = NamedLinkSource(new, settings.collection, datetime.now(UTC), tls)
-        listed = open_named_lists(
+        waiting_urls = {row.url for row in pending}
+        new = [url for url in urls if normalize_requested_url(url) not in waiting_urls]
+        named_source = NamedLinkSource(new, settings.collection, datetime.now(UTC), tls)
+        list_source = open_named_lists(
             files, app.home, settings, stores.records, refetches=refetches, tls=tls
         )
 
         def feed(intake: Intake, entered: IntakeCounts) -> None:
-            intake.run(named, entered)
-            intake.run(listed, entered, resolve_paths(files))
+            intake.run(named_source, entered)
+            intake.run(list_source, entered, resolve_paths(files))
 
         if enter_only:
             code = pipeline_run.run_intake_only(app, settings, stores, lock, feed)
@@ -116,23 +118,23 @@ def _fetch(
             code = pipeline_run.run_and_report(
                 app, settings, stores, lock, feed, NOTHING_TO_FETCH, wait_s, urls=addresses
             )
-        return report_unread(listed.problems, code)
+        return report_unread(list_source.problems, code)
 
 
 def _collect_urls(urls: tuple[str, ...], lists: tuple[str, ...]) -> list[str]:
-    """Addresses of the command line, and of standard input where `-` stands for it."""
-    named = [url for url in urls if url != "-"]
-    return named + (_read_standard_input() if "-" in urls or "-" in lists else [])
+    """Return the URLs on the command line, and those of standard input if `-` is given."""
+    addresses = [url for url in urls if url != "-"]
+    return addresses + (_read_standard_input() if "-" in urls or "-" in lists else [])
 
 
 def _read_standard_input() -> list[str]:
-    found: list[str] = []
+    urls: list[str] = []
     for line in sys.stdin:
         text = line.strip()
         if text and not text.startswith("#"):
-            found.append(text)
-        if len(found) > URLS_MAX:
+            urls.append(text)
+        if len(urls) > URLS_MAX:
             raise click.UsageError(
                 f"standard input has more than {URLS_MAX:,} addresses; write them to a file for --from"
             )
-    return found
+    return urls

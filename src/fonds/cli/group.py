@@ -1,4 +1,4 @@
-"""`fonds group`: the clusters of a collection built anew."""
+"""`fonds group`: rebuild the clusters of a collection."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ REPORT_EVERY_S = 2.0
 )
 @workers_option
 def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> int:
-    """Build the clusters of a collection anew, by a configuration. What is served stays until it is complete.
+    """Rebuild the clusters of a collection.
 
-    What fits the collection's rule is taken in first. How far it is is told on standard error. With an
-    engine the texts are read, counted and put into their clusters by many processes; the clusters are the
-    same.
+    The current clustering is served until the new one is complete. Documents that match the
+    collection's query are added first. Progress is shown on standard error. With --engine, many
+    processes read the texts, count terms and assign documents; the resulting clusters are the same.
 
     \b
     fonds group news/floods
@@ -51,29 +51,29 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
     settings = app.load_settings()
     stores = app.open_stores()
     changes = open_changes(stores, settings)
-    one = require_collection(changes.tables, name)
-    if one.query:
-        create_collector(stores, changes).run(one.name)
+    collection = require_collection(changes.tables, name)
+    if collection.query:
+        create_collector(stores, changes).run(collection.name)
     from fonds.grouping.rebuild.rebuild import rebuild
 
-    told = _ProgressReporter(quiet=app.is_quiet)
+    reporter = _ProgressReporter(quiet=app.is_quiet)
     with convert_usage_errors():
-        passes = _build_passes(app, settings, one.name, conf, engine, workers)
-        made = rebuild(
+        passes = _build_passes(app, settings, collection.name, conf, engine, workers)
+        result = rebuild(
             changes,
-            one.name,
+            collection.name,
             conf,
             threads=count_rebuild_threads(settings),
-            progress=told,
+            progress=reporter,
             passes=passes,
         )
     if app.is_json:
-        echo_json({"collection": str(one.name), "conf": conf, "rebuilt": made})
+        echo_json({"collection": str(collection.name), "conf": conf, "rebuilt": result})
         return 0
     open_console().print(
-        f"{pluralize(made.documents, 'document')} in {pluralize(made.clusters, 'cluster')},"
-        f" {made.unclustered:,} in none; {made.caught_up:,} came meanwhile."
-        f" `fonds clusters {one.name}` shows them.",
+        f"{pluralize(result.documents, 'document')} in {pluralize(result.clusters, 'cluster')},"
+        f" {result.unclustered:,} in none; {result.caught_up:,} came meanwhile."
+        f" `fonds clusters {collection.name}` shows them.",
         markup=False,
     )
     return 0
@@ -82,7 +82,7 @@ def group(app: App, name: str, conf: str, engine: str | None, workers: int) -> i
 def _build_passes(
     app: App, settings: Settings, name: CollectionName, conf: str, engine: str | None, workers: int
 ) -> RebuildPasses | None:
-    """The passes over all documents by the engine that was named; None for those made here."""
+    """Return the passes over all documents for the chosen engine; None for this process."""
     if engine is None:
         return None
     from fonds.wiring.jobs import build_rebuild_passes
@@ -91,7 +91,7 @@ def _build_passes(
 
 
 class _ProgressReporter:
-    """Tells of each stage as it begins, and how far it is every two seconds: a line each."""
+    """Print a line when a stage begins, and every two seconds during it."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -103,6 +103,6 @@ class _ProgressReporter:
         if self._quiet or (stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S):
             return
         self._stage, self._reported_s = stage, now_s
-        far = f" {done:,} of {total:,}" if done and total else f" {done:,}" if done else ""
-        sys.stderr.write(f"{stage}{far}\n")
+        progress = f" {done:,} of {total:,}" if done and total else f" {done:,}" if done else ""
+        sys.stderr.write(f"{stage}{progress}\n")
         sys.stderr.flush()

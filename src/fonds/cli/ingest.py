@@ -1,4 +1,4 @@
-"""`fonds ingest`: take in files, archives and indexes."""
+"""`fonds ingest`: add files, archives, indexes and lists of links to the library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fonds.ports import Records
 
 
-# `fonds ingest` for pipelines that begin with links: files that list them, here and elsewhere.
+# For pipelines that begin with links.
 
 
 URLS_MAX = 5
@@ -44,31 +44,36 @@ def ingest_links(
     dry_run: bool,
     enter_only: bool,
 ) -> int:
-    """Take in the links of these lists; returns the exit code. Raises click.UsageError for what is none."""
+    """Ingest the links of these lists and return the exit code.
+
+    Raises click.UsageError for an input that does not exist.
+    """
     from fonds.wiring.links import open_link_lists
     from fonds.wiring.stores import are_stores_shared
 
-    found = expand_names(names, app.home)
+    paths = expand_names(names, app.home)
 
     def source(home: Path, records: Records | None) -> LimitedSource:
-        return open_link_lists(found, home, settings, records, choice, shuffle=shuffle)
+        return open_link_lists(paths, home, settings, records, choice, shuffle=shuffle)
 
     if dry_run:
-        there = app.home.is_dir()
-        with TemporaryDirectory() as passing:
-            records = app.open_stores(settings).records if there else None
-            return _preview_lists(app, source(Path(passing), records), records, settings.pipeline)
+        has_home = app.home.is_dir()
+        with TemporaryDirectory() as scratch_folder:
+            records = app.open_stores(settings).records if has_home else None
+            return _preview_lists(
+                app, source(Path(scratch_folder), records), records, settings.pipeline
+            )
     create_home(app.home)
     with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
         stores = app.open_stores(settings, create=True)
         lists = source(app.home, stores.records)
-        act = (
+        run_action = (
             pipeline_run.run_intake_only
             if enter_only
             else partial(pipeline_run.run_and_report, empty_message=NOTHING_NEW_MESSAGE)
         )
-        feed = _build_feed(lists, resolve_paths(found))
-        return report_unread(lists.problems, act(app, settings, stores, lock, feed))
+        feed = _build_feed(lists, resolve_paths(paths))
+        return report_unread(lists.problems, run_action(app, settings, stores, lock, feed))
 
 
 def _build_feed(
@@ -82,20 +87,25 @@ def _build_feed(
 
 
 def _preview_lists(app: App, source: LimitedSource, records: Records | None, pipeline: str) -> int:
-    """Read the lists as if they were taken in, and tell what would enter; 1 when one cannot be read."""
-    for found in source.iter_inputs():
-        begun = records.get(InputRow, [(found.input_id, pipeline)]) if records else []
-        if begun and begun[0].finished and found.error is None:
-            _preview_list(app, found, [], Counter(), is_known=True)
+    """Read the lists without ingesting and print which links would enter.
+
+    Returns the exit code: 1 if a list cannot be read.
+    """
+    for row in source.iter_inputs():
+        known_inputs = records.get(InputRow, [(row.input_id, pipeline)]) if records else []
+        if known_inputs and known_inputs[0].finished and row.error is None:
+            _preview_list(app, row, [], Counter(), is_known=True)
             continue
         tally: Counter[str] = Counter()
         urls: list[str] = []
-        for one in source.iter_entries(begun[0] if begun and found.error is None else found):
-            if isinstance(one, Entry):
-                urls.append(one.url)
-            elif not isinstance(one, int):
-                tally.update(one)
-        _preview_list(app, found, urls, tally, is_known=False)
+        for entry in source.iter_entries(
+            known_inputs[0] if known_inputs and row.error is None else row
+        ):
+            if isinstance(entry, Entry):
+                urls.append(entry.url)
+            elif not isinstance(entry, int):
+                tally.update(entry)
+        _preview_list(app, row, urls, tally, is_known=False)
         if source.is_done():
             break
     return report_unread(source.problems, 0)
@@ -105,16 +115,16 @@ def _preview_list(
     app: App, row: InputRow, urls: list[str], tally: Counter[str], *, is_known: bool
 ) -> None:
     if app.is_json:
-        told = {"input": row.path, "links": len(urls), "others": tally, "error": row.error}
-        echo_json({**told, "known": is_known, "first": urls[:URLS_MAX]})
+        preview = {"input": row.path, "links": len(urls), "others": tally, "error": row.error}
+        echo_json({**preview, "known": is_known, "first": urls[:URLS_MAX]})
         return
-    others = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
-    told_links = (
+    other_counts = "".join(f", {count:,} {why}" for why, count in sorted(tally.items()))
+    summary = (
         "it was taken in before"
         if is_known
-        else f"{pluralize(len(urls), 'link')} would enter{others}"
+        else f"{pluralize(len(urls), 'link')} would enter{other_counts}"
     )
-    open_console().print(f"{row.path}: {told_links}", markup=False)
+    open_console().print(f"{row.path}: {summary}", markup=False)
     for url in urls[:URLS_MAX]:
         open_console().print(f"  {url}", markup=False)
 
@@ -169,16 +179,18 @@ def ingest(
     dry_run: bool,
     **flags: Any,
 ) -> int:
-    """Take in WARC, ARC, CDX, ZIP, PDF and HTML files, folders of them, URLs and s3://BUCKET/PREFIX*.
+    """Add files to the library.
 
-    Each is recognised by its content. `@list` names a file with one path or URL a line, `-` is standard
-    input. A file from elsewhere is fetched once and kept in the home's inbox.
-    Interrupted at any moment and started again, it goes on; run again on the same files it adds nothing.
-    Exit code 0 when all is settled, 1 when something was quarantined or still waits, 130 when interrupted.
+    Reads WARC, ARC, CDX, ZIP, PDF and HTML files, folders of them, URLs and s3://BUCKET/PREFIX*.
+    File types are recognised by content. `@list` names a file with one path or URL per line, and
+    `-` is standard input. A remote file is downloaded once and kept in the home's inbox.
 
-    A pipeline that begins with links (`csv`, `queue-fetcher`) takes in files that list them: tables of
-    addresses, or whole days of RSS. --max, --sample, --shuffle and
-    --dry-run are for these.
+    If interrupted, run the same command again to resume. Ingesting the same files again adds
+    nothing. The exit code is 0 if everything is done, 1 if something was quarantined or is still
+    waiting, and 130 if interrupted.
+
+    A pipeline that begins with links (`csv`, `queue-fetcher`) reads files that list links: tables
+    of URLs, or whole days of RSS. Use --max, --sample, --shuffle and --dry-run only with these.
 
     \b
     fonds ingest crawl.warc.gz papers/ "old pages.zip"
@@ -195,24 +207,24 @@ def ingest(
     from fonds.wiring.links import takes_links
 
     if takes_links(settings):
-        wanted = LinkSample(100.0 if sample is None else sample, count_max)
-        return ingest_links(app, settings, paths, wanted, shuffle, dry_run, enter_only)
+        link_sample = LinkSample(100.0 if sample is None else sample, count_max)
+        return ingest_links(app, settings, paths, link_sample, shuffle, dry_run, enter_only)
     if count_max is not None or sample is not None or shuffle or dry_run:
         raise click.UsageError(
             f"--max, --sample, --shuffle and --dry-run are for pipelines that begin with links;"
             f" {settings.pipeline!r} does not"
         )
-    found = expand_names(paths, app.home)
+    names = expand_names(paths, app.home)
     from fonds.wiring.pipelines import create_named_source
     from fonds.wiring.stores import are_stores_shared
 
     create_home(app.home)
     with HomeLock(app.home, shared=enter_only or are_stores_shared(settings)) as lock:
-        source = create_named_source(found, app.home, settings)
+        source = create_named_source(names, app.home, settings)
         stores = app.open_stores(settings, create=True)
-        act = pipeline_run.run_intake_only if enter_only else pipeline_run.run_and_report
-        paths_named = resolve_paths(found)
-        return act(
+        run_action = pipeline_run.run_intake_only if enter_only else pipeline_run.run_and_report
+        paths_named = resolve_paths(names)
+        return run_action(
             app,
             settings,
             stores,

@@ -1,4 +1,4 @@
-"""What a person may name as input: paths, `@list` files, `-`; and what is told when it is none of these."""
+"""Expand and validate the inputs that commands accept: paths, URLs, `@list` files and `-`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ LIST_MAX_BYTES = 256 * 1024 * 1024
 
 
 def expand_names(names: Sequence[str], home: Path) -> list[str]:
-    """Return the files behind names: paths, URLs and `s3://BUCKET/PREFIX*`, as text.
+    """Return the paths, URLs and `s3://BUCKET/PREFIX*` that the names stand for, as text.
 
-    What comes on standard input is kept in the home's inbox. Paths inside a list may be missing: each then
-    ends as a record of its own.
-    Raises click.UsageError for a path that does not exist, a URL of another kind, and one with a password.
+    Standard input is saved in the home's inbox. Paths in a list may be missing: each then becomes a
+    record with an error. Raises click.UsageError for a path that does not exist, a URL of an
+    unsupported scheme, and a URL with a password.
     """
-    return [found for name in names for found in _expand_name(name, home)]
+    return [path for name in names for path in _expand_name(name, home)]
 
 
 def resolve_paths(names: Sequence[str]) -> frozenset[str]:
-    """Return the paths of this machine among names, as inputs below them are called."""
-    paths = (one for one in names if not is_remote(one))
-    return frozenset(os.path.abspath(one) for one in paths)  # noqa: PTH100 (links stay)
+    """Return the local paths among the names as absolute paths, as inputs below them are recorded."""
+    paths = (name for name in names if not is_remote(name))
+    return frozenset(os.path.abspath(name) for name in paths)  # noqa: PTH100 (links stay)
 
 
 def check_warc_base(base: str | None) -> None:
@@ -50,9 +50,9 @@ def check_warc_base(base: str | None) -> None:
 
 @contextmanager
 def open_named_file(name: str, app: App) -> Iterator[Path]:
-    """The file a command reads: a path as it is, or what lies at a URL, fetched for as long as it is read.
+    """Yield the path of a file argument. A file at a URL is downloaded and removed afterwards.
 
-    Raises click.UsageError for a URL that cannot be used, ConfigurationError for what cannot be had.
+    Raises click.UsageError for an unsupported URL, and ConfigurationError if the download fails.
     """
     if not URL.match(name):
         yield Path(name)
@@ -64,7 +64,10 @@ def open_named_file(name: str, app: App) -> Iterator[Path]:
 
 
 def report_unread(problems: Sequence[str], code: int) -> int:
-    """Tell which inputs could not be read to their end; the exit code, 1 at least if there are any."""
+    """Print the inputs that could not be read completely.
+
+    Returns the exit code, which is at least 1 if there are any.
+    """
     for problem in problems:
         print_note(problem)
     return max(code, int(bool(problems)))
@@ -76,8 +79,8 @@ def _expand_name(name: str, home: Path) -> Iterator[str]:
     elif URL.match(name):
         yield _name_remote_file(name)
     elif name.startswith("@") and not Path(name).exists():
-        for listed in _iter_listed(Path(name[1:])):
-            yield _name_remote_file(listed) if URL.match(listed) else listed
+        for item in _iter_listed(Path(name[1:])):
+            yield _name_remote_file(item) if URL.match(item) else item
     elif not Path(name).exists() and not Path(name).is_symlink():
         raise click.UsageError(f"{name}: no such file or folder")
     else:
@@ -85,18 +88,18 @@ def _expand_name(name: str, home: Path) -> Iterator[str]:
 
 
 def _name_remote_file(url: str) -> str:
-    shown = redact_secrets(url)
-    if shown != url:
+    safe_url = redact_secrets(url)
+    if safe_url != url:
         raise click.UsageError(
-            f"{shown}: a user and password stand in a setting (sources.logins, elsewhere.s3_url)"
+            f"{safe_url}: a user and password stand in a setting (sources.logins, elsewhere.s3_url)"
         )
     if not is_remote(url):
-        raise click.UsageError(f"{shown}: only http, https and s3 URLs can be read")
+        raise click.UsageError(f"{safe_url}: only http, https and s3 URLs can be read")
     return url
 
 
 def _iter_listed(path: Path) -> Iterator[str]:
-    """What a list names, one a line; empty lines and those that begin with # are left out."""
+    """Yield the paths or URLs in a list file. Empty lines and lines that begin with # are skipped."""
     try:
         if path.stat().st_size > LIST_MAX_BYTES:
             raise click.UsageError(f"{path}: a list may have {LIST_MAX_BYTES} bytes at most")
@@ -109,7 +112,7 @@ def _iter_listed(path: Path) -> Iterator[str]:
 
 
 def save_stream(stream: BinaryIO, inbox: Path) -> Path:
-    """Keep what comes on a stream as a file named by its SHA-1, so that it can be read again."""
+    """Save a stream in a file that is named by its SHA-1, so that it can be read again."""
     inbox.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha1()  # noqa: S324 (a name, not a seal)
     with tempfile.NamedTemporaryFile(dir=inbox, delete=False) as partial:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 
 from fonds.access.acts import ActLog
 from fonds.access.keys import AccessKeys
@@ -19,6 +21,61 @@ from fonds.stores.home_lock import create_home
 from fonds.wiring.stores import get_utc_now
 
 ACTS_MAX = 10_000
+
+
+_Name = Annotated[str, Meta(description="what it is called")]
+_Role = Annotated[str, Meta(description="reader, curator or admin")]
+_Prefix = Annotated[str, Meta(description="what stands in its secret behind `fonds_`")]
+_Maker = Annotated[str, Meta(description="who made it: `local:` and who was logged in, or a key")]
+_Creation = Annotated[datetime, Meta(description="when it was made")]
+_End = Annotated[datetime | None, Meta(description="from when on it is not taken")]
+_LastUse = Annotated[datetime | None, Meta(description="its last use, ten minutes behind at most")]
+_Revocation = Annotated[datetime | None, Meta(description="when it was revoked")]
+_Revoker = Annotated[str | None, Meta(description="who revoked it")]
+_Reason = Annotated[str | None, Meta(description="why it was revoked")]
+
+
+class KeyAnswer(msgspec.Struct, frozen=True):
+    """A key without its secret."""
+
+    name: _Name
+    role: _Role
+    prefix: _Prefix
+    made_by: _Maker
+    row_created: _Creation
+    until: _End
+    last_used: _LastUse
+    revoked: _Revocation
+    revoked_by: _Revoker
+    revoked_reason: _Reason
+
+
+class CreatedKeyAnswer(msgspec.Struct, frozen=True):
+    """A new key with its secret."""
+
+    name: _Name
+    role: _Role
+    prefix: _Prefix
+    made_by: _Maker
+    row_created: _Creation
+    until: _End
+    last_used: _LastUse
+    revoked: _Revocation
+    revoked_by: _Revoker
+    revoked_reason: _Reason
+    secret: Annotated[str, Meta(description="the key itself, told this once")]
+
+
+class ActAnswer(msgspec.Struct, frozen=True):
+    """An entry of the log of acts."""
+
+    at: Annotated[datetime, Meta(description="when it began")]
+    who: Annotated[
+        str,
+        Meta(description="a key, `local:` and who was logged in, or empty where no key was made"),
+    ]
+    what: Annotated[str, Meta(description="a method and address, or a command")]
+    outcome: Annotated[int | None, Meta(description="HTTP status; null where it did not end")]
 
 
 @click.group("keys", cls=CommandGroup)
@@ -41,7 +98,7 @@ def keys(ctx: click.Context, /, **flags: Any) -> None:
 keys.params += build_global_options()
 
 
-@command("create")
+@command("create", answers={"one": CreatedKeyAnswer})
 @click.argument("name")
 @click.option(
     "--role",
@@ -69,14 +126,14 @@ def create(app: App, name: str, role: str, until: datetime | None) -> int:
     with record_act(records, f"fonds keys create {name} --role {role}"), convert_usage_errors():
         made = AccessKeys(records, get_utc_now).create(name, Role(role), who, ends)
     if app.is_json:
-        echo_json({**_build_json(made.row), "secret": made.secret})
+        echo_json(CreatedKeyAnswer(**_select_columns(made.row), secret=made.secret))
         return 0
     open_console().print(f"The key of {name}, who is {role} here. It is shown this once:\n")
     click.echo(made.secret)
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each key": KeyAnswer})
 def list_(app: App) -> int:
     """Show all keys: role, how the secret begins, last use, end; those revoked too.
 
@@ -86,7 +143,7 @@ def list_(app: App) -> int:
     found = AccessKeys(app.open_stores().records, get_utc_now).list_all()
     for row in found:
         if app.is_json:
-            echo_json(_build_json(row))
+            echo_json(KeyAnswer(**_select_columns(row)))
         else:
             open_console().print(_format_key(row), markup=False)
     if not found and not app.is_json:
@@ -96,7 +153,7 @@ def list_(app: App) -> int:
     return 0
 
 
-@command("revoke")
+@command("revoke", answers={"one": KeyAnswer})
 @click.argument("name")
 @click.option("--reason", required=True, help="Why; shown with the key.")
 def revoke(app: App, name: str, reason: str) -> int:
@@ -110,13 +167,13 @@ def revoke(app: App, name: str, reason: str) -> int:
     with record_act(records, f"fonds keys revoke {name}"), convert_usage_errors():
         row = AccessKeys(records, get_utc_now).revoke(name, who, reason)
     if app.is_json:
-        echo_json(_build_json(row))
+        echo_json(KeyAnswer(**_select_columns(row)))
     else:
         open_console().print(f"{name} is revoked.", markup=False)
     return 0
 
 
-@command("acts")
+@command("acts", answers={"one for each act, the newest first": ActAnswer})
 @click.option(
     "--limit",
     type=click.IntRange(1, ACTS_MAX),
@@ -133,8 +190,7 @@ def acts(app: App, limit: int) -> int:
     found = ActLog(app.open_stores().records, get_utc_now).list_newest(limit)
     for row in found:
         if app.is_json:
-            told = {"at": row.at, "who": row.who, "what": row.what, "outcome": row.outcome}
-            echo_json(told)
+            echo_json(ActAnswer(row.at, row.who, row.what, row.outcome))
         else:
             ended = "not finished" if row.outcome is None else row.outcome
             who = row.who or "this machine"
@@ -145,20 +201,9 @@ def acts(app: App, limit: int) -> int:
     return 0
 
 
-def _build_json(row: AccessKeyRow) -> dict[str, object]:
-    """What is told of a key; nothing its secret could be tried against."""
-    return {
-        "name": row.name,
-        "role": row.role,
-        "prefix": row.prefix,
-        "made_by": row.made_by,
-        "row_created": row.row_created,
-        "until": row.until,
-        "last_used": row.last_used,
-        "revoked": row.revoked,
-        "revoked_by": row.revoked_by,
-        "revoked_reason": row.revoked_reason,
-    }
+def _select_columns(row: AccessKeyRow) -> dict[str, Any]:
+    """Return the columns that an answer has: nothing that a secret could be tried against."""
+    return {name: getattr(row, name) for name in KeyAnswer.__struct_fields__}
 
 
 def _format_key(row: AccessKeyRow) -> str:

@@ -1,4 +1,4 @@
-"""What commands that add sources have in common: options, and what is told of those that were added."""
+"""Options of commands that add sources or links, and the report about added sources."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from fonds.model.rows import SourceRow
 from fonds.pipelines.flavours.registry import list_flavours_from
 from fonds.pipelines.flavours.stages import LINKS
 
-# What commands that take links have in common: their pipeline, and how servers are held to account.
-
-
 tls_option = click.option(
     "--tls",
     type=SuggestingChoice("check of TLS", map(str, TlsCheck)),
@@ -28,7 +25,7 @@ tls_option = click.option(
 
 
 def build_pipeline_option(default: str, help_text: str) -> Callable[[Any], Any]:
-    """The option of a pipeline that begins with links; `default` is the default."""
+    """Return the --pipeline option, which offers the pipelines that begin with links."""
     return click.option(
         "--pipeline",
         type=SuggestingChoice("pipeline that begins with links", list_flavours_from(LINKS)),
@@ -46,7 +43,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def add_source_options(function: Any) -> Any:
-    """The options of commands that add sources."""
+    """Add the options for commands that add sources."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -55,7 +52,7 @@ def add_source_options(function: Any) -> Any:
 def build_source_options(
     app: App, flags: dict[str, Any], kind: str = "feed", title: str = "", folder: str = ""
 ) -> SourceOptions:
-    """What a person said of sources to be followed, with the settings where nothing was said."""
+    """Build the options of new sources from the flags and the settings."""
     settings = app.load_settings(collection=flags["collection"])
     return SourceOptions(kind, title, folder, settings.collection, flags["pipeline"], flags["tls"])
 
@@ -63,7 +60,7 @@ def build_source_options(
 def report_added(
     app: App, new_rows: list[SourceRow], known_count: int, refused: Mapping[str, str]
 ) -> None:
-    """Tell which sources are new, how many were known, and which are none."""
+    """Print the new sources, the number of known ones, and the refused ones with reasons."""
     if app.is_json:
         ids = [{"source_id": row.source_id, "url": row.url} for row in new_rows]
         echo_json({"added": ids, "known": known_count, "refused": refused})
@@ -73,6 +70,6 @@ def report_added(
         screen.print(f"{row.source_id}  {row.url}", markup=False)
     for url, why in refused.items():
         screen.print(f"refused: {url}: {why}", markup=False)
-    known_told = f"; {known_count:,} were followed already" if known_count else ""
+    known_note = f"; {known_count:,} were followed already" if known_count else ""
     noun = "source" if len(new_rows) == 1 else "sources"
-    screen.print(f"{len(new_rows):,} {noun} added{known_told}.")
+    screen.print(f"{len(new_rows):,} {noun} added{known_note}.")

@@ -1,7 +1,7 @@
-"""What goes on in a running pipeline, on a terminal: work by step, refusals by reason, sources, slow hosts.
+"""Live view of a running pipeline on a terminal: work per step, refusals, sources and slow hosts.
 
-It asks the stores about once a second, and for no more than a twentieth of the time; what cannot be asked now
-is said to be unknown.
+Queries the stores about once a second, for at most a twentieth of the time. Values that cannot be
+read are shown as unknown.
 """
 
 from __future__ import annotations
@@ -26,28 +26,25 @@ from fonds.model.message import Depth, Subscription
 from fonds.model.rows import DispositionRow, SourceRow
 from fonds.ports import Queue, Records
 
-# Times and lengths of time as people read them.
-
-
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def format_time(moment: datetime) -> str:
-    """A time in UTC to the second: `at 2026-11-25 21:04:05 UTC`."""
+    """Format a time in UTC to the second: `at 2026-11-25 21:04:05 UTC`."""
     return f"at {moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def format_duration(seconds: float) -> str:
-    """The two largest units a length of time has: `2 d 4 h`, `3 min 5 s`, `0 s`."""
-    left = max(0, round(seconds))
-    told: list[str] = []
+    """Format a duration by its two largest units: `2 d 4 h`, `3 min 5 s`, `0 s`."""
+    remaining_s = max(0, round(seconds))
+    parts: list[str] = []
     for size, unit in UNITS:
-        count, left = divmod(left, size)
-        if count or told:
-            told.append(f"{count} {unit}" if count else "")
-        if len(told) == 2:
+        count, remaining_s = divmod(remaining_s, size)
+        if count or parts:
+            parts.append(f"{count} {unit}" if count else "")
+        if len(parts) == 2:
             break
-    return " ".join(one for one in told if one) or "0 s"
+    return " ".join(part for part in parts if part) or "0 s"
 
 
 EVERY_S = 1.0
@@ -64,7 +61,7 @@ COLOURS = {
 
 
 class VerdictCounts:
-    """What became of the messages of this process, by step; told by its threads."""
+    """Outcomes of this process's messages, by step. Safe to update from several threads."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -75,7 +72,7 @@ class VerdictCounts:
         self._begun_s = seconds()
 
     def observe(self, step: str, rows: Sequence[DispositionRow], seconds: float) -> None:
-        """Count a batch that was settled; what comes back has not ended."""
+        """Count a settled batch. Messages that come back do not count as ended."""
         ended = Counter(row.verdict for row in rows)
         reasons = Counter(
             row.reason for row in rows if row.verdict in _COUNTED_VERDICTS and row.reason
@@ -89,17 +86,17 @@ class VerdictCounts:
                 self._recent.popleft()
 
     def get_verdicts(self, step: str) -> Counter[str]:
-        """How many messages had each verdict at a step."""
+        """Return the number of messages with each verdict at a step."""
         with self._lock:
             return Counter(self._ended.get(step, ()))
 
     def get_reasons(self) -> Counter[str]:
-        """Why messages were dropped or quarantined."""
+        """Return the reasons why messages were dropped or quarantined, with counts."""
         with self._lock:
             return Counter(self._reasons)
 
     def compute_rate(self, step: str) -> float:
-        """Messages that ended a second at a step, over the last minute."""
+        """Return the number of messages per second that ended at a step in the last minute."""
         with self._lock:
             now_s = self._seconds()
             since_s = max(self._begun_s, now_s - RATE_OVER_S)
@@ -114,8 +111,11 @@ _COUNTED_VERDICTS = frozenset({Verdict.DROPPED, Verdict.QUARANTINED})
 
 @dataclass(slots=True)
 class LiveView:
-    """Shows what goes on while the context lasts. `steps` are those worked here, in order, with what they
-    read; `pipeline` is the one whose sources are told, '' where there are none; `hosts` tells who is slow.
+    """Context manager that shows the live view.
+
+    `steps` are the steps of this process in order, each with the subscription it reads.
+    `pipeline` is the pipeline whose sources are shown, or '' if it has none.
+    `hosts` returns the load of each host.
     """
 
     screen: Console
@@ -157,19 +157,21 @@ class LiveView:
                 return
 
     def render(self) -> RenderableType:
-        """All there is to say now."""
-        told: list[RenderableType] = [
+        """Render the current state."""
+        parts: list[RenderableType] = [
             self._format_head(),
             _build_work_table(self.counts, [(n, self._get_depth(s)) for n, s in self.steps]),
         ]
         if self.pipeline:
-            told.append(self._format_sources())
+            parts.append(self._format_sources())
         if reasons := self.counts.get_reasons():
-            told.append(_format_refusals(reasons))
+            parts.append(_format_refusals(reasons))
         if hosts := self.hosts():
-            told.append(_build_slowest_table(hosts))
-        told += [Text(f"{name} waits: {why}", style="red") for name, why in self.troubles().items()]
-        return Group(*told)
+            parts.append(_build_slowest_table(hosts))
+        parts += [
+            Text(f"{name} waits: {why}", style="red") for name, why in self.troubles().items()
+        ]
+        return Group(*parts)
 
     def _format_head(self) -> Text:
         return Text(
@@ -192,24 +194,28 @@ class LiveView:
 
 
 def format_sources(records: Records, pipeline: str, now: datetime) -> Text:
-    """How many sources are followed, due and failing, and when the next is."""
+    """Format the number of followed, polled and due sources, and the time of the next poll."""
     where = {"pipeline": pipeline}
     states = {str(state): n for (state,), n in records.count(SourceRow, ("state",), where).items()}
-    active, others = states.pop("active", 0), "".join(f", {n:,} {s}" for s, n in states.items())
+    active, other_states = (
+        states.pop("active", 0),
+        "".join(f", {n:,} {s}" for s, n in states.items()),
+    )
     due, next_at = 0, None
-    for row in records.find(SourceRow, {**where, "state": "active"}, order=("next_poll",)):
+    unpolled = {**where, "state": "active", "lease_holder": None}
+    for row in records.find(SourceRow, unpolled, order=("next_poll",)):
         if row.next_poll > now:
             next_at = row.next_poll
             break
         due += 1
     polling = records.count(SourceRow, (), {**where, "polling": True})[()]
-    soon = (
+    next_poll_note = (
         f", the next in {format_duration((next_at - now) / timedelta(seconds=1))}"
         if next_at
         else ""
     )
     return Text(
-        f"sources: {active:,} followed{others}; {polling:,} being polled, {due:,} due{soon}"
+        f"sources: {active:,} followed{other_states}; {polling:,} being polled, {due:,} due{next_poll_note}"
     )
 
 
@@ -220,41 +226,46 @@ def _build_work_table(counts: VerdictCounts, steps: Sequence[tuple[str, Depth | 
         table.add_column(name, justify="right")
     for step, depth in steps:
         ended = counts.get_verdicts(step)
-        waits = (f"{depth.ready:,}", f"{depth.in_hand:,}", f"{depth.delayed:,}") if depth else "???"
-        ends = (Verdict.DONE, Verdict.DROPPED, Verdict.QUARANTINED)
+        depth_cells = (
+            (f"{depth.ready:,}", f"{depth.in_hand:,}", f"{depth.delayed:,}") if depth else "???"
+        )
+        verdicts = (Verdict.DONE, Verdict.DROPPED, Verdict.QUARANTINED)
         rate = counts.compute_rate(step)
         table.add_row(
-            step, *waits, *(f"{ended[one]:,}" for one in ends), f"{rate:,.1f}" if rate else ""
+            step,
+            *depth_cells,
+            *(f"{ended[verdict]:,}" for verdict in verdicts),
+            f"{rate:,.1f}" if rate else "",
         )
     return table
 
 
 def _format_refusals(reasons: Counter[str]) -> Text:
-    """The reasons met most often, and how many others there are."""
-    told = Text("ended early: ")
+    """Format the most frequent reasons, and the number of other reasons."""
+    text = Text("ended early: ")
     for nth, (name, count) in enumerate(reasons.most_common(REASONS_MAX)):
-        told.append(", " if nth else "")
-        told.append(f"{count:,} {name}", style=COLOURS[Reason(name).weight])
+        text.append(", " if nth else "")
+        text.append(f"{count:,} {name}", style=COLOURS[Reason(name).weight])
     if len(reasons) > REASONS_MAX:
-        told.append(f", {len(reasons) - REASONS_MAX} more reasons")
-    return told
+        text.append(f", {len(reasons) - REASONS_MAX} more reasons")
+    return text
 
 
 def _build_slowest_table(hosts: Sequence[HostLoad]) -> Table:
-    """Hosts whose links take longest."""
+    """Build the table of the hosts whose links take longest."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("slowest hosts")
     for name in ("links waiting here", "the next in", "one each", "for"):
         table.add_column(name, justify="right")
     longest = sorted(hosts, key=lambda one: -one.duration_s)
     for one in longest[:HOSTS_MAX]:
-        lasts = format_duration(one.duration_s)
+        duration = format_duration(one.duration_s)
         table.add_row(
             Text(one.host),
             f"{one.waiting:,}",
             format_duration(one.next_s),
             f"{one.gap_s:.1f} s",
-            lasts,
+            duration,
         )
     if len(hosts) > HOSTS_MAX:
         table.add_row(Text(f"{len(hosts) - HOSTS_MAX:,} more", style="dim"))

@@ -1,4 +1,4 @@
-"""The command line: its options, its commands, and what each error means to the shell."""
+"""Entry point of the command line: global options, commands, and exit codes for errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COMMANDS: dict[str, str] = {
 @click.version_option(__version__, "-V", "--version", message="fonds %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:
-    """Turn crawls into a library: PDFs and stories out of web archives, folders and indexes.
+    """Turn PDFs, news pages and web archives into a searchable library.
 
     \b
     fonds ingest crawl.warc.gz papers/     take them in
@@ -82,7 +82,7 @@ cli.params += build_global_options()
 
 
 def main() -> None:
-    """Run the command line; the only place that knows exit codes."""
+    """Run the command line and exit with its exit code."""
     collect_seldom()
     write_any_text()
     log_plainly()
@@ -91,7 +91,10 @@ def main() -> None:
 
 
 def run(command: Callable[[], object]) -> int:
-    """The exit code of a command: 0, 1 something quarantined or failed, 2 usage, 130 interrupted."""
+    """Run a command and return the exit code.
+
+    0: success. 1: something failed or was quarantined. 2: usage error. 130: interrupted.
+    """
     try:
         code = command()
         return code if isinstance(code, int) else 0
@@ -105,11 +108,12 @@ def run(command: Callable[[], object]) -> int:
         is_full = isinstance(error, StorageFullError)
         return EXIT_USAGE if isinstance(error, ConfigurationError) and not is_full else EXIT_FAILED
     except BrokenPipeError:
-        # The reader of our output left (`fonds search … | head`): nothing more to say to it.
+        # The reader of our output has exited (`fonds search … | head`), so there is nothing left to
+        # write.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except SystemExit as left:
-        # As rich says the same.
+        # rich exits in this way on a broken pipe.
         if isinstance(left.__context__, BrokenPipeError):
             return 0
         raise

@@ -1,4 +1,4 @@
-"""`fonds match`: papers and references held against the catalogue, in bulk or one by one."""
+"""`fonds match`: match papers and references with the catalogue, in bulk or one by one."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ STRING_MAX_CHARS = 4_000
 @workers_option
 @click.pass_context
 def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int | None:
-    """Hold all references of the papers that are here against the catalogue, then the papers.
+    """Match all papers and references with the catalogue.
 
-    What the step `match` does for papers as they come, for those that are here, in the order of the
-    catalogue; the rows are the same.
+    This gives the same rows as the step `match`, which matches papers as they arrive. Here all
+    papers are matched in bulk, in the order of the catalogue.
 
     \b
     fonds match
@@ -52,7 +52,7 @@ def match(ctx: click.Context, /, engine: str, workers: int, **flags: Any) -> int
     ctx.obj = ctx.obj.with_flags(**flags)
     if ctx.invoked_subcommand is not None:
         return None
-    # A paper's row says how many citations there are: these first.
+    # References first: the row of a paper contains its number of citations.
     for what in (REFERENCES, PAPERS):
         _run(ctx.obj, what, engine, workers)
     return 0
@@ -65,7 +65,9 @@ match.params += build_global_options()
 @engine_option
 @workers_option
 def match_papers(app: App, engine: str, workers: int) -> int:
-    """Match every paper whose bibliography is here: the cells of `match0`, and the rows of `matches`.
+    """Match every paper that has a bibliography record.
+
+    Results go to the cells of `match0` and the rows of `matches`.
 
     \b
     fonds match papers
@@ -77,7 +79,7 @@ def match_papers(app: App, engine: str, workers: int) -> int:
 @engine_option
 @workers_option
 def match_references(app: App, engine: str, workers: int) -> int:
-    """Match every reference of every paper: the rows of `citations`.
+    """Match every reference of every paper. Results go to the rows of `citations`.
 
     \b
     fonds match references
@@ -88,40 +90,48 @@ def match_references(app: App, engine: str, workers: int) -> int:
 @command("strings")
 @click.argument("file", metavar="FILE|URL|-")
 def match_strings(app: App, file: str) -> int:
-    """Match references as they are printed, one a line, and write a JSON line for each.
+    """Match printed references, one per line.
+
+    Prints a JSON line for each.
 
     \b
     fonds match strings references.txt > matched.jsonl
     echo "Brook B. Tides and their banks. J River Res. 1999;7:1-9." | fonds match strings -
     """
-    kept = open_catalog(app)
+    opened_catalog = open_catalog(app)
     with open_named_file(file, app) as path:
         for line in _iter_lines(str(path)):
             citation = parse_reference(line[:STRING_MAX_CHARS])
-            found = find(kept, build_citation_query(citation))
-            echo_json({"reference": line, **msgspec.to_builtins(found)})
+            result = find(opened_catalog, build_citation_query(citation))
+            echo_json({"reference": line, **msgspec.to_builtins(result)})
     return 0
 
 
 @command("citations")
 @click.option("--doi", metavar="DOI", help="Only who cites this.")
 def write_citations(app: App, doi: str | None) -> int:
-    """Write who cites whom, a JSON line for each reference: the citing file, the number of the reference from
-    0, it as printed, the work it was matched with, and how surely.
+    """Print who cites whom, as one JSON line per reference.
+
+    A line has the citing file, the number of the reference from 0, its printed text, the matched
+    work, and the confidence of the match.
 
     \b
     fonds match citations > citations.jsonl
     fonds match citations --doi 10.1000/182
     """
-    bare = find_doi_in_text(doi) if doi else None
-    if doi and bare is None:
+    plain_doi = find_doi_in_text(doi) if doi else None
+    if doi and plain_doi is None:
         raise ConfigurationError(f"{doi!r} is no DOI; write it as 10.1000/182")
     count = 0
-    for row in app.open_stores().records.find(CitationRow, {"doi": bare} if bare else None):
+    for row in app.open_stores().records.find(
+        CitationRow, {"doi": plain_doi} if plain_doi else None
+    ):
         echo_json(row)
         count += 1
     if not count:
-        print_note("nothing here was found to cite it" if bare else "no reference was matched yet")
+        print_note(
+            "nothing here was found to cite it" if plain_doi else "no reference was matched yet"
+        )
     return 0
 
 
@@ -130,14 +140,16 @@ def _run(app: App, subject: str, engine: str, workers: int) -> int:
     from fonds.wiring.stores import are_stores_shared, close_stores, get_utc_now
 
     settings = app.load_settings()
-    running = open_engine(engine, app.home, settings, workers=workers)
+    job_engine = open_engine(engine, app.home, settings, workers=workers)
     app.require_home()
     open_catalog(app)
-    # Everything is there and of this version before processes open it.
+    # Create and migrate the stores before several processes open them.
     close_stores(app.open_stores(settings, create=True))
     with HomeLock(app.home, shared=are_stores_shared(settings)):
-        done = sum_tallies(running.run(build_match_job(subject, app.home, settings, get_utc_now())))
-    _print_result(app, subject, done)
+        tallies = sum_tallies(
+            job_engine.run(build_match_job(subject, app.home, settings, get_utc_now()))
+        )
+    _print_result(app, subject, tallies)
     return 0
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fonds.model.suggestions import find_nearest_name, format_unknown_name
+
+if TYPE_CHECKING:
+    import msgspec
 
 
 class Day(click.DateTime):
@@ -48,7 +52,11 @@ class SuggestingChoice(click.Choice[str]):
 
 
 class SuggestingCommand(click.Command):
-    """A command that says how words are written that begin with a minus."""
+    """A command that says how words are written that begin with a minus.
+
+    `answers` are the structs it writes with `--json`, by when and how many."""
+
+    answers: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does; raises click.NoSuchOption with that hint where any words may come."""

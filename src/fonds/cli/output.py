@@ -1,4 +1,4 @@
-"""What is written to standard error beside answers, warnings and faults, without users and passwords."""
+"""Logging and output: secrets are hidden, and every character can be written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def log_plainly() -> None:
-    """From now on warnings are lines on standard error, and a fault of ours is shown as Python shows it."""
+    """Log warnings as lines on standard error, and print uncaught exceptions with secrets hidden."""
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr
     )
@@ -27,7 +27,7 @@ def log_plainly() -> None:
 
 
 def log_above(console: Console) -> None:
-    """From now on warnings are lines above what is shown on this console."""
+    """Log warnings above the live view on this console."""
     from rich.highlighter import NullHighlighter
     from rich.logging import RichHandler
 
@@ -39,13 +39,16 @@ def log_above(console: Console) -> None:
 
 
 def hide_secrets(record: logging.LogRecord) -> bool:
-    """Hide users and passwords in all that is logged, tracebacks included; nothing is kept back for it."""
+    """Logging filter that hides users and passwords in messages and tracebacks.
+
+    It never suppresses a record.
+    """
     record.msg, record.args = redact_secrets(record.getMessage()), ()
     for name, value in vars(record).items():
         if isinstance(value, str) and name != "msg":
             setattr(record, name, redact_secrets(value))
     if record.exc_info:
-        # Formatted here, it is not formatted again.
+        # A logging handler uses this text and does not format the exception again.
         record.exc_text = redact_secrets(logging.Formatter().formatException(record.exc_info))
     return True
 
@@ -62,19 +65,18 @@ def _log_thread_fault(args: threading.ExceptHookArgs) -> None:
     _log_fault(args.exc_type, args.exc_value, args.exc_traceback)
 
 
-# What is written to standard output and standard error, whatever the encoding of the terminal.
-
-
 def write_any_text() -> None:
-    """From now on a character that the encoding of the terminal lacks is written as an escape, as is a byte
-    of a path that is no UTF-8; without it the command ends there."""
+    """Escape characters that the terminal's encoding lacks, and bytes of paths that are not UTF-8.
+
+    Without this, such a character ends the command with an error.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def write_line(line: bytes) -> None:
-    """A line of standard output as these bytes, also where the terminal has another encoding than UTF-8."""
+    """Write a line of bytes to standard output, whatever the terminal's encoding."""
     sys.stdout.flush()
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""Works off a pipeline in this process, until it is empty or a signal says stop."""
+"""Run a pipeline in this process until it is empty or a signal stops it."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(slots=True)
 class RunResult:
-    """What working off came to; `is_complete` is False when a reader is still at work in a thread.
+    """Result of a run.
 
-    `unfinished` are the inputs an earlier run had not brought to an end. `read_later` counts failures that
-    ended because what could not be read before was read now.
+    `is_complete` is False if a reader is still at work in a thread.
+    `unfinished` are the inputs that an earlier run did not complete.
+    `read_later` is the number of failures that ended because an input could be read this time.
     """
 
     entered: IntakeCounts
@@ -67,11 +68,11 @@ def run_to_end(
     feed: Callable[[Intake, IntakeCounts], None],
     delayed_wait_s: float = DELAYED_WAIT_S,
 ) -> RunResult:
-    """Enter what `feed` brings and work everything off, what an earlier run left unfinished included.
+    """Enter what `feed` yields and process everything, including leftovers of an earlier run.
 
-    What is delayed for longer than `delayed_wait_s` while nothing else is left to do stays so. Where much is
-    waiting, further processes help, under the home's `lock`. The stores stay open. Raises what made the
-    work end.
+    When nothing else is left, messages delayed for longer than `delayed_wait_s` stay in the queue.
+    If many messages are waiting, more processes help under the home's `lock`. The stores stay open.
+    Raises the error that made the work end.
     """
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_intake, create_threads
@@ -79,8 +80,8 @@ def run_to_end(
 
     check_limits()
     recover(stores)
-    entered = _find_unfinished(stores, settings.pipeline)
-    worked = RunResult(entered, frozenset(entered.input_ids))
+    counts = _find_unfinished(stores, settings.pipeline)
+    result = RunResult(counts, frozenset(counts.input_ids))
     readers = open_readers(app.home / SPOOL, settings)
     threads = create_threads(stores, readers, settings)
     intake = create_intake(stores, settings, threads.is_stopping)
@@ -88,20 +89,20 @@ def run_to_end(
     with _stop_on_signals(threads.request_stop) as interrupted:
         try:
             threads.start()
-            shown = not (app.is_json or app.is_quiet)
+            is_visible = not (app.is_json or app.is_quiet)
             with ProgressBar(
-                stores.records, entered, settings.pipeline, is_visible=shown
+                stores.records, counts, settings.pipeline, is_visible=is_visible
             ) as progress:
                 ticks = partial(_refresh_progress, progress, processes, threads)
-                _enter_in_thread(threads, lambda: feed(intake, entered), ticks)
-                worked.pending = threads.drain(delayed_wait_s, ticks)
+                _enter_in_thread(threads, lambda: feed(intake, counts), ticks)
+                result.pending = threads.drain(delayed_wait_s, ticks)
         finally:
-            worked.is_complete = _stop_work(processes, threads, readers, stores)
+            result.is_complete = _stop_work(processes, threads, readers, stores)
     if (failure := threads.get_failure()) is not None:
         raise failure
-    worked.read_later = intake.end_failures(entered)
-    worked.is_interrupted, worked.processes = interrupted.is_set(), 1 + processes.started
-    return worked
+    result.read_later = intake.end_failures(counts)
+    result.is_interrupted, result.processes = interrupted.is_set(), 1 + processes.started
+    return result
 
 
 def run_and_report(
@@ -115,52 +116,52 @@ def run_and_report(
     retried: RetryResult | None = None,
     urls: Sequence[str] = (),
 ) -> int:
-    """Work through what `feed` brings, print the account, close the stores; returns the exit code.
+    """Run what `feed` yields to the end, print the summary and close the stores.
 
-    `empty_message` is said when there was nothing to do. The account is that of what was `retried`, if
-    something was. `urls` are addresses a person named: their next attempts are shown rather than those of
-    others."""
+    Returns the exit code.
+    `empty_message` is printed if there was nothing to do.
+    With `retried`, the summary covers only what was retried.
+    `urls` are URLs a user named; their next attempts are shown instead of those of others.
+    """
     from fonds.wiring.stores import close_stores
 
     started = time.monotonic()
-    worked = run_to_end(app, settings, stores, lock, feed, delayed_wait_s)
-    entered = worked.entered
+    result = run_to_end(app, settings, stores, lock, feed, delayed_wait_s)
+    counts = result.entered
     if retried is None:
-        counted = count_entries(stores.records, sorted(entered.input_ids), settings.pipeline)
+        tally = count_entries(stores.records, sorted(counts.input_ids), settings.pipeline)
     else:
-        ids = (entered.input_ids - worked.unfinished).union(retried.inputs)
-        counted = count_given_entries(stores.records, retried.entries)
-        counted = add_tallies(
-            counted, count_entries(stores.records, sorted(ids), settings.pipeline)
-        )
-    retries = _find_retries(stores.records, settings.pipeline, urls) if worked.pending else []
+        ids = (counts.input_ids - result.unfinished).union(retried.inputs)
+        tally = count_given_entries(stores.records, retried.entries)
+        tally = add_tallies(tally, count_entries(stores.records, sorted(ids), settings.pipeline))
+    retries = _find_retries(stores.records, settings.pipeline, urls) if result.pending else []
     seconds = time.monotonic() - started
     if app.is_json:
-        told = build_summary(counted, seconds, entered.known_count, worked.processes)
-        more = {} if retried is None else {"retried": retried.count}
+        summary = build_summary(tally, seconds, counts.known_count, result.processes)
+        retry_counts = {} if retried is None else {"retried": retried.count}
         unread = {
-            "read_later": worked.read_later,
-            "still_failing": len(entered.still_failing),
+            "read_later": result.read_later,
+            "still_failing": len(counts.still_failing),
         }
-        echo_json(told | more | unread | {"retries": retries})
+        echo_json(summary | retry_counts | unread | {"retries": retries})
     else:
-        left = (worked.pending, worked.is_interrupted, empty_message)
+        end_state = (result.pending, result.is_interrupted, empty_message)
         count = None if retried is None else retried.count
-        print_summary(app, open_console(), counted, entered, seconds, *left, retried=count)
+        print_summary(app, open_console(), tally, counts, seconds, *end_state, retried=count)
         print_retries(open_console(), retries)
-        report_read_later(worked.read_later)
-    if not worked.is_complete:
+        report_read_later(result.read_later)
+    if not result.is_complete:
         exit_immediately()
-    if not worked.is_interrupted:
+    if not result.is_interrupted:
         _collect(stores, settings)
     close_stores(stores)
-    if worked.is_interrupted:
+    if result.is_interrupted:
         return EXIT_INTERRUPTED
-    return int(bool(counted.quarantined or worked.pending))
+    return int(bool(tally.quarantined or result.pending))
 
 
 def report_read_later(count: int) -> None:
-    """Say how many failures ended because what could not be read before was read now."""
+    """Print the number of failures that ended because an input could be read this time."""
     if count == 1:
         print_note("1 failure ended: what could not be read before was read now.")
     elif count:
@@ -168,25 +169,25 @@ def report_read_later(count: int) -> None:
 
 
 def _find_retries(records: Records, pipeline: str, urls: Sequence[str]) -> list[Retry]:
-    """Next attempts to be shown: of the addresses a person named, or else the first that are due."""
+    """Return the next attempts to show: those of the named URLs, or else the first that are due."""
     if urls:
         return list_link_retries(records, pipeline, urls[:RETRIES_MAX])
     return list_next_retries(records, pipeline, RETRIES_MAX)
 
 
 def _collect(stores: Stores, settings: Settings) -> None:
-    """Bring what came into the collections whose rules it fits."""
+    """Add the new documents to the collections whose rules they match."""
     from fonds.wiring.collections import collect_rules
 
-    done = collect_rules(stores, settings)
-    if done is not None and (done.put or done.removed):
+    changes = collect_rules(stores, settings)
+    if changes is not None and (changes.put or changes.removed):
         print_note(
-            f"Collections: {pluralize(done.put, 'document')} put, {done.removed:,} taken out."
+            f"Collections: {pluralize(changes.put, 'document')} put, {changes.removed:,} taken out."
         )
 
 
 def exit_immediately() -> None:
-    """A reader is still at work in a thread; what it holds comes back at the next start."""
+    """Exit while a reader is still at work in a thread. Its messages come back at the next start."""
     sys.stdout.flush()
     os._exit(EXIT_INTERRUPTED)
 
@@ -198,27 +199,27 @@ def run_intake_only(
     lock: HomeLock,
     feed: Callable[[Intake, IntakeCounts], None],
 ) -> int:
-    """Enter what `feed` brings for workers elsewhere to work off; returns the exit code."""
+    """Enter what `feed` yields for workers elsewhere, and return the exit code."""
     from fonds.audit.repair.cleanup import refuse_emptied
     from fonds.wiring.pipelines import create_intake
     from fonds.wiring.stores import close_stores
 
     refuse_emptied(stores)
-    stopped, entered = threading.Event(), IntakeCounts()
+    stopped, counts = threading.Event(), IntakeCounts()
     intake = create_intake(stores, settings, stopped.is_set)
     with _stop_on_signals(stopped.set) as interrupted:
-        feed(intake, entered)
-    read_later = intake.end_failures(entered)
+        feed(intake, counts)
+    read_later = intake.end_failures(counts)
     close_stores(stores)
     if app.is_json:
-        told = {"entered": entered.entries, "inputs": len(entered.input_ids)}
-        echo_json({**told, "known": entered.known_count, "read_later": read_later})
+        summary = {"entered": counts.entries, "inputs": len(counts.input_ids)}
+        echo_json({**summary, "known": counts.known_count, "read_later": read_later})
     else:
         report_read_later(read_later)
         open_console().print(
-            f"{pluralize(entered.entries, 'record')} entered from"
-            f" {pluralize(len(entered.input_ids), 'input')}"
-            f" ({pluralize(entered.known_count, 'record was', 'records were')} known before)."
+            f"{pluralize(counts.entries, 'record')} entered from"
+            f" {pluralize(len(counts.input_ids), 'input')}"
+            f" ({pluralize(counts.known_count, 'record was', 'records were')} known before)."
             f" `{app.format_command('status')}` shows how they fare."
         )
     return EXIT_INTERRUPTED if interrupted.is_set() else 0
@@ -234,39 +235,39 @@ def _refresh_progress(
 def _stop_work(
     processes: WorkerProcesses, threads: WorkerThreads, readers: Readers, stores: Stores
 ) -> bool:
-    """End all that works; whether everything in hand came to its end."""
+    """Stop all workers. Returns whether all current messages were completed."""
     processes.stop()
-    ended = threads.stop()
-    if ended:
+    is_complete = threads.stop()
+    if is_complete:
         readers.close()
         stores.archive.finish()
-    return ended
+    return is_complete
 
 
 def _create_processes(app: App, settings: Settings, lock: HomeLock) -> WorkerProcesses:
-    """The processes that may help, none of them started yet; they share the cores for their readers."""
+    """Create the helper processes without starting them. They divide the cores for their readers."""
     from fonds.wiring.readers import count_cores
     from fonds.wiring.stores import list_concurrent_stages
 
     count = settings.work.workers or count_cores()
     stages = list_concurrent_stages(settings)
-    each = settings.replace_values(
+    worker_settings = settings.replace_values(
         work_children=max(1, (settings.work.children or count_cores()) // count)
     )
-    return WorkerProcesses(app.home, each, stages, lock, count - 1 if stages else 0)
+    return WorkerProcesses(app.home, worker_settings, stages, lock, count - 1 if stages else 0)
 
 
 def _find_unfinished(stores: Stores, pipeline: str) -> IntakeCounts:
-    """The inputs an earlier run of this pipeline did not bring to an end."""
-    where = {"outcome": "pending", "pipeline": pipeline}
-    pending = stores.records.count(EntryRow, ("input_id",), where)
+    """Return the inputs that an earlier run of this pipeline did not complete."""
+    condition = {"outcome": "pending", "pipeline": pipeline}
+    pending = stores.records.count(EntryRow, ("input_id",), condition)
     return IntakeCounts(input_ids={input_id for (input_id,) in pending})
 
 
 def _enter_in_thread(
     threads: WorkerThreads, enter: Callable[[], None], tick: Callable[[], None]
 ) -> None:
-    """Enter in a thread of its own, so that signals and progress are not kept waiting."""
+    """Enter in a separate thread, so that signals and progress are handled promptly."""
 
     def run() -> None:
         try:
@@ -274,17 +275,17 @@ def _enter_in_thread(
         except BaseException as error:  # noqa: BLE001 (told to the thread that waits)
             threads.fail(error)
 
-    feeding = threading.Thread(target=run, name="intake", daemon=True)
-    feeding.start()
-    while feeding.is_alive() and not threads.is_stopping():
-        feeding.join(0.1)
+    intake_thread = threading.Thread(target=run, name="intake", daemon=True)
+    intake_thread.start()
+    while intake_thread.is_alive() and not threads.is_stopping():
+        intake_thread.join(0.1)
         tick()
-    feeding.join(LEAVE_OFF_S)
+    intake_thread.join(LEAVE_OFF_S)
 
 
 @contextmanager
 def _stop_on_signals(request_stop: Callable[[], None]) -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM ask the work to stop; a second one ends the process at once."""
+    """Stop the work on SIGINT or SIGTERM. A second signal ends the process at once."""
     interrupted = threading.Event()
 
     def stop(number: signal.Signals) -> None:

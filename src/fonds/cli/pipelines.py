@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,7 +16,28 @@ from fonds.cli.context import App, command, echo_json, open_console
 from fonds.model.step import Pipeline
 
 
-@command("pipelines")
+class StageAnswer(msgspec.Struct, frozen=True):
+    """A stage of a pipeline."""
+
+    stage: str
+    reads: str
+    writes: Sequence[str]
+    omits: Sequence[str]
+
+
+class PipelineAnswer(msgspec.Struct, frozen=True):
+    """A pipeline and its stages."""
+
+    name: Annotated[str, Meta(description="its name")]
+    about: Annotated[str, Meta(description="what it is for")]
+    chosen: Annotated[bool, Meta(description="whether it is this home's")]
+    entry: Annotated[str, Meta(description="the topic entries are put to")]
+    stages: Annotated[
+        Sequence[StageAnswer], Meta(description="stage, reads, writes, omits of each")
+    ]
+
+
+@command("pipelines", answers={"one for each pipeline": PipelineAnswer})
 @click.argument("names", nargs=-1, metavar="[PIPELINE]…")
 @click.option("--svg", is_flag=True, help="Write one as SVG to standard output.")
 def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
@@ -38,7 +63,7 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
         sys.stdout.write(draw_svg(chosen[0]))
     elif app.is_json:
         for one in chosen:
-            echo_json(_build_json(one, one.name == settings.pipeline))
+            echo_json(_build_answer(one, one.name == settings.pipeline))
     elif names:
         open_console().print("\n\n".join(format_tree(one) for one in chosen), markup=False)
     else:
@@ -46,22 +71,17 @@ def pipelines(app: App, names: tuple[str, ...], svg: bool) -> int:
     return 0
 
 
-def _build_json(pipeline: Pipeline, is_configured: bool) -> dict[str, object]:
-    return {
-        "name": pipeline.name,
-        "about": pipeline.about,
-        "chosen": is_configured,
-        "entry": pipeline.entry.name,
-        "stages": [
-            {
-                "stage": stage.name,
-                "reads": stage.reads.name,
-                "writes": [topic.name for topic in stage.writes],
-                "omits": [f"{o.payload.__name__} {o.tag or ''}".strip() for o in stage.omits],
-            }
-            for stage in pipeline.stages
-        ],
-    }
+def _build_answer(pipeline: Pipeline, is_configured: bool) -> PipelineAnswer:
+    stages = [
+        StageAnswer(
+            stage.name,
+            stage.reads.name,
+            [topic.name for topic in stage.writes],
+            [f"{one.payload.__name__} {one.tag or ''}".strip() for one in stage.omits],
+        )
+        for stage in pipeline.stages
+    ]
+    return PipelineAnswer(pipeline.name, pipeline.about, is_configured, pipeline.entry.name, stages)
 
 
 def _print_list(app: App, pipelines: list[Pipeline], configured_name: str) -> None:

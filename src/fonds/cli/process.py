@@ -1,4 +1,4 @@
-"""How much this process may take of the machine, looked at before work begins.
+"""Resource limits, garbage collection and stop signals of this process.
 
 Source: getrlimit(2), Python's module gc.
 """
@@ -18,91 +18,93 @@ from fonds.model.errors import ConfigurationError
 FILES_MIN, OPEN_FILES_TARGET = 64, 4_096
 NEW_CONTAINERS = 50_000
 ADDRESSES_MIN_BYTES, ADDRESSES_A_CORE_BYTES = 2**30, 2**28
-"""Of memory that can be addressed: native code ends the process when it gets none."""
+"""Minimum address space. Native code aborts the process if an allocation fails."""
 
 
 def allow_files() -> None:
-    """Allow this process more open files, where its own limit is below what it may be set to."""
+    """Raise the soft limit on open files, as far as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES_TARGET if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_TARGET)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    limit = OPEN_FILES_TARGET if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_TARGET)
+    if soft != resource.RLIM_INFINITY and soft < limit:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def collect_seldom() -> None:
-    """Look for garbage that points at itself after 50,000 new containers, not after 700.
+    """Collect cyclic garbage after 50,000 new containers instead of 700.
 
-    Records are made and dropped by the thousand and point at nothing; looking through them took 5 to 8 % of
-    the time of a run, and the memory is the same.
+    Thousands of records are created and dropped, and none of them is in a cycle. Scanning them took
+    5 to 8 % of a run; memory use is unchanged.
     """
     gc.set_threshold(NEW_CONTAINERS, 20, 100)
 
 
 def check_limits() -> None:
-    """Raises ConfigurationError for limits with which no work can be done."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files != resource.RLIM_INFINITY and files < FILES_MIN:
+    """Raise ConfigurationError if the process limits are too low to work."""
+    files_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files_limit != resource.RLIM_INFINITY and files_limit < FILES_MIN:
         raise ConfigurationError(
-            f"only {files} files may be open at once here, and {FILES_MIN} is the least that work"
+            f"only {files_limit} files may be open at once here, and {FILES_MIN} is the least that work"
             f" takes. Allow more: `ulimit -n 1024`, or LimitNOFILE= of the service."
         )
     size_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
-    least_bytes = ADDRESSES_MIN_BYTES + ADDRESSES_A_CORE_BYTES * len(os.sched_getaffinity(0))
-    if size_bytes != resource.RLIM_INFINITY and size_bytes < least_bytes:
+    min_bytes = ADDRESSES_MIN_BYTES + ADDRESSES_A_CORE_BYTES * len(os.sched_getaffinity(0))
+    if size_bytes != resource.RLIM_INFINITY and size_bytes < min_bytes:
         raise ConfigurationError(
             f"only {size_bytes // 2**20} MiB of memory may be addressed here, and"
-            f" {least_bytes // 2**20} MiB is the least that work takes. Allow more:"
+            f" {min_bytes // 2**20} MiB is the least that work takes. Allow more:"
             " `ulimit -v unlimited`, or LimitAS= of the service."
         )
 
 
-# What SIGINT and SIGTERM do while a command works.
+# Handling of SIGINT and SIGTERM.
 #
-# A handler runs in the main thread, between any two of its instructions, and so perhaps while that thread
-# holds the lock of an event, a queue or the log. It therefore only writes the signal's number to a pipe; a
-# thread reads the pipe and does what is to be done, whatever the main thread holds or waits for.
+# A handler runs in the main thread between any two instructions, perhaps while that thread holds
+# the lock of an event, a queue or the log. It therefore only writes the signal's number to a pipe.
+# Another thread reads the pipe and acts, whatever the main thread holds or waits for.
 
 
 _END = b"\0"
-"""No signal has this number."""
+"""End marker; no signal has this number."""
 
 
 @contextmanager
 def handle_stop_signals(stop: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Inside, each of both calls `stop` in a thread beside; afterwards they do what they did before.
+    """Call `stop` in another thread for each SIGINT or SIGTERM.
 
-    All signals that came before the end are heeded before it returns, one after the other. Raises ValueError
-    in any thread but the main one.
+    Restores the old handlers at the end. All signals received before that are handled in order
+    before this returns. Raises ValueError outside the main thread.
     """
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
 
     def handle(number: int, frame: object) -> None:
-        with suppress(BlockingIOError):  # thousands wait to be heeded: one more says nothing new
+        with suppress(
+            BlockingIOError
+        ):  # a full pipe holds thousands of unread signals, so one more adds nothing
             os.write(write_end, bytes((number,)))
 
     def heed() -> None:
         while (number := os.read(read_end, 1)) not in (_END, b""):
             stop(signal.Signals(number[0]))
 
-    heeding = threading.Thread(target=heed, name="signals", daemon=True)
-    before: dict[signal.Signals, signal._HANDLER] = {}
+    signal_thread = threading.Thread(target=heed, name="signals", daemon=True)
+    old_handlers: dict[signal.Signals, signal._HANDLER] = {}
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, handle)
-        heeding.start()
+            old_handlers[number] = signal.signal(number, handle)
+        signal_thread.start()
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)
-        _stop_listening(heeding, write_end)
+        _stop_listening(signal_thread, write_end)
         os.close(read_end)
         os.close(write_end)
 
 
 def _stop_listening(heeding: threading.Thread, write_end: int) -> None:
-    """Wait until the thread has heeded what came and left off."""
+    """Wait until the thread has handled all received signals and ended."""
     if not heeding.ident:
         return
     os.set_blocking(write_end, True)

@@ -1,4 +1,8 @@
-"""Progress: a line on a terminal that changes, elsewhere one now and then, in the words of the summary."""
+"""Progress and summary of a run.
+
+On a terminal, progress is a line that is updated in place. Elsewhere it is a line every
+`PLAIN_EVERY_S` seconds.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +34,22 @@ from fonds.ports import Records
 
 EVERY_S = 1.0
 PLAIN_EVERY_S = 30.0
-"""Where lines are kept, as in a log, they come so often."""
+"""Seconds between progress lines where they are kept, for example in a log."""
 
 SHARE_MAX = 0.05
 WEIGHTS = (Weight.SET_ASIDE, Weight.REFUSED, Weight.FAILED)
 
 
 class _RateColumn(ProgressColumn):
-    """Records settled a second."""
+    """Column with the records settled per second."""
 
     def render(self, task: Task) -> Text:
-        """The rate, or nothing before there is one."""
+        """Return the rate; empty as long as it is unknown."""
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
 class ProgressBar:
-    """Shows the tally of the inputs entered so far, on standard error and never for long."""
+    """Show the tally of the inputs entered so far on standard error. Counting never takes long."""
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class ProgressBar:
         screen: Console | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`screen` None: standard error; `seconds` only run forward."""
+        """Write to `screen`, or to standard error if None. `seconds` is a monotonic clock."""
         self._records = records
         self._entered = entered
         self._pipeline = pipeline
@@ -93,26 +97,25 @@ class ProgressBar:
         self._bar.stop()
 
     def tick(self) -> None:
-        """Refresh the line if it is time; counting takes a twentieth of the time at most."""
+        """Refresh the line if it is due. Counting takes at most a twentieth of the time."""
         started = self._seconds()
         if not self._is_visible or started < self._next_refresh_s:
             return
-        counted = count_entries(self._records, list(self._entered.input_ids), self._pipeline)
+        tally = count_entries(self._records, list(self._entered.input_ids), self._pipeline)
         took_s = self._seconds() - started
         self._next_refresh_s = started + max(self._every_s, took_s / SHARE_MAX)
-        words, ended = format_tally(counted), counted.received - counted.pending
+        tally_text, ended_count = format_tally(tally), tally.received - tally.pending
         if self._bar.disable:
-            self._screen.print(f"{ended:,} of {counted.received:,} so far: {words}")
-        self._bar.update(self._task, description=words, completed=ended, total=counted.received)
+            self._screen.print(f"{ended_count:,} of {tally.received:,} so far: {tally_text}")
+        self._bar.update(
+            self._task, description=tally_text, completed=ended_count, total=tally.received
+        )
 
 
 def format_tally(tally: OutcomeTally) -> str:
-    """How many ended which way, as the summary names it."""
-    weighed = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
-    return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *weighed])
-
-
-# What people read after a run: what was kept, what was dropped and why, and what to type next.
+    """Format the number of records per outcome, in the words of the summary."""
+    counts = [(str(weight), sum(tally.filter_reasons(weight).values())) for weight in WEIGHTS]
+    return " · ".join(f"{count:,} {name}" for name, count in [("kept", tally.done), *counts])
 
 
 DETAIL_CHARS = 200
@@ -131,26 +134,30 @@ def print_summary(
     *,
     retried: int | None = None,
 ) -> None:
-    """Print the counts of one run. `empty_message` is the sentence for a run that found nothing to do.
-    `retried` is how many messages were tried again, None for a run that takes something in."""
+    """Print the counts of one run.
+
+    `empty_message` is printed if the run found nothing to do.
+    `retried` is the number of retried messages, or None for a run that ingests.
+    """
     if tally.received == 0:
         _print_nothing_new(screen, entered, INTERRUPTED if is_interrupted else empty_message)
         return
     failing = len(entered.still_failing) if retried is None else 0
-    came = tally.received - failing
+    received_count = tally.received - failing
     if retried is not None:
-        again = pluralize(retried, "message")
+        retried_text = pluralize(retried, "message")
         screen.print(
-            f"[bold]{again} retried[/bold] in {seconds:,.1f} s, of {pluralize(came, 'record')}."
+            f"[bold]{retried_text} retried[/bold] in {seconds:,.1f} s,"
+            f" of {pluralize(received_count, 'record')}."
         )
-    elif came:
-        rate = came / seconds if seconds else 0.0
+    elif received_count:
+        rate = received_count / seconds if seconds else 0.0
         screen.print(
-            f"[bold]{pluralize(came, 'record')} came in[/bold] in {seconds:,.1f} s"
+            f"[bold]{pluralize(received_count, 'record')} came in[/bold] in {seconds:,.1f} s"
             f" ({rate:,.0f} a second)."
         )
     if failing:
-        nothing_else = "" if came else "Nothing new: "
+        nothing_else = "" if received_count else "Nothing new: "
         verbs = "failed before and still fails" if failing == 1 else "failed before and still fail"
         screen.print(f"{nothing_else}{pluralize(failing, 'record')} {verbs}.")
     screen.print(build_summary_table(tally))
@@ -169,11 +176,11 @@ def print_summary(
 
 
 def print_retries(screen: Console, retries: Sequence[Retry]) -> None:
-    """Why messages wait, and until when."""
-    for one in retries:
-        why = f"{one.reason}: {' '.join(one.detail.split())[:DETAIL_CHARS]}"
-        at = format_time(one.next_attempt_at)
-        screen.print(f"{one.url} waits: {why}. Next attempt {at}.", markup=False)
+    """Print why messages wait, and until when."""
+    for message in retries:
+        why = f"{message.reason}: {' '.join(message.detail.split())[:DETAIL_CHARS]}"
+        next_attempt = format_time(message.next_attempt_at)
+        screen.print(f"{message.url} waits: {why}. Next attempt {next_attempt}.", markup=False)
 
 
 def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: str) -> None:
@@ -187,7 +194,10 @@ def _print_nothing_new(screen: Console, entered: IntakeCounts, empty_message: st
 
 
 def build_summary_table(tally: OutcomeTally) -> Table:
-    """Received = kept, with or without text, + set aside + refused + failed + in flight, with the reasons."""
+    """Build the table of outcomes with their reasons.
+
+    Received = kept (with or without text) + set aside + refused + failed + in flight.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(justify="right")
     table.add_column()
@@ -211,14 +221,14 @@ def build_summary_table(tally: OutcomeTally) -> Table:
 
 
 def print_next(app: App, screen: Console, tally: OutcomeTally) -> None:
-    """What one may want to type next."""
-    said = []
+    """Print suggestions for the next command."""
+    suggestions = []
     if tally.done:
-        said.append((app.format_command('search "some words"'), "to find something"))
-        said.append((app.format_command("serve"), "to look at it in a browser"))
+        suggestions.append((app.format_command('search "some words"'), "to find something"))
+        suggestions.append((app.format_command("serve"), "to look at it in a browser"))
     if tally.quarantined:
-        said.append((app.format_command("failures"), "to see what failed, and try it again"))
-    width = max((len(words) for words, _ in said), default=0)
-    for number, (words, why) in enumerate(said):
-        head = "      " if number else "\nNext: "
-        screen.print(f"{head}{words:<{width}}  {why}", markup=False)
+        suggestions.append((app.format_command("failures"), "to see what failed, and try it again"))
+    width = max((len(words) for words, _ in suggestions), default=0)
+    for number, (words, why) in enumerate(suggestions):
+        lead = "      " if number else "\nNext: "
+        screen.print(f"{lead}{words:<{width}}  {why}", markup=False)

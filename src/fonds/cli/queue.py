@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+import msgspec
+from msgspec import Meta
 from rich.markup import escape
 from rich.table import Table
 
@@ -25,7 +26,7 @@ from fonds.cli.inputs import open_named_file
 from fonds.cli.names import CommandGroup, SuggestingChoice
 from fonds.model.disposition import Reason
 from fonds.model.encoding import pluralize
-from fonds.model.message import Delivery, Message, Subscription
+from fonds.model.message import Delivery, Depth, Message, Subscription, TopicTraits
 from fonds.model.secrets import redact_secrets
 from fonds.model.step import Topic
 from fonds.pipelines.runtime import queue_dump as dumping
@@ -39,6 +40,46 @@ if TYPE_CHECKING:
 EXCERPT_CHARS = 300
 RENEW_MAX = 1000
 TOPICS_WIDTH = 200
+
+
+class BacklogAnswer(msgspec.Struct, frozen=True):
+    """How many messages wait for a step."""
+
+    subscription: Annotated[str, Meta(description="its name")]
+    topic: Annotated[str, Meta(description="the topic it reads")]
+    depth: Annotated[Depth, Meta(description="ready, in_hand, delayed, quarantined")]
+
+
+class MessageAnswer(msgspec.Struct, frozen=True):
+    """A message that waits."""
+
+    id: Annotated[str, Meta(description="its id")]
+    key: Annotated[str, Meta(description="what orders it")]
+    attempt: Annotated[int, Meta(description="earlier attempts")]
+    redelivered: Annotated[int, Meta(description="how often it was handed out before")]
+    headers: Annotated[Mapping[str, str], Meta(description="its headers")]
+    body: Annotated[str | msgspec.UnsetType, Meta(description="its body, where that is UTF-8")] = (
+        msgspec.UNSET
+    )
+    body_base64: Annotated[
+        str | msgspec.UnsetType, Meta(description="its body, where that is not")
+    ] = msgspec.UNSET
+
+
+class CountAnswer(msgspec.Struct, frozen=True):
+    """How many messages a command moved."""
+
+    messages: Annotated[int, Meta(description="how many messages it were")]
+
+
+class TopicAnswer(msgspec.Struct, frozen=True):
+    """A topic and the step that reads it."""
+
+    name: Annotated[str, Meta(description="the step that reads it")]
+    topic: Annotated[str, Meta(description="the topic")]
+    traits: Annotated[TopicTraits, Meta(description="partitions, compression, compacted and more")]
+    pipeline: Annotated[str, Meta(description="the selector, empty for none")]
+    schema: Annotated[str | None, Meta(description="name of the JSON Schema of what it carries")]
 
 
 @click.group("queue", cls=CommandGroup)
@@ -60,7 +101,7 @@ def queue(ctx: click.Context, /, **flags: Any) -> None:
 queue.params += build_global_options()
 
 
-@command("list")
+@command("list", answers={"one for each subscription": BacklogAnswer})
 @pipeline_option
 def list_(app: App, **flags: Any) -> int:
     """How many messages wait for each step.
@@ -73,7 +114,7 @@ def list_(app: App, **flags: Any) -> int:
     depths = [(one, waiting.get_depth(one)) for one in subscriptions]
     if app.is_json:
         for one, depth in depths:
-            echo_json({"subscription": one.name, "topic": one.topic, "depth": depth})
+            echo_json(BacklogAnswer(one.name, one.topic, depth))
         return 0
     table = Table(box=None, pad_edge=False)
     table.add_column("Step")
@@ -86,7 +127,7 @@ def list_(app: App, **flags: Any) -> int:
     return 0
 
 
-@command("peek")
+@command("peek", answers={"one for each message": MessageAnswer})
 @pipeline_option
 @click.argument("address")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True)
@@ -130,7 +171,7 @@ def _count_ready(queue: Queue, place: str, subscriptions: Iterable[Subscription]
     return depth.quarantined if place == whose.quarantine else depth.ready
 
 
-@command("dump")
+@command("dump", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("address")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -179,7 +220,7 @@ def dump(
     return 0
 
 
-@command("load")
+@command("load", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("file", metavar="FILE|URL")
 @click.option("--to", metavar="ADDRESS", help="Put them here, not where they were taken from.")
@@ -197,7 +238,7 @@ def load(app: App, file: str, to: str | None, **flags: Any) -> int:
     return 0
 
 
-@command("purge")
+@command("purge", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("address")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -221,7 +262,7 @@ def purge(app: App, address: str, yes: bool, **flags: Any) -> int:
     return 0
 
 
-@command("release")
+@command("release", answers={"one": CountAnswer})
 @pipeline_option
 @click.argument("step")
 @click.option("--reason", type=SuggestingChoice("reason", map(str, Reason)), metavar="REASON")
@@ -252,7 +293,7 @@ for one in (list_, peek, dump, load, purge, release):
     queue.add_command(one)
 
 
-@command("topics")
+@command("topics", answers={"one for each subscription": TopicAnswer})
 @pipeline_option
 @click.argument("action", type=SuggestingChoice("action", ["list", "create"]), default="list")
 def topics(app: App, action: str, **flags: Any) -> int:
@@ -276,7 +317,7 @@ def topics(app: App, action: str, **flags: Any) -> int:
         app.open_queue(settings)
     if app.is_json:
         for one, schema in zip(subscriptions, schemas, strict=True):
-            echo_json({**asdict(one), "schema": schema})
+            echo_json(TopicAnswer(one.name, one.topic, one.traits, one.pipeline, schema))
         return 0
     table = Table(box=None, pad_edge=False)
     for title in ("Topic", "Read by", "Schema", "Partitions", "Compression", "Kept"):
@@ -312,29 +353,28 @@ def _report_count(app: App, batches: Iterable[int], action: str) -> int:
     """How many messages it were, told to whoever asked."""
     count = sum(batches)
     if app.is_json:
-        echo_json({"messages": count})
+        echo_json(CountAnswer(count))
     else:
         open_console().print(f"{count:,} {'message' if count == 1 else 'messages'} {action}.")
     return count
 
 
+def _build_message_answer(delivery: Delivery) -> MessageAnswer:
+    message = delivery.message
+    answer = MessageAnswer(
+        message.id, message.key, message.attempt, delivery.redelivered, dict(message.headers)
+    )
+    try:
+        return msgspec.structs.replace(answer, body=message.body.decode("utf-8"))
+    except UnicodeDecodeError:
+        encoded = base64.b64encode(message.body).decode("ascii")
+        return msgspec.structs.replace(answer, body_base64=encoded)
+
+
 def _print_delivery(app: App, delivery: Delivery) -> None:
     message = delivery.message
     if app.is_json:
-        try:
-            body = {"body": message.body.decode("utf-8")}
-        except UnicodeDecodeError:
-            body = {"body_base64": base64.b64encode(message.body).decode("ascii")}
-        echo_json(
-            {
-                "id": message.id,
-                "key": message.key,
-                "attempt": message.attempt,
-                "redelivered": delivery.redelivered,
-                "headers": dict(message.headers),
-                **body,
-            }
-        )
+        echo_json(_build_message_answer(delivery))
         return
     screen = open_console()
     screen.print(

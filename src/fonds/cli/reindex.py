@@ -1,4 +1,4 @@
-"""`fonds reindex`: build the full-text index again from the other stores."""
+"""`fonds reindex`: rebuild the full-text index from the other stores."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ TEXTLESS_NAMES_MAX = 5
 
 @command("reindex")
 def reindex(app: App) -> int:
-    """Build the full-text index again from the records and the texts, which stay as they are; and the rows
-    by which near-duplicates are found, where they are missing.
+    """Rebuild the full-text index from the stored records and texts.
 
-    For an index that is damaged, was lost, or was made by another version. One that cannot be used is
-    moved aside first. Nothing else may work on the home meanwhile; searching goes on. Interrupted,
-    start it again. Exit code 0 when every document is in the index whole, 1 when a text was not found.
+    Use it if the index is damaged, lost, or made by another version. An unusable index is moved
+    aside first. Missing rows for finding near-duplicates are also rebuilt. Records and texts are
+    not changed.
+
+    Searching continues to work, but no other command may work on the home at the same time. If
+    interrupted, run it again. The exit code is 0 if every document is indexed with its text, and 1
+    if a text is missing.
 
     \b
     fonds reindex
@@ -40,35 +43,40 @@ def reindex(app: App) -> int:
     settings = app.load_settings()
     stores = app.open_stores(settings)
     with HomeLock(app.home):
-        stores, done = rebuild_index(app, settings, stores)
+        stores, result = rebuild_index(app, settings, stores)
         close_stores(stores)
     seconds = time.monotonic() - started
-    _report_textless(done)
+    _report_textless(result)
     if app.is_json:
         rounded = round(seconds, 3)
-        told = {"indexed": done.indexed, "removed": done.removed, "remade": done.remade}
-        echo_json({**told, "seconds": rounded})
+        summary = {"indexed": result.indexed, "removed": result.removed, "remade": result.remade}
+        echo_json({**summary, "seconds": rounded})
     else:
         open_console().print(
-            f"{pluralize(done.indexed, 'document is', 'documents are')} in the index,"
-            f" {done.removed:,} were removed, {pluralize(done.remade, 'row was', 'rows were')} made again;"
+            f"{pluralize(result.indexed, 'document is', 'documents are')} in the index,"
+            f" {result.removed:,} were removed,"
+            f" {pluralize(result.remade, 'row was', 'rows were')} made again;"
             f" {seconds:,.1f} s."
         )
-    return 1 if done.textless else 0
+    return 1 if result.textless else 0
 
 
 def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores, ReindexResult]:
-    """In place; where the index cannot be used, or holds what nothing else knows, from an empty one."""
+    """Rebuild the index in place.
+
+    If the index is unusable, or contains documents that no other store has, move it aside and fill
+    an empty one.
+    """
     from fonds.wiring.stores import set_index_aside
 
     with _show_progress(app, stores.records) as tick:
         first = work_through(stores.records, stores.blobs, stores.index, tick)
     if first.fault is None and not first.strays:
         return stores, first
-    stores, aside = set_index_aside(stores, app.home, settings)
+    stores, old_folder = set_index_aside(stores, app.home, settings)
     why = str(first.fault) if first.fault else "The index held documents no other store knows."
     open_console(stderr=True).print(
-        f"{escape(why)}\nIt lies in {escape(str(aside))} now; delete that folder when you like."
+        f"{escape(why)}\nIt lies in {escape(str(old_folder))} now; delete that folder when you like."
         " An empty index takes its place and is being filled."
     )
     with _show_progress(app, stores.records) as tick:
@@ -81,16 +89,16 @@ def rebuild_index(app: App, settings: Settings, stores: Stores) -> tuple[Stores,
 
 @contextmanager
 def _show_progress(app: App, records: Records) -> Iterator[Callable[[int], None]]:
-    """A line of progress on a terminal; nothing elsewhere."""
+    """Show a progress bar on a terminal, and nothing elsewhere."""
     screen = open_console(stderr=True)
-    shown = screen.is_terminal and not (app.is_json or app.is_quiet)
+    is_visible = screen.is_terminal and not (app.is_json or app.is_quiet)
     columns = (
         TextColumn("indexing"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=screen, disable=not shown, transient=True) as bar:
+    with Progress(*columns, console=screen, disable=not is_visible, transient=True) as bar:
         task = bar.add_task("indexing", total=count_expected(records))
 
         def tick(indexed: int) -> None:
@@ -102,9 +110,9 @@ def _show_progress(app: App, records: Records) -> Iterator[Callable[[int], None]
 def _report_textless(result: ReindexResult) -> None:
     if not result.textless:
         return
-    among = ", ".join(result.textless[:TEXTLESS_NAMES_MAX])
+    sample = ", ".join(result.textless[:TEXTLESS_NAMES_MAX])
     open_console(stderr=True).print(
         f"The texts of {pluralize(len(result.textless), 'file')} are missing from the blobs"
-        f" (among them {among}):"
+        f" (among them {sample}):"
         " they are indexed without. `fonds audit` names what is missing."
     )

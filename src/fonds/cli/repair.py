@@ -1,4 +1,4 @@
-"""`fonds repair`: what the audit missed, made again out of what is left."""
+"""`fonds repair`: rebuild what the audit found missing from the remaining data."""
 
 from __future__ import annotations
 
@@ -66,13 +66,16 @@ ACT_LABELS = {
 )
 @pipeline_option
 def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
-    """Make again what is missing or altered, out of what is left; tells only what it would do, until --yes.
+    """Rebuild missing or altered data from the remaining data.
 
-    Bodies come from wherever else they lie, what was made of them by reading them again, rows from the table
-    and the other way round, then index, table, CDXJ and counts. Every act stands in the ledger, at the step
-    `repair`; what is pending is worked off. Nothing else may work on the home meanwhile. Interrupted, start
-    it again.
-    Exit code 0 when everything adds up in the end, 1 when something could not be had again: it is named.
+    Without --yes, only shows what would be done. Bodies are fetched from wherever else they are
+    stored. Derivatives are made by reading the bodies again. Rows are restored from the table and
+    the other way round. Index, table, CDXJ and counts follow. Every action is recorded in the
+    ledger at the step `repair`, and pending messages are processed.
+
+    No other command may work on the home at the same time. If interrupted, run it again. The exit
+    code is 0 if everything adds up in the end. It is 1 if something could not be restored; it is
+    named.
 
     \b
     fonds repair
@@ -93,24 +96,30 @@ def repair(app: App, yes: bool, deep: bool, **flags: Any) -> int:
                 run_deep_audit(app, stores, None, stopped)
             if stopped.is_set():
                 return EXIT_INTERRUPTED
-        bench = _RepairRun(app, settings, stores, lock, flags["pipeline"])
-        found = bench.run()
-        close_stores(bench.stores)
-    if found is None:
+        repair_run = _RepairRun(app, settings, stores, lock, flags["pipeline"])
+        result = repair_run.run()
+        close_stores(repair_run.stores)
+    if result is None:
         return EXIT_INTERRUPTED
     if app.is_json:
-        echo_json({**build_json(found), "acts": bench.done, "lost": sorted(bench.lost.values())})
-        return 0 if found.is_balanced else 1
+        echo_json(
+            {
+                **build_json(result),
+                "acts": repair_run.done,
+                "lost": sorted(repair_run.lost.values()),
+            }
+        )
+        return 0 if result.is_balanced else 1
     screen = open_console()
-    print_audit(screen, found)
-    screen.print(f"{bench.done:,} acts of repair.")
-    return 0 if found.is_balanced else 1
+    print_audit(screen, result)
+    screen.print(f"{repair_run.done:,} acts of repair.")
+    return 0 if result.is_balanced else 1
 
 
 def _plan_repair(
     app: App, settings: Settings, stores: Stores, pipeline: str | None, deep: bool
 ) -> int:
-    """What would be done, by act."""
+    """Print what would be done, by action."""
     if deep:
         with stop_on_signals() as stopped:
             run_deep_audit(app, stores, None, stopped)
@@ -118,13 +127,13 @@ def _plan_repair(
             return EXIT_INTERRUPTED
     with RepairPlan(app.home / SPOOL) as plan:
         pipelines = list_used_readers(stores, settings, pipeline)
-        found = run_audit(stores, pipelines, plan.add, find_changes(stores, settings))
+        result = run_audit(stores, pipelines, plan.add, find_changes(stores, settings))
         if app.is_json:
             acts = {str(act) if act else "none": count for act, count in plan.counts.items()}
-            echo_json({**build_json(found), "would": acts})
+            echo_json({**build_json(result), "would": acts})
         else:
-            _print_plan(app, open_console(), plan, found)
-    return 0 if found.is_balanced else 1
+            _print_plan(app, open_console(), plan, result)
+    return 0 if result.is_balanced else 1
 
 
 def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult) -> None:
@@ -134,8 +143,8 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
     for act in [*RepairAct, None]:
         if plan.counts[act]:
             screen.print(f"[bold]{plan.counts[act]:,}[/bold] {ACT_LABELS[act]}, because")
-            for told in plan.samples[act]:
-                screen.print(f"   [dim]{escape(told)}[/dim]")
+            for sample in plan.samples[act]:
+                screen.print(f"   [dim]{escape(sample)}[/dim]")
             if act is None:
                 screen.print(f"   {escape(AuditCheck.RECORDS_EMPTIED.remedy)}")
     screen.print(f"\nNothing was done. Next: {app.format_command('repair --yes')}", markup=False)
@@ -143,7 +152,10 @@ def _print_plan(app: App, screen: Console, plan: RepairPlan, result: AuditResult
 
 @dataclass(slots=True)
 class _RepairRun:
-    """The rounds of one repair; `stores` may be others in the end: an index made anew is opened anew."""
+    """State of one repair, which runs in several rounds.
+
+    `stores` may be replaced during the run: a rebuilt index is opened again.
+    """
 
     app: App
     settings: Settings
@@ -154,18 +166,20 @@ class _RepairRun:
     lost: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> AuditResult | None:
-        """Round after round, until everything adds up or a round mended nothing; None: interrupted."""
-        before: object = None
+        """Run rounds until everything adds up or a round changes nothing. None means interrupted."""
+        last_state: object = None
         for _ in range(ROUNDS_MAX):
             with RepairPlan(self.app.home / SPOOL, alone=True) as plan:
                 pipelines = list_used_readers(self.stores, self.settings, self.pipeline)
-                found = self._run_audit(pipelines, plan.add)
-                # Of what is on its way, as a killed repair left it, nothing can be said yet.
-                pending = sum(one.pending for each in found.steps.values() for one in each.values())
-                now = (plan.counts, found.fault_texts, pending)
-                if (found.is_balanced and not pending) or now == before:
-                    return found
-                before = now
+                result = self._run_audit(pipelines, plan.add)
+                # Messages left in flight by a killed repair cannot be judged yet.
+                pending = sum(
+                    step.pending for steps in result.steps.values() for step in steps.values()
+                )
+                state = (plan.counts, result.fault_texts, pending)
+                if (result.is_balanced and not pending) or state == last_state:
+                    return result
+                last_state = state
                 if not self._run_round(plan, list(pipelines), pending > 0):
                     return None
         return self._run_audit(list_used_readers(self.stores, self.settings, self.pipeline))
@@ -180,24 +194,25 @@ class _RepairRun:
         )
 
     def _run_round(self, plan: RepairPlan, pipelines: Sequence[str], has_pending: bool) -> bool:
-        """Whether it came to its end."""
+        """Run one round. Returns whether it was completed."""
         from fonds.audit.repair.cleanup import recover
 
-        shop = self._open_context(plan)
-        round_ = RepairRound(shop)
+        context = self._open_context(plan)
+        round_ = RepairRound(context)
         try:
             round_.prepare()
-            # Only now: what `cdx` did not know would have been cut from a WARC that was left open.
+            # Not earlier: recovery cuts records that `cdx` does not know from a WARC that was left
+            # open.
             recover(self.stores)
             for name in pipelines if has_pending or round_.has_work else ():
-                if not self._run_pipeline(shop, name):
+                if not self._run_pipeline(context, name):
                     return False
             if round_.finish():
                 self.stores, _ = rebuild_index(self.app, self.settings, self.stores)
-                shop.say("the index was made again")
+                context.say("the index was made again")
         finally:
-            self.done += shop.done
-            self.lost |= shop.lost
+            self.done += context.done
+            self.lost |= context.lost
         return True
 
     def _open_context(self, plan: RepairPlan) -> RepairContext:
@@ -206,8 +221,8 @@ class _RepairRun:
         from fonds.wiring.stores import get_utc_now
 
         def source_of(path: Path, collection: str) -> Source:
-            named = self.settings.replace_values(collection=collection)
-            return create_path_source([path], self.app.home, named)
+            settings = self.settings.replace_values(collection=collection)
+            return create_path_source([path], self.app.home, settings)
 
         screen = open_console(stderr=True)
 
@@ -219,21 +234,21 @@ class _RepairRun:
         return RepairContext(self.stores, plan, source_of, describe, get_utc_now, say, changes)
 
     def _run_pipeline(self, context: RepairContext, pipeline: str) -> bool:
-        """Through one pipeline, and all of it worked off."""
+        """Process one pipeline to its end. Returns whether it was completed."""
         from fonds.wiring.stores import list_readers
 
         settings = self.settings.replace_values(pipeline=pipeline)
-        readers = {parse_subscription_name(one)[1]: one for one in list_readers(settings)}
+        readers = {parse_subscription_name(item)[1]: item for item in list_readers(settings)}
 
         def feed(intake: Intake, entered: IntakeCounts) -> None:
             resend_entries(context, intake, readers)
-            kinds = [one for one in KINDS if one.reading and one.reading.step in readers]
+            kinds = [item for item in KINDS if item.reading and item.reading.step in readers]
             rebuild_derivatives(context, kinds, self._create_reader(settings, intake.stopping))
 
-        worked = run_to_end(self.app, settings, self.stores, self.lock, feed)
-        if not worked.is_complete:
+        result = run_to_end(self.app, settings, self.stores, self.lock, feed)
+        if not result.is_complete:
             exit_immediately()
-        return not worked.is_interrupted
+        return not result.is_interrupted
 
     def _create_reader(
         self, settings: Settings, should_stop: Callable[[], bool]
@@ -246,8 +261,10 @@ class _RepairRun:
         def read(kind: DerivativeKind, only: frozenset[str]) -> None:
             if kind.reading is None:
                 return
-            wanted = CatchUpSelection(kind, kind.reading.extractor(names), rereads=True)
-            only_these = replace(wanted, only_files=only)
-            send_catchup(self.stores, settings, only_these, lambda sent, rows: None, should_stop)
+            selection = CatchUpSelection(kind, kind.reading.extractor(names), rereads=True)
+            file_selection = replace(selection, only_files=only)
+            send_catchup(
+                self.stores, settings, file_selection, lambda sent, rows: None, should_stop
+            )
 
         return read

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import cache, partial
 from typing import Any
 
 import click
@@ -15,34 +13,39 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from fonds.cli.context import App, command, echo_json, open_console, print_note
-from fonds.cli.names import DAY, SuggestingChoice
+from fonds.cli.names import DAY
+from fonds.cli.search_options import build_request, format_options, search_options
 from fonds.grouping.tables import Tables
 from fonds.model.capture import parse_datetime14
-from fonds.model.document import (
-    DateKind,
-    DateOf,
+from fonds.model.document import DateKind
+from fonds.model.encoding import pluralize
+from fonds.model.search import (
     Hit,
     MatchMode,
+    QueryError,
     SearchQuery,
     SearchResults,
     Snippet,
     VersionHit,
 )
-from fonds.model.encoding import pluralize
-from fonds.model.file import SEARCHED_KINDS, Kind
-from fonds.model.search import QueryError
-from fonds.model.suggestions import alternatives
 from fonds.ports import Index, Stores
-from fonds.search.as_of import AsOfContext, AsOfResult, ChangeSortCount
-from fonds.search.best_match import search_with_fallback
-from fonds.search.direct_hits import DirectHit, find_direct_hits, interpretations
+from fonds.search.as_of import (
+    NO_VERSIONS_MESSAGE,
+    AsOfContext,
+    AsOfResult,
+    ChangeSortCount,
+    validate_day,
+)
+from fonds.search.direct_hits import DirectHit
 from fonds.search.earlier_versions import earlier_note
-from fonds.search.facets import ThemeCounts, count_themes
-from fonds.search.results import search_uncollapsed
-from fonds.search.unread_files import describe_unread, has_no_text_filter
-from fonds.wiring.stores import has_all_versions
+from fonds.search.facets import ThemeCounts
+from fonds.search.fields import read_labelled_values
+from fonds.search.query.parser import has_all_versions
+from fonds.search.request import FILTERS, SearchRequest
+from fonds.search.run_search import needs_stores, resolve_query, run_search
+from fonds.search.unread_files import describe_unread
+from fonds.wiring.stores import match_documents
 
-KINDS = [str(kind) for kind in SEARCHED_KINDS]
 DATED = {DateKind.PUBLISHED: "published", DateKind.CREATED: "file made"}
 CONTEXT_BEFORE_CHARS, POINTED = 30, 60
 """So many characters of a query are shown before its bad token, and from it on."""
@@ -51,37 +54,7 @@ EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes
 
 @command("search")
 @click.argument("query", nargs=-1, metavar="QUERY")
-@click.option(
-    "--kind",
-    multiple=True,
-    type=SuggestingChoice("kind", KINDS),
-    metavar="KIND",
-    help=f"{alternatives(KINDS)}.",
-)
-@click.option(
-    "--language", multiple=True, metavar="CODE", help="Two letters, such as en; none for without."
-)
-@click.option("--domain", multiple=True, metavar="DOMAIN", help="none for without.")
-@click.option("--collection", multiple=True, metavar="NAME")
-@click.option(
-    "--from", "date_from", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or later."
-)
-@click.option(
-    "--to", "date_to", type=DAY, metavar="YYYY-MM-DD", help="Dated on this day or earlier."
-)
-@click.option("--undated", is_flag=True, help="Only documents without a date.")
-@click.option(
-    "--dates",
-    type=SuggestingChoice("kind of date", list(DateOf)),
-    default=DateOf.PUBLISHED.value,
-    show_default=True,
-    help="The dates meant by --from, --to, --undated and --sort newest and oldest.",
-)
-@click.option(
-    "--sort",
-    type=SuggestingChoice("order", ["score", "newest", "oldest", "added"]),
-    default="score",
-)
+@search_options(*FILTERS[1:], "sort")
 @click.option(
     "--themes-of",
     metavar="NAMESPACE/KEY",
@@ -93,15 +66,9 @@ EMPTY_INDEX_MESSAGE = "nothing can be searched yet: `fonds ingest PATH…` takes
     metavar="YYYY-MM-DD",
     help="Tell what this search found at the end of that day, in UTC, and why it finds others now.",
 )
-@click.option(
-    "--match",
-    type=SuggestingChoice("kind of match", list(MatchMode)),
-    help="exact: documents with all words; best: documents with any of them, ranked. The default is exact,"
-    " and best when exact finds nothing.",
-)
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @click.option("--offset", type=click.IntRange(0, 10_000), default=0)
-def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
+def search(app: App, query: tuple[str, ...], **options: Any) -> int:
     """Find documents: words in any form, "a phrase", =exactly, -without, this OR that, title:word.
 
     The date of a story is that of its publication, the date of a PDF that of its creation, as they state
@@ -120,62 +87,36 @@ def search(app: App, query: tuple[str, ...], **filters: Any) -> int:
     fonds search 'theme:"flood, river"' --themes-of news/2026-11
     fonds search flood --as-of 2026-10-31
     """
-    asked = _build_query(query, filters)
-    if filters["as_of"] is not None:
-        return _search_as_of(app, asked, filters)
-    themes_of: str | None = filters["themes_of"]
-    needs_records = (
-        interpretations(asked.text)
-        or themes_of
-        or has_no_text_filter(asked.text)
-        or has_all_versions(asked.text)
+    request = build_request(
+        query, options, themes=options["themes_of"] or "", size=str(options["limit"])
     )
-    stores = app.open_stores() if needs_records else None
+    if options["as_of"] is not None:
+        return _search_as_of(app, request, options)
+    stores = app.open_stores() if needs_stores(request) else None
     index = stores.index if stores else app.open_index()
-    named = cache(lambda: find_direct_hits(stores, asked.text) if stores else [])
-    find = partial(search_uncollapsed, index)
+    tables = _open_tables(app, stores) if stores and request.themes else None
     try:
-        found = (
-            search_with_fallback(find, asked, lambda: bool(named()))
-            if filters["match"] is None
-            else find(asked)
-        )
-        results, things = found.results, named()
-        matched = replace(asked, match=results.match)
-        counts = _count_themes(app, stores, themes_of, matched) if stores and themes_of else None
+        answer = run_search(request, index, stores, tables, offset=options["offset"])
     except QueryError as error:
-        raise click.UsageError(_format_query_error(asked.text, error)) from error
+        raise click.UsageError(_format_query_error(request.q, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    text = " ".join(query)
-    exact = _build_command(app, text, filters, ("--match", "exact"))
+    results, things, asked = answer.results, answer.direct_hits, answer.query
+    exact = _build_command(app, request.model_copy(update={"match": "exact"}), request.q)
     _print_results(app, things, results, asked, exact)
-    if counts is not None:
-        _print_themes(app, counts)
-    in_versions = _build_command(app, results.earlier_text or text, filters)
+    if answer.themes is not None:
+        _print_themes(app, answer.themes)
+    in_versions = _build_command(app, request, results.earlier_text or request.q)
     _print_notes(index, results, asked, things, in_versions)
-    if stores and (note := describe_unread(stores.records, asked.text)):
+    if stores and (note := describe_unread(stores.records, request.q)):
         print_note(note)
     return 0
 
 
-def _build_command(
-    app: App, text: str, filters: dict[str, Any], extra_options: Sequence[str] = ()
-) -> str:
-    """Return the command line of a search for this text with the same filters, and these options."""
-    options = [*extra_options]
-    for name in ("kind", "language", "domain", "collection"):
-        options += [part for value in filters[name] for part in (f"--{name}", value)]
-    for name in ("date_from", "date_to"):
-        day = _to_date(filters[name])
-        options += [f"--{name.removeprefix('date_')}", day.isoformat()] if day else []
-    options += ["--undated"] if filters["undated"] else []
-    if filters["dates"] != DateOf.PUBLISHED:
-        options += ["--dates", filters["dates"]]
-    if filters["sort"] != "score":
-        options += ["--sort", filters["sort"]]
+def _build_command(app: App, request: SearchRequest, text: str) -> str:
+    """Return the command line of a search for this text with the same filters."""
     # A word that begins with a dash excludes; after two dashes it is no option.
-    return app.format_command(shlex.join(["search", *options, "--", text]))
+    return app.format_command(shlex.join(["search", *format_options(request), "--", text]))
 
 
 def _print_results(
@@ -201,26 +142,23 @@ def _print_results(
         _print(app, results, query, exact_command)
 
 
-def _search_as_of(app: App, query: SearchQuery, filters: dict[str, Any]) -> int:
-    from fonds.search.as_of import NO_VERSIONS_MESSAGE, validate_day
-
-    if has_all_versions(query.text):
+def _search_as_of(app: App, request: SearchRequest, options: dict[str, Any]) -> int:
+    if has_all_versions(request.q):
         raise click.UsageError(NO_VERSIONS_MESSAGE)
-    if filters["themes_of"] or query.offset or query.sort != "score":
+    if request.themes or options["offset"] or request.sort != "score":
         raise click.UsageError("--as-of goes without --themes-of, --sort and --offset")
     try:
-        day = validate_day(_to_date(filters["as_of"]), datetime.now(UTC).date())
-        print_as_of(app, query, day)
+        day = validate_day(options["as_of"].date(), datetime.now(UTC).date())
+        print_as_of(app, request, day)
     except QueryError as error:
-        raise click.UsageError(_format_query_error(query.text, error)) from error
+        raise click.UsageError(_format_query_error(request.q, error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return 0
 
 
-def _count_themes(app: App, stores: Stores, themes_of: str, query: SearchQuery) -> ThemeCounts:
-    tables = Tables(stores.table, app.load_settings().collections.prefix)
-    return count_themes(stores.index, tables, themes_of, query)
+def _open_tables(app: App, stores: Stores) -> Tables:
+    return Tables(stores.table, app.load_settings().collections.prefix)
 
 
 def _print_themes(app: App, counts: ThemeCounts) -> None:
@@ -300,28 +238,6 @@ def _describe_rest(results: SearchResults, query: SearchQuery) -> Iterator[str]:
         yield f"{shown:,} of {results.total:,} shown; the next: --offset {last}"
 
 
-def _build_query(words: tuple[str, ...], filters: dict[str, Any]) -> SearchQuery:
-    return SearchQuery(
-        text=" ".join(words),
-        kinds=[Kind(kind) for kind in filters["kind"]],
-        languages=filters["language"],
-        domains=filters["domain"],
-        collections=filters["collection"],
-        date_from=_to_date(filters["date_from"]),
-        date_to=_to_date(filters["date_to"]),
-        undated=filters["undated"],
-        dates=DateOf(filters["dates"]),
-        sort=filters["sort"],
-        offset=filters["offset"],
-        count_max=filters["limit"],
-        match=MatchMode(filters["match"] or MatchMode.EXACT),
-    )
-
-
-def _to_date(moment: datetime | None) -> date | None:
-    return moment.date() if moment else None
-
-
 def _build_json(hit: Hit) -> dict[str, Any]:
     document = hit.document
     return {
@@ -346,6 +262,7 @@ def _build_json(hit: Hit) -> dict[str, Any]:
         "license": document.licenses,
         "rights_holder": document.holders,
         "preferences": document.prefers,
+        "fields": read_labelled_values(document),
         "indexed_date": document.indexed_date,
         "snippet": hit.snippet.text,
         "snippets": hit.snippets,
@@ -422,20 +339,18 @@ BOUND = 200_000
 VERSIONS_MAX = 20_000
 
 
-def print_as_of(app: App, query: SearchQuery, day: date) -> None:
+def print_as_of(app: App, request: SearchRequest, day: date) -> None:
     """Raises ValueError with a sentence for a search that cannot be asked."""
-    from fonds.wiring.stores import match_documents
-
     stores = app.open_stores()
     asking = AsOfContext(
         stores.for_readers(), match_documents, stores.records, BOUND, BOUND, VERSIONS_MAX
     )
-    found = asking(query, day)
+    found = asking(resolve_query(request, stores.index, stores.records), day)
     if app.is_json:
-        _print_json(found, query.count_max)
+        _print_json(found, request.size)
     else:
         screen = open_console()
-        for line in _iter_lines(found, query.count_max):
+        for line in _iter_lines(found, request.size):
             screen.print(line)
     for note in _iter_notes(found):
         print_note(note)

@@ -1,4 +1,4 @@
-"""`fonds serve`: the library in a browser."""
+"""`fonds serve`: serve the library to browsers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ PORT_MAX = 65535
     help="Port captures are replayed on [the one behind --port].",
 )
 def serve(app: App, **flags: Any) -> int:
-    """Show the library as web pages, with a JSON API beside them, and replay its captures.
+    """Serve the library in a browser.
 
-    Captures are replayed on a port of their own, where nothing in them runs or reaches the pages.
+    Starts a web server with the library's pages, a JSON API and replay of captures.
+
+    Captures are replayed on a separate port. No script in them runs, and none can reach the pages.
 
     \b
     fonds serve
     fonds serve --port 9000
     """
-    # FastAPI and the pages take long to load, and other commands need neither.
+    # Imported here because FastAPI and the pages load slowly, and other commands need neither.
     from fonds.web.access.gate import create_gate
     from fonds.web.app import create_app
     from fonds.web.html.rendering import ReplayOrigin
@@ -51,7 +53,7 @@ def serve(app: App, **flags: Any) -> int:
     stores, web = app.open_stores(settings), settings.web
     port = web.replay_port or (web.port + 1 if 0 < web.port < PORT_MAX else 0)
     with server.listen(web.host, web.port) as pages, server.listen(web.host, port) as replay:
-        at = ReplayOrigin(web.replay_url, server.get_port(replay))
+        replay_origin = ReplayOrigin(web.replay_url, server.get_port(replay))
         screen = open_console(stderr=True)
         screen.print(
             f"Serving {escape(str(app.home))} at {server.format_listen_url(web.host, pages)}"
@@ -65,24 +67,24 @@ def serve(app: App, **flags: Any) -> int:
         application = create_app(
             stores,
             host=web.host,
-            replay=at,
+            replay=replay_origin,
             service=service,
             views=views,
             settings=settings,
             gate=gate,
             home=app.home,
         )
-        replayed = create_replay(stores, url=web.replay_url, host=web.host, gate=gate)
+        replay_app = create_replay(stores, url=web.replay_url, host=web.host, gate=gate)
         with closing(views), service.runs.at_work():
             server.serve(
                 (application, pages),
-                (replayed, replay),
+                (replay_app, replay),
             )
     return 0
 
 
 def _describe_access(gate: AccessGate) -> str:
-    """What is said at the start of who may do what."""
+    """Describe who may read and change the library."""
     if gate.keys.has_any():
         reading = "Reading needs a key" if gate.needs_key_to_read else "Anybody may read"
         return f"{reading}; whoever changes anything shows a curator's key."

@@ -1,4 +1,4 @@
-"""A process that works until it is told to stop: for services, with JSON logs, metrics and health."""
+"""Run workers as a service until a signal, with JSON logs, metrics and health checks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FIELDS = "%(levelname)s %(name)s %(threadName)s %(message)s"
 
 
 def log_as_json() -> None:
-    """From now on log to standard error, one JSON object a line, in UTC, from INFO on."""
+    """Log to standard error from INFO on, as one JSON object per line with times in UTC."""
     handler = logging.StreamHandler(sys.stderr)
     names = {"levelname": "level", "name": "logger", "threadName": "thread"}
     handler.setFormatter(JsonFormatter(FIELDS, rename_fields=names, timestamp="time"))
@@ -52,13 +52,13 @@ def log_as_json() -> None:
 def _observe_batch(
     observers: Sequence[Observer], step: str, rows: Sequence[DispositionRow], seconds: float
 ) -> None:
-    """Count a batch, and log each message that did not simply go on."""
+    """Count a batch, and log each message. Messages that are simply done are logged at DEBUG."""
     for observe in observers:
         observe(step, rows, seconds)
     for row in rows:
-        usual = row.verdict == Verdict.DONE
+        is_done = row.verdict == Verdict.DONE
         logger.log(
-            logging.DEBUG if usual else logging.INFO,
+            logging.DEBUG if is_done else logging.INFO,
             row.verdict,
             extra={
                 "message_id": row.message_id,
@@ -79,10 +79,10 @@ def serve(
     threads: int | None,
     shared: bool,
 ) -> int:
-    """Work off a pipeline, or some of its steps, until SIGTERM or SIGINT; returns the exit code.
+    """Run a pipeline, or some of its steps, until SIGTERM or SIGINT. Returns the exit code.
 
-    Stores that are away or full are waited for. Told to stop, the threads finish what they have in
-    hand; what takes longer than a few seconds is given back.
+    Waits for stores that are unavailable or full. On a stop signal, the threads finish their
+    current messages. Messages that take longer than a few seconds are requeued.
     """
     from fonds.audit.repair.cleanup import recover
     from fonds.wiring.pipelines import create_threads
@@ -98,7 +98,7 @@ def serve(
         readers = open_readers(app.home / SPOOL, settings)
         metrics, counts = Metrics(), VerdictCounts()
         metrics.watch(stores.queue, list_readers(settings))
-        working = create_threads(
+        worker_threads = create_threads(
             stores,
             readers,
             settings,
@@ -108,20 +108,24 @@ def serve(
             observe=partial(_observe_batch, (metrics.observe, counts.observe)),
         )
         recurring = _run_recurring(app, settings, stores, readers, stages)
-        view = _open_view(screen, counts, stores, settings, working) if screen else nullcontext()
-        with _serve_metrics(settings, metrics, working), recurring, view:
-            ended = _run(working)
-        if ended:
+        view = (
+            _open_view(screen, counts, stores, settings, worker_threads)
+            if screen
+            else nullcontext()
+        )
+        with _serve_metrics(settings, metrics, worker_threads), recurring, view:
+            has_ended = _run(worker_threads)
+        if has_ended:
             readers.close()
             stores.archive.finish()
         close_stores(stores)
-        logger.info("stopped", extra={"finished": ended})
-        _raise_failure(working, ended)
+        logger.info("stopped", extra={"finished": has_ended})
+        _raise_failure(worker_threads, has_ended)
     return 0
 
 
 def _open_screen(app: App) -> Console | None:
-    """The terminal to show the work on, with warnings above it; None where lines of JSON are logged."""
+    """Return the terminal for the live view, with warnings above it; None if JSON lines are logged."""
     screen = open_console(stderr=True)
     if screen.is_terminal and not (app.is_json or app.is_quiet):
         log_above(screen)
@@ -137,7 +141,7 @@ def _open_view(
     settings: Settings,
     threads: WorkerThreads,
 ) -> LiveView:
-    """What is shown of the work on a terminal."""
+    """Create the live view for the terminal."""
     from fonds.pipelines.flavours.stages import LINKS
     from fonds.wiring.links import get_fetcher
     from fonds.wiring.stores import get_configured_pipeline
@@ -151,7 +155,7 @@ def _open_view(
         counts,
         stores.queue,
         stores.records,
-        [(one.stage.name, one.subscription) for one in threads.stages],
+        [(loop.stage.name, loop.subscription) for loop in threads.stages],
         settings.pipeline if takes_links else "",
         hosts if takes_links else tuple,
         threads.get_troubles,
@@ -159,8 +163,10 @@ def _open_view(
 
 
 def _raise_failure(threads: WorkerThreads, has_ended: bool) -> None:
-    """Raises what made the threads end. A reader still at work in one does not keep the process: what it
-    held was given back with the queue."""
+    """Raise the error that made the threads end.
+
+    Exits the process if a reader is still at work in a thread; its messages were requeued.
+    """
     if (failure := threads.get_failure()) is not None:
         raise failure
     if not has_ended:
@@ -175,29 +181,35 @@ def _run_recurring(
     readers: Readers,
     stages: Collection[str] | None,
 ) -> Iterator[None]:
-    """Does what recurs meanwhile, in processes that run a whole pipeline; whoever works the stage that takes
-    links in polls the pipeline's sources as well."""
+    """Run recurring jobs in the background.
+
+    Timetable and collections run in processes that run a whole pipeline. Processes with the step
+    that receives links also poll the pipeline's sources.
+    """
     from fonds.pipelines.flavours.stages import LINKS
     from fonds.wiring.stores import get_configured_pipeline
     from fonds.wiring.timetable import create_runner
 
     pipeline = get_configured_pipeline(settings)
-    first = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
-    with ExitStack() as doing:
+    entry_stages = [stage.name for stage in pipeline.stages if stage.reads == pipeline.entry]
+    with ExitStack() as stack:
         if stages is None:
             from fonds.wiring.collections import run_recurring as collections_recurring
 
-            doing.enter_context(create_runner(stores, app.home / SPOOL, settings.audit.days))
-            doing.enter_context(collections_recurring(stores, settings))
-        if pipeline.entry == LINKS and (stages is None or set(stages) & set(first)):
+            stack.enter_context(create_runner(stores, app.home / SPOOL, settings.audit.days))
+            stack.enter_context(collections_recurring(stores, settings))
+        if pipeline.entry == LINKS and (stages is None or set(stages) & set(entry_stages)):
             from fonds.wiring.following import poll_sources
 
-            doing.enter_context(poll_sources(stores, readers.pool, settings))
+            stack.enter_context(poll_sources(stores, readers.pool, settings))
         yield
 
 
 def _run(threads: WorkerThreads) -> bool:
-    """Work until a signal, or until the threads cannot go on; whether all threads had left off."""
+    """Work until a signal, or until the threads cannot continue.
+
+    Returns whether all threads have ended.
+    """
 
     def stop(number: signal.Signals) -> None:
         logger.info("told to stop", extra={"signal": number.name})
@@ -205,7 +217,7 @@ def _run(threads: WorkerThreads) -> bool:
 
     with handle_stop_signals(stop):
         threads.start()
-        logger.info("at work", extra={"steps": [one.stage.name for one in threads.stages]})
+        logger.info("at work", extra={"steps": [loop.stage.name for loop in threads.stages]})
         while not threads.wait(CHECK_EVERY_S):
             pass
         return threads.stop()
@@ -213,7 +225,7 @@ def _run(threads: WorkerThreads) -> bool:
 
 @contextmanager
 def _serve_metrics(settings: Settings, metrics: Metrics, threads: WorkerThreads) -> Iterator[None]:
-    """With `/metrics` and `/healthz` when a port is set for them."""
+    """Serve `/metrics` and `/healthz` if a port is configured."""
     if not settings.web.metrics_port:
         yield
         return

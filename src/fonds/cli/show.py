@@ -1,4 +1,4 @@
-"""`fonds show`: everything known about one file, URL or story."""
+"""`fonds show`: print everything known about a file, URL or story."""
 
 from __future__ import annotations
 
@@ -54,22 +54,20 @@ from fonds.viewer.rights import (
     iter_by_subject,
 )
 
-# Where a file or story is among the clusters of collections.
-
 
 def list_cluster_placements(
     stores: Stores, settings: Settings, document_id: str
 ) -> list[dict[str, Any]]:
-    """The collections that have a document, and where it is in each of their clusterings."""
+    """Return the collections that contain a document, with its place in each of their clusterings."""
     tables = Tables(stores.table, settings.collections.prefix)
     if not tables.exist():
         return []
-    # What reads clusters takes long to load, and most homes have none.
+    # Imported here because it loads slowly, and most homes have no clusters.
     from fonds.cli.collection_arguments import NAMES_MAX
     from fonds.grouping.views.clusterings import iter_collections
     from fonds.grouping.views.documents import iter_holders, list_placements
 
-    names = (one.name for one, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False))
+    names = (view.name for view, _ in zip(iter_collections(tables), range(NAMES_MAX), strict=False))
     return [
         {"collection": str(name), "places": list_placements(tables, name, document_id)}
         for name in iter_holders(tables, names, document_id)
@@ -77,15 +75,17 @@ def list_cluster_placements(
 
 
 def format_placements(placements: list[dict[str, Any]]) -> list[tuple[str, object]]:
-    """The same for people: collection, then the cluster in each configuration."""
+    """Format placements as pairs of collection and cluster, one per configuration."""
     lines: list[tuple[str, object]] = []
-    for one in placements:
-        if not one["places"]:
-            lines.append((one["collection"], "not grouped yet"))
-        for place in one["places"]:
-            where = place.name or place.label or f"in no cluster: {place.apart}"
+    for placement in placements:
+        if not placement["places"]:
+            lines.append((placement["collection"], "not grouped yet"))
+        for place in placement["places"]:
+            cluster = place.name or place.label or f"in no cluster: {place.apart}"
             level = f", level {place.level}" if place.level else ""
-            lines.append((one["collection"], f"{where} ({place.conf}{level}, {place.score:.2f})"))
+            lines.append(
+                (placement["collection"], f"{cluster} ({place.conf}{level}, {place.score:.2f})")
+            )
     return lines
 
 
@@ -101,12 +101,15 @@ OTHER_NAMES_MAX = 5
 @click.option("--text", is_flag=True, help="Write the extracted text to standard output.")
 @click.option("--thumbnail", is_flag=True, help="Write the thumbnail's JPEG to standard output.")
 def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
-    """Tell everything about a file: captures, metadata, derivatives, history; or what became of an entry.
+    """Show everything known about a file or URL.
 
-    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file's name, the
-    path of a file that was taken in, or an entry's id (`fonds failures --list --json`). The path of a ZIP,
-    WARC, index or list shows what came of its records; `pages.zip#a.html` and `crawl.warc.gz:85` are one of
-    them. Of a URL that came to nothing it is told what became of it.
+    This includes captures, metadata, derivatives and history.
+
+    KEY is a SHA-1 in hex or base32 or its first 8 characters, a URL, a story id, a DOI, a file
+    name, the path of an ingested file, or an entry id (`fonds failures --list --json`). The path of
+    a ZIP, WARC, index or list shows the outcome of its records, and `pages.zip#a.html` or
+    `crawl.warc.gz:85` is one of them. For a URL or entry without a stored file, its outcome is
+    shown.
 
     \b
     fonds show 3f786850e387550fdab836ed7e6dc881de23001b
@@ -124,54 +127,56 @@ def show(app: App, key: str, body: bool, text: bool, thumbnail: bool) -> int:
         print_note(
             f"More than {len(resolved.files):,} captures have this key; these are the first."
         )
-    found = _find_descriptions(stores, resolved.files)
+    descriptions = _find_descriptions(stores, resolved.files)
     is_written = body or text or thumbnail
-    if not found:
-        entered = find_entry_histories(stores.records, key)
-        if entered.stories and not is_written:
-            _print_entries(app, entered)
+    if not descriptions:
+        histories = find_entry_histories(stores.records, key)
+        if histories.stories and not is_written:
+            _print_entries(app, histories)
             return 0
-        found = _find_descriptions(stores, [one.sha1hex for one in find_direct_hits(stores, key)])
-        found = found or _find_descriptions(stores, files_named(stores.records, key))
-        if not found and entered.stories:
+        descriptions = _find_descriptions(
+            stores, [hit.sha1hex for hit in find_direct_hits(stores, key)]
+        )
+        descriptions = descriptions or _find_descriptions(stores, files_named(stores.records, key))
+        if not descriptions and histories.stories:
             print_note(
-                f"{key!r} stands for {_records(entered.total)} and no file; name one of its files"
+                f"{key!r} stands for {_records(histories.total)} and no file; name one of its files"
             )
             return 1
-    if not found and not is_written and _print_unkept(app, stores, key):
+    if not descriptions and not is_written and _print_unkept(app, stores, key):
         return 0
-    if not found:
+    if not descriptions:
         hint = f"; {short}" if (short := explain_short_key(key)) else ""
         print_note(
             _describe_takedown(stores, key) or f"nothing is known of {key!r} in {app.home}{hint}"
         )
         return 1
     if is_written:
-        _print_other_keys(found)
-        sys.stdout.buffer.write(_read_bytes(stores, found[0], body=body, text=text))
+        _print_other_keys(descriptions)
+        sys.stdout.buffer.write(_read_bytes(stores, descriptions[0], body=body, text=text))
         sys.stdout.buffer.flush()
     else:
-        _print_files(app, stores, found)
+        _print_files(app, stores, descriptions)
     return 0
 
 
 def _print_files(app: App, stores: Stores, descriptions: Sequence[FileDescription]) -> None:
-    for one in descriptions:
-        document_id = one.document.id if one.document else one.sha1hex
-        grouped = list_cluster_placements(stores, app.load_settings(), document_id)
+    for description in descriptions:
+        document_id = description.document.id if description.document else description.sha1hex
+        placements = list_cluster_placements(stores, app.load_settings(), document_id)
         if app.is_json:
-            echo_json({**_build_json(one), "collections": grouped})
+            echo_json({**_build_json(description), "collections": placements})
             continue
-        for hidden in find_active_embargoes(stores.records, [one.sha1hex]).values():
+        for hidden in find_active_embargoes(stores.records, [description.sha1hex]).values():
             until = f"{hidden.until:%Y-%m-%d} ({hidden.reason_class})"
             open_console().print(f"Under embargo until {until}: readers are not shown it.")
-        _print(open_console(), one)
-        if grouped:
-            _print_section(open_console(), "Clusters", format_placements(grouped))
+        _print(open_console(), description)
+        if placements:
+            _print_section(open_console(), "Clusters", format_placements(placements))
 
 
 def _describe_takedown(stores: Stores, key: str) -> str | None:
-    """What is told of a file that was taken down, the same as at its address; None for any other key."""
+    """Describe the takedown of a file, as at its URL. Returns None for any other key."""
     raw = parse_sha1(key)
     for row in find_takedowns(stores.records, [raw.hex()] if raw else []).values():
         why = ReasonClass(row.reason_class).explanation
@@ -181,16 +186,16 @@ def _describe_takedown(stores: Stores, key: str) -> str | None:
 
 def _find_descriptions(stores: Stores, sha1hexes: Sequence[str]) -> list[FileDescription]:
     described = (build_description(stores, sha1hex) for sha1hex in sha1hexes)
-    return [one for one in described if one.is_known]
+    return [description for description in described if description.is_known]
 
 
 def _print_entries(app: App, entered: EntryHistories) -> None:
-    urls = {row.url for one in entered.stories for row in one.entries}
+    urls = {row.url for history in entered.stories for row in history.entries}
     if len(urls) > 1 and not app.is_json:
         _list_entries(entered.stories)
     else:
-        for one in entered.stories:
-            _print_entry(app, one)
+        for history in entered.stories:
+            _print_entry(app, history)
     if (more := entered.total - len(entered.stories)) > 0:
         print_note(f"{more:,} more entered with this address; these are the newest.")
 
@@ -200,9 +205,9 @@ def _records(count: int) -> str:
 
 
 def _list_entries(entries: Sequence[EntryHistory]) -> None:
-    """Print one paragraph for each record of a file: how it ended, where it lay, and what shows more."""
+    """Print a paragraph for each record of a file: outcome, place, and the key that shows more."""
     screen = open_console()
-    for row in (row for one in entries for row in one.entries):
+    for row in (row for history in entries for row in history.entries):
         ended = escape(f"{row.outcome} {row.reason or ''}".rstrip())
         screen.print(f"[bold]{ended}[/bold] {escape(row.url)}", soft_wrap=True)
         if row.detail:
@@ -211,11 +216,14 @@ def _list_entries(entries: Sequence[EntryHistory]) -> None:
 
 
 def _print_unkept(app: App, stores: Stores, key: str) -> bool:
-    """Show the refused links with an address, or the entries with a file name; return whether any exist."""
-    refused = list_refused_links(stores.records, key)
-    for row in refused:
+    """Print the refused links with this URL, or the entries with this file name.
+
+    Returns whether there are any.
+    """
+    links = list_refused_links(stores.records, key)
+    for row in links:
         _print_refused_link(app, row)
-    return bool(refused) or _print_named_entries(app, stores, key)
+    return bool(links) or _print_named_entries(app, stores, key)
 
 
 def _print_refused_link(app: App, row: RefusedLinkRow) -> None:
@@ -223,20 +231,20 @@ def _print_refused_link(app: App, row: RefusedLinkRow) -> None:
         echo_json(row)
         return
     screen = open_console()
-    at = format_time(row.refused_at)
+    refused_at = format_time(row.refused_at)
     screen.print(f"{row.url} was not fetched: {row.reason} ({row.detail}).", markup=False)
-    screen.print(f"   {row.source_url} listed it, and it was refused {at}.", markup=False)
+    screen.print(f"   {row.source_url} listed it, and it was refused {refused_at}.", markup=False)
 
 
 def _print_named_entries(app: App, stores: Stores, name: str) -> bool:
-    """Show what became of the entries with a file's name. Return whether there are any."""
-    named, is_complete = find_entries_by_file_name(stores.records, name)
-    for one in dict.fromkeys(row.entry_id for row in named):
-        if (entry := find_entry_history(stores.records, one)) is not None:
+    """Print the outcome of the entries with a file name. Returns whether there are any."""
+    entries, is_complete = find_entries_by_file_name(stores.records, name)
+    for entry_id in dict.fromkeys(row.entry_id for row in entries):
+        if (entry := find_entry_history(stores.records, entry_id)) is not None:
             _print_entry(app, entry)
-    if named and not is_complete:
+    if entries and not is_complete:
         print_note("These are the first entries with this name; there may be more.")
-    return bool(named)
+    return bool(entries)
 
 
 def _print_entry(app: App, entry: EntryHistory) -> None:
@@ -246,8 +254,8 @@ def _print_entry(app: App, entry: EntryHistory) -> None:
     screen = open_console()
     screen.print(f"[bold]{escape(entry.entry_id)}[/bold]")
     facts: list[tuple[str, object]] = [
-        (one.pipeline, f"{one.kind} {one.url} {one.outcome} {one.reason or ''}".rstrip())
-        for one in entry.entries
+        (item.pipeline, f"{item.kind} {item.url} {item.outcome} {item.reason or ''}".rstrip())
+        for item in entry.entries
     ]
     _print_section(screen, "Entered", facts)
     heading = _format_heading("History", len(entry.branches), entry.total)
@@ -255,35 +263,42 @@ def _print_entry(app: App, entry: EntryHistory) -> None:
 
 
 def _format_branches(branches: Sequence[MessageBranch]) -> list[tuple[str, object]]:
-    """Each message below the one it was made of."""
+    """Format messages as an indented tree, each below its parent."""
     return [
         (
-            f"{one.row.settled_at or one.row.promised_at:%Y-%m-%d %H:%M:%S}",
-            f"{'  ' * one.depth}{one.row.step} {one.row.verdict} {one.row.reason or ''} {one.row.detail}"
-            f"{_format_next_attempt(one.row)}",
+            f"{branch.row.settled_at or branch.row.promised_at:%Y-%m-%d %H:%M:%S}",
+            f"{'  ' * branch.depth}{branch.row.step} {branch.row.verdict}"
+            f" {branch.row.reason or ''} {branch.row.detail}"
+            f"{_format_next_attempt(branch.row)}",
         )
-        for one in branches
+        for branch in branches
     ]
 
 
 def _format_next_attempt(row: DispositionRow) -> str:
-    at = row.next_attempt_at
-    return f"; next attempt {format_time(at)}" if row.is_open and at is not None else ""
+    next_attempt_at = row.next_attempt_at
+    return (
+        f"; next attempt {format_time(next_attempt_at)}"
+        if row.is_open and next_attempt_at is not None
+        else ""
+    )
 
 
 def _print_other_keys(descriptions: Sequence[FileDescription]) -> None:
-    """Of several files behind one key the first is written, and the others are named."""
-    others = [one.sha1hex for one in descriptions[1:]]
-    if others:
-        among = ", ".join(others[:OTHER_NAMES_MAX]) + (", …" if others[OTHER_NAMES_MAX:] else "")
+    """If several files match the key, name those that are not written."""
+    other_keys = [description.sha1hex for description in descriptions[1:]]
+    if other_keys:
+        names = ", ".join(other_keys[:OTHER_NAMES_MAX]) + (
+            ", …" if other_keys[OTHER_NAMES_MAX:] else ""
+        )
         print_note(
             f"{len(descriptions):,} files have this key: this is"
-            f" {descriptions[0].sha1hex}; the others: {among}"
+            f" {descriptions[0].sha1hex}; the others: {names}"
         )
 
 
 def _read_bytes(stores: Stores, description: FileDescription, *, body: bool, text: bool) -> bytes:
-    """The body, text or thumbnail. Raises ConfigurationError when there is none."""
+    """Return the body, text or thumbnail. Raises ConfigurationError if there is none."""
     if body:
         return read_body(stores, description)
     key = description.text_key if text else description.thumbnail_key
@@ -294,8 +309,8 @@ def _read_bytes(stores: Stores, description: FileDescription, *, body: bool, tex
 
 
 def _build_json(description: FileDescription) -> dict[str, Any]:
-    whole: dict[str, Any] = msgspec.to_builtins(description, enc_hook=str)
-    return whole
+    fields: dict[str, Any] = msgspec.to_builtins(description, enc_hook=str)
+    return fields
 
 
 def _print(screen: Console, description: FileDescription) -> None:
@@ -360,8 +375,8 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
                 description.citations_total,
             ),
             [
-                (f"{n}", _format_citation(each))
-                for n, each in enumerate(description.citations[:CITATIONS_MAX], 1)
+                (f"{n}", _format_citation(reference))
+                for n, reference in enumerate(description.citations[:CITATIONS_MAX], 1)
             ],
         ),
         ("Derivatives", [(name, key) for name, key in _build_derivatives(description) if key]),
@@ -370,7 +385,7 @@ def _build_sections(description: FileDescription) -> list[tuple[str, list[tuple[
 
 
 def _format_rights(description: FileDescription) -> list[tuple[str, object]]:
-    """What the file states, then what its captures state; and that nothing is."""
+    """Format the statements of the file, then those of its captures; says so if there are none."""
     if description.file is None:
         return []
     rows = list(_iter_statements(description.rights.statements))
@@ -389,20 +404,20 @@ def _format_rights(description: FileDescription) -> list[tuple[str, object]]:
 
 
 def _iter_statements(statements: Sequence[Statement]) -> Iterator[tuple[str, object]]:
-    for title, one in iter_by_subject(statements):
-        raw = "" if one.raw == one.value else f": {_shorten(one.raw)}"
-        yield title.lower(), f"{one.value} ({describe_source(one)}{raw})"
+    for title, statement in iter_by_subject(statements):
+        raw = "" if statement.raw == statement.value else f": {_shorten(statement.raw)}"
+        yield title.lower(), f"{statement.value} ({describe_source(statement)}{raw})"
 
 
 def _format_text(description: FileDescription) -> list[tuple[str, object]]:
-    """The beginning of the text, or why there is none."""
+    """Format the beginning of the text, or the reasons why there is none."""
     if description.document and description.document.text_content.strip():
         return [("", _format_excerpt(description))]
     return [("none", reason.explanation) for reason in description.textless_reasons]
 
 
 def _format_citation(reference: CitedReference) -> str:
-    """A reference, and the work it was matched with."""
+    """Format a reference with the work it was matched with."""
     return (
         f"{reference.reference} → {reference.work} ({reference.status})"
         if reference.work
@@ -411,25 +426,25 @@ def _format_citation(reference: CitedReference) -> str:
 
 
 def _build_relatives(description: FileDescription) -> list[tuple[str, list[tuple[str, object]]]]:
-    """Other versions of the story, and what is nearly the same elsewhere."""
-    found = description.relatives
+    """Build the sections with other versions of the story and near-duplicates."""
+    relatives = description.relatives
     return [
         (
-            _format_heading(name, len(some), total),
+            _format_heading(name, len(files), total),
             [
-                (f"{each.captured} {_format_relation(each)}", f"{each.sha1hex} {each.url}")
-                for each in some
+                (f"{file.captured} {_format_relation(file)}", f"{file.sha1hex} {file.url}")
+                for file in files
             ],
         )
-        for name, some, total in (
-            ("Versions", found.versions, found.versions_total),
-            ("Near-duplicates", found.near_duplicates, found.near_duplicates_total),
+        for name, files, total in (
+            ("Versions", relatives.versions, relatives.versions_total),
+            ("Near-duplicates", relatives.near_duplicates, relatives.near_duplicates_total),
         )
     ]
 
 
 def _format_relation(related: RelatedFile) -> str:
-    """How another text stands to the one that is shown."""
+    """Format how another text differs from the one shown."""
     if related.same_text:
         return "same text"
     return "changed text" if related.resemblance is None else f"{related.resemblance:.2f} alike"
@@ -440,7 +455,7 @@ def _format_heading(name: str, shown_count: int, total: int) -> str:
 
 
 def _build_facts(kind: DerivativeKind, description: FileDescription) -> list[tuple[str, object]]:
-    """What is known of a derivative; what the file or its server claims says so."""
+    """List the facts of a derivative. Facts that the file or its server claims are marked."""
     row = description.derivatives.get(kind.name)
     facts = kind.build_facts(row) if row is not None else ()
     return [

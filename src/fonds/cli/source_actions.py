@@ -1,4 +1,4 @@
-"""`fonds sources check`: ask a source now, and tell what it lists."""
+"""`fonds sources`: check, backfill, import, export, mute and unmute sources."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ URLS_MAX = 5
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE|URL…")
 @click.option("--kind", type=SuggestingChoice("kind", KINDS), default="feed", show_default=True)
 def check(app: App, names: tuple[str, ...], kind: str) -> int:
-    """Ask sources now and tell what they list; nothing is entered or written. Any URL may be tried.
+    """Fetch sources now and show what they list. Nothing is stored.
 
-    Exit code 1 when one cannot be read.
+    Any URL may be given. The exit code is 1 if a source cannot be read.
 
     \b
     fonds sources check https://example.org/feed.xml
@@ -68,7 +68,10 @@ def check(app: App, names: tuple[str, ...], kind: str) -> int:
 
 @contextmanager
 def _open_checker(app: App) -> Iterator[Callable[[str, str], dict[str, Any]]]:
-    """What looks at one source; it is read in a process with limits, as when it is followed."""
+    """Yield a function that checks one source.
+
+    The source is parsed in a process with limits, as in a poll.
+    """
     from fonds.isolation.pool import ChildPool
     from fonds.wiring.following import check_source, open_temporary_records
 
@@ -98,9 +101,9 @@ def _print_check(facts: dict[str, Any]) -> None:
     if "error" in facts:
         screen.print(f"{facts['source']}: {facts['error']}", markup=False)
         return
-    refused = "".join(f", {count} {why}" for why, count in facts["refused"].items())
+    refusals = "".join(f", {count} {why}" for why, count in facts["refused"].items())
     screen.print(
-        f"{facts['source']}: {facts['kind']}, {pluralize(facts['listed'], 'link')}{refused}",
+        f"{facts['source']}: {facts['kind']}, {pluralize(facts['listed'], 'link')}{refusals}",
         markup=False,
     )
     for link in facts["links"][:URLS_MAX]:
@@ -108,25 +111,22 @@ def _print_check(facts: dict[str, Any]) -> None:
     if len(facts["links"]) > URLS_MAX:
         screen.print(f"  and {len(facts['links']) - URLS_MAX:,} more")
     hints = [f"{name} {value}" for name, value in facts["hints"].items()]
-    told = {
+    details = {
         "moved to": facts["moved_to"],
         "problem": facts["problem"],
         "asks for": ", ".join(hints),
         "older": _describe_older_pages(facts),
     }
-    for name, value in told.items():
+    for name, value in details.items():
         if value:
             screen.print(f"  {name}: {value}", markup=False)
 
 
 def _describe_older_pages(facts: dict[str, Any]) -> str:
-    """What `fonds sources backfill` would go on with."""
+    """Describe the older pages that `fonds sources backfill` would read."""
     if facts["sitemaps"]:
         return f"the {facts['sitemaps']:,} sitemaps of its index"
     return facts["older"] or "it names no older page"
-
-
-# `fonds sources backfill`: have what a source listed in days of before read, too.
 
 
 @command("backfill")
@@ -143,9 +143,11 @@ def backfill(
     undated: bool,
     stop: bool,
 ) -> int:
-    """Have what a source published on these days taken in, as far as it offers older pages: the archives or
-    further pages of a feed, the sitemaps of an index. `fonds run` reads them page by page, between its polls;
-    `fonds sources show` tells how far it is.
+    """Read older entries of a source, as far as it offers them.
+
+    Entries published between --from and --to are read. Older pages are the archives or further
+    pages of a feed, and the sitemaps of an index. `fonds run` reads them page by page between its
+    polls. `fonds sources show` shows the progress.
 
     \b
     fonds sources backfill https://example.org/feed.xml --from 2025-01-01 --to 2025-06-30
@@ -157,12 +159,12 @@ def backfill(
     row, now = find_source(records, name), datetime.now(UTC)
     if first is None:
         with record_act(records, f"fonds sources backfill --stop {row.url}"):
-            was_on = backfill_requests.stop_backfill(records, row, now)
+            was_active = backfill_requests.stop_backfill(records, row, now)
         if app.is_json:
-            echo_json({"source": row.url, "stopped": was_on})
+            echo_json({"source": row.url, "stopped": was_active})
         else:
-            told = "stopped" if was_on else "no backfill was going on"
-            open_console().print(f"{told}: {row.url}", markup=False)
+            message = "stopped" if was_active else "no backfill was going on"
+            open_console().print(f"{message}: {row.url}", markup=False)
         return 0
     try:
         days = backfill_requests.validate_days(first.date(), last.date() if last else None, now)
@@ -181,9 +183,6 @@ def backfill(
     return 0
 
 
-# `fonds sources import` and `export`: sources as OPML.
-
-
 OPML_MAX_BYTES = 50 * 1024 * 1024
 
 
@@ -191,9 +190,9 @@ OPML_MAX_BYTES = 50 * 1024 * 1024
 @click.argument("path", metavar="FILE|URL|-")
 @add_source_options
 def import_(app: App, path: str, **flags: Any) -> int:
-    """Follow the feeds of an OPML file, of this machine or at a URL; `-` is standard input.
+    """Follow the feeds of an OPML file or URL.
 
-    Exit code 1 when some of it is no source.
+    `-` is standard input. The exit code is 1 if some entries are not valid sources.
 
     \b
     fonds sources import feeds.opml --collection elections
@@ -201,17 +200,17 @@ def import_(app: App, path: str, **flags: Any) -> int:
     from fonds.following.listings.opml import read_opml
 
     try:
-        listed = read_opml(_read_body(app, path))
+        outlines = read_opml(_read_body(app, path))
     except (OSError, FondsError) as error:
         raise click.UsageError(f"{path} cannot be read as OPML: {cause_of(error)}") from error
     now = datetime.now(UTC)
-    rows, refused = build_sources(listed, build_source_options(app, flags), now)
+    rows, refusals = build_sources(outlines, build_source_options(app, flags), now)
     create_home(app.home)
     records = app.open_stores(create=True).records
     with record_act(records, f"fonds sources import {path}: {pluralize(len(rows), 'source')}"):
-        fresh = add(records, rows)
-    report_added(app, fresh, len(rows) - len(fresh), refused)
-    return int(bool(refused))
+        new_rows = add(records, rows)
+    report_added(app, new_rows, len(rows) - len(new_rows), refusals)
+    return int(bool(refusals))
 
 
 def _read_body(app: App, name: str) -> bytes:
@@ -227,7 +226,7 @@ def _read_body(app: App, name: str) -> bytes:
 @command("export")
 @click.argument("path", required=False, metavar="[FILE]")
 def export(app: App, path: str | None) -> int:
-    """Write the feeds that are followed as OPML, to a file or standard output.
+    """Write the followed feeds as OPML to a file or standard output.
 
     \b
     fonds sources export feeds.opml
@@ -240,13 +239,10 @@ def export(app: App, path: str | None) -> int:
         sys.stdout.buffer.write(body)
     else:
         Path(path).write_bytes(body)
-    left = sum(row.kind != "feed" for row in rows)
-    if left:
-        print_note(f"{pluralize(left, 'source')} left out: OPML names feeds alone")
+    omitted_count = sum(row.kind != "feed" for row in rows)
+    if omitted_count:
+        print_note(f"{pluralize(omitted_count, 'source')} left out: OPML names feeds alone")
     return 0
-
-
-# `fonds sources mute` and `unmute`: that what ails a source needs nobody, and that it does again.
 
 
 @command("mute")
@@ -259,32 +255,36 @@ def export(app: App, path: str | None) -> int:
 )
 @click.option("--note", default="", help="Why, for whoever looks at the source.")
 def mute(app: App, names: tuple[str, ...], until: datetime | None, note: str) -> int:
-    """Say that what ails these needs nobody. They are polled as before, stand last in the list with a mark,
-    and are not counted among what needs someone.
+    """Mute alerts for sources.
+
+    Muted sources are polled as before. They are listed last with a mark, and do not count as
+    needing attention.
 
     \b
     fonds sources mute https://example.org/feed.xml --note "they move house"
     fonds sources mute https://example.org/feed.xml --until 2027-01-31
     """
     now = datetime.now(UTC)
-    ends = until.replace(tzinfo=UTC) if until else None
+    ends_at = until.replace(tzinfo=UTC) if until else None
     records = app.open_stores().records
     rows = [find_source(records, name) for name in names]
     for row in rows:
         with record_act(records, f"fonds sources mute {row.url}"):
-            health.mute(records, row, ends, note, now)
+            health.mute(records, row, ends_at, note, now)
         if not app.is_json:
-            told = f"until {ends:%Y-%m-%d %H:%M}" if ends else "until it is well again"
-            open_console().print(f"muted {told}: {row.url}", markup=False)
+            duration = f"until {ends_at:%Y-%m-%d %H:%M}" if ends_at else "until it is well again"
+            open_console().print(f"muted {duration}: {row.url}", markup=False)
     if app.is_json:
-        echo_json({"muted": [row.url for row in rows], "until": ends})
+        echo_json({"muted": [row.url for row in rows], "until": ends_at})
     return 0
 
 
 @command("unmute")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def unmute(app: App, names: tuple[str, ...]) -> int:
-    """Count these again among what needs someone, when something ails them.
+    """Unmute alerts for sources.
+
+    They count again as needing attention when they fail.
 
     \b
     fonds sources unmute https://example.org/feed.xml

@@ -1,4 +1,4 @@
-"""What is told of a source and of one of its polls: as facts for JSON, and as lines for people."""
+"""Report on sources and their polls: facts for JSON, and lines for people."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ _SKIPPED_LABELS = {"outside": "of other days", "undated": "undated"}
 def build_source_facts(
     row: SourceRow, now: datetime, endings: Sequence[LinkEnding]
 ) -> dict[str, object]:
-    """All that is known of a source; `endings` is what became of its links."""
-    muted, filled, asked = get_mute(row, now), build_backfill_status(row), parse_backfill(row)
+    """Return all facts about a source. `endings` are the outcomes of its links."""
+    muted, backfill, backfill_request = (
+        get_mute(row, now),
+        build_backfill_status(row),
+        parse_backfill(row),
+    )
     return {
         "source_id": row.source_id,
         "url": row.url,
@@ -69,12 +73,14 @@ def build_source_facts(
         "form_before": row.form_before,
         "form_changed": row.form_changed,
         "hints": {name: value for name, value in (row.hints or {}).items() if value},
-        "backfill": {**asdict(filled), "asked_by": asked.asked_by} if filled and asked else None,
+        "backfill": {**asdict(backfill), "asked_by": backfill_request.asked_by}
+        if backfill and backfill_request
+        else None,
     }
 
 
 def poll_facts(row: InputRow) -> dict[str, object]:
-    """What one poll saw, what it entered and what it refused."""
+    """Return what one poll saw, entered and refused."""
     return {
         "input_id": row.input_id,
         "pipeline": row.pipeline,
@@ -90,42 +96,42 @@ def poll_facts(row: InputRow) -> dict[str, object]:
 
 
 def _build_backfill_facts(row: InputRow) -> dict[str, object]:
-    """Which pages a poll of a backfill read, and what it left out; nothing of another poll."""
-    found = parse_backfill_poll(get_poll_notes(row))
-    if found is None:
+    """Return the pages that a backfill poll read and what it skipped; empty for other polls."""
+    backfill_poll = parse_backfill_poll(get_poll_notes(row))
+    if backfill_poll is None:
         return {}
-    facts = {name: getattr(found, name) for name in ("unread", *_SKIPPED_LABELS)}
-    return {"backfill": {"pages": [redact_secrets(one) for one in found.pages], **facts}}
+    facts = {name: getattr(backfill_poll, name) for name in ("unread", *_SKIPPED_LABELS)}
+    return {"backfill": {"pages": [redact_secrets(page) for page in backfill_poll.pages], **facts}}
 
 
 def build_source_table(
     rows: Sequence[SourceRow], endings_by_source: Mapping[str, Sequence[LinkEnding]], now: datetime
 ) -> Table:
-    """Sources, one a line: addresses stay whole, to be copied; a terminal wraps them itself."""
+    """Build a table of sources, one per line. URLs are never cut, so that they can be copied."""
     table = Table(box=None, pad_edge=False)
     for title in ("Id", "Standing", "Polled last", "Next", "Links", "Kept"):
         table.add_column(title, no_wrap=True, justify="right" if title in NUMBERS else "left")
     table.add_column("Source", overflow="fold")
     for row in rows:
-        found = build_funnel(row, endings_by_source[row.source_id], list_stages(row.pipeline))
-        due = find_next_poll(row) or "-"
+        funnel = build_funnel(row, endings_by_source[row.source_id], list_stages(row.pipeline))
+        next_poll = find_next_poll(row) or "-"
         name = f"{row.title}  {row.url}" if row.title else row.url
         table.add_row(
             row.source_id,
             _format_health(row, now),
             format_value(row.last_polled or "never"),
-            format_value(due),
+            format_value(next_poll),
             f"{row.links:,}",
-            format_coverage(found),
+            format_coverage(funnel),
             escape(name),
         )
     return table
 
 
 def _format_health(row: SourceRow, now: datetime) -> str:
-    filled = build_backfill_status(row)
-    told = (str(health(row, now)), filled.short_text if filled else "")
-    return ", ".join(filter(None, told))
+    backfill = build_backfill_status(row)
+    states = (str(health(row, now)), backfill.short_text if backfill else "")
+    return ", ".join(filter(None, states))
 
 
 def print_source(
@@ -135,23 +141,23 @@ def print_source(
     polls: Sequence[InputRow],
     now: datetime,
 ) -> None:
-    """A source and its last polls."""
-    muted, filled = get_mute(row, now), build_backfill_status(row)
-    said: dict[str, object] = {"muted": mute_line(muted) if muted else None}
-    said |= {"backfill": format_backfill(filled) if filled else None}
-    said |= {"funnel": format_funnel(build_funnel(row, endings, list_stages(row.pipeline)))}
-    for name, value in {**build_source_facts(row, now, endings), **said}.items():
+    """Print a source and its last polls."""
+    muted, backfill = get_mute(row, now), build_backfill_status(row)
+    overrides: dict[str, object] = {"muted": mute_line(muted) if muted else None}
+    overrides |= {"backfill": format_backfill(backfill) if backfill else None}
+    overrides |= {"funnel": format_funnel(build_funnel(row, endings, list_stages(row.pipeline)))}
+    for name, value in {**build_source_facts(row, now, endings), **overrides}.items():
         if value not in (None, "", {}):
             screen.print(f"{name.replace('_', ' '):14} {escape(format_value(value))}")
     if polls:
         screen.print(f"\nThe last {len(polls)} of {row.polls:,} polls:")
-    for one in polls:
-        screen.print(f"  {poll_line(one)}", markup=False)
+    for poll in polls:
+        screen.print(f"  {poll_line(poll)}", markup=False)
 
 
 def format_backfill(status: BackfillStatus) -> str:
-    """How a backfill stands, as three or four lines."""
-    told = [
+    """Format the state of a backfill in three or four lines."""
+    lines = [
         f"{status.first} to {status.last}: {status.state}{f', {status.why}' if status.why else ''}",
         f"{pluralize(status.pages, 'page')}, {status.unread:,} unreadable,"
         f" {pluralize(status.sitemaps, 'sitemap')} passed over",
@@ -160,20 +166,20 @@ def format_backfill(status: BackfillStatus) -> str:
     ]
     if status.next_page:
         tries = f", after {status.attempts} failed: {status.trouble}" if status.trouble else ""
-        told.append(
+        lines.append(
             f"next {status.next_page}, {format_value(status.next_at or 'once resumed')}{tries}"
         )
-    return f"\n{'':15}".join(told)
+    return f"\n{'':15}".join(lines)
 
 
 def mute_line(mute: Mute) -> str:
-    """How a source is muted, as a line."""
+    """Format a mute in one line."""
     until = format_value(mute.until) if mute.until else "it is well again"
     return f"until {until}" + (f": {mute.note}" if mute.note else "")
 
 
 def format_funnel(funnel: Funnel) -> str:
-    """How far the links of a source came, as a line; "" where nothing was announced."""
+    """Format how far the links of a source came, in one line; "" if none were announced."""
     if funnel.coverage is None:
         return ""
     waiting = f", {funnel.waiting:,} on the way" if funnel.waiting else ""
@@ -184,10 +190,10 @@ def format_funnel(funnel: Funnel) -> str:
 
 
 def format_coverage(funnel: Funnel) -> str:
-    """The share that was kept, for people; "-" where nothing was announced."""
+    """Format the share of links that were kept; "-" if none were announced."""
     if funnel.coverage is None:
         return "-"
-    # Never 100 % of not all, nor 0 % of something.
+    # Never show 100 % if some are missing, or 0 % if some were kept.
     percent = min(max(100 * funnel.coverage, 0.1), 99.9)
     return (
         f"{100 * funnel.coverage:g} %"
@@ -197,34 +203,34 @@ def format_coverage(funnel: Funnel) -> str:
 
 
 def poll_line(row: InputRow) -> str:
-    """One poll as a line."""
+    """Format a poll in one line."""
     facts = poll_facts(row)
-    told = f"{format_value(facts['at'])}  {facts['input_id']}  "
+    line = f"{format_value(facts['at'])}  {facts['input_id']}  "
     if row.error:
-        return told + f"failed: {row.error}"
+        return line + f"failed: {row.error}"
     if facts.get("listed") is None:
-        return told + "nothing had changed"
-    refused = "".join(f", {count} {why}" for why, count in row.tally.items())
-    told += f"{facts['listed']} listed, {row.entries} new, {facts['known']} known{refused}"
-    of_backfill = facts.get("backfill")
-    if isinstance(of_backfill, dict):
-        left_out = ", ".join(
-            f"{of_backfill[name]} {word}" for name, word in _SKIPPED_LABELS.items()
+        return line + "nothing had changed"
+    refusals = "".join(f", {count} {why}" for why, count in row.tally.items())
+    line += f"{facts['listed']} listed, {row.entries} new, {facts['known']} known{refusals}"
+    backfill_facts = facts.get("backfill")
+    if isinstance(backfill_facts, dict):
+        skipped = ", ".join(
+            f"{backfill_facts[name]} {word}" for name, word in _SKIPPED_LABELS.items()
         )
-        told += f", {left_out}, on {pluralize(len(of_backfill['pages']), 'page')} of its backfill"
-    return told + (f"; {facts['problem']}" if facts.get("problem") else "")
+        line += f", {skipped}, on {pluralize(len(backfill_facts['pages']), 'page')} of its backfill"
+    return line + (f"; {facts['problem']}" if facts.get("problem") else "")
 
 
 def print_poll(screen: Console, row: InputRow, entries: Sequence[EntryRow], count_max: int) -> None:
-    """A poll and what became of the links it entered."""
+    """Print a poll and the outcomes of the links it entered."""
     screen.print(f"{row.path}\n{poll_line(row)}", markup=False)
-    for one in entries[:count_max]:
-        reason = f" ({one.reason})" if one.reason else ""
-        screen.print(f"  {one.outcome}{reason}  {one.entry_id}  {one.url}", markup=False)
+    for entry in entries[:count_max]:
+        reason = f" ({entry.reason})" if entry.reason else ""
+        screen.print(f"  {entry.outcome}{reason}  {entry.entry_id}  {entry.url}", markup=False)
     if len(entries) > count_max:
         screen.print(f"  and {row.entries - count_max:,} more")
 
 
 def format_value(value: object) -> str:
-    """A fact as text; a time without what people do not need."""
+    """Format a fact; times without microseconds and zone."""
     return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)

@@ -1,4 +1,4 @@
-"""`fonds sources`: what is followed, how it fares, and what is to be followed from now on."""
+"""`fonds sources`: manage the followed feeds, sitemaps and pages of links."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ ENTRIES_MAX = 50
 @click.group("sources", cls=CommandGroup)
 @click.pass_context
 def sources(ctx: click.Context, /, **flags: Any) -> None:
-    """Say which feeds, sitemaps and pages of links are followed, and see how they fare.
+    """Manage followed feeds, sitemaps and pages of links.
 
-    SOURCE is the URL of one, or its id or the beginning of that. `fonds run` polls those of its pipeline.
+    SOURCE is the URL of a source, its id, or the beginning of its id. `fonds run` polls the sources
+    of its pipeline.
 
     \b
     fonds sources add https://example.org/feed.xml
@@ -80,7 +81,9 @@ sources.params += build_global_options()
 @click.option("--folder", default="", help="Folder it stands in when exported, as news/europe.")
 @add_source_options
 def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **flags: Any) -> int:
-    """Follow further sources; those that are followed already stay as they are. Nothing is asked yet.
+    """Add sources to follow.
+
+    Sources that are already followed are not changed. Nothing is fetched yet.
 
     \b
     fonds sources add https://example.org/feed.xml https://example.com/sitemap.xml
@@ -88,13 +91,13 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     fonds sources add --kind rss-fetcher https://rss.example.org/api/rss_entries
     """
     now = datetime.now(UTC)
-    wanted = build_source_options(app, flags, kind, title, folder)
-    rows = [build_source(url, wanted, now) for url in urls]
+    options = build_source_options(app, flags, kind, title, folder)
+    rows = [build_source(url, options, now) for url in urls]
     create_home(app.home)
     records = app.open_stores(create=True).records
     with record_act(records, f"fonds sources add {' '.join(row.url for row in rows)}"):
-        fresh = add(records, rows)
-    report_added(app, fresh, len(rows) - len(fresh), {})
+        new_rows = add(records, rows)
+    report_added(app, new_rows, len(rows) - len(new_rows), {})
     return 0
 
 
@@ -112,7 +115,7 @@ def add_(app: App, urls: tuple[str, ...], kind: str, title: str, folder: str, **
     help="With --standing dead, failing or silent: those so since this day in UTC.",
 )
 def list_(app: App, stands: str | None, since: datetime | None) -> int:
-    """Show what is followed: how each stands, when it was polled last and is next, what it brought.
+    """List followed sources with health, polls and results.
 
     \b
     fonds sources list
@@ -123,28 +126,31 @@ def list_(app: App, stands: str | None, since: datetime | None) -> int:
     now = datetime.now(UTC)
     records = app.open_stores().records
     total = count_sources(records, now).total
-    where = _build_condition(stands, since, now)
-    shown = sorted(records.find(SourceRow, where), key=lambda row: (row.folder, row.url))
-    ended = count_link_endings(records, shown, [*PIPELINES])
+    condition = _build_condition(stands, since, now)
+    rows = sorted(records.find(SourceRow, condition), key=lambda row: (row.folder, row.url))
+    endings = count_link_endings(records, rows, [*PIPELINES])
     if app.is_json:
-        for row in shown:
-            echo_json(build_source_facts(row, now, ended[row.source_id]))
+        for row in rows:
+            echo_json(build_source_facts(row, now, endings[row.source_id]))
         return 0
     if not total:
         open_console().print("Nothing is followed yet. `fonds sources add URL` begins.")
         return 0
     screen = open_console()
     screen.width = max(screen.width, LIST_WIDTH)
-    screen.print(build_source_table(shown, ended, now))
-    if len(shown) < total:
-        print_note(f"{len(shown):,} of {total:,} sources")
+    screen.print(build_source_table(rows, endings, now))
+    if len(rows) < total:
+        print_note(f"{len(rows):,} of {total:,} sources")
     return 0
 
 
 def _build_condition(
     health: str | None, since: datetime | None, now: datetime
 ) -> dict[str, object] | None:
-    """The condition on sources that stand so. Raises click.UsageError for a day where none is known."""
+    """Build the filter for sources in this state of health.
+
+    Raises click.UsageError for a date with a state that has no known beginning.
+    """
     if since is None:
         return health_filter(SourceHealth(health), now) if health else None
     try:
@@ -158,9 +164,11 @@ def _build_condition(
 @command("show")
 @click.argument("name", metavar="SOURCE|POLL")
 def show(app: App, name: str) -> int:
-    """Show all that is known of a source with its last polls, or of one poll with the links it entered.
+    """Show a source or a poll.
 
-    A poll is what a story's `via` names: SOURCE.NUMBER.
+    A source is shown with its last polls, and a poll with the links it entered.
+
+    POLL is SOURCE.NUMBER, as in the field `via` of a story.
 
     \b
     fonds sources show https://example.org/feed.xml
@@ -171,7 +179,7 @@ def show(app: App, name: str) -> int:
         entries = list(records.find(EntryRow, {"input_id": name}, count_max=ENTRIES_MAX + 1))
         if app.is_json:
             echo_json(
-                {**poll_facts(polls[0]), "links": [_build_entry_facts(one) for one in entries]}
+                {**poll_facts(polls[0]), "links": [_build_entry_facts(entry) for entry in entries]}
             )
             return 0
         print_poll(open_console(), polls[0], entries, ENTRIES_MAX)
@@ -180,16 +188,16 @@ def show(app: App, name: str) -> int:
 
 
 def _print_details(app: App, records: Records, row: SourceRow) -> int:
-    """A source and its last polls."""
-    where = build_links_filter(row.source_id)
-    polls = list(records.find(InputRow, where, order=("-input_id",), count_max=POLLS_MAX))
-    ended = count_link_endings(records, [row], [*PIPELINES])[row.source_id]
+    """Print a source and its last polls."""
+    condition = build_links_filter(row.source_id)
+    polls = list(records.find(InputRow, condition, order=("-input_id",), count_max=POLLS_MAX))
+    endings = count_link_endings(records, [row], [*PIPELINES])[row.source_id]
     now = datetime.now(UTC)
     if app.is_json:
-        facts = build_source_facts(row, now, ended)
-        echo_json({**facts, "last_polls": [poll_facts(one) for one in polls]})
+        facts = build_source_facts(row, now, endings)
+        echo_json({**facts, "last_polls": [poll_facts(input_row) for input_row in polls]})
         return 0
-    print_source(open_console(), row, ended, polls, now)
+    print_source(open_console(), row, endings, polls, now)
     return 0
 
 
@@ -206,7 +214,7 @@ def _build_entry_facts(row: EntryRow) -> dict[str, object]:
 @command("pause")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def pause(app: App, names: tuple[str, ...]) -> int:
-    """Poll these no more until they are resumed.
+    """Stop polling sources until they are resumed.
 
     \b
     fonds sources pause https://example.org/feed.xml
@@ -217,7 +225,7 @@ def pause(app: App, names: tuple[str, ...]) -> int:
 @command("resume")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def resume(app: App, names: tuple[str, ...]) -> int:
-    """Follow these again, also what was gone or dead: they are polled at once.
+    """Resume sources, including gone or dead ones. They are polled at once.
 
     \b
     fonds sources resume https://example.org/feed.xml
@@ -228,7 +236,9 @@ def resume(app: App, names: tuple[str, ...]) -> int:
 @command("poll")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def poll(app: App, names: tuple[str, ...]) -> int:
-    """Have these polled next, whenever they would be: by the `fonds run` that is at work, or the next one.
+    """Poll sources as soon as possible.
+
+    The `fonds run` that is running, or the next one, polls them.
 
     \b
     fonds sources poll https://example.org/feed.xml
@@ -251,19 +261,19 @@ def poll(app: App, names: tuple[str, ...]) -> int:
 @click.option("--folder", help="Folder it stands in when exported, as news/europe; '' for none.")
 @click.option("--collection", metavar="NAME", help="Collection its links come into from now on.")
 def edit(app: App, name: str, **said: str | None) -> int:
-    """Give a source another title, folder or collection; what is left out stays.
+    """Change the title, folder or collection of a source.
 
     \b
     fonds sources edit https://example.org/feed.xml --title "The Example" --folder news
     """
     records = app.open_stores().records
     row = find_source(records, name)
-    given = {key: value for key, value in said.items() if value is not None}
-    if not given:
+    changes = {key: value for key, value in said.items() if value is not None}
+    if not changes:
         raise click.UsageError("Say what is to change: --title, --folder or --collection.")
-    kept = {"title": row.title, "folder": row.folder, "collection": row.collection}
+    current = {"title": row.title, "folder": row.folder, "collection": row.collection}
     with record_act(records, f"fonds sources edit {row.url}"):
-        describe(records, row, **{**kept, **given})
+        describe(records, row, **{**current, **changes})
     return _print_details(app, records, find_source(records, row.source_id))
 
 
@@ -284,7 +294,9 @@ def _change_state(app: App, names: tuple[str, ...], state: str, message: str) ->
 @command("remove")
 @click.argument("names", nargs=-1, required=True, metavar="SOURCE…")
 def remove(app: App, names: tuple[str, ...]) -> int:
-    """Follow these no more, and forget what was learned of them. Their stories and polls stay.
+    """Stop following sources and delete what was learned about them.
+
+    Their stories and polls are kept.
 
     \b
     fonds sources remove https://example.org/feed.xml

@@ -1,4 +1,4 @@
-"""`fonds status`: what there is, and what waits."""
+"""`fonds status`: what the library holds, and what is waiting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fonds.search.scan import get_generation
 @command("status")
 @pipeline_option
 def status(app: App, **flags: Any) -> int:
-    """Tell how much there is and what waits.
+    """Show what the library holds and what is waiting.
 
     \b
     fonds status
@@ -41,36 +41,38 @@ def status(app: App, **flags: Any) -> int:
 
     settings = app.load_settings(**flags)
     stores = app.open_stores(settings)
-    chosen: str | None = flags["pipeline"]
-    counted, kinds = (
-        count_entries(stores.records, None, chosen),
+    pipeline: str | None = flags["pipeline"]
+    tally, kinds = (
+        count_entries(stores.records, None, pipeline),
         count_files_by_type(stores.records),
     )
     depths = {
-        one.name: stores.queue.get_depth(one)
-        for readers in list_used_readers(stores, settings, chosen).values()
-        for one in readers
+        reader.name: stores.queue.get_depth(reader)
+        for readers in list_used_readers(stores, settings, pipeline).values()
+        for reader in readers
     }
     indexed, generation = stores.index.count(), get_generation(stores.index)
-    working = list(iter_workers(stores.records, chosen))
+    workers = list(iter_workers(stores.records, pipeline))
     if app.is_json:
-        told = {"home": str(app.home), "pipeline": chosen, **build_account(counted)}
-        told |= {"files": dict(kinds), "searchable": indexed, "generation": generation}
-        told |= {"workers": working}
-        echo_json({**told, "newest_input_at": find_newest_input(stores.records), "queues": depths})
+        summary = {"home": str(app.home), "pipeline": pipeline, **build_account(tally)}
+        summary |= {"files": dict(kinds), "searchable": indexed, "generation": generation}
+        summary |= {"workers": workers}
+        echo_json(
+            {**summary, "newest_input_at": find_newest_input(stores.records), "queues": depths}
+        )
         return 0
     screen = open_console()
     screen.print(f"[bold]{escape(str(app.home))}[/bold]")
-    into = f" into the pipeline {chosen}; what follows the table is of all" if chosen else ""
-    screen.print(f"{pluralize(counted.received, 'record')} came in{into}")
-    screen.print(build_summary_table(counted))
+    suffix = f" into the pipeline {pipeline}; what follows the table is of all" if pipeline else ""
+    screen.print(f"{pluralize(tally.received, 'record')} came in{suffix}")
+    screen.print(build_summary_table(tally))
     screen.print(
         f"{pluralize(indexed, 'document')} in the index, generation {generation or 'unknown'}"
     )
     for mime, count in kinds:
         screen.print(f"{pluralize(count, 'file')} of type {mime}")
     _print_waiting(screen, depths)
-    _print_workers(screen, working)
+    _print_workers(screen, workers)
     return 0
 
 
@@ -83,7 +85,7 @@ def _print_waiting(screen: Console, depths: Mapping[str, Depth]) -> None:
 
 
 def _print_workers(screen: Console, workers: Sequence[WorkerRow]) -> None:
-    """Each process once, with its steps."""
+    """Print each process once, with its steps."""
     by_process: dict[str, list[WorkerRow]] = {}
     for row in workers:
         by_process.setdefault(row.worker, []).append(row)

@@ -1,17 +1,18 @@
-"""`fonds table`: the wide-row table looked at and written by hand, taken out whole and put in again."""
+"""`fonds table`: inspect, edit, count, export and import the wide-row table."""
 
 from __future__ import annotations
 
 import gzip
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 import click
 import msgspec
+from msgspec import Meta
 from rich.markup import escape
 
 from fonds.cli.context import (
@@ -61,13 +62,60 @@ from fonds.stores.journal_table.schema import (
 # `fonds table stats`: what a table holds, counted by the engine.
 
 
+class RowAnswer(msgspec.Struct, frozen=True):
+    """A row of a table."""
+
+    key: Annotated[str, Meta(description="the row's key, in hex or base32")]
+    cells: Annotated[
+        Mapping[str, Any], Meta(description="its cells by `family:name`, typed by column")
+    ]
+
+
+class WrittenRowAnswer(msgspec.Struct, frozen=True):
+    """A row that was written."""
+
+    key: Annotated[str, Meta(description="the row's key")]
+    cells: Annotated[int, Meta(description="cells written")]
+
+
+class CreatedTableAnswer(msgspec.Struct, frozen=True):
+    """A table that was created."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+
+
+class TableAnswer(msgspec.Struct, frozen=True):
+    """A table of the store."""
+
+    table: Annotated[str, Meta(description="its name")]
+    families: Annotated[Sequence[str], Meta(description="its families")]
+    journal: Annotated[bool, Meta(description="whether it is the journal of this home")]
+
+
+class ExportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were exported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    left_out: Annotated[int, Meta(description="rows the form has no line for")]
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    """How many rows were imported."""
+
+    rows: Annotated[int, Meta(description="rows written")]
+    refused: Annotated[int, Meta(description="lines that are no rows")]
+
+
 @command("stats")
 @table_option
 @engine_option
 @workers_option
 @click.option("--large", is_flag=True, help="Read large cells too, to say who lacks them.")
 def count_table(app: App, name: str | None, engine: str, workers: int, large: bool) -> int:
-    """Count a table: rows and files, by type, by status code, without a column, captures of a file.
+    """Count the rows and files of a table.
+
+    Also counts by type and status code, rows without a column, and captures per file.
 
     \b
     fonds table stats
@@ -117,16 +165,17 @@ form_option = click.option(
 )
 
 
-@command("export")
+@command("export", answers={"one, where a file is written": ExportAnswer})
 @click.argument("file", metavar="FILE|-")
 @form_option
 @table_option
 @base32_option
 def export_table(app: App, file: str, form: str, name: str | None, base32: bool) -> int:
-    """Write all rows into FILE in the order of their keys, packed if its name ends in .gz.
+    """Write all rows to FILE in the order of their keys.
 
-    JSON lines hold every cell and come in again as they were. `tsv` is the form older tools of this field
-    dump and read: key, f:c, file:mime and file:cdx of every file that has the three.
+    The file is compressed if its name ends in .gz. JSON lines contain every cell and can be
+    imported without loss. `tsv` is the dump format of older tools in this field: key, f:c,
+    file:mime and file:cdx, for every file that has all three.
 
     \b
     fonds table export journal.jsonl.gz
@@ -135,7 +184,7 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
     store, chosen, schema = open_table(app, name)
     columns = list(DUMPED) if form == "tsv" else None
     rows = iter_rows(store, chosen, columns=columns, page_rows=SCAN_ROWS)
-    counts = {"rows": 0, "left_out": 0}
+    n_rows = n_left_out = 0
     with _write_file(file) as stream:
         for key, cells in rows:
             line = (
@@ -143,27 +192,30 @@ def export_table(app: App, file: str, form: str, name: str | None, base32: bool)
                 if form == "tsv"
                 else _encode_line(key, cells, schema, base32)
             )
-            counts["rows" if line is not None else "left_out"] += 1
-            if line is not None:
+            if line is None:
+                n_left_out += 1
+            else:
+                n_rows += 1
                 stream.write(line + b"\n")
     if app.is_json and file != "-":
-        echo_json(counts)
+        echo_json(ExportAnswer(n_rows, n_left_out))
     elif not app.is_quiet:
-        left = f"; {counts['left_out']:,} have no line in this form" if counts["left_out"] else ""
-        print_note(f"{pluralize(counts['rows'], 'row')} written{left}.")
+        left = f"; {n_left_out:,} have no line in this form" if n_left_out else ""
+        print_note(f"{pluralize(n_rows, 'row')} written{left}.")
     return 0
 
 
-@command("import")
+@command("import", answers={"one": ImportAnswer})
 @click.argument("file", metavar="FILE|URL|-")
 @form_option
 @table_option
 @click.option("--keep-keys", is_flag=True, help="Keep keys of older tables, `sha1:` and base32.")
 def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bool) -> int:
-    """Read rows out of FILE, packed or not; cells of the same row and column are replaced, others stay.
+    """Import rows from FILE, compressed or not.
 
-    What `fonds table export` wrote, and what tools of the HBase era dumped. Keys become the 20 raw bytes.
-    Exit code 1 when a line could not be understood; the others are taken.
+    Imported cells replace those of the same row and column, and other cells are kept. FILE is an
+    output of `fonds table export`, or a dump of a tool of the HBase era. Keys become the 20 raw
+    bytes. The exit code is 1 if a line is invalid; the other lines are imported.
 
     \b
     fonds table import example_ungrobided.tsv --format tsv
@@ -191,7 +243,7 @@ def import_table(app: App, file: str, form: str, name: str | None, keep_keys: bo
     for told in filter(None, refused):
         print_note(f"{file}: {told}")
     if app.is_json:
-        echo_json({"rows": count, "refused": len(refused)})
+        echo_json(ImportAnswer(count, len(refused)))
     elif not app.is_quiet:
         print_note(
             f"{pluralize(count, 'row')} taken in, {pluralize(len(refused), 'line')} refused."
@@ -223,7 +275,7 @@ def _load_rows(store: Table, name: str, rows: Iterator[Row]) -> int:
 
 @contextmanager
 def _write_file(file: str) -> Iterator[BinaryIO]:
-    """Whole or not at all: under another name until it is complete."""
+    """Open a file for writing. It gets its name only when it is complete."""
     if file == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -244,7 +296,7 @@ def _write_file(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_lines(file: str) -> Iterator[Iterator[bytes]]:
-    """Lines of a file or of standard input, each of at most 256 MiB."""
+    """Open the lines of a file or of standard input. Each piece has at most 256 MiB."""
     if file == "-":
         yield _iter_bounded_lines(sys.stdin.buffer)
         return
@@ -272,9 +324,10 @@ REGIONS = 16
 @click.group("table", cls=CommandGroup)
 @click.pass_context
 def table(ctx: click.Context, /, **flags: Any) -> None:
-    """Look at the table: one wide row for each file by its SHA-1, behind it one for each later capture.
+    """Inspect and edit the wide-row table.
 
-    A KEY is a SHA-1 in hex or base32, or what `scan` shows.
+    The table has one row per file, keyed by its SHA-1, followed by one for each later capture. A
+    KEY is a SHA-1 in hex or base32, or a key as `scan` shows it.
 
     \b
     fonds table list
@@ -288,7 +341,7 @@ def table(ctx: click.Context, /, **flags: Any) -> None:
 table.params += build_global_options()
 
 
-@command("create")
+@command("create", answers={"one": CreatedTableAnswer})
 @table_option
 @click.option("--shell", is_flag=True, help="Show what to tell the HBase shell, and make nothing.")
 @click.option(
@@ -297,10 +350,11 @@ table.params += build_global_options()
     help=f"Regions a table is split into by --shell (default: those of the table's URL, else {REGIONS}).",
 )
 def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
-    """Make the journal table, or one like it; again is harmless. Every command makes what it needs.
+    """Create the journal table, or another table of the same kind.
 
-    A Thrift server cannot split a new table into regions: --shell shows the statement for the HBase
-    shell that does, with families, versions and compression.
+    Creating it again does no harm. Other commands create it when they need it. A Thrift server
+    cannot split a new table into regions. --shell prints a statement for the HBase shell that does,
+    with families, versions and compression.
 
     \b
     fonds table create
@@ -318,15 +372,15 @@ def create(app: App, name: str | None, shell: bool, regions: int | None) -> int:
     store = app.open_table(settings, chosen, create=True)
     store.declare(chosen, schema.names, compressions=schema.compressions)
     if app.is_json:
-        echo_json({"table": chosen, "families": schema.names})
+        echo_json(CreatedTableAnswer(chosen, schema.names))
     else:
         open_console().print(f"{escape(chosen)} is there, with {', '.join(schema.names)}.")
     return 0
 
 
-@command("list")
+@command("list", answers={"one for each table": TableAnswer})
 def list_(app: App) -> int:
-    """List the tables of the store, each with its families.
+    """List the tables of the store with their families.
 
     \b
     fonds table list --json
@@ -334,14 +388,14 @@ def list_(app: App) -> int:
     store, journal, _ = open_table(app, None)
     for name, families in sorted(store.list_tables().items()):
         if app.is_json:
-            echo_json({"table": name, "families": sorted(families), "journal": name == journal})
+            echo_json(TableAnswer(name, sorted(families), name == journal))
         else:
             mark = " (the journal)" if name == journal else ""
             open_console().print(f"{escape(name)}{mark}: {escape(', '.join(sorted(families)))}")
     return 0
 
 
-@command("get")
+@command("get", answers={"one for each row": RowAnswer})
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @table_option
 @click.option("--column", "columns", multiple=True, metavar="FAMILY:NAME", help="Only this column.")
@@ -349,7 +403,9 @@ def list_(app: App) -> int:
 def get(
     app: App, keys: tuple[str, ...], name: str | None, columns: tuple[str, ...], base32: bool
 ) -> int:
-    """Show the rows of files, and those of their later captures. Exit code 1 when a key has no row.
+    """Show the rows of files and of their later captures.
+
+    The exit code is 1 if a key has no row.
 
     \b
     fonds table get 90ffd2359008d82298821d16b21778c5c39aec36
@@ -362,7 +418,7 @@ def get(
         rows = store.scan(chosen, prefix, count_max=LATER_MAX + 1, columns=picked)
         rows += [*store.get(chosen, _build_crawler_keys(prefix), picked).items()]
         for key, cells in rows[:LATER_MAX]:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         if not rows:
             print_note(f"no row has the key {text}")
             lacking += 1
@@ -372,14 +428,14 @@ def get(
     return 1 if lacking else 0
 
 
-@command("put")
+@command("put", answers={"one": WrittenRowAnswer})
 @click.argument("key")
 @click.argument("cells", nargs=-1, required=True, metavar="FAMILY:NAME=VALUE...")
 @table_option
 def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
-    """Write cells of one row; the others stay.
+    """Write cells of one row. Other cells are kept.
 
-    VALUE is checked by the column's type; @FILE stands for a file's bytes.
+    VALUE is checked against the column's type. @FILE means the bytes of a file.
 
     \b
     fonds table put 90ffd2359008d82298821d16b21778c5c39aec36 grobid0:quality=good
@@ -394,13 +450,13 @@ def put(app: App, key: str, cells: tuple[str, ...], name: str | None) -> int:
         written[column] = parse_cell(schema, column, _parse_bytes(value))
     store.put(chosen, [(_parse_key(key), written)])
     if app.is_json:
-        echo_json({"key": format_key(_parse_key(key)), "cells": len(written)})
+        echo_json(WrittenRowAnswer(format_key(_parse_key(key)), len(written)))
     elif not app.is_quiet:
         open_console().print(f"{pluralize(len(written), 'cell')} written.")
     return 0
 
 
-@command("scan")
+@command("scan", answers={"one for each row": RowAnswer})
 @table_option
 @click.option("--from", "start", metavar="HEX", default="", help="Keys that begin so, in hex.")
 @click.option("--after", metavar="KEY", help="Go on behind this key.")
@@ -435,7 +491,7 @@ def scan(
         )
     ):
         for key, cells in rows:
-            _print_row(app, build_row_line(key, cells, schema, base32=base32))
+            _print_row(app, RowAnswer(**build_row_line(key, cells, schema, base32=base32)))
         left, last = left - len(rows), rows[-1][0]
     if not left and last and store.scan(chosen, prefix, after=last, count_max=1, columns=picked):
         print_note(f"{limit:,} shown; the next: --after {format_key(last, base32=base32)}")
@@ -466,17 +522,17 @@ def _parse_bytes(value: str) -> bytes:
 
 
 def _build_crawler_keys(key: bytes) -> list[bytes]:
-    """The row `sha1:BASE32` in which crawlers note the same file."""
+    """Return the key `sha1:BASE32` under which crawlers record the same file."""
     return [build_old_key(key.hex())] if len(key) == SHA1_BYTES else []
 
 
-def _print_row(app: App, row: dict[str, Any]) -> None:
+def _print_row(app: App, row: RowAnswer) -> None:
     if app.is_json:
         echo_json(row)
         return
     screen = open_console()
-    screen.print(f"[bold]{escape(row['key'])}[/bold]")
-    for name, value in row["cells"].items():
+    screen.print(f"[bold]{escape(row.key)}[/bold]")
+    for name, value in row.cells.items():
         text = str(value)
         cut = f"... ({len(text):,} characters)" if len(text) > EXCERPT_CHARS else ""
         shown = "".join(c if c.isprintable() else "·" for c in text[:EXCERPT_CHARS])

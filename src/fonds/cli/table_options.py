@@ -1,4 +1,4 @@
-"""What the commands about the wide-row table share: which table is meant, how keys are shown, who counts."""
+"""Options that the commands for the wide-row table share: table, key format, engine and workers."""
 
 from __future__ import annotations
 
@@ -31,18 +31,23 @@ workers_option = click.option(
 
 
 def open_table(app: App, name: str | None) -> tuple[Table, str, Schema]:
-    """The table store, the name of the table that is meant, and the journal's schema."""
+    """Open the table store. Returns it with the chosen table's name and the journal's schema.
+
+    Raises ConfigurationError for an unknown table.
+    """
     settings = app.load_settings()
     journal = name_journal_table(settings.group, settings.table_version, settings.env)
     store, schema = app.open_table(settings, name), build_journal_schema(settings.table_families)
-    if name is not None and name != journal and name not in (known := store.list_tables()):
-        raise ConfigurationError(format_unknown_name("table", name, sorted(known)))
+    if name is not None and name != journal and name not in (table_names := store.list_tables()):
+        raise ConfigurationError(format_unknown_name("table", name, sorted(table_names)))
     return store, name or journal, schema
 
 
 def select_columns(schema: Schema, columns: Sequence[str]) -> list[str] | None:
-    """The columns and families (`file:`) somebody named; None for all. Raises ConfigurationError for one
-    there is not."""
+    """Return the chosen columns and families (`file:`); None for all.
+
+    Raises ConfigurationError for an unknown column.
+    """
     for name in columns:
         if name.removesuffix(":") not in schema.names:
             schema.get_column(name)

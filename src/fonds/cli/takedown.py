@@ -1,4 +1,4 @@
-"""`fonds takedown`: files purged out of the library and refused from then on, and which those are."""
+"""`fonds takedown`: purge files from the library and refuse them from then on, or list takedowns."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ def takedown(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Purge files out of every store, and refuse their bytes; without SHA-1s, list what was taken down.
+    """Purge files from every store and refuse them in future.
 
-    Their addresses answer with the class of the reason and the date. In WARCs that Fonds wrote their records
-    are replaced by tombstones of the same length; what was taken in is not touched. Broken off, it goes on
-    when it is said again. Exit code 1 while messages about a file are under way, or a WARC is written to or
-    cannot be written anew: say it again when that is over.
+    Without SHA-1s, list the takedowns. The URLs of a removed file show the reason and the date. In
+    WARC files that Fonds wrote, the records are replaced by tombstones of the same length. Imported
+    WARC files are not changed.
+
+    If interrupted, run the same command again to resume. The exit code is 1 if messages about a
+    file are in flight, or if a WARC is being written or cannot be rewritten. Run the command again
+    later.
 
     \b
     fonds takedown 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b --reason copyright --dry-run
@@ -78,9 +81,9 @@ def takedown(
     settings = app.load_settings()
     stores = app.open_stores(settings)
     tables = find_tables(stores, settings)
-    found = [find_traces(stores, tables, sha1hex) for sha1hex in files]
+    traces = [find_traces(stores, tables, sha1hex) for sha1hex in files]
     if dry_run or not app.is_json:
-        _print_traces(app, found)
+        _print_traces(app, traces)
     if dry_run:
         return 0
     if not yes:
@@ -101,7 +104,7 @@ def _purge_files(
     stores = app.open_stores(settings)
     code = 0
     with HomeLock(app.home, shared=are_stores_shared(settings)):
-        # A WARC that a killed process left open would wait for good.
+        # A WARC that a killed process left open would otherwise block the takedown forever.
         recover(stores)
         act = create_takedown(
             stores, settings, print_note, _ProgressReporter(app), everywhere=everywhere
@@ -114,32 +117,32 @@ def _purge_files(
             elif row.finished:
                 open_console().print(f"{sha1hex} is taken down.")
             if row.finished is None:
-                left = len(list_remaining_warcs(row))
-                told = (
-                    f"{left:,} of our WARCs hold it still"
-                    if left
+                remaining_count = len(list_remaining_warcs(row))
+                problem = (
+                    f"{remaining_count:,} of our WARCs hold it still"
+                    if remaining_count
                     else "messages about it are under way"
                 )
-                print_note(f"{sha1hex}: {told}; say it again when that is over")
+                print_note(f"{sha1hex}: {problem}; say it again when that is over")
                 code = 1
     return code
 
 
 def _print_traces(app: App, traces: Sequence[TakedownTraces]) -> None:
-    for one in traces:
+    for found_traces in traces:
         if app.is_json:
-            echo_json(one)
+            echo_json(found_traces)
             continue
         lines = [
-            one.sha1hex,
-            f"   captures: {one.captures:,}; in WARCs of ours: {one.own_records:,}",
-            f"   rows: {sum(one.rows.values()):,} in {', '.join(one.rows) or 'no table'};"
-            f" of the journal: {one.table_rows:,}",
-            f"   blobs: {len(one.blobs):,}; documents in the index: {len(one.documents):,}",
-            f"   collections: {', '.join(one.collections) or 'none'}",
-            f"   messages on the books: {one.books:,}; under way: {one.under_way:,}",
+            found_traces.sha1hex,
+            f"   captures: {found_traces.captures:,}; in WARCs of ours: {found_traces.own_records:,}",
+            f"   rows: {sum(found_traces.rows.values()):,} in {', '.join(found_traces.rows) or 'no table'};"
+            f" of the journal: {found_traces.table_rows:,}",
+            f"   blobs: {len(found_traces.blobs):,}; documents in the index: {len(found_traces.documents):,}",
+            f"   collections: {', '.join(found_traces.collections) or 'none'}",
+            f"   messages on the books: {found_traces.books:,}; under way: {found_traces.under_way:,}",
         ]
-        lines += [f"   written anew: {_format_warc(warc)}" for warc in one.warcs]
+        lines += [f"   written anew: {_format_warc(warc)}" for warc in found_traces.warcs]
         open_console().print("\n".join(lines), markup=False)
 
 
@@ -154,14 +157,14 @@ def _format_warc(warc: OwnWarc) -> str:
 
 
 class _ProgressReporter:
-    """A line every ten seconds while WARCs are written anew."""
+    """Print progress every ten seconds while WARCs are rewritten."""
 
     def __init__(self, app: App) -> None:
         self._silent = app.is_quiet or app.is_json
         self._reported_s = time.monotonic()
 
     def __call__(self, name: str, done_bytes: int) -> None:
-        """So much of it was gone through."""
+        """Report the number of bytes processed in a WARC."""
         if not self._silent and time.monotonic() - self._reported_s >= REPORT_EVERY_S:
             self._reported_s = time.monotonic()
             print_note(f"{name}: {done_bytes / 1e6:,.0f} MB")

@@ -55,8 +55,8 @@ def _format_time(moment: datetime | None) -> str:
 
 
 def _format_ending(row: TimetableRow) -> str:
-    if row.claimed_by is not None:
-        return f"at work: {row.claimed_by}"
+    if row.lease_holder is not None:
+        return f"at work: {row.lease_holder}"
     if row.last_error is not None:
         failed = f"failed {row.failures} times" if row.failures > 1 else "failed"
         cut = "…" if len(row.last_error) > ERROR_MAX_CHARS else ""

@@ -1,4 +1,4 @@
-"""`fonds verify`: whether an exported file is as it was written, and what became of its documents since."""
+"""`fonds verify`: check an exported file, and compare its documents with the library."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ REPORT_EVERY = 20_000
 @command("verify")
 @click.argument("file", metavar="FILE")
 def verify(app: App, file: str) -> int:
-    """Hold an exported FILE against its manifest, and the search it came from against the library.
+    """Verify an exported FILE and its search.
 
-    Where the manifest names the documents (up to 100,000), it is told what became of each: unchanged, read
-    again, shown by another version, no longer found, taken down, under embargo, gone; and which came since.
-    Exit code 1 when the bytes are not those that were written. That a search finds other documents by now is
-    told, and no fault.
+    FILE is compared with its manifest, and its search with the library.
+
+    If the manifest lists the documents (up to 100,000), the state of each is shown: unchanged, read
+    again, shown by another version, no longer found, taken down, under embargo, or gone. New
+    documents are shown too. The exit code is 1 if the file has been changed. Changed search results
+    are shown, but are not an error.
 
     \b
     fonds verify floods.csv
@@ -37,49 +39,53 @@ def verify(app: App, file: str) -> int:
     """
     path = Path(file)
     manifest = read_manifest(path)
-    where, whole = is_file_intact(path, manifest)
+    file_path, is_intact = is_file_intact(path, manifest)
     stores = app.open_stores()
 
     def progress(count: int) -> None:
         if not app.is_quiet and count % REPORT_EVERY == 0:
             print_note(f"{pluralize(count, 'document')} looked at")
 
-    most = max(WALKED_MAX, manifest.rows + 1)
+    documents_max = max(WALKED_MAX, manifest.rows + 1)
     try:
-        found = ManifestVerifier(stores, stores.records, most, progress)(manifest, where, whole)
+        result = ManifestVerifier(stores, stores.records, documents_max, progress)(
+            manifest, file_path, is_intact
+        )
     except ValueError as error:
-        raise ConfigurationError(f"the search of {where} cannot be asked: {error}") from error
+        raise ConfigurationError(f"the search of {file_path} cannot be asked: {error}") from error
     if app.is_json:
-        echo_json(found)
+        echo_json(result)
     else:
-        open_console().print("\n".join(_format_comparison(found)), markup=False)
-    return 0 if whole else 1
+        open_console().print("\n".join(_format_comparison(result)), markup=False)
+    return 0 if is_intact else 1
 
 
 def _format_comparison(result: VerificationResult) -> list[str]:
-    told = [
+    lines = [
         f"{result.file} is as it was written."
         if result.file_is_whole
         else f"{result.file} is NOT what was written: its SHA-256 is another."
     ]
     if result.now is None:
-        return told
+        return lines
     if result.result_is_same:
-        told.append(f"Its search finds the same {pluralize(result.then, 'document')} today.")
+        lines.append(f"Its search finds the same {pluralize(result.then, 'document')} today.")
     else:
         now = f"{result.now:,}" if not result.now_is_more else f"at least {result.now:,}"
-        told.append(f"Its search finds others today: {result.then:,} then, {now} now.")
-    told.append(_format_generation(result))
+        lines.append(f"Its search finds others today: {result.then:,} then, {now} now.")
+    lines.append(_format_generation(result))
     if result.compared is None:
-        return told
-    told += [
-        f"  {one.count:>9,}  {one.words}" for one in build_accounts(result.compared) if one.count
+        return lines
+    lines += [
+        f"  {account.count:>9,}  {account.words}"
+        for account in build_accounts(result.compared)
+        if account.count
     ]
-    told += [
-        f"{one.became.replace('_', ' ')}: {one.id} {one.title[:100]} {one.why}".rstrip()
-        for one in result.compared.listed
+    lines += [
+        f"{account.became.replace('_', ' ')}: {account.id} {account.title[:100]} {account.why}".rstrip()
+        for account in result.compared.listed
     ]
-    return told
+    return lines
 
 
 def _format_generation(result: VerificationResult) -> str:

@@ -1,4 +1,4 @@
-"""`fonds run` and `fonds work`: a pipeline or one of its steps as a service."""
+"""`fonds run` and `fonds work`: run a pipeline, or some of its steps, as a service."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ metrics_option = click.option(
 @click.option("--threads", type=click.IntRange(1, 1000), help="Threads for each step.")
 @metrics_option
 def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) -> int:
-    """Work off one step (or several) in this process, until it is told to stop.
+    """Run one or more steps in this process until stopped.
 
-    Start as many as there is work for, on as many machines as reach the same queue and stores;
-    `fonds topics list` names the steps. Captures are entered by `fonds ingest --enter-only`.
+    Start as many processes as you need, on any machines that reach the same queue and stores.
+    `fonds topics list` names the steps. `fonds ingest --enter-only` enters captures.
 
     \b
     fonds work extract_pdf --threads 8
@@ -38,10 +38,10 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
     from fonds.wiring.stores import get_configured_pipeline
 
     settings = app.load_settings(**flags)
-    known = [stage.name for stage in get_configured_pipeline(settings).stages]
-    unknown = [step for step in steps if step not in known]
+    names = [stage.name for stage in get_configured_pipeline(settings).stages]
+    unknown = [step for step in steps if step not in names]
     if unknown:
-        raise ConfigurationError(format_unknown_name("step", unknown[0], known))
+        raise ConfigurationError(format_unknown_name("step", unknown[0], names))
     return serve(app, settings, stages=steps, threads=threads, shared=True)
 
 
@@ -49,12 +49,14 @@ def work(app: App, steps: tuple[str, ...], threads: int | None, **flags: Any) ->
 @click.argument("pipeline", required=False, metavar="[PIPELINE]")
 @metrics_option
 def run(app: App, pipeline: str | None, **flags: Any) -> int:
-    """Work off every step of a pipeline in this process, until it is told to stop.
+    """Run every step of a pipeline in this process until stopped.
 
-    It waits for work, and for stores that are away or full. SIGTERM and Ctrl-C let it finish what it
-    has in hand. On a terminal it shows what goes on: what waits at each step and what became of the rest,
-    why links and pages were refused, how the sources stand, and which hosts are slow; elsewhere it logs one
-    JSON object a line to standard error, as with --json.
+    Waits for work, and for stores that are unavailable or full. On SIGTERM or Ctrl-C, current
+    messages are finished first.
+
+    On a terminal, shows what is waiting at each step, the outcomes so far, reasons for refusals,
+    sources, and slow hosts. Elsewhere, and with --json, logs one JSON object per line to standard
+    error.
 
     \b
     fonds run

@@ -1,6 +1,7 @@
-"""Further processes that work a home off beside the one a person started, as long as there is enough to do.
+"""Helper processes that work on the same home while enough messages are waiting.
 
-One interpreter feeds a few hundred small pages a second to its readers, however many cores there are.
+One interpreter feeds only a few hundred small pages per second to its readers, whatever the number
+of cores.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ STOP_WAIT_S = 20.0
 
 @dataclass(slots=True)
 class WorkerProcesses:
-    """Starts up to `count_max` processes for `stages`, each with readers of its own.
+    """Start up to `count_max` processes for `stages`, each with its own readers.
 
-    They hold the home's lock as long as they live. They are told everything by their standard input,
-    where no other user can read settings, and end at once when it is closed without a word.
+    The processes hold the home's lock while they live. They receive their orders on standard input,
+    because other users cannot read settings there. They exit at once if it is closed without a stop
+    command.
     """
 
     home: Path
@@ -52,18 +54,18 @@ class WorkerProcesses:
     _checked_at_s: float = 0.0
 
     def start_if_needed(self, threads: WorkerThreads) -> None:
-        """Start one more for each `work.worker_backlog` messages that wait; cheap to call often."""
+        """Start one process for each `work.worker_backlog` waiting messages. Cheap to call often."""
         self._report_ended()
         now_s = time.monotonic()
         if self.started >= self.count_max or now_s - self._checked_at_s < CHECK_EVERY_S:
             return
         self._checked_at_s = now_s
-        wanted = threads.count_ready(self.stages) // self.settings.work.worker_backlog
-        while self.started < min(wanted, self.count_max):
+        target_count = threads.count_ready(self.stages) // self.settings.work.worker_backlog
+        while self.started < min(target_count, self.count_max):
             self._start()
 
     def stop(self) -> None:
-        """Let each finish what it has in hand, some seconds at most; the rest comes back by itself."""
+        """Stop all processes. They have a few seconds to finish; other messages are redelivered."""
         for process in self._processes:
             self._send_line(process, STOP)
         deadline = time.monotonic() + STOP_WAIT_S
@@ -100,14 +102,15 @@ class WorkerProcesses:
             process.stdin.write(words)
             process.stdin.flush()
         except BrokenPipeError:
-            # It has ended; `_miss` says so. What could not be written is written again when it is closed.
+            # The process has ended, and `_report_ended` logs it. Closing the stream tries
+            # to write the remaining bytes again.
             with suppress(BrokenPipeError):
                 process.stdin.close()
             process.stdin = None
 
     def _report_ended(self) -> None:
-        """Tell of those that ended by themselves: the others do what they had in hand."""
-        for process in [one for one in self._processes if one.poll() is not None]:
+        """Log the processes that ended on their own. Other processes redo their messages."""
+        for process in [running for running in self._processes if running.poll() is not None]:
             self._processes.remove(process)
             logger.warning(
                 "worker process %d ended with %d; what it had in hand is worked by the others",
@@ -116,16 +119,16 @@ class WorkerProcesses:
             )
 
 
-# What runs in one of `WorkerProcesses`: some stages of a pipeline, until told to stop or left alone.
-
-
 EXIT_FAILED = 1
 MEMORY_CHECK_S = 60.0
 
 
 def main() -> None:
-    """Read the order from standard input and carry it out; the exit code is 0 when told to stop."""
-    # Ctrl-C reaches every process of the terminal: the first one says when to stop.
+    """Read the order from standard input and execute it.
+
+    The exit code is 0 after a stop command, and `EXIT_FAILED` after an error.
+    """
+    # Ctrl-C reaches every process of the terminal, but the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     log_plainly()
     order = json.loads(sys.stdin.buffer.readline() or b"null")
@@ -153,7 +156,7 @@ def _run_order(order: dict[str, Any]) -> None:
     while not threads.wait(MEMORY_CHECK_S):
         pass
     if not threads.stop():
-        # A reader is still at work in a thread; what it holds comes back when the process ends.
+        # A reader is still at work in a thread. Its messages are redelivered when the process ends.
         os._exit(0)
     readers.close()
     stores.archive.finish()
@@ -163,7 +166,7 @@ def _run_order(order: dict[str, Any]) -> None:
 
 
 def _listen(threads: WorkerThreads) -> None:
-    """Stop when told to; end at once when whoever started this is gone: the home may be another's then."""
+    """Stop on command. Exit at once if the parent is gone: another process may then own the home."""
     if sys.stdin.buffer.readline() == STOP:
         threads.request_stop()
     else:

@@ -163,4 +163,4 @@ def index_until_stable(
         if removed_ids - absent:
             index.delete(sorted(removed_ids - absent))
         previous, absent = now, removed_ids
-    raise StoreUnavailableError(f"the rows of {', '.join(sorted(ids)[:3])} change all the time")
+    raise StoreUnavailableError(f"the rows of {', '.join(sorted(ids)[:3])} keep changing")

@@ -26,7 +26,7 @@ RETRY_STATUSES = frozenset(
 NAMES_MAX = 10
 JOURNAL = {
     "name": "journal", "volume": "volume", "issue": "issue", "pages": "pages in the journal",
-    "publisher": "publisher", "issn": "ISSN", "eissn": "ISSN of the electronic edition",
+    "publisher": "publisher", "issn": "ISSN", "eissn": "electronic ISSN",
 }  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _build_facts(row: GrobidRow) -> list[Fact]:
     facts = [
         Fact("GROBID", row.status),
         Fact("HTTP status", str(row.status_code)),
-        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("error", row.error_msg, "nothing"),
         Fact("GROBID version", row.grobid_version),
         Fact("quality", row.quality),
     ]

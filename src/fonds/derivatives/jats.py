@@ -81,7 +81,7 @@ def build_rights_rows(row: JatsRow) -> list[Row]:
 def _build_facts(row: JatsRow) -> list[Fact]:
     return [
         Fact("reading", row.status),
-        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("error", row.error_msg, "nothing"),
         Fact("words", format_count(row.word_count)),
         Fact("language", row.language),
         Fact("quality", row.quality),

@@ -20,8 +20,8 @@ def _build_facts(row: MatchRow) -> list[Fact]:
     return [
         Fact("match", f"{row.status} ({row.reason})"),
         Fact("matched work", row.work, "none"),
-        Fact("what agrees", row.evidence, "no candidate"),
-        Fact("references held against the catalogue", format_count(row.reference_count)),
+        Fact("evidence", row.evidence, "no candidate"),
+        Fact("references checked against the catalogue", format_count(row.reference_count)),
     ]
 
 
@@ -44,7 +44,7 @@ def _build_work(capture: Capture, file: FileMeta, after: datetime | None) -> Unm
 
 CITATIONS = RowSeries(
     name="citations",
-    empty="no reference was matched yet; `fonds match` matches those of papers with a catalogue",
+    empty="no reference has been matched yet. Run `fonds match`",
     row=CitationRow,
     columns={
         "sha1hex": "text",

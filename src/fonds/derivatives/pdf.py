@@ -184,7 +184,7 @@ def _build_facts(row: PdfMetaRow) -> list[Fact]:
     metadata = row.metadata or {}
     return [
         Fact("extraction", row.status),
-        Fact("what went wrong", row.error_msg, "nothing"),
+        Fact("error", row.error_msg, "nothing"),
         Fact("pages", format_count(row.page_count)),
         Fact("words", format_count(row.word_count)),
         Fact("first page", paper),
@@ -286,7 +286,7 @@ class KnownPdfs:
             known = _parse_status(stop.status)
             if known and _is_counted(stop.stopped, item) and self.clock() < stop.expires:
                 return build_ending(
-                    known, f"{stop.detail}; not tried again before {stop.expires:%Y-%m-%d}"
+                    known, f"{stop.detail}; next attempt after {stop.expires:%Y-%m-%d}"
                 )
         return None
 

@@ -172,7 +172,7 @@ def parse_page(
     first line is the title.
     """
     if len(body) > BODY_MAX_BYTES:
-        message = f"{len(body)} bytes; at most {BODY_MAX_BYTES} of a page are read"
+        message = f"{len(body)} bytes; the limit for a page is {BODY_MAX_BYTES}"
         return _build_unread(PageStatus.TOO_LARGE, url, message)
     sniffed = sniff(body, None)
     if sniffed.magic_mime in FEED_MIMES:
@@ -188,10 +188,10 @@ def parse_page(
     metadata = _build_page_metadata(article, content, language, decoded.evidence)
     letters = _LETTER.finditer(article.text)
     if next(islice(letters, TEXT_LETTERS_MIN - 1, None), None) is None:
-        message = f"fewer than {TEXT_LETTERS_MIN} letters of text were found"
+        message = f"the text has fewer than {TEXT_LETTERS_MIN} letters"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     if is_placeholder(article.text):
-        message = f"only a notice in the page's place: {article.text[:NOTICE_MAX_CHARS]}"
+        message = f"the page has only a notice: {article.text[:NOTICE_MAX_CHARS]}"
         return PageExtraction(PageStatus.NO_TEXT, content, decoded.charset, message, metadata)
     return PageExtraction(PageStatus.SUCCESS, content, decoded.charset, None, metadata)
 

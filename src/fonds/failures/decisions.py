@@ -295,7 +295,7 @@ def set_note(
     note, owner = " ".join(note.split()), " ".join(owner.split())
     if len(note) > WORDS_MAX_CHARS or len(owner) > OWNER_MAX_CHARS:
         raise ValueError(
-            f"a note has at most {WORDS_MAX_CHARS} characters, and an owner {OWNER_MAX_CHARS}"
+            f"a note can have at most {WORDS_MAX_CHARS} characters, and an owner {OWNER_MAX_CHARS}"
         )
     before = records.get(FailureNoteRow, [(pipeline, group)])
     if not note and not owner:
@@ -305,7 +305,10 @@ def set_note(
         (before[0].step, before[0].reason) if before else _find_group(records, pipeline, group)
     )
     if not before and records.count(FailureNoteRow)[()] >= NOTES_MAX:
-        raise ValueError(f"{NOTES_MAX:,} groups have a note: clear those that are settled first")
+        raise ValueError(
+            f"the limit of {NOTES_MAX:,} groups with a note is reached. "
+            "Remove notes of settled groups first"
+        )
     row = FailureNoteRow(pipeline, group, step, reason, note, owner, columns, moment)
     records.put([row])
     return row
@@ -316,7 +319,7 @@ def _find_group(records: Records, pipeline: str, group: str) -> tuple[str, str]:
     for row in records.find(TallyRow, where):
         if row.count > 0:
             return row.second, row.third
-    raise ValueError(f"the pipeline {pipeline} has no failures of a group {group}")
+    raise ValueError(f"the pipeline {pipeline} has no failures in a group named {group}")
 
 
 def list_pipelines(records: Records, group: str) -> list[str]:

@@ -136,11 +136,14 @@ def resolve_allowed_addresses(
     try:
         addresses = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        raise TransientError(f"the name {host} cannot be resolved: {cause_of(error)}") from error
+        raise TransientError(f"cannot resolve the host name {host}: {cause_of(error)}") from error
     if not addresses:
-        raise TransientError(f"the name {host} has no address")
+        raise TransientError(f"the host name {host} has no IP address")
     if not all(is_allowed(address) for address in addresses):
-        message = f"{host} is in a private or reserved network; elsewhere.private_addresses=true allows it"
+        message = (
+            f"{host} is in a private or reserved network. To allow it, set "
+            "elsewhere.private_addresses=true"
+        )
         raise PermanentError(Reason.PRIVATE_ADDRESS, message)
     return addresses[:ADDRESSES_MAX]
 

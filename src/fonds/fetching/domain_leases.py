@@ -1,17 +1,17 @@
-"""Leases on domains, their rate limits, and shares of IP addresses.
-
-Both are database rows, so that they outlive any process.
-"""
+"""The lease and the pace of each domain that is asked: rows, so that both outlive any process."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fonds.fetching.frontier import Frontier
 from fonds.fetching.pace import Pace
+from fonds.isolation.process_identity import is_process_gone
+from fonds.leases.cells import LeaseColumns, get_cell
+from fonds.leases.lease import RENEWALS_PER_LEASE, Lease
+from fonds.leases.leases import Leases
 from fonds.model.rows import AddressUseRow, PaceRow
 from fonds.ports import Records
 
@@ -24,7 +24,6 @@ GIVING_S = 1.0
 """Interval of checks whether a domain that is handed over or held for a poll is still in use."""
 HOSTS_MAX = 200
 """Maximum hosts per domain whose rate limits are stored; those with the longest waits are kept."""
-OBSERVED_MAX = 20_000
 
 
 @dataclass(slots=True)
@@ -37,7 +36,7 @@ class _HeldDomain:
     `lookup_count` counts links whose hosts are being resolved; they are known nowhere else.
     """
 
-    beats: int
+    lease: Lease
     used_s: float
     write_due_s: float
     given_until_s: float = 0.0
@@ -46,14 +45,10 @@ class _HeldDomain:
 
 
 class DomainLeases:
-    """Leases on domains: one process at a time sends requests to a domain. For one thread.
+    """The domains this process may ask: one process at a time has the lease of a domain. For one thread.
 
-    A lease ends when its holder releases it or does not update the row for a minute. A process that
-    polls a source requests the domain in the row, and the holder hands it over for a moment,
-    because links of one site may keep a process busy for days.
-
-    `holder_name` names this process. `is_process_gone` returns whether another process is known to
-    have ended.
+    A process that polls a source requests the domain in its row, and the holder hands it over for a moment:
+    links of a site may keep a process busy for days.
     """
 
     def __init__(
@@ -62,18 +57,19 @@ class DomainLeases:
         frontier: Frontier,
         holder_name: str,
         clock: Callable[[], datetime],
-        is_process_gone: Callable[[str], bool] = lambda who: False,
+        is_process_gone: Callable[[str], bool] = is_process_gone,
         lease_s: float = LEASE_S,
     ) -> None:
         self._records = records
         self._frontier = frontier
         self._holder_name = holder_name
         self._clock = clock
-        self._is_process_gone = is_process_gone
         self._lease_s = lease_s
+        self._now_s = 0.0
+        cells = LeaseColumns(records, PaceRow)
+        self._leases = Leases(cells, holder_name, lambda: self._now_s, lease_s, is_process_gone)
         self._domains: dict[str, _HeldDomain] = {}
         self._due_s = 0.0
-        self._observed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def acquire(
         self, domains: Collection[str], now_s: float, urgent: Collection[str] = ()
@@ -82,79 +78,85 @@ class DomainLeases:
 
         The current holders of `urgent` domains are requested to hand them over.
         """
+        self._now_s = now_s
         for domain in domains:
             # Polls alone do not keep a domain for whose links another process is waiting.
-            if (lease := self._domains.get(domain)) is not None and domain not in urgent:
-                lease.used_s, lease.is_passing = now_s, False
-        unheld = [domain for domain in domains if domain not in self._domains]
-        rows = self._load_rows(unheld)
+            if (held := self._domains.get(domain)) is not None and domain not in urgent:
+                held.used_s, held.is_passing = now_s, False
+        wanted = [domain for domain in domains if domain not in self._domains]
+        rows = self._load_rows(wanted)
         waits = {domain: self._get_handover_s(domain, now_s) for domain in domains}
-        for domain in unheld:
+        leases = self._acquire_rows(rows, urgent)
+        for domain in wanted:
             is_urgent = domain in urgent
-            if not self._acquire_row(rows[domain], now_s, is_urgent):
-                waits[domain] = REQUEST_LASTS_S if is_urgent else ELSEWHERE_S
-                if is_urgent:
-                    self._request(rows[domain])
+            if domain in leases:
+                self._start(rows[domain], leases[domain], now_s, is_urgent)
+                continue
+            waits[domain] = REQUEST_LASTS_S if is_urgent else ELSEWHERE_S
+            if is_urgent:
+                self._request(rows[domain])
         return waits
 
     def is_held(self, domain: str) -> bool:
-        """Return whether this process holds a domain; it may have handed it over since `acquire`."""
+        """Whether a domain is this process's to ask; it may have been handed over since `acquire`."""
         return domain in self._domains
 
     def count_lookups(self, domain: str, change: int) -> None:
         """Change the number of lookups of a domain; the domain is not released while there are any."""
-        if (lease := self._domains.get(domain)) is not None:
-            lease.lookup_count = max(0, lease.lookup_count + change)
+        if (held := self._domains.get(domain)) is not None:
+            held.lookup_count = max(0, held.lookup_count + change)
 
     def schedule_write(self, domain: str) -> None:
         """Write a domain's row soon, so that the next holder knows its rate limits even after a
         crash.
         """
-        if (lease := self._domains.get(domain)) is not None:
-            lease.write_due_s = self._due_s = 0.0
+        if (held := self._domains.get(domain)) is not None:
+            held.write_due_s = self._due_s = 0.0
 
     def renew(self, now_s: float) -> None:
         """Renew the leases that are due and release domains that have been idle."""
+        self._now_s = now_s
         if now_s < self._due_s:
             return
-        due = [domain for domain, lease in self._domains.items() if now_s >= lease.write_due_s]
+        due = [domain for domain, held in self._domains.items() if now_s >= held.write_due_s]
         if due:
             idle = {domain for domain in due if self._is_idle(domain, now_s)}
             self._write_rows(due, idle, now_s)
         self._due_s = min(
-            (lease.write_due_s for lease in self._domains.values()),
-            default=now_s + self._lease_s / 3,
+            (held.write_due_s for held in self._domains.values()),
+            default=now_s + self._lease_s / RENEWALS_PER_LEASE,
         )
 
     def release_all(self, now_s: float) -> None:
         """Write all rows and release all domains."""
-        domains = list(self._domains)
-        self._write_rows(domains, set(domains), now_s)
+        self._now_s = now_s
+        held = list(self._domains)
+        self._write_rows(held, set(held), now_s)
 
     def _load_rows(self, domains: Sequence[str]) -> dict[str, PaceRow]:
         """Load rows and create missing ones."""
         if not domains:
             return {}
         rows = {row.domain: row for row in self._records.get(PaceRow, domains)}
-        missing = [domain for domain in domains if domain not in rows]
-        if missing:
+        unknown = [domain for domain in domains if domain not in rows]
+        if unknown:
             now = self._clock()
-            new_rows = [PaceRow(domain, self._holder_name, 0, {}, now) for domain in missing]
-            self._records.put(new_rows, replace=False)
-            rows |= {row.domain: row for row in self._records.get(PaceRow, missing)}
+            fresh = [PaceRow(domain, None, 0, {}, now) for domain in unknown]
+            self._records.put(fresh, replace=False)
+            rows |= {row.domain: row for row in self._records.get(PaceRow, unknown)}
         return rows
 
     def _get_handover_s(self, domain: str, now_s: float) -> float:
         """Return the retry delay for links of a domain that is being handed over; otherwise 0.0."""
-        lease = self._domains.get(domain)
-        return ELSEWHERE_S if lease is not None and lease.given_until_s > now_s else 0.0
+        held = self._domains.get(domain)
+        return ELSEWHERE_S if held is not None and held.given_until_s > now_s else 0.0
 
     def _is_idle(self, domain: str, now_s: float) -> bool:
-        lease = self._domains[domain]
+        held = self._domains[domain]
         is_unused = (
-            lease.is_passing or lease.given_until_s > now_s or now_s - lease.used_s > self._lease_s
+            held.is_passing or held.given_until_s > now_s or now_s - held.used_s > self._lease_s
         )
-        return is_unused and not lease.lookup_count and not self._frontier.is_needed(domain)
+        return is_unused and not held.lookup_count and not self._frontier.is_needed(domain)
 
     def _request(self, row: PaceRow) -> None:
         """Request a domain that another process holds, unless a third process has just requested
@@ -171,86 +173,75 @@ class DomainLeases:
             return False
         return abs((self._clock() - row.wanted_at).total_seconds()) < self._lease_s
 
-    def _acquire_row(self, row: PaceRow, now_s: float, is_passing: bool) -> bool:
-        """Lease a row, if it is free and no other process has requested it."""
-        beats = row.beats
-        if row.claimed_by != self._holder_name:
-            values: dict[str, object] = {
-                "claimed_by": self._holder_name,
-                "beats": beats + 1,
-                "updated": self._clock(),
-            }
-            if row.wanted_by == self._holder_name:
-                values |= {"wanted_by": None, "wanted_at": None}
-            expected = {"beats": beats, "claimed_by": row.claimed_by}
-            if not self._is_free(row, now_s) or (not is_passing and self._is_requested(row)):
-                return False
-            if not self._records.change(PaceRow, [row.domain], values, expected):
-                return False
-            beats += 1
-        due_s = now_s + (0.0 if is_passing else self._lease_s / 3)
-        self._domains[row.domain] = _HeldDomain(beats, now_s, due_s, is_passing=is_passing)
+    def _acquire_rows(
+        self, rows: Mapping[str, PaceRow], urgent: Collection[str]
+    ) -> dict[str, Lease]:
+        """Acquire the domains that are free and that no other process has requested."""
+        cells, columns = {}, {}
+        for domain, row in rows.items():
+            if not self._leases.is_acquirable(domain, get_cell(row)):
+                continue
+            is_own = row.lease_holder == self._holder_name
+            if not is_own and domain not in urgent and self._is_requested(row):
+                continue
+            cells[domain] = get_cell(row)
+            columns[domain] = {"updated": self._clock(), **self._clear_request(row)}
+        return self._leases.try_acquire_all(cells, columns)
+
+    def _clear_request(self, row: PaceRow) -> dict[str, object]:
+        if row.wanted_by != self._holder_name:
+            return {}
+        return {"wanted_by": None, "wanted_at": None}
+
+    def _start(self, row: PaceRow, lease: Lease, now_s: float, is_passing: bool) -> None:
+        """Ask a domain whose lease was acquired just now; `row` is the row as it was before."""
+        due_s = now_s + (0.0 if is_passing else self._lease_s / RENEWALS_PER_LEASE)
+        self._domains[row.domain] = _HeldDomain(lease, now_s, due_s, is_passing=is_passing)
         self._due_s = min(self._due_s, due_s)
-        self._observed.pop(row.domain, None)
         self._restore_pace(row, now_s)
-        if row.claimed_by not in (None, self._holder_name):
-            # The previous holder may have sent a request just before it died, without recording it.
+        if row.lease_holder not in (None, self._holder_name):
+            # The process that died may have asked the domain a moment before.
             self._frontier.pause(row.domain, now_s)
-        return True
 
     def _write_rows(
         self, domains: Sequence[str], released_domains: Collection[str], now_s: float
     ) -> None:
-        """Write the rows of domains in one call.
+        """Renew or release leases and write what was learned of the domains.
 
-        A lease that was lost as expired is dropped, and its waiting links are sent back. A process
-        that leases a row between our read and write has seen it unchanged for a whole lease
-        duration.
+        Requests that wait here for a domain whose lease is lost or released come again.
         """
-        now, rows = self._clock(), []
+        now = self._clock()
+        columns: dict[str, dict[str, object]] = {}
         for row in self._records.get(PaceRow, domains):
-            lease = self._domains[row.domain]
-            if (row.claimed_by, row.beats) != (self._holder_name, lease.beats):
-                continue
-            lease.beats, lease.write_due_s = lease.beats + 1, now_s + self._lease_s / 3
+            held = self._domains[row.domain]
+            held.write_due_s = now_s + self._lease_s / RENEWALS_PER_LEASE
             if (
                 row.domain not in released_domains
                 and self._is_requested(row)
-                and lease.given_until_s <= now_s
+                and held.given_until_s <= now_s
             ):
-                lease.given_until_s, lease.write_due_s = now_s + self._lease_s, now_s + GIVING_S
+                held.given_until_s, held.write_due_s = now_s + self._lease_s, now_s + GIVING_S
                 self._frontier.return_domain(row.domain, ELSEWHERE_S)
-            elif lease.is_passing or lease.given_until_s > now_s:
-                lease.write_due_s = now_s + GIVING_S
-            next_holder = None if row.domain in released_domains else self._holder_name
+            elif held.is_passing or held.given_until_s > now_s:
+                held.write_due_s = now_s + GIVING_S
             paces = _encode_paces(self._frontier.get_paces(row.domain))
-            request = (row.wanted_by, row.wanted_at)
-            rows.append(PaceRow(row.domain, next_holder, lease.beats, paces, now, *request))
-        if rows:
-            self._records.put(rows)
-        renewed = {row.domain for row in rows} - set(released_domains)
-        for domain in set(domains) - renewed:
+            columns[row.domain] = {"paces": paces, "updated": now}
+        leases = {domain: self._domains[domain].lease for domain in domains}
+        kept = self._leases.renew_all(
+            [lease for domain, lease in leases.items() if domain not in released_domains], columns
+        )
+        self._leases.release_all(
+            [lease for domain, lease in leases.items() if domain in released_domains], columns
+        )
+        for domain in set(domains) - kept:
             self._domains.pop(domain, None)
             self._frontier.return_domain(domain, ELSEWHERE_S)
 
-    def _is_free(self, row: PaceRow, now_s: float) -> bool:
-        """Return whether a domain is free: no holder, a holder that has ended, or an expired lease."""
-        if row.claimed_by is None or self._is_process_gone(row.claimed_by):
-            return True
-        beats, since_s = self._observed.get(row.domain, (-1, now_s))
-        if beats != row.beats:
-            self._observed[row.domain] = (row.beats, now_s)
-            self._observed.move_to_end(row.domain)
-            while len(self._observed) > OBSERVED_MAX:
-                self._observed.popitem(last=False)
-            return False
-        return now_s - since_s >= self._lease_s
-
     def _restore_pace(self, row: PaceRow, now_s: float) -> None:
         """Restore stored rate limits in the frontier, unless the frontier knows a longer wait."""
-        for host, values in row.paces.items():
+        for host, told in row.paces.items():
             try:
-                next_at_s, slowdown, average_s, floor_s, failures = map(float, values)
+                next_at_s, slowdown, average_s, floor_s, failures = map(float, told)
             except (TypeError, ValueError):
                 continue
             pace = self._frontier.recall(row.domain, host, now_s)
@@ -280,7 +271,8 @@ def _encode_paces(paces: Mapping[str, Pace]) -> dict[str, list[float]]:
     }
 
 
-# Shares of IP addresses
+# How many processes ask an IP address: rows, so that together they keep its pace. A share is no lease:
+# any number of processes have one at a time.
 
 
 BATCH_SIZE = 200
@@ -309,12 +301,12 @@ class AddressShares:
 
     def join(self, addresses: Iterable[str], now_s: float) -> dict[str, int]:
         """Register addresses. Return the number of processes for addresses that were new."""
-        requested = set(addresses)
-        new_addresses = requested - self._used.keys()
-        process_counts = self._write(new_addresses) if new_addresses else {}
-        for address in requested:
+        found = set(addresses)
+        fresh = found - self._used.keys()
+        told = self._write(fresh) if fresh else {}
+        for address in found:
             self._used[address] = now_s
-        return process_counts
+        return told
 
     def renew(self, now_s: float) -> dict[str, int]:
         """Renew registrations that are due and return the number of processes by address.
@@ -324,24 +316,24 @@ class AddressShares:
         if now_s < self._due_s:
             return {}
         self._due_s = now_s + LEASE_S / 3
-        idle = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
-        process_counts = self._write(self._used.keys() - idle)
-        self._leave(idle)
-        return process_counts
+        gone = [address for address, used_s in self._used.items() if now_s - used_s > LEASE_S]
+        told = self._write(self._used.keys() - gone)
+        self._leave(gone)
+        return told
 
     def leave_all(self) -> None:
         """Release all addresses."""
         self._leave(list(self._used))
 
     def _write(self, addresses: Collection[str]) -> dict[str, int]:
-        now, process_counts = self._clock(), dict.fromkeys(addresses, 1)
+        now, told = self._clock(), dict.fromkeys(addresses, 1)
         self._records.put([AddressUseRow(address, self._holder_name, now) for address in addresses])
         ordered = sorted(addresses)
         for start in range(0, len(ordered), BATCH_SIZE):
-            conditions = {"address": ordered[start : start + BATCH_SIZE]}
-            for row in self._records.find(AddressUseRow, conditions):
-                process_counts[row.address] += self._is_others(row, now)
-        return process_counts
+            where = {"address": ordered[start : start + BATCH_SIZE]}
+            for row in self._records.find(AddressUseRow, where):
+                told[row.address] += self._is_others(row, now)
+        return told
 
     def _is_others(self, row: AddressUseRow, now: datetime) -> bool:
         is_fresh = now - row.updated < timedelta(seconds=LEASE_S)
@@ -353,6 +345,4 @@ class AddressShares:
         for address in addresses:
             del self._used[address]
         if addresses:
-            self._records.delete(
-                AddressUseRow, [(address_used, self._holder_name) for address_used in addresses]
-            )
+            self._records.delete(AddressUseRow, [(one, self._holder_name) for one in addresses])

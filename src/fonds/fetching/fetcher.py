@@ -117,7 +117,7 @@ class Fetcher:
                 try:
                     finished = chains.collect_finished(WAIT_S, self._count_unsaved())
                 except TransientError as error:
-                    logger.warning("fetching waits for the records: %s", error)
+                    logger.warning("cannot fetch until the records are available: %s", error)
                     threading.Event().wait(AWAY_S)
                     continue
                 for key, outcome in finished:
@@ -128,7 +128,7 @@ class Fetcher:
                     self._reports_loads, self._loads = False, chains.list_loads()
             self._fail_all(_build_stopped_error())
         except Exception as error:
-            logger.exception("fetching ended with an error; it begins anew")
+            logger.exception("fetching failed with an error and restarts")
             self._fail_all(error)
         finally:
             self._chains = None
@@ -171,4 +171,4 @@ class Fetcher:
 
 
 def _build_stopped_error() -> PostponedError:
-    return PostponedError("whoever asks the web is being stopped", 0.0)
+    return PostponedError("the fetcher is stopping", 0.0)

@@ -42,7 +42,7 @@ def check_status(status: int, expected_status: int) -> None:
     """
     if status == expected_status:
         return
-    message = f"the server answers {status}"
+    message = f"the server responded with {status}"
     if status in _MISSING:
         raise PermanentError(Reason.MISSING_SOURCE, message)
     if status >= 500 or status in _PASSING:
@@ -75,9 +75,9 @@ class HttpResponse:
             while len(body) < size_max and (piece := self._read_piece(size_max - len(body))):
                 body += piece
                 if time.monotonic() > self._deadline:
-                    raise TransientError("the server sends too slowly")
+                    raise TransientError("the server is sending too slowly")
         except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(f"the connection broke off: {cause_of(error)}") from error
+            raise TransientError(f"the connection was lost: {cause_of(error)}") from error
         return bytes(body)
 
     def _read_piece(self, size_max: int) -> bytes:
@@ -156,7 +156,7 @@ class HttpClient:
                 "GET", target, headers=headers, redirect=False, retries=False, preload_content=False
             )
         except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(f"{host} does not answer: {cause_of(error)}") from error
+            raise TransientError(f"{host} does not respond: {cause_of(error)}") from error
 
     def _resolve(self, parts: UrlParts) -> tuple[str, int, str]:
         """Return host, port and the IP address to connect to.
@@ -170,7 +170,7 @@ class HttpClient:
         except PermanentError as error:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"{host} is a private address; set elsewhere.private_addresses=true to read it",
+                (f"{host} is a private address. To read it, set elsewhere.private_addresses=true"),
             ) from error
         return host, port, addresses[0]
 
@@ -186,7 +186,7 @@ def _split(url: str) -> UrlParts:
     if not is_usable:
         redacted_url = redact_secrets(url)[:200]
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, f"not a usable http(s) URL: {redacted_url!r}"
+            Reason.UNREADABLE_SOURCE, f"not a valid http or https URL: {redacted_url!r}"
         )
     return parts
 
@@ -201,5 +201,5 @@ def _find_redirect_target(url: str, response: urllib3.BaseHTTPResponse) -> str |
     except ValueError as error:
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
-            f"the server redirects to no URL: {redact_secrets(location)[:200]!r}",
+            f"the server redirects to an invalid URL: {redact_secrets(location)[:200]!r}",
         ) from error

@@ -39,7 +39,7 @@ def classify_status(
         return DONE
     detail = f"status {status}"
     if status == NOT_MODIFIED:
-        return drop(Reason.NOT_MODIFIED, "the page had not changed since it was fetched last")
+        return drop(Reason.NOT_MODIFIED, "the page has not changed since the last fetch")
     if status in PASSING:
         reason = Reason.THROTTLED if status in REFUSALS else Reason.HTTP_STATUS
         return retry(reason, detail, max(attempt_after_s, compute_retry_delay(link_id, retry_s)))
@@ -83,7 +83,7 @@ def resolve_redirect(url: RequestUrl, status: int, location: str | None) -> Requ
     try:
         return parse_request_url(urljoin(url.url, _decode_location(location).strip()))
     except (PermanentError, ValueError) as error:
-        message = f"{url.url} redirects to no address that can be fetched: {location[:200]!r}"
+        message = f"{url.url} redirects to a URL that cannot be fetched: {location[:200]!r}"
         raise PermanentError(Reason.BAD_REDIRECT, message) from error
 
 

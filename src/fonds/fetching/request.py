@@ -217,8 +217,11 @@ class Transfer:
         if self.refused is Reason.PRIVATE_ADDRESS:
             return RequestFailure(self.refused, f"{host} is in a private or reserved network")
         if self.refused is Reason.TOO_LARGE or code in _SIZE_ERRORS:
-            limit = f"{self.request.body_max_bytes} bytes of body or {self.limits.head_max_bytes} of heads"
-            message = f"the server sends more than {limit}"
+            limit = (
+                f"{self.request.body_max_bytes} bytes of body or "
+                f"{self.limits.head_max_bytes} of headers"
+            )
+            message = f"the server sent more than {limit}"
             return RequestFailure(Reason.TOO_LARGE, message, took_s=took_s)
         if code in _CERTIFICATE:
             return RequestFailure(Reason.BAD_CERTIFICATE, message, took_s=took_s)

@@ -102,13 +102,13 @@ def parse_robots_response(http: HttpHead, body: bytes, token: str, now_s: float)
     """
     status = http.status
     if status >= 500 or status == 429:
-        return build_unreachable(f"its robots.txt answers {status}", now_s)
+        return build_unreachable(f"robots.txt returned {status}", now_s)
     if not 200 <= status < 300:
         return Robots(now_s + CACHE_S)
     try:
         text = _decode_body(http, body)
     except (PermanentError, UnicodeDecodeError) as error:
-        return build_unreachable(f"its robots.txt cannot be decoded: {error}", now_s)
+        return build_unreachable(f"cannot decode robots.txt: {error}", now_s)
     group = parse_robots_rules(text, token)
     return Robots(now_s + CACHE_S, Protego.parse(group.text), size_bytes=len(text), group=group)
 
@@ -130,13 +130,15 @@ def _decode_body(http: HttpHead, body: bytes) -> str:
     codings = list_codings(http)
     start = decode_start(body, codings, size_max=MAX_BYTES + 1, is_cut=is_cut)
     if is_packed(start):
-        raise PermanentError(Reason.BAD_ENCODING, "it is packed in a way its headers do not name")
+        raise PermanentError(
+            Reason.BAD_ENCODING, ("it is compressed, but its headers do not say how")
+        )
     if unknown := list_unknown_codings(http):
         # Some servers name codings that do not exist but send plain text.
         try:
             start[:MAX_BYTES].decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            message = f"its coding {unknown[0][:50]!r} is unknown"
+            message = f"unknown content coding {unknown[0][:50]!r}"
             raise PermanentError(Reason.BAD_ENCODING, message) from error
     if is_cut and codings:
         start = _keep_whole_lines(start)

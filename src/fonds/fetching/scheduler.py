@@ -304,7 +304,7 @@ class FetchScheduler:
 
     def _postpone(self, chain: RedirectChain, after_s: float) -> None:
         """Defer a chain that cannot be requested soon, and all chains that wait for its robots.txt."""
-        detail = f"{chain.url.origin} is asked again in {after_s:.0f} s"
+        detail = f"the next request to {chain.url.origin} is in {after_s:.0f} s"
         waiting = self._waiting_for_robots.pop(chain.origin, []) if chain.is_robots else []
         for position, waiting_chain in enumerate(waiting):
             self._finish(waiting_chain, defer(Reason.NOT_YET, detail, after_s + position))
@@ -343,7 +343,7 @@ class FetchScheduler:
             self._finish(chain, fetch_response)
         elif chain.is_loop(target):
             self._refuse_redirect(
-                chain, f"a redirect loop: {chain.url.url} leads back to {target.url}"
+                chain, f"redirect loop: {chain.url.url} leads back to {target.url}"
             )
         elif len(chain.hops) <= chain.request.redirects_max:
             self._follow(chain, target, self._seconds())

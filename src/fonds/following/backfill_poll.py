@@ -101,7 +101,7 @@ POLL_S = 300.0
 ENTRIES_A_POLL = 10_000
 URL_MAX_CHARS = 300
 _GONE_STATUSES = frozenset({404, 410})
-_BACK = "leads back to a page that was read"
+_BACK = "leads back to a page already read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,11 @@ def _fetch_page(reading: _BackfillReading, url: str) -> Listing | None:
         reading.status, reading.bytes = response.status, len(response.body)
         reading.wait_s = response.get_requested_wait_s(reading.clock())
         if response.status in _GONE_STATUSES:
-            raise PermanentError(Reason.BAD_LISTING, f"it answers {response.status}")
+            raise PermanentError(
+                Reason.BAD_LISTING, (f"the server responded with {response.status}")
+            )
         if response.status != 200:
-            raise TransientError(f"it answers {response.status}")
+            raise TransientError(f"the server responded with {response.status}")
         final_url = response.url or url
         if (
             hash_url(final_url) in reading.visited_marks
@@ -266,7 +268,7 @@ def _collect_entries(reading: _BackfillReading, url: str, listing: Listing) -> b
     short_url = _shorten_url(url)
     reading.problems += [f"{short_url}: {listing.problem}"] if listing.problem else []
     reading.problems += (
-        [f"{short_url}: {listing.cut:,} entries beyond the limit"] if listing.cut else []
+        [f"{short_url}: skipped {listing.cut:,} entries beyond the limit"] if listing.cut else []
     )
     return selection.latest is not None and selection.latest < reading.backfill.first
 
@@ -275,11 +277,11 @@ def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_
     """Return the next page for this poll; "" if it is left to the next poll or does not exist."""
     short_url = _shorten_url(url)
     if is_past:
-        reading.end(f"all that {short_url} gives a day for is from before {reading.backfill.first}")
+        reading.end(f"all dated entries of {short_url} are from before {reading.backfill.first}")
     elif listing.is_complete:
-        reading.end(f"{short_url} says that it lists all there is")
+        reading.end(f"{short_url} says that it lists everything")
     elif not listing.older:
-        reading.end(f"{short_url} names no older page")
+        reading.end(f"{short_url} has no link to an older page")
     elif hash_url(listing.older) in reading.visited_marks:
         reading.end(f"{short_url} {_BACK}")
     else:
@@ -293,8 +295,10 @@ def _choose_next_page(reading: _BackfillReading, url: str, listing: Listing, is_
 
 def _explain_page_limit(reading: _BackfillReading) -> str:
     dates = [*reading.days, *([reading.backfill.earliest] if reading.backfill.earliest else [])]
-    text = f"{PAGES_MAX:,} pages were read, the most of one backfill"
-    return text + (f"; another one with its last day {min(dates)} goes on there" if dates else "")
+    text = f"read {PAGES_MAX:,} pages, the limit of one backfill"
+    return text + (
+        f". To continue, start another backfill with the last day {min(dates)}" if dates else ""
+    )
 
 
 def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
@@ -311,8 +315,8 @@ def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
     unvisited = [url for url in candidates if hash_url(url) not in reading.visited_marks]
     for number, url in enumerate(unvisited):
         if reading.is_last():
-            remainder = f"{len(unvisited) - number:,} sitemaps of the index were not"
-            reading.end(f"{PAGES_MAX:,} pages were read, the most of one backfill; {remainder}")
+            remainder = f"{len(unvisited) - number:,} sitemaps of the index remain"
+            reading.end(f"read {PAGES_MAX:,} pages, the limit of one backfill; {remainder}")
             return
         if reading.is_full():
             return
@@ -327,7 +331,7 @@ def _read_sitemaps(reading: _BackfillReading, index: Listing) -> None:
             reading.mark_seen(url)
             continue
         if listing.kind == INDEX:
-            reading.problems.append(f"{_shorten_url(url)}: an index within the index is not read")
+            reading.problems.append(f"{_shorten_url(url)}: skipped an index within the index")
         _collect_entries(reading, url, listing)
     reading.end("all sitemaps of the index were read")
 
@@ -343,7 +347,8 @@ def _build_result(reading: _BackfillReading, bounds: PollIntervals) -> BackfillP
         wait_s = max(wait_s, min(bounds.min_s * 2.0**attempts, bounds.max_s))
         if attempts >= ATTEMPTS_MAX:
             reading.end(
-                f"{reading.trouble}; {ATTEMPTS_MAX} attempts in a row failed", BackfillState.FAILED
+                f"{reading.trouble}; failed after {ATTEMPTS_MAX} attempts in a row",
+                BackfillState.FAILED,
             )
     poll = BackfillPoll(
         pages=tuple(reading.pages),

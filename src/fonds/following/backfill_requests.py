@@ -18,7 +18,7 @@ from fonds.model.errors import ConfigurationError
 from fonds.model.rows import SourceRow
 from fonds.ports import Records
 
-BY_A_PERSON = "somebody stopped it"
+BY_A_PERSON = "a person stopped it"
 _RELOADS_MAX = 10
 
 
@@ -30,24 +30,24 @@ def validate_days(first: date, last: date | None, now: datetime) -> tuple[date, 
     today = now.astimezone(UTC).date()
     last = last or max(first, today)
     if first > today:
-        raise ValueError(f"{first} is yet to come: a backfill is of days that were")
+        raise ValueError(f"{first} is in the future. Choose a past day")
     if first > last:
-        raise ValueError(f"{first} is after {last}: the first day comes first")
+        raise ValueError(f"the first day, {first}, is after the last day, {last}")
     return first, last
 
 
 def explain_no_older_pages(row: SourceRow) -> str:
     """Return why a source offers no older pages, as a sentence without full stop; "" if it may."""
     if row.kind == "page":
-        return "a page of links names nothing older"
+        return "a page of links has no older pages"
     if row.kind == "rss-fetcher":
-        return "an rss-fetcher is asked from its first id on anyway: there is nothing older"
+        return "an rss-fetcher is always read from its first id, so nothing older exists"
     hints = row.hints or {}
     if hints.get("children") or hints.get("older") or "older" not in hints:
         return ""
     if hints.get("complete"):
-        return "its last listing says that it lists all there is"
-    return "its last listing names no older page"
+        return "its last listing says that it lists everything"
+    return "its last listing has no link to an older page"
 
 
 def request_backfill(
@@ -86,7 +86,7 @@ def request_backfill(
         if _change_columns(records, row, values):
             return backfill
         row = _reload(records, row)
-    raise ConfigurationError(f"{row.url} is being changed by others: ask again")
+    raise ConfigurationError(f"others keep changing {row.url}. Start the backfill again")
 
 
 def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
@@ -106,23 +106,22 @@ def stop_backfill(records: Records, row: SourceRow, now: datetime) -> bool:
         if _change_columns(records, row, values):
             return True
         row = _reload(records, row)
-    raise ConfigurationError(f"{row.url} is being changed by others: stop it again")
+    raise ConfigurationError(f"others keep changing {row.url}. Stop the backfill again")
 
 
 def _check(row: SourceRow) -> None:
     if row.state != "active":
-        raise ConfigurationError(f"{row.url} is {row.state}: it can be asked once it is resumed")
+        raise ConfigurationError(f"{row.url} is {row.state}. Resume it before you start a backfill")
     if explanation := explain_no_older_pages(row):
-        raise ConfigurationError(f"{row.url} cannot be backfilled: {explanation}")
+        raise ConfigurationError(f"cannot backfill {row.url}: {explanation}")
     backfill = parse_backfill(row)
     if backfill is not None and backfill.is_active:
         raise ConfigurationError(
-            f"{row.url} is being backfilled from {backfill.first} to {backfill.last}; stop that first"
+            f"a backfill of {row.url} from {backfill.first} to {backfill.last} is "
+            "running. Stop it first"
         )
     if is_running(row):
-        raise ConfigurationError(
-            f"the backfill of {row.url} is being stopped: ask again in a moment"
-        )
+        raise ConfigurationError(f"the backfill of {row.url} is stopping. Try again in a moment")
 
 
 def _find_resume_page(previous: Backfill | None, last: date) -> str:
@@ -137,7 +136,7 @@ def _find_resume_page(previous: Backfill | None, last: date) -> str:
 def _change_columns(records: Records, row: SourceRow, values: dict[str, object]) -> int:
     expected = {
         "state": row.state,
-        "claims": row.claims,
+        "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
@@ -148,5 +147,5 @@ def _reload(records: Records, row: SourceRow) -> SourceRow:
     """Reload the row. Raises ConfigurationError if it was removed."""
     current = next(iter(records.get(SourceRow, [row.source_id])), None)
     if current is None:
-        raise ConfigurationError(f"{row.url} is not followed any more")
+        raise ConfigurationError(f"{row.url} is no longer followed")
     return current

@@ -118,7 +118,7 @@ def health_since_filter(health: SourceHealth, since: datetime, now: datetime) ->
     """
     if health not in NEEDS_SOMEONE:
         names = ", ".join(NEEDS_SOMEONE)
-        raise ValueError(f"it is not known since when a source is {health}, only of {names}")
+        raise ValueError(f"no start date is known for {health} sources; use one of {names}")
     column = "silent_since" if health is SourceHealth.SILENT else "failing_since"
     return {**health_filter(health, now), column: TimeRange(since, _LAST)}
 
@@ -156,13 +156,17 @@ def mute(
     """
     note = " ".join(note.split())
     if row.state != "active":
-        raise ConfigurationError(f"{row.url} is {row.state}: it is not polled, and needs nobody")
+        raise ConfigurationError(
+            f"{row.url} is {row.state}, so it is not polled and needs no muting"
+        )
     if until is None and row.standing not in NEEDS_SOMEONE:
-        raise ConfigurationError(f"{row.url} is {row.standing}, not in trouble: say until when")
+        raise ConfigurationError(
+            f"{row.url} is {row.standing} and has no problem. Give an end time"
+        )
     if until is not None and not now < until < UNTIL_RECOVERED:
-        raise ConfigurationError(f"{until:%Y-%m-%d %H:%M} is no time to come")
+        raise ConfigurationError(f"{until:%Y-%m-%d %H:%M} is not in the future")
     if len(note) > WORD_MAX_CHARS:
-        raise ConfigurationError(f"a note has at most {WORD_MAX_CHARS} characters")
+        raise ConfigurationError(f"a note can have at most {WORD_MAX_CHARS} characters")
     values = {"muted_at": now, "muted_until": until or UNTIL_RECOVERED, "mute_note": note}
     records.change(SourceRow, [row.source_id], values, {"state": "active"})
 

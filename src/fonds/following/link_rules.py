@@ -102,23 +102,23 @@ class LinkRules:
         Never raises.
         """
         if not url or not url.strip():
-            return Reason.NO_URL, "there is no address"
+            return Reason.NO_URL, "no URL"
         quoted_url = repr(url[:200])
         if len(url) > URL_MAX_CHARS:
-            return Reason.BAD_URL, f"an address of {len(url)} characters: {quoted_url}"
+            return Reason.BAD_URL, f"a URL of {len(url)} characters: {quoted_url}"
         parts = split_address(url.strip())
         if not parts.host:
-            return Reason.NO_HOST, f"it names no host: {quoted_url}"
+            return Reason.NO_HOST, f"no host in {quoted_url}"
         if parts.scheme not in _SCHEMES:
-            return Reason.BAD_SCHEME, f"neither http nor https: {quoted_url}"
+            return Reason.BAD_SCHEME, f"not http or https: {quoted_url}"
         try:
             host = parse_request_url(url).host
         except PermanentError as error:
             return error.reason, error.detail
         if domain := find_enclosing_domain(host, self.non_news):
-            return Reason.NON_NEWS, f"{domain} is no news"
+            return Reason.NON_NEWS, f"{domain} is not a news site"
         if not self.allows_private_addresses and is_local(host):
-            return Reason.BAD_HOST, f"{host} is no host of the public internet"
+            return Reason.BAD_HOST, f"{host} is not on the public internet"
         return None
 
 

@@ -156,7 +156,7 @@ def _read_sitemaps(
         try:
             response = get(url, {}, TlsCheck(row.tls))
             if response.status != 200:
-                raise TransientError(f"it answers {response.status}")
+                raise TransientError(f"the server responded with {response.status}")
             entries += read_listing(response.body, response.url or url, response.charset).entries
         except PostponedError:
             if position == first:
@@ -172,6 +172,8 @@ def _read_sitemaps(
 def check_kind(row: SourceRow, listing: Listing) -> None:
     """Raise PermanentError if the source should be a feed but is a page, or the reverse."""
     if (listing.kind == "page") != (row.kind == "page"):
-        feed_hint = f"; it names the feed {listing.further[0]}" if listing.further else ""
+        feed_hint = f". It links to the feed {listing.further[0]}" if listing.further else ""
         expected = "a page of links" if row.kind == "page" else "a feed"
-        raise PermanentError(Reason.BAD_LISTING, f"not {expected}, but {listing.kind}{feed_hint}")
+        raise PermanentError(
+            Reason.BAD_LISTING, (f"expected {expected}, got {listing.kind}{feed_hint}")
+        )

@@ -1,13 +1,14 @@
-"""Poll sources: lease a source, request it, enter its new links and update its row.
+"""Polls sources: requests one, enters what is new, and writes what is known of it now.
 
-A crash at any time loses nothing, because links are recorded under the poll that found them. An
-interrupted poll starts again under its own number. If all its links were already recorded, the next
-poll gets a new number, because the source may list something else by now.
+Killed at any moment nothing is lost: the links stand on the books under the poll they were found by, and a
+poll that was broken off is begun again under its own number, or where all it found is on the books already
+under the next: what the source lists by now may be something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,12 +52,15 @@ from fonds.following.poll_result import (
     build_poll_notes,
     build_success_columns,
 )
-from fonds.model.errors import PermanentError, PostponedError, TransientError
+from fonds.leases.cells import get_cell
+from fonds.leases.lease import Lease, LeaseConflictError
+from fonds.leases.leases import Leases
+from fonds.model.errors import FondsError, PermanentError, PostponedError, TransientError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.ports import Records, Source
 
 LEASE_S = 900.0
-"""Lease duration of a poll. A poll that has not ended after this time counts as interrupted."""
+"""A poll renews its lease once, before it enters links."""
 CHANGES_MAX = 10
 """Maximum attempts to merge a poll's result with concurrent changes by people."""
 _GONE_STATUS, _UNCHANGED = 410, 304
@@ -76,11 +80,18 @@ class PollResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Poller:
-    """Polls the sources of a pipeline.
+class LeasedSource:
+    """A source this process polls now, alone. `row` is its row as this process last wrote it."""
 
-    `enter` is the intake, `get` sends requests and `read` parses listings. `process_name` names
-    this process. `is_process_gone` returns whether another process is known to have ended.
+    row: SourceRow
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Poller:
+    """Polls the sources of a pipeline. `enter` is the intake, `get` asks, `read` understands.
+
+    `leases` are those in the rows of sources.
     """
 
     records: Records
@@ -91,24 +102,20 @@ class Poller:
     rules: LinkRules
     bounds: PollIntervals
     clock: Callable[[], datetime]
-    process_name: str = ""
-    is_process_gone: Callable[[str], bool] = lambda who: False
+    leases: Leases
 
     def list_due(self, count_max: int) -> list[SourceRow]:
-        """Return sources that are due: first those leased by a process that has ended, then the
-        longest due.
-        """
+        """Return the sources to poll now: first those whose poll was broken off, then those longest due."""
         now = self.clock()
-        active_rows = self.records.find(
-            SourceRow, {"state": "active", "pipeline": self.pipeline}, order=("next_poll",)
-        )
-        conditions = {"state": "active", "pipeline": self.pipeline, "polling": True}
+        active = {"state": "active", "pipeline": self.pipeline}
         due = [
             row
-            for row in self.records.find(SourceRow, conditions)
-            if row.next_poll > now and row.claimed_by and self.is_process_gone(row.claimed_by)
+            for row in self.records.find(SourceRow, {**active, "polling": True})
+            if row.lease_holder is not None
+            and self.leases.is_acquirable(row.source_id, get_cell(row))
         ]
-        for row in active_rows:
+        free = {**active, "lease_holder": None}
+        for row in self.records.find(SourceRow, free, order=("next_poll",)):
             if row.next_poll > now or len(due) >= count_max:
                 break
             due.append(row)
@@ -120,51 +127,59 @@ class Poller:
         Return None if another process leased it, it is no longer active, or the poll was postponed
         or interrupted. Any response of the source is a result. Raises the errors of the stores.
         """
-        leased = self._lease(row)
+        leased = self._acquire(row)
         if leased is None:
             return None
-        if is_its_poll(leased):
+        try:
+            return self._poll_leased(row, leased)
+        except LeaseConflictError:
+            return None
+        except Exception:
+            with suppress(FondsError):
+                self.leases.release(leased.lease)
+            raise
+
+    def _poll_leased(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
+        if is_its_poll(leased.row):
             return self._poll_backfill(row, leased)
         try:
-            listing = request_listing(leased, self.get, self.read, self.clock)
+            seen = request_listing(leased.row, self.get, self.read, self.clock)
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         except (TransientError, PermanentError) as error:
             return self._finish_failure(leased, PollResponse(0), str(error))
-        status = listing.answer.status
+        status = seen.answer.status
         if status == _GONE_STATUS:
             return self._finish_failure(
-                leased, listing.answer, "it is gone for good (410)", state="gone"
+                leased, seen.answer, "the source is permanently gone (410)", state="gone"
             )
-        if listing.listing is None and status not in (200, _UNCHANGED):
-            return self._finish_failure(leased, listing.answer, f"it answers {status}")
-        return self._finish_success(leased, listing)
+        if seen.listing is None and status not in (200, _UNCHANGED):
+            return self._finish_failure(leased, seen.answer, f"the server responded with {status}")
+        return self._finish_success(leased, seen)
 
-    def _lease(self, row: SourceRow) -> SourceRow | None:
-        """Lease a source and return its row; None if another process was faster.
-
-        An interrupted poll keeps its number, unless all its links are recorded.
-        """
-        now, ended_poll = self.clock(), self._find_ended_poll(row)
-        counts = add_entered_counts(row, ended_poll) if ended_poll else {}
-        previous = replace(row, **counts, polling=row.polling and ended_poll is None)
-        number = row.polls if previous.polling else row.polls + 1
-        # An interrupted poll restarts as the same kind of poll.
-        is_older = is_its_poll(row) if previous.polling else has_turn(previous, now)
+    def _acquire(self, row: SourceRow) -> LeasedSource | None:
+        """Acquire the lease of a source and begin a poll. A poll that was broken off keeps its number, unless
+        its links are all on the books."""
+        now, ended = self.clock(), self._find_ended_poll(row)
+        counted = add_entered_counts(row, ended) if ended else {}
+        was = replace(row, **counted, polling=row.polling and ended is None)
+        number = row.polls if was.polling else row.polls + 1
+        # One that was broken off is begun again as what it was.
+        is_older = is_its_poll(row) if was.polling else has_turn(was, now)
         values: dict[str, Any] = {
-            **counts,
-            **(build_started_column(previous, number) if is_older else {}),
-            "claims": row.claims + 1,
+            **counted,
+            **(build_started_column(was, number) if is_older else {}),
             "polls": number,
             "polling": True,
-            "claimed_by": self.process_name or None,
-            "next_poll": now + timedelta(seconds=LEASE_S),
         }
-        if not self._change(row, values, {"state": "active"}):
+        where = {"state": "active", "backfill_changes": row.backfill_changes}
+        lease = self.leases.try_acquire(row.source_id, get_cell(row), values, where)
+        if lease is None:
             return None
-        # The previous value shows whether an earlier poll was interrupted.
-        return replace(row, **{**values, "polling": row.polling})
+        # Whether an earlier one was broken off is told by what the row was before.
+        begun = {**values, "polling": row.polling}
+        return LeasedSource(replace(row, **begun), lease)
 
     def _find_ended_poll(self, row: SourceRow) -> InputRow | None:
         """Return the interrupted poll whose input was finished but whose source row was not
@@ -172,80 +187,79 @@ class Poller:
         """
         if not row.polling:
             return None
-        inputs = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
-        return next((input_row for input_row in inputs if input_row.finished), None)
+        found = self.records.get(InputRow, [(compute_input_id(row), row.pipeline)])
+        return next((one for one in found if one.finished), None)
 
-    def _postpone(self, row: SourceRow, leased: SourceRow, after_s: float) -> None:
+    def _postpone(self, row: SourceRow, leased: LeasedSource, after_s: float) -> None:
         """Undo a poll that was not started and schedule it for when its host may be requested."""
-        due_at = self.clock() + timedelta(seconds=after_s)
+        at = self.clock() + timedelta(seconds=after_s)
         values = {
             "polls": row.polls,
             "links": row.links,
             "refused_tally": row.refused_tally,
             "days": row.days,
             "polling": row.polling,
-            **build_postponed_columns(row, is_its_poll(leased), due_at),
+            **build_postponed_columns(row, is_its_poll(leased.row), at),
         }
-        self._change(leased, values)
+        where = {"backfill_changes": row.backfill_changes}
+        if not self.leases.release(leased.lease, values, where):
+            # A person changed the backfill meanwhile: the poll counts as broken off.
+            self.leases.release(leased.lease)
 
-    def _poll_backfill(self, row: SourceRow, leased: SourceRow) -> PollResult | None:
+    def _poll_backfill(self, row: SourceRow, leased: LeasedSource) -> PollResult | None:
         """Poll for a backfill. Only counts and the backfill itself change."""
-        backfill = parse_backfill(leased)
-        if backfill is None:
+        was = parse_backfill(leased.row)
+        if was is None:
+            self.leases.release(leased.lease)
             return None
         try:
-            older = read_older_pages(leased, backfill, self.get, self.read, self.clock, self.bounds)
+            older = read_older_pages(leased.row, was, self.get, self.read, self.clock, self.bounds)
         except PostponedError as error:
             self._postpone(row, leased, error.after_s)
             return None
         # Built directly, because the limit for one listing has already been applied to each page.
-        listing = Listing(older.kind, older.entries)
-        sifted = sift(leased, listing, self.rules, self.records, self.clock())
-        notes = build_backfill_notes(older, sifted)
+        read = Listing(older.kind, older.entries)
+        sifted = sift(leased.row, read, self.rules, self.records, self.clock())
+        told = build_backfill_notes(older, sifted)
         failed = (
             None
             if older.backfill_poll.pages
             else older.backfill_poll.trouble or older.backfill_poll.why or None
         )
-        poll = self._enter(leased, notes, sifted, failed)
-        if poll is None:
+        entered = self._enter(leased, told, sifted, failed)
+        if entered is None:
             return None
-        after = self._write(leased, poll, {}, backfill.poll_at or self.clock())
-        return PollResult(after, notes, poll.entries, failed)
+        after = self._write(leased, entered, {}, was.poll_at or self.clock())
+        return PollResult(after, told, entered.entries, failed)
 
-    def _finish_success(self, row: SourceRow, listing: PolledListing) -> PollResult | None:
-        now = self.clock()
-        notes: dict[str, object] = {
+    def _finish_success(self, leased: LeasedSource, listing: PolledListing) -> PollResult | None:
+        now, row = self.clock(), leased.row
+        told: dict[str, object] = {
             "status": listing.answer.status,
             "bytes": len(listing.answer.body),
         }
         sifted = SiftedLinks()
         if listing.listing is not None:
             sifted = sift(row, listing.listing, self.rules, self.records, now)
-            notes |= build_poll_notes(listing.listing, sifted)
-        poll = self._enter(row, notes, sifted, None)
-        if poll is None:
+            told |= build_poll_notes(listing.listing, sifted)
+        entered = self._enter(leased, told, sifted, None)
+        if entered is None:
             return None
-        values = build_success_columns(row, listing, sifted, poll.entries, now)
-        requested_wait_s = listing.answer.get_requested_wait_s(now)
-        recent_day = _compute_recent_rate(row, sifted, poll.entries, now)
-        updated_row = self._write_with_health(
-            row,
-            poll,
-            values,
-            requested_wait_s,
-            continues_soon=listing.has_more,
-            recent_day=recent_day,
+        values = build_success_columns(row, listing, sifted, entered.entries, now)
+        asked_s = listing.answer.get_requested_wait_s(now)
+        recent_day = _compute_recent_rate(row, sifted, entered.entries, now)
+        changed = self._write_with_health(
+            leased, entered, values, asked_s, continues_soon=listing.has_more, recent_day=recent_day
         )
-        return PollResult(updated_row, notes, poll.entries)
+        return PollResult(changed, told, entered.entries)
 
     def _finish_failure(
-        self, row: SourceRow, answer: PollResponse, error: str, state: str = ""
+        self, leased: LeasedSource, answer: PollResponse, error: str, state: str = ""
     ) -> PollResult | None:
-        now, notes = self.clock(), {"status": answer.status}
+        now, row, told = self.clock(), leased.row, {"status": answer.status}
         error = error[:ERROR_CHARS]
-        poll = self._enter(row, notes, SiftedLinks(), error)
-        if poll is None:
+        entered = self._enter(leased, told, SiftedLinks(), error)
+        if entered is None:
             return None
         values: dict[str, object] = {
             "last_polled": now,
@@ -255,27 +269,33 @@ class Poller:
             "error": error,
             **({"state": state} if state else {}),
         }
-        updated_row = self._write_with_health(row, poll, values, answer.get_requested_wait_s(now))
-        return PollResult(updated_row, notes, 0, error)
+        changed = self._write_with_health(leased, entered, values, answer.get_requested_wait_s(now))
+        return PollResult(changed, told, 0, error)
 
     def _enter(
         self,
-        row: SourceRow,
+        leased: LeasedSource,
         notes: Mapping[str, object],
         sifted_links: SiftedLinks,
         error: str | None,
     ) -> InputRow | None:
-        """Record the poll and its links. Return None if the process stops before all are entered."""
-        poll = poll_row(row, notes, error, self.clock())
+        """Enter the poll with its links. None when the process stops before all are entered: the poll is
+        begun again. Raises LeaseConflictError, with nothing entered, when the lease is lost."""
+        row = leased.row
+        self.leases.check_renewed([leased.lease])
+        made = poll_row(row, notes, error, self.clock())
         # Written before the poll is recorded; after a crash the next poll writes the same rows.
         self.records.put(sifted_links.refused_links)
-        self.enter(PollSource(poll, row, sifted_links, self.records))
-        inputs = self.records.get(InputRow, [(poll.input_id, row.pipeline)])
-        return next((input_row for input_row in inputs if input_row.finished), None)
+        self.enter(PollSource(made, row, sifted_links, self.records))
+        found = self.records.get(InputRow, [(made.input_id, row.pipeline)])
+        entered = next((one for one in found if one.finished), None)
+        if entered is None:
+            self.leases.release(leased.lease)
+        return entered
 
     def _write_with_health(
         self,
-        row: SourceRow,
+        leased: LeasedSource,
         poll: InputRow,
         values: Mapping[str, Any],
         requested_wait_s: float,
@@ -287,46 +307,34 @@ class Poller:
 
         `continues_soon` schedules the next poll immediately.
         """
-        after, now = replace(row, **values), self.clock()
+        after, now = replace(leased.row, **values), self.clock()
         wait_s = compute_interval_s(after, self.bounds, now, requested_wait_s, recent_day)
         if continues_soon:
-            wait_s = 0.0 if row.kind == API else max(self.bounds.min_s, requested_wait_s)
-        health_columns = build_health_columns(after, now)
-        return self._write(row, poll, {**values, **health_columns}, now + timedelta(seconds=wait_s))
+            wait_s = 0.0 if after.kind == API else max(self.bounds.min_s, requested_wait_s)
+        stands = build_health_columns(after, now)
+        return self._write(leased, poll, {**values, **stands}, now + timedelta(seconds=wait_s))
 
     def _write(
-        self, row: SourceRow, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
+        self, leased: LeasedSource, poll: InputRow, values: Mapping[str, Any], poll_at: datetime
     ) -> SourceRow:
-        """Update the row after a poll.
-
-        Concurrent changes by people are kept. If they concern the backfill, the poll's result is
-        applied to the changed backfill.
-        """
-        columns: dict[str, Any] = {}
+        """Write the row as it is after the poll, and release its lease. What a person changed meanwhile stays
+        changed: where that is about its backfill, what the poll makes of it is told anew."""
+        told: dict[str, Any] = {}
+        row = leased.row
         for _ in range(CHANGES_MAX):
-            columns = {**values, **add_entered_counts(row, poll), "polling": False}
-            columns |= build_due_columns(replace(row, **columns), poll_at)
-            if self._change(row, columns):
+            told = {**values, **add_entered_counts(row, poll), "polling": False}
+            told |= build_due_columns(replace(row, **told), poll_at)
+            where = {"backfill_changes": row.backfill_changes}
+            if self.leases.release(leased.lease, told, where) or leased.lease.lost.is_set():
                 break
-            current = next(iter(self.records.get(SourceRow, [row.source_id])), None)
-            if current is None or current.claims != row.claims:
+            found = next(iter(self.records.get(SourceRow, [row.source_id])), None)
+            if found is None:
                 break
-            row = replace(row, backfill=current.backfill, backfill_changes=current.backfill_changes)
-        return replace(row, **columns)
-
-    def _change(
-        self, row: SourceRow, values: Mapping[str, Any], expected: Mapping[str, Any] | None = None
-    ) -> int:
-        """Set columns unless another process leased the source or its backfill was changed.
-
-        Return the number of changed rows.
-        """
-        conditions = {
-            "claims": row.claims,
-            "backfill_changes": row.backfill_changes,
-            **(expected or {}),
-        }
-        return self.records.change(SourceRow, [row.source_id], values, conditions)
+            row = replace(row, backfill=found.backfill, backfill_changes=found.backfill_changes)
+        else:
+            self.leases.release(leased.lease)
+        version = leased.lease.cell.version
+        return replace(row, **told, lease_holder=None, lease_version=version)
 
 
 def _compute_recent_rate(
@@ -341,6 +349,6 @@ def _compute_recent_rate(
 def poll_in_turn(polling: Poller, rows: list[SourceRow]) -> Iterator[PollResult]:
     """Poll sources of one host one after the other, so that the host gets one request at a time."""
     for row in rows:
-        result = polling.poll(row)
-        if result is not None:
-            yield result
+        done = polling.poll(row)
+        if done is not None:
+            yield done

@@ -12,6 +12,7 @@ from fonds.following.health import WORD_MAX_CHARS, health_after_poll
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.listing import FeedOutline
 from fonds.following.source_list import build_links_filter
+from fonds.isolation.process_identity import is_process_gone
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import InputRow, SourceRow
 from fonds.model.secrets import has_secret, redact_secrets
@@ -48,11 +49,12 @@ def build_source(url: str, options: SourceOptions, now: datetime) -> SourceRow:
     url = url.strip()
     if has_secret(url):
         raise ConfigurationError(
-            f"{redact_secrets(url)}: a user and password stand in the setting sources.logins, not in the URL"
+            f"{redact_secrets(url)}: set the user and password in the setting "
+            "sources.logins, not in the URL"
         )
     refusal = _ANY.find_refusal(url)
     if refusal is not None:
-        raise ConfigurationError(f"not a source: {refusal[1]}")
+        raise ConfigurationError(f"not a valid source: {refusal[1]}")
     return SourceRow(
         source_id=compute_source_id(url),
         url=url,
@@ -75,15 +77,15 @@ def add(records: Records, rows: Sequence[SourceRow]) -> list[SourceRow]:
     under them.
     """
     ids = [row.source_id for row in rows]
-    existing_ids = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
-    existing_urls = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
-    new_rows = {
+    there = {row.source_id for row in records.get(SourceRow, ids)} if ids else set()
+    taken = {row.url for row in records.find(SourceRow, {"url": [row.url for row in rows]})}
+    fresh = {
         row.source_id: replace(row, polls=_find_last_poll(records, row.source_id))
         for row in rows
-        if row.source_id not in existing_ids and row.url not in existing_urls
+        if row.source_id not in there and row.url not in taken
     }
-    records.put(list(new_rows.values()), replace=False)
-    return list(new_rows.values())
+    records.put(list(fresh.values()), replace=False)
+    return list(fresh.values())
 
 
 def _find_last_poll(records: Records, source_id: str) -> int:
@@ -106,19 +108,19 @@ def find_source(records: Records, name: str) -> SourceRow:
     if by_url is not None:
         return by_url
     rows = list(records.find(SourceRow))
-    matches = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise ConfigurationError(f"{name} is the beginning of {len(matches)} sources' ids")
+    fitting = [row for row in rows if len(name) >= 4 and row.source_id.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise ConfigurationError(
+            f"{len(fitting)} sources have an id that starts with {name}. Give more characters"
+        )
     moved = next((row for row in rows if row.moved_from == name), None)
     if moved is not None:
         return moved
-    nearest = find_nearest_name(
-        name, [known_name for row in rows for known_name in (row.url, row.source_id)]
-    )
-    hint = f" Did you mean {nearest}?" if nearest else " `fonds sources list` shows them."
-    raise ConfigurationError(f"there is no source {redact_secrets(name)!r}.{hint}")
+    near = find_nearest_name(name, [known for row in rows for known in (row.url, row.source_id)])
+    hint = f" Did you mean {near}?" if near else " List them with `fonds sources list`."
+    raise ConfigurationError(f"no source named {redact_secrets(name)!r}.{hint}")
 
 
 def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> None:
@@ -128,8 +130,8 @@ def set_state(records: Records, row: SourceRow, state: str, now: datetime) -> No
     """
     values: dict[str, object] = {"state": state}
     if state == "active":
-        new_health = health_after_poll(replace(row, failures=0), now)
-        values |= {"failures": 0, "failing_since": None, "standing": str(new_health)}
+        stands = health_after_poll(replace(row, failures=0), now)
+        values |= {"failures": 0, "failing_since": None, "standing": str(stands)}
         if _set_due(records, row, values, now):
             return
     records.change(SourceRow, [row.source_id], values)
@@ -141,25 +143,24 @@ def poll_soon(records: Records, row: SourceRow, now: datetime) -> None:
     Raises ConfigurationError, without changing anything, if it is paused, gone or being polled.
     """
     if row.state != "active":
-        raise ConfigurationError(f"{row.url} is {row.state}: it is polled again once it is resumed")
+        raise ConfigurationError(f"{row.url} is {row.state}. Resume it first")
     if not _set_due(records, row, {}, now):
-        raise ConfigurationError(f"{row.url} is being polled now, or was broken off a moment ago")
+        raise ConfigurationError(
+            f"{row.url} is being polled, or its last poll was interrupted a moment ago"
+        )
 
 
 def _set_due(records: Records, row: SourceRow, values: Mapping[str, object], now: datetime) -> bool:
-    """Set columns and make the source due now, unless a poll is running.
-
-    Return whether it was done. While a poll is running, `next_poll` is the end of its lease.
-    """
-    if row.polling and row.next_poll > now:
+    """Set these columns and have the source polled next, unless a poll is under way. Whether it was done."""
+    if row.lease_holder is not None and not is_process_gone(row.lease_holder):
         return False
-    conditions = {
-        "claims": row.claims,
+    still = {
+        "lease_version": row.lease_version,
         "polling": row.polling,
         "backfill_changes": row.backfill_changes,
     }
     due = {**values, **build_immediate_columns(row), "next_poll": now}
-    return bool(records.change(SourceRow, [row.source_id], due, conditions))
+    return bool(records.change(SourceRow, [row.source_id], due, still))
 
 
 def describe(
@@ -175,15 +176,13 @@ def describe(
     Earlier links keep their collection. Raises ConfigurationError if a value is too long or the
     collection is empty.
     """
-    new_values = {"title": title, "folder": folder, "collection": collection}
-    values = {
-        name: " ".join(value.split()) for name, value in new_values.items() if value is not None
-    }
-    for name, value in values.items():
-        if len(value) > WORD_MAX_CHARS:
-            raise ConfigurationError(f"a {name} has at most {WORD_MAX_CHARS} characters")
+    told = {"title": title, "folder": folder, "collection": collection}
+    values = {name: " ".join(said.split()) for name, said in told.items() if said is not None}
+    for name, said in values.items():
+        if len(said) > WORD_MAX_CHARS:
+            raise ConfigurationError(f"a {name} can have at most {WORD_MAX_CHARS} characters")
     if values.get("collection") == "":
-        raise ConfigurationError("the links of a source come into some collection: name it")
+        raise ConfigurationError("a source needs a collection for its links")
     if values:
         records.change(SourceRow, [row.source_id], values)
 
@@ -202,12 +201,12 @@ def build_sources(
     """
     rows: list[SourceRow] = []
     refused: dict[str, str] = {}
-    for outline in outlines:
-        source_options = SourceOptions(
-            "feed", outline.title, outline.folder, options.collection, options.pipeline, options.tls
+    for one in outlines:
+        told = SourceOptions(
+            "feed", one.title, one.folder, options.collection, options.pipeline, options.tls
         )
         try:
-            rows.append(build_source(outline.url, source_options, now))
+            rows.append(build_source(one.url, told, now))
         except ConfigurationError as error:
-            refused[redact_secrets(outline.url)] = str(error)
+            refused[redact_secrets(one.url)] = str(error)
     return rows, refused

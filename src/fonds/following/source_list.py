@@ -111,7 +111,7 @@ def _iter_parts(
     """Yield disjoint parts of the list in their order."""
     if query.since is not None:
         if query.health is None:
-            raise ValueError("say how they stand, too: dead, failing or silent")
+            raise ValueError("a start date needs a health: dead, failing or silent")
         conditions = health_since_filter(query.health, query.since, now)
         yield from _iter_state_part(
             conditions, query.state, records.count(SourceRow, (), conditions).get((), 0)

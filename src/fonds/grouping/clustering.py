@@ -187,13 +187,13 @@ EMPTY = "empty"
 OUTLIER = "outlier"
 EXCLUDED = "excluded"
 REASONS = {
-    SHORT: "shorter than the configuration asks for",
-    LANGUAGE: "in a language the configuration leaves out",
-    FIELD: "with other fields than the configuration asks for",
-    VECTOR: "without a vector of the length the configuration asks for",
-    EMPTY: "without any term the others have",
-    OUTLIER: "out of reach of every cluster",
-    EXCLUDED: "taken out of a cluster by a person, and within reach of no other",
+    SHORT: "shorter than the configured minimum",
+    LANGUAGE: "in a language that the configuration excludes",
+    FIELD: "excluded by the filters of the configuration",
+    VECTOR: "without a vector of the configured length",
+    EMPTY: "without any term that other documents have",
+    OUTLIER: "not similar enough to any cluster",
+    EXCLUDED: "excluded from a cluster by a person, and not similar enough to another",
 }
 """Reasons why a document is in no cluster; they label the rows that count them."""
 

@@ -90,7 +90,7 @@ def build_configuration(
     try:
         configuration = msgspec.convert(merged, prepare_type(Configuration))
     except msgspec.ValidationError as error:
-        raise ValueError(f"a parameter is none: {error}") from error
+        raise ValueError(f"invalid parameter: {error}") from error
     return _validate(configuration)
 
 
@@ -174,11 +174,11 @@ def _validate(configuration: Configuration) -> Configuration:
         1 if configuration.clusters is None else configuration.clusters,
     )
     if not all(1 <= count <= CLUSTERS_MAX for count in counts):
-        raise ValueError(f"a number of clusters is between 1 and {CLUSTERS_MAX}")
+        raise ValueError(f"clusters must be between 1 and {CLUSTERS_MAX}")
     if len(configuration.granularities) > GRANULARITIES_MAX:
-        raise ValueError(f"there are {GRANULARITIES_MAX} granularities at most")
+        raise ValueError(f"at most {GRANULARITIES_MAX} granularities are possible")
     if not 0 < configuration.threshold < 1:
-        raise ValueError("threshold is a cosine between 0 and 1")
+        raise ValueError("threshold must be a cosine between 0 and 1")
     _check_minimum(configuration, "half_life_s", 0.0)
     _check_minimum(configuration, "every_s", 59)
     _check_minimum(configuration, "growth_max", 0.0)
@@ -186,16 +186,16 @@ def _validate(configuration: Configuration) -> Configuration:
     _check_minimum(configuration, "unknown_max", 0.0)
     for name in ("size_min", "characters_min", "every_s"):
         if (getattr(configuration, name) or 0) > EXACT_MAX:
-            raise ValueError(f"{name} is {EXACT_MAX:,} at most")
+            raise ValueError(f"{name} can be at most {EXACT_MAX:,}")
     if (
         configuration.size_min < 1
         or configuration.characters_min < 0
         or not 1 <= configuration.kept <= 100
     ):
-        raise ValueError("size_min is 1 or more, characters_min 0 or more, kept 1 to 100")
+        raise ValueError("size_min must be 1 or more, characters_min 0 or more, kept 1 to 100")
     _check_vectors(configuration)
     if not 0 <= configuration.seed < 2**32:
-        raise ValueError("a seed is a whole number from 0 below 2^32")
+        raise ValueError("seed must be a whole number from 0 to 2^32 - 1")
     _check_filters(configuration)
     languages = tuple(code.partition("-")[0].lower()[:2] for code in configuration.languages)
     return replace(configuration, languages=tuple(dict.fromkeys(languages)))
@@ -203,11 +203,15 @@ def _validate(configuration: Configuration) -> Configuration:
 
 def _check_vectors(configuration: Configuration) -> None:
     if configuration.dense is not None and not 1 <= configuration.dense <= NUMBERS_MAX:
-        raise ValueError(f"dense is the length of posted vectors, 1 to {NUMBERS_MAX:,}, or null")
+        raise ValueError(
+            f"dense must be the length of posted vectors, 1 to {NUMBERS_MAX:,}, or null"
+        )
     if configuration.encoder not in (None, *ENCODERS):
         raise ValueError(format_unknown_name("encoder", str(configuration.encoder), ENCODERS))
     if configuration.encoder is not None and configuration.dense is not None:
-        raise ValueError("vectors are posted (dense) or made of the texts (encoder), not both")
+        raise ValueError(
+            "set dense (posted vectors) or encoder (vectors made from texts), not both"
+        )
 
 
 def _check_filters(configuration: Configuration) -> None:
@@ -216,12 +220,12 @@ def _check_filters(configuration: Configuration) -> None:
         or max(map(len, configuration.where), default=0) > FILTER_MAX_CHARS
     ):
         raise ValueError(
-            f"where has up to {FILTERS_MAX} entries of {FILTER_MAX_CHARS:,} characters"
+            f"where can have up to {FILTERS_MAX} entries of {FILTER_MAX_CHARS:,} characters"
         )
     for condition in configuration.where:
         name, equals, _ = condition.partition("=")
         if not equals:
-            raise ValueError(f"where is FIELD=VALUE, not {condition!r}")
+            raise ValueError(f"write where as FIELD=VALUE, not {condition!r}")
         if name not in FILTER_FIELDS:
             raise ValueError(format_unknown_name("field", name, FILTER_FIELDS))
 
@@ -230,10 +234,10 @@ def _parse_number(name: str, text: str) -> int | float:
     try:
         return int(text) if text.strip().lstrip("-").isdigit() else float(text)
     except ValueError:
-        raise ValueError(f"{name} is a number, not {text!r}") from None
+        raise ValueError(f"{name} must be a number, not {text!r}") from None
 
 
 def _check_minimum(configuration: Configuration, name: str, minimum: float) -> None:
     value = getattr(configuration, name)
     if value is not None and not value > minimum:
-        raise ValueError(f"{name} is more than {minimum:g}, or null")
+        raise ValueError(f"{name} must be more than {minimum:g}, or null")

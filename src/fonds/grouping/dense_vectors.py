@@ -54,18 +54,18 @@ def encode_documents(
     Each has the precision of the stored cell. Valid cells in `stored_cells` are reused; the others
     are computed. Raises ConfigurationError without the extra.
     """
-    column, new_cells = build_encoded_column(encoder), {}
+    column, made = build_encoded_column(encoder), {}
     vectors = np.zeros((len(documents), NUMBERS), np.float32)
     with _ENCODER_LOCK:
         model = _load_encoder()
-        for position, document in enumerate(documents):
-            cell = stored_cells.get(document.id, {}).get(column, b"")
-            if not is_valid_cell(cell, document.text, model.version):
-                numbers = model.encode([document.text])[0]
-                cell = encode_text_vector(model.version, hash_text(document.text), numbers)
-                new_cells[document.id] = {column: cell}
-            vectors[position] = decode_text_vector(cell).numbers
-    return DenseVectors(vectors, new_cells)
+        for place, one in enumerate(documents):
+            cell = stored_cells.get(one.id, {}).get(column, b"")
+            if not is_valid_cell(cell, one.text, model.version):
+                numbers = model.encode([one.text])[0]
+                cell = encode_text_vector(model.version, hash_text(one.text), numbers)
+                made[one.id] = {column: cell}
+            vectors[place] = decode_text_vector(cell).numbers
+    return DenseVectors(vectors, made)
 
 
 def hash_text(text: str) -> bytes:
@@ -76,27 +76,23 @@ def hash_text(text: str) -> bytes:
 def is_valid_cell(cell: bytes, text: str, version: bytes | None = None) -> bool:
     """Return whether a cell is intact and matches a text and a model version (None: any)."""
     try:
-        stored = decode_text_vector(cell)
+        found = decode_text_vector(cell)
     except DamagedInputError:
         return False
-    return stored.digest == hash_text(text) and version in (None, stored.version)
+    return found.digest == hash_text(text) and version in (None, found.version)
 
 
 def store_cells(tables: Tables, name: CollectionName, encoded_cells: EncodedCells) -> None:
-    """Write cells into the rows of existing documents whose text matches them.
-
-    Requires the collection's lease.
-    """
+    """Write cells into the rows of documents that are there with the text they are of. For who holds the
+    collection's lease."""
     rows = {name.build_document_row(id_): cells for id_, cells in encoded_cells.items()}
-    stored_rows = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
+    there = tables.get_rows(DOCUMENTS, list(rows), ["main:id", "main:text"])
     puts = []
-    for row, stored in stored_rows.items():
-        text = decode_text(stored, "main:text")
-        valid_cells = {
-            column: cell for column, cell in rows[row].items() if is_valid_cell(cell, text)
-        }
-        if "main:id" in stored and valid_cells:
-            puts.append((row, valid_cells))
+    for row, found in there.items():
+        said = decode_text(found, "main:text")
+        own = {column: cell for column, cell in rows[row].items() if is_valid_cell(cell, said)}
+        if "main:id" in found and own:
+            puts.append((row, own))
     tables.put(DOCUMENTS, puts)
 
 
@@ -120,8 +116,8 @@ def build_dense_vectors(
         return DenseVectors(None)
     if configuration.encoder is not None:
         return encode_documents(configuration.encoder, documents, stored_cells)
-    posted = np.zeros((len(documents), numbers), np.float32)
-    for position, document in enumerate(documents):
-        if len(document.vector) == numbers:
-            posted[position] = document.vector
-    return DenseVectors(posted)
+    found = np.zeros((len(documents), numbers), np.float32)
+    for place, one in enumerate(documents):
+        if len(one.vector) == numbers:
+            found[place] = one.vector
+    return DenseVectors(found)

@@ -71,13 +71,17 @@ def validate_document(document: Document) -> Document:
     if size > TEXT_MAX_BYTES:
         raise LimitError(
             Reason.TOO_LARGE,
-            f"document {document.id[:100]!r}: a text of {size:,} bytes; the most is {TEXT_MAX_BYTES:,}",
+            (
+                f"document {document.id[:100]!r}: the text has {size:,} bytes; the limit is "
+                f"{TEXT_MAX_BYTES:,}"
+            ),
         )
     if document.time is not None and not 0 <= document.time <= EXACT_MAX:
-        raise ValueError(f"document {document.id[:100]!r}: a time is in seconds since 1970")
+        raise ValueError(f"document {document.id[:100]!r}: the time must be in seconds since 1970")
     if not is_vector(document.vector):
         raise ValueError(
-            f"document {document.id[:100]!r}: a vector has up to {NUMBERS_MAX:,} finite numbers, not all 0"
+            f"document {document.id[:100]!r}: the vector must have 1 to {NUMBERS_MAX:,} "
+            "finite numbers, not all 0"
         )
     return document
 

@@ -46,10 +46,7 @@ def write_index(
     ids: Sequence[str],
     indexed: IndexState,
 ) -> None:
-    """Write the dictionary, the index and the ids of its documents.
-
-    Requires the collection's lease.
-    """
+    """Write dictionary, index and the ids its numbers stand for; for the holder of the collection's lease."""
     row = clustering.name.row
     tables.put(COLLECTIONS, [(row, {INDEXED: b""})])
     dictionary = get_chunks(tables, CLUSTERINGS, clustering.row, DICTIONARY)
@@ -76,13 +73,11 @@ def read_index(tables: Tables, name: CollectionName, timestamp: int) -> IndexedD
         counts[run.first_feature : run.first_feature + len(run.counts)] += run.counts
     documents = [run.documents.astype(np.int32) for run in runs]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    document_ids = msgspec.msgpack.decode(ids, type=list[str])
+    known = msgspec.msgpack.decode(ids, type=list[str])
     hashes = np.array([hash_term(term) for term in dictionary.terms], np.uint64)
     order = np.argsort(hashes)
-    all_documents = np.concatenate([np.zeros(0, np.int32), *documents])
-    if int(all_documents.max(initial=-1)) >= len(document_ids):
+    every = np.concatenate([np.zeros(0, np.int32), *documents])
+    if int(every.max(initial=-1)) >= len(known):
         return None
-    postings = build_postings(all_documents, starts, len(document_ids))
-    return IndexedDocuments(
-        document_ids, InvertedTerms(hashes[order], order, postings, is_complete=False)
-    )
+    turned = build_postings(every, starts, len(known))
+    return IndexedDocuments(known, InvertedTerms(hashes[order], order, turned, is_complete=False))

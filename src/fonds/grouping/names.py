@@ -72,7 +72,8 @@ def validate_conf(conf: str) -> str:
     """
     if not _CONF.fullmatch(conf):
         raise ValueError(
-            f"a configuration's name has up to 100 letters, digits, dots, dashes: {conf!r}"
+            "a configuration's name can have up to 100 letters, digits, dots and dashes, "
+            f"not {conf!r}"
         )
     return conf
 
@@ -100,11 +101,11 @@ def _check(noun: str, text: str, count_max: int) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{noun} is no text UTF-8 can hold: {text!r}") from error
+        raise ValueError(f"{noun} is not valid UTF-8: {text!r}") from error
     if not 0 < len(text) <= count_max:
-        raise ValueError(f"{noun} has 1 to {count_max:,} characters, not {len(text):,}")
+        raise ValueError(f"{noun} must have 1 to {count_max:,} characters, not {len(text):,}")
     if text in DOT_SEGMENTS:
-        raise ValueError(f"{noun} cannot be {text!r}: no address can hold it")
+        raise ValueError(f"{noun} cannot be {text!r}, because a URL cannot contain it")
     return text
 
 

@@ -1,9 +1,8 @@
-"""Redo log of changes to a collection: each change is written completely before it is applied.
+"""A change of a collection, written down whole before any of it is done, so that it is done whole.
 
-Rows in several tables cannot be written atomically. So the holder of a collection's lease first
-writes the change to the table `changes`, under the next number; then applies it; then records the
-number in the collection's row (`main:sequence`). If the process dies, the next holder applies the
-change again. This is safe because all values are absolute.
+Rows in several tables cannot be written at once. The holder of a collection's lease first writes what is to
+be written into the table `changes`, under the next number; then does it; then the collection's row says
+so (`main:sequence`). Who comes after one that died does it again: all values are absolute.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ from fonds.grouping.tables import (
     decode_int,
     encode_utf8,
 )
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.disposition import Reason
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import LimitError
-from fonds.pipelines.runtime.leases import Lease, Leases
 
 T = TypeVar("T")
 
@@ -59,8 +59,8 @@ class IndexState:
 
 def parse_index_state(cells: Cells) -> IndexState | None:
     """Return the state of a collection's index from its row; None if it has none."""
-    encoded = cells.get(INDEXED)
-    return msgspec.json.decode(encoded, type=prepare_type(IndexState)) if encoded else None
+    told = cells.get(INDEXED)
+    return msgspec.json.decode(told, type=prepare_type(IndexState)) if told else None
 
 
 def build_index_cells(state: IndexState) -> dict[str, bytes]:
@@ -94,7 +94,7 @@ class PendingWrites:
     def apply(
         self, tables: Tables, leases: Leases | None = None, lease: Lease | None = None
     ) -> None:
-        """Apply the writes. Raises LeaseConflictError before a write if the lease may be lost."""
+        """Do it. Raises LeaseConflictError when the lease may be another's by now, before the next write."""
         for table, rows in self.removed.items():
             _check(leases, lease)
             tables.delete(table, [row for row, names in rows.items() if names is None])
@@ -135,6 +135,9 @@ def perform(
     row = build_change_row(name, sequence)
     tables.put(CHANGES, [(row, {_REDO: redo, _IDS: msgspec.msgpack.encode(list(ids))})])
     _finish(tables, name, sequence, writes, leases, lease)
+    if not leases.is_held(lease):
+        # The next holder may read the change now. It is done, and removed with a later one.
+        return sequence
     if find_oldest_needed(cells, sequence) == sequence:
         remove_changes(tables, name, sequence)
     else:
@@ -147,10 +150,10 @@ def recover(
 ) -> bool:
     """Apply a logged change that was not completed. Return whether there was one."""
     sequence = decode_int(cells, SEQUENCE) + 1
-    unfinished = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
-    if unfinished is None:
+    left = tables.get_row(CHANGES, build_change_row(name, sequence), [_REDO])
+    if left is None:
         return False
-    _finish(tables, name, sequence, _decode_writes(unfinished[_REDO]), leases, lease)
+    _finish(tables, name, sequence, _decode_writes(left[_REDO]), leases, lease)
     return True
 
 
@@ -166,10 +169,10 @@ def list_changed_ids(
     for row, cells in tables.iter_rows(
         CHANGES, name.row, [_IDS], after=build_change_row(name, after)
     ):
-        sequence = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
-        if last_change is not None and sequence > last_change:
+        number_ = int.from_bytes(row[-_SEQUENCE_BYTES:], "big")
+        if last_change is not None and number_ > last_change:
             break
-        last = sequence
+        last = number_
         ids.update(dict.fromkeys(msgspec.msgpack.decode(cells[_IDS], type=list[str])))
     return list(ids), last
 
@@ -193,8 +196,8 @@ def find_oldest_needed(cells: Cells, last: int) -> int:
     if is_followed(cells):
         return 0
     if any(name.endswith(":rebuilt") and value for name, value in cells.items()):
-        state = parse_index_state(cells)
-        return 0 if state is None else min(state.last_change, last)
+        told = parse_index_state(cells)
+        return 0 if told is None else min(told.last_change, last)
     return last
 
 
@@ -219,10 +222,10 @@ def _finish(
     leases: Leases,
     lease: Lease,
 ) -> None:
-    collection_cells = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
+    own = writes.puts.pop(COLLECTIONS, {}).get(name.row, {})
     writes.apply(tables, leases, lease)
     leases.check(lease)
-    tables.put(COLLECTIONS, [(name.row, {**collection_cells, SEQUENCE: encode_utf8(sequence)})])
+    tables.put(COLLECTIONS, [(name.row, {**own, SEQUENCE: encode_utf8(sequence)})])
 
 
 def _encode_writes(writes: PendingWrites) -> bytes:
@@ -230,23 +233,26 @@ def _encode_writes(writes: PendingWrites) -> bytes:
         {table: list(rows.items()) for table, rows in writes.removed.items()},
         {table: list(rows.items()) for table, rows in writes.puts.items()},
     )
-    encoded = msgspec.msgpack.encode(redo)
-    if len(encoded) > REDO_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"a change of {len(encoded):,} bytes; put fewer at once")
-    return encoded
+    coded = msgspec.msgpack.encode(redo)
+    if len(coded) > REDO_MAX_BYTES:
+        raise LimitError(
+            Reason.TOO_LARGE,
+            f"a change of {len(coded):,} bytes is too large. Put fewer documents at once",
+        )
+    return coded
 
 
 def _decode_writes(redo: bytes) -> PendingWrites:
-    record = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
+    read = msgspec.msgpack.decode(redo, type=prepare_type(_RedoRecord))
     return PendingWrites(
-        {table: dict(rows) for table, rows in record.removed.items()},
-        {table: dict(rows) for table, rows in record.puts.items()},
+        {table: dict(rows) for table, rows in read.removed.items()},
+        {table: dict(rows) for table, rows in read.puts.items()},
     )
 
 
 def _remove_cells(tables: Tables, table: str, row: bytes, names: Sequence[str]) -> None:
-    for start in range(0, len(names), 1000):
-        tables.delete(table, [row], names[start : start + 1000])
+    for at in range(0, len(names), 1000):
+        tables.delete(table, [row], names[at : at + 1000])
 
 
 def _check(leases: Leases | None, lease: Lease | None) -> None:
@@ -256,5 +262,5 @@ def _check(leases: Leases | None, lease: Lease | None) -> None:
 
 def iter_chunks(ids: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Split ids, or items keyed by them, into runs of at most `size`."""
-    for start in range(0, len(ids), size):
-        yield ids[start : start + size]
+    for at in range(0, len(ids), size):
+        yield ids[at : at + size]

@@ -67,7 +67,7 @@ class CatchUpSelection:
         """
         if self.kind.reading is None:
             raise ConfigurationError(
-                f"{self.kind.name} is made with another kind; catch up that one"
+                f"{self.kind.name} is made together with another kind. Catch up that kind instead"
             )
         return self.kind.reading
 
@@ -273,7 +273,7 @@ class CatchUp:
         for entry, item in work:
             previous = last.get(item.about)
             message = self._build_message(entry, item, previous)
-            detail = f"to be read again; before: {previous.verdict}" if previous else ""
+            detail = f"queued for reading again; before: {previous.verdict}" if previous else ""
             rows.append(build_decided_row(message, self.reader, Verdict.RETRIED, None, detail, now))
             messages.append(message)
         self.ledger.write(rows)

@@ -61,9 +61,9 @@ def receive_descriptors(stream: socket.socket) -> list[int]:
     try:
         mark, descriptors, _, _ = socket.recv_fds(stream, len(_MARK), DESCRIPTORS_MAX)
     except ConnectionError as error:
-        raise EOFError("the other side is gone") from error
+        raise EOFError("the other process closed the connection") from error
     if not mark:
-        raise EOFError("the other side is gone")
+        raise EOFError("the other process closed the connection")
     return list(descriptors)
 
 
@@ -77,7 +77,9 @@ def receive_frame(
     """
     (size,) = _LENGTH.unpack(receive_exactly(stream, _LENGTH.size, ends_at))
     if size_max_bytes is not None and size > size_max_bytes:
-        raise FrameTooLargeError(f"{size} bytes announced, {size_max_bytes} allowed")
+        raise FrameTooLargeError(
+            f"the message announces {size} bytes; the limit is {size_max_bytes}"
+        )
     return receive_exactly(stream, size, ends_at)
 
 
@@ -93,9 +95,9 @@ def receive_exactly(
         try:
             count = stream.recv_into(view[filled:])
         except ConnectionError as error:
-            raise EOFError("the other side is gone") from error
+            raise EOFError("the other process closed the connection") from error
         if count == 0:
-            raise EOFError("the other side is gone")
+            raise EOFError("the other process closed the connection")
         filled += count
     return data
 
@@ -105,7 +107,7 @@ def _remaining_s(ends_at: float | None) -> float | None:
         return None
     remaining_s = ends_at - time.monotonic()
     if remaining_s <= 0:
-        raise TimeoutError("the time is up")
+        raise TimeoutError("the time limit was reached")
     return remaining_s
 
 
@@ -197,7 +199,7 @@ def inspect_signature(function: Callable[..., Any]) -> CallSignature:
     missing = [name for name in (*names, "return") if name not in hints]
     if missing:
         raise TypeError(
-            f"{get_importable_name(function)} declares no type for {', '.join(missing)}"
+            f"{get_importable_name(function)} has no type annotation for {', '.join(missing)}"
         )
     decoder = msgspec.msgpack.Decoder(prepare_type(hints["return"]))
     return CallSignature(tuple(hints[name] for name in names), decoder)
@@ -208,7 +210,7 @@ def get_importable_name(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None)
     qualname = getattr(function, "__qualname__", "<unnamed>")
     if module in (None, "__main__") or "<" in qualname:
-        raise TypeError(f"{qualname} of {module} cannot be imported by name in a child process")
+        raise TypeError(f"a child process cannot import {qualname} of {module} by name")
     return f"{module}.{qualname}"
 
 
@@ -219,7 +221,7 @@ def encode_call(
     get_importable_name(function)
     parameters = inspect_signature(function).parameters
     if len(arguments) > len(parameters):
-        raise TypeError(f"{len(arguments)} arguments for {len(parameters)} parameters")
+        raise TypeError(f"got {len(arguments)} arguments for {len(parameters)} parameters")
     call = Call(
         function.__module__,
         function.__qualname__,
@@ -257,7 +259,7 @@ def decode_arguments(
     kind: Any = GenericAlias(tuple, inspect_signature(function).parameters[:count])
     arguments: tuple[Any, ...] = msgspec.msgpack.decode(raw, type=prepare_type(kind))
     if len(list_descriptors(arguments)) != len(descriptors):
-        raise ValueError(f"{len(descriptors)} open files came along")
+        raise ValueError(f"received {len(descriptors)} open files")
     numbers = iter(descriptors)
     return tuple(
         replace(argument, descriptor=next(numbers)) if isinstance(argument, OpenBody) else argument

@@ -67,7 +67,7 @@ def _handle_call(call: Call, descriptors: Sequence[int]) -> bytes:
     reply = _run(call, descriptors)
     answer = msgspec.msgpack.encode(reply)
     if len(answer) > call.output_max_bytes:
-        text = f"{len(answer)} bytes, {call.output_max_bytes} are allowed"
+        text = f"the answer has {len(answer)} bytes; the limit is {call.output_max_bytes}"
         return msgspec.msgpack.encode(Reply(CallOutcome.TOO_LARGE, text=text))
     return answer
 

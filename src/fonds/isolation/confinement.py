@@ -36,20 +36,20 @@ Layers = Mapping[Layer, str]
 """Reason why each layer is inactive; empty for an active layer."""
 
 ACTIVE_MESSAGES: Mapping[Layer, str] = {
-    Layer.SYSTEM_CALLS: "a reader may ask the kernel for what is on a list, and for nothing else",
-    Layer.FILES: "a reader may open its libraries and fonts, and no other file",
-    Layer.PRIVILEGES: "a reader has no privileges and can gain none",
-    Layer.USER: "a reader is not an administrator",
-    Layer.MEMORY: "nobody but an administrator can look into the processes of Fonds that read",
+    Layer.SYSTEM_CALLS: "readers may only make the listed system calls",
+    Layer.FILES: "readers may open only their libraries and fonts",
+    Layer.PRIVILEGES: "readers have no privileges and cannot gain any",
+    Layer.USER: "readers do not run as administrator",
+    Layer.MEMORY: "only an administrator can inspect the memory of Fonds processes",
     Layer.LIMITS: "memory, processor time, open files and processes of a reader are limited",
 }
 INACTIVE_MESSAGES: Mapping[Layer, str] = {
-    Layer.SYSTEM_CALLS: "a file that takes a reader over could do there what its user may do",
-    Layer.FILES: "a file that takes a reader over could read what its user may read",
-    Layer.PRIVILEGES: "a file that takes a reader over could use the privileges Fonds was started with",
-    Layer.USER: "a reader stays the administrator, though without privileges",
-    Layer.MEMORY: "other processes of this user can read what is in Fonds' memory",
-    Layer.LIMITS: "a file could take all of the machine's memory or time",
+    Layer.SYSTEM_CALLS: "a file that exploits a reader could do anything its user may do",
+    Layer.FILES: "a file that exploits a reader could read anything its user may read",
+    Layer.PRIVILEGES: "a file that exploits a reader could use the privileges of Fonds",
+    Layer.USER: "readers run as administrator, but without privileges",
+    Layer.MEMORY: "other processes of this user can inspect the memory of Fonds processes",
+    Layer.LIMITS: "a file could use up all memory or processor time",
 }
 
 
@@ -85,7 +85,7 @@ def prepare(previous: PreparedConfinement | None = None) -> PreparedConfinement:
     try:
         ruleset = landlock.create_read_ruleset([*libraries, *map(Path, landlock.SYSTEM_PATHS)])
     except OSError as error:
-        why_not = f"the kernel has no Landlock ({error.strerror})"
+        why_not = f"the kernel does not support Landlock ({error.strerror})"
     return PreparedConfinement(libraries, ruleset, why_not, privileges.choose_user(libraries))
 
 
@@ -141,7 +141,7 @@ def _set_limits(memory_bytes: int) -> str:
 def _lower_limit(name: str, value: int) -> str:
     limit = getattr(resource, f"RLIMIT_{name}", None)
     if limit is None:
-        return f"there is no limit {name} here"
+        return f"this system has no limit {name}"
     _, hard = resource.getrlimit(limit)
     lowered = _choose_lower(value, hard)
     return _try_step(lambda: resource.setrlimit(limit, (lowered, lowered)))
@@ -172,8 +172,8 @@ def _isolate_network() -> str:
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     with suppress(OSError):
         call_unshare(flags)
-        return "it has an empty network of its own instead"
-    return "and not even the network could be left"
+        return "the reader has an empty network namespace instead"
+    return "the reader could not leave the network either"
 
 
 def _try_step(act: Callable[[], None]) -> str:

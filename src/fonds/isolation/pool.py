@@ -108,34 +108,34 @@ def build_end_error(ending: ProcessEnd, limits: ChildLimits) -> ChildError | Tra
             Reason.TIMEOUT, f"reading it was stopped after {limits.wall_s:g} s (killed by SIGKILL)"
         )
     if ending.status is None:
-        return TransientError(
-            "the isolated reader was lost together with the process that forks them"
-        )
+        return TransientError("the fork server ended, and the isolated reader with it")
     if ending.is_hung_up:
-        return ChildError(Reason.CRASHED_READER, "the isolated reader hung up in the middle of it")
+        return ChildError(
+            Reason.CRASHED_READER, ("the isolated reader closed the connection during the read")
+        )
     if ending.signal_number is not None:
         return _build_signal_error(ending.signal_number, ending, limits)
     code = os.waitstatus_to_exitcode(ending.status)
-    return ChildError(
-        Reason.CRASHED_READER, f"the isolated reader ended by itself with exit code {code}"
-    )
+    return ChildError(Reason.CRASHED_READER, f"the isolated reader exited with code {code}")
 
 
 def build_memory_error(limits: ChildLimits, cause: str = "") -> ChildError:
     """Return the error for a call that exceeded its memory limit. `cause` is like `killed by …`."""
     size = f"{limits.memory_bytes / 2**20:,.0f} MiB"
-    detail = f"reading it took more than the {size} of memory allowed"
+    detail = f"reading it exceeded the memory limit of {size}"
     return ChildError(Reason.OUT_OF_MEMORY, f"{detail} ({cause})" if cause else detail)
 
 
 def build_size_error(text: str) -> ChildError:
     """Return the error for a reply above the size limit. `text` gives the sizes."""
-    return ChildError(Reason.OUT_OF_MEMORY, f"what was read is too large to be kept: {text}")
+    return ChildError(Reason.OUT_OF_MEMORY, f"the result is too large: {text}")
 
 
 def build_reply_error(text: str) -> ChildError:
     """Return the error for a malformed reply."""
-    return ChildError(Reason.CRASHED_READER, f"the isolated reader answered nonsense: {text}")
+    return ChildError(
+        Reason.CRASHED_READER, (f"the isolated reader returned an invalid answer: {text}")
+    )
 
 
 def _build_signal_error(number: int, ending: ProcessEnd, limits: ChildLimits) -> ChildError:
@@ -149,7 +149,9 @@ def _build_signal_error(number: int, ending: ProcessEnd, limits: ChildLimits) ->
     near_limit = ending.peak_bytes > _CLOSE_TO_LIMIT * limits.memory_bytes
     if number in _MEMORY_DEATH_SIGNALS and near_limit:
         return build_memory_error(limits, f"killed by {name}")
-    return ChildError(Reason.CRASHED_READER, f"the isolated reader died on it (killed by {name})")
+    return ChildError(
+        Reason.CRASHED_READER, (f"the isolated reader crashed on it (killed by {name})")
+    )
 
 
 _TRIES_MAX = 3
@@ -175,7 +177,7 @@ class ChildPool:
         required: bool = False,
     ) -> None:
         if size < 1:
-            raise ValueError(f"a pool of {size} children can do nothing")
+            raise ValueError(f"a pool of {size} children is too small; it needs at least 1")
         self.limits = limits or ChildLimits()
         self._slots = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
@@ -211,7 +213,8 @@ class ChildPool:
         """
         if limits.memory_bytes > self.limits.memory_bytes:
             raise ValueError(
-                f"{limits.memory_bytes} bytes of memory for a call, {self.limits.memory_bytes} for the pool"
+                f"a call with {limits.memory_bytes} bytes of memory exceeds the pool's "
+                f"limit of {self.limits.memory_bytes}"
             )
         return LimitedPool(self, limits)
 
@@ -288,7 +291,7 @@ class ChildPool:
                 child.kill()
             child = self._start_child()
         child.release()
-        raise TransientError("isolated readers end before they begin, again and again")
+        raise TransientError("isolated readers keep exiting before they start")
 
     def _call(self, child: Child, call: _EncodedCall, limits: ChildLimits) -> Reply:
         try:
@@ -340,8 +343,9 @@ class ChildPool:
         if self._is_confinement_required and missing:
             child.release()
             raise ConfigurationError(
-                'readers cannot be confined as isolation = "required" demands: '
-                f'{"; ".join(missing)}. `fonds doctor` tells more; isolation = "possible" does without.'
+                'isolation = "required", but readers cannot be confined: '
+                f"{'; '.join(missing)}. Run `fonds doctor` for details, or set isolation "
+                '= "possible".'
             )
         return child
 

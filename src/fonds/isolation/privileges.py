@@ -77,14 +77,14 @@ def choose_user(libraries: Iterable[Path]) -> ChildUser | str:
         os.seteuid(child_user.user_id)
     except OSError as error:
         _restore_user(groups, group_id)
-        return f"there is no other user to become ({error.strerror})"
+        return f"cannot switch to another user ({error.strerror})"
     unreadable = sorted(str(library) for library in libraries if not _is_readable(library))
     _restore_user(groups, group_id)
     if not unreadable:
         return child_user
     return (
-        f"no other user may read {unreadable[0]}; start Fonds as an ordinary user, or with a Python that "
-        "everybody may read"
+        f"no other user can read {unreadable[0]}. Start Fonds as an ordinary user, or "
+        "with a Python installation that everyone can read"
     )
 
 
@@ -128,7 +128,7 @@ def drop_all() -> None:
     number = _CAPSET.get(platform.machine())
     if number is None:
         if os.geteuid() == 0:
-            raise OSError("the number of capset is not known for this machine")
+            raise OSError("the capset system call is not known for this machine")
         return
     call_kernel(number, ctypes.byref(header), ctypes.byref((_CapabilitySets * 2)()))
 
@@ -137,9 +137,9 @@ def hide() -> str:
     """Allow only an administrator to inspect this process. Returns "", or why that failed."""
     try:
         call_prctl(DUMPABLE, 0)
-        return "" if call_prctl(GET_DUMPABLE) == 0 else "the kernel did not take it"
+        return "" if call_prctl(GET_DUMPABLE) == 0 else "the kernel refused"
     except OSError as error:
-        return f"the kernel refuses ({error.strerror})"
+        return f"the kernel refused ({error.strerror})"
 
 
 def set_parent_death_signal() -> None:

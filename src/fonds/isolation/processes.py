@@ -244,7 +244,7 @@ class ForkServerHandle:
             self._process.stderr.close()
 
     def _read_complaint(self) -> str:
-        message = "no isolated reader can be started"
+        message = "cannot start an isolated reader"
         try:
             exit_code = self._process.wait(_STDERR_TIMEOUT_S)
             stderr_text = self._process.stderr.read(4_000) if self._process.stderr else b""

@@ -153,15 +153,17 @@ class _Program(ctypes.Structure):
 def explain_unavailable() -> str:
     """Return why this machine or kernel has no filter, or "" if it has."""
     if platform.machine() not in MACHINES:
-        return f"no list of system calls is known for {platform.machine() or 'this machine'}"
+        return f"no list of system calls for {platform.machine() or 'this machine'}"
     try:
         # A kernel with filters reads the program first, which fails with EFAULT here.
         call_prctl(SECCOMP, _FILTER_MODE)
     except OSError as error:
         return (
-            "" if error.errno == errno.EFAULT else f"the kernel has no seccomp ({error.strerror})"
+            ""
+            if error.errno == errno.EFAULT
+            else (f"the kernel does not support seccomp ({error.strerror})")
         )
-    return "the kernel takes a filter that is none"
+    return "the kernel accepts an invalid filter"
 
 
 def refuse_all_else(own_pid: int) -> None:

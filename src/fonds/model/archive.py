@@ -139,7 +139,7 @@ class OpenBody:
         try:
             data = os.pread(self.descriptor, self.size_bytes, 0)
         except OSError as error:
-            raise TransientError(f"{noun} cannot be read here: {error.strerror}") from error
+            raise TransientError(f"cannot read {noun}: {error.strerror}") from error
         if len(data) != self.size_bytes:
-            raise TransientError(f"{len(data)} of the {self.size_bytes} bytes of {noun} came here")
+            raise TransientError(f"read only {len(data)} of the {self.size_bytes} bytes of {noun}")
         return data

@@ -128,5 +128,5 @@ def format_datetime14(moment: datetime) -> str:
 def parse_datetime14(text: str) -> datetime:
     """Parse 14 digits to an aware UTC time. Raises ValueError for anything else."""
     if len(text) != 14 or not text.isascii() or not text.isdigit():
-        raise ValueError(f"not a 14-digit time: {text!r}")
+        raise ValueError(f"not a 14-digit timestamp: {text!r}")
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

@@ -62,246 +62,256 @@ class Reason(StrEnum):
     SCANNED = (
         "scanned",
         Weight.KEPT,
-        "its pages are pictures without a text layer; Fonds recognises no text in pictures",
+        "its pages are images without a text layer; Fonds does not run OCR",
     )
-    NO_TEXT_ON_PAGES = "no-text-on-pages", Weight.KEPT, "no page of it has text"
+    NO_TEXT_ON_PAGES = "no-text-on-pages", Weight.KEPT, "none of its pages contains text"
     UNREAD_TYPE = (
         "unread-type",
         Weight.KEPT,
-        "Fonds keeps files of this type and reads no text from them",
+        "Fonds stores this file type but does not extract its text",
     )
 
     # Set aside: nothing is wrong, and nothing is missing.
     DUPLICATE = (
         "duplicate",
         Weight.SET_ASIDE,
-        "the same bytes were already here; the capture was noted",
+        "the same bytes are already stored; the capture was recorded",
     )
     REVISIT = (
         "revisit",
         Weight.SET_ASIDE,
-        "the record says the page had not changed and holds no body",
+        "a revisit record: the page had not changed, so the record has no body",
     )
     NOT_A_CAPTURE = (
         "not-a-capture",
         Weight.SET_ASIDE,
-        "a request, metadata or warcinfo record: it describes a capture and holds none",
+        "a request, metadata or warcinfo record, not a capture",
     )
 
     FOLLOWED = (
         "followed",
         Weight.SET_ASIDE,
-        "a link that leads out of the folder that was named; it was followed, as --follow asks",
+        "a symbolic link to a path outside the given folder; followed because of --follow",
     )
 
     NOT_MODIFIED = (
         "not-modified",
         Weight.SET_ASIDE,
-        "the server says the page had not changed since it was fetched last",
+        "the server says the page has not changed since the last fetch",
     )
 
     READ_LATER = (
         "read-later",
         Weight.SET_ASIDE,
-        "the file, folder or record could not be read at first, and was read later",
+        "the file, folder or record could not be read at first; a later read succeeded",
     )
 
-    REPEATED = "repeated", Weight.SET_ASIDE, "the same list names it more than once"
+    REPEATED = "repeated", Weight.SET_ASIDE, "the list names it more than once"
 
     # Refused: the input is intact, but Fonds does not keep it.
     HTTP_STATUS = (
         "http-status",
         Weight.REFUSED,
-        "the server did not answer with a page (not status 200)",
+        "the server did not return a page (status other than 200)",
     )
     UNSUPPORTED_TYPE = "unsupported-type", Weight.REFUSED, "neither a PDF nor a web page"
     NO_DIGEST = (
         "no-digest",
         Weight.REFUSED,
-        "a line of an index without a SHA-1: nobody can say which file it is of",
+        "a line of an index without a SHA-1, so its file is unknown",
     )
-    EMPTY_BODY = "empty-body", Weight.REFUSED, "no bytes at all"
-    TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its kind"
-    NO_TEXT = "no-text", Weight.REFUSED, "a page without any text worth keeping"
+    EMPTY_BODY = "empty-body", Weight.REFUSED, "the body has no bytes"
+    TOO_LARGE = "too-large", Weight.REFUSED, "larger than the limit for its type"
+    NO_TEXT = "no-text", Weight.REFUSED, "a page without enough text to keep"
     NOT_WANTED = (
         "not-wanted",
         Weight.REFUSED,
-        "nothing of it is wanted by the pipeline it came into",
+        "the pipeline has no use for it",
     )
     NOT_FOLLOWED = (
         "not-followed",
         Weight.REFUSED,
-        "a link that leads out of the folder that was named; --follow follows it",
+        "a symbolic link to a path outside the given folder; use --follow to follow it",
     )
     NO_METADATA = (
         "no-metadata",
         Weight.REFUSED,
-        "no record of a story's metadata lies beside it; the pipeline `warc` reads such pages anew",
+        (
+            "the story has no metadata record next to it; the pipeline `warc` parses such "
+            "pages again"
+        ),
     )
     NO_CANONICAL_URL = (
         "no-canonical-url",
         Weight.REFUSED,
-        "nobody noted where the page was found, and the page does not say it",
+        "the page's URL was not recorded, and the page does not state it",
     )
     TAKEN_DOWN = (
         "taken-down",
         Weight.REFUSED,
-        "its bytes were taken down and are not taken in again",
+        "the file was taken down; Fonds refuses its bytes",
     )
-    PURGED = "purged", Weight.REFUSED, "a person took its message off the queue"
+    PURGED = "purged", Weight.REFUSED, "a person removed its message from the queue"
     ACCEPTED = (
         "accepted",
         Weight.REFUSED,
-        "it had failed, and a person accepted that as final",
+        "it failed, and a person accepted the failure as final",
     )
     IS_FEED = "is-feed", Weight.REFUSED, "a feed or sitemap served as a page"
 
     BAD_URL = (
         "bad-url",
         Weight.REFUSED,
-        "an address that cannot be fetched: no http(s) URL of a host",
+        "not an http or https URL with a host",
     )
     BAD_REDIRECT = (
         "bad-redirect",
         Weight.REFUSED,
-        "a redirect to what cannot be fetched, or more of them than are followed",
+        "a redirect to a URL that cannot be fetched, or too many redirects",
     )
     PRIVATE_ADDRESS = (
         "private-address",
         Weight.REFUSED,
-        "its host is in a private or reserved network; elsewhere.private_addresses allows these",
+        ("its host is in a private or reserved network; allow it with elsewhere.private_addresses"),
     )
     ROBOTS_DENIED = "robots-denied", Weight.REFUSED, "the site's robots.txt does not allow it"
     ROBOTS_UNREACHABLE = (
         "robots-unreachable",
         Weight.REFUSED,
-        "the site's robots.txt could not be had, again and again; without it nothing is fetched",
+        (
+            "the site's robots.txt was unreachable on every attempt; Fonds fetches nothing "
+            "without it"
+        ),
     )
-    NO_SUCH_HOST = "no-such-host", Weight.REFUSED, "its host has no address"
+    NO_SUCH_HOST = "no-such-host", Weight.REFUSED, "its host name has no IP address"
     UNREACHABLE = (
         "unreachable",
         Weight.REFUSED,
-        "its server did not answer, broke off or was too slow, again and again",
+        "its server did not answer, closed the connection or was too slow on every attempt",
     )
-    THROTTLED = "throttled", Weight.REFUSED, "its server asked us to come later, again and again"
+    THROTTLED = "throttled", Weight.REFUSED, "its server asked to wait on every attempt"
     BAD_CERTIFICATE = (
         "bad-certificate",
         Weight.REFUSED,
-        "its server could not prove with TLS that it is who it says",
+        "the server's TLS certificate is not valid",
     )
-    NOT_YET = "not-yet", Weight.REFUSED, "it waits for its site's turn"
+    NOT_YET = "not-yet", Weight.REFUSED, "waiting for the site's next free slot"
 
     # Refused or set aside while links are listed, before anything is fetched.
     KNOWN_LINK = (
         "known-link",
         Weight.SET_ASIDE,
-        "the address was listed before, and is not fetched again for that",
+        "the URL was listed before and is not fetched again",
     )
-    NOT_SAMPLED = "not-sampled", Weight.SET_ASIDE, "outside of the share that --sample asked for"
-    NO_URL = "no-url", Weight.REFUSED, "an entry of a feed or a row of a list without an address"
-    NO_HOST = "no-host", Weight.REFUSED, "an address that names no host"
-    BAD_SCHEME = "bad-scheme", Weight.REFUSED, "an address of neither http nor https"
+    NOT_SAMPLED = "not-sampled", Weight.SET_ASIDE, "outside the share set by --sample"
+    NO_URL = "no-url", Weight.REFUSED, "a feed entry or list row without a URL"
+    NO_HOST = "no-host", Weight.REFUSED, "a URL without a host"
+    BAD_SCHEME = "bad-scheme", Weight.REFUSED, "a URL with a scheme other than http or https"
     BAD_HOST = (
         "bad-host",
         Weight.REFUSED,
-        "an address of this machine or a network of its own; elsewhere.private_addresses allows them",
+        ("a URL of this machine or a private network; allow it with elsewhere.private_addresses"),
     )
     NON_NEWS = (
         "non-news",
         Weight.REFUSED,
-        "an address of a site that is on the list of those that are no news",
+        "the site is on the list of sites that are not news",
     )
 
     # Downloads of an old system, by their ids.
     REDUNDANT_FEED = (
         "redundant-feed",
         Weight.SET_ASIDE,
-        "the old system kept a remark that a feed had not changed instead of a page",
+        'the download is a "feed not changed" note, not a page',
     )
     NO_SUCH_VERSION = (
         "no-such-version",
         Weight.REFUSED,
-        "its id was given out twice, and no version of the object is of the time it was collected",
+        "its id was used twice, and no version of the object matches the collection date",
     )
 
     # Failed: a person may want to look.
     DAMAGED_RECORD = (
         "damaged-record",
         Weight.FAILED,
-        "the WARC, ARC or ZIP is damaged at this place",
-        "once the file was replaced by one that is whole",
+        "the WARC, ARC or ZIP file is damaged at this position",
+        "after you replace the file with an intact copy",
     )
     TRUNCATED_RECORD = (
         "truncated-record",
         Weight.FAILED,
         "the record ends before its declared length",
-        "once the file was replaced by one that is whole",
+        "after you replace the file with an intact copy",
     )
-    BOMB = "bomb", Weight.FAILED, "it unpacks to far more than its size allows"
-    BAD_ENCODING = "bad-encoding", Weight.FAILED, "the declared compression does not fit the bytes"
+    BOMB = "bomb", Weight.FAILED, "it decompresses to far more than its size allows"
+    BAD_ENCODING = (
+        "bad-encoding",
+        Weight.FAILED,
+        ("the declared compression does not match the bytes"),
+    )
     MISSING_SOURCE = (
         "missing-source",
         Weight.FAILED,
-        "the file or WARC it came from cannot be found; --warc-base says where an index's WARCs are",
-        "once it is back in its place, or ingest its index with --warc-base",
+        "its file or WARC is missing; use --warc-base to say where the WARCs of an index are",
+        "after you put the file back, or ingest its index with --warc-base",
     )
     UNREADABLE_SOURCE = (
         "unreadable-source",
         Weight.FAILED,
         "the file cannot be opened or read",
-        "once the file may be read",
+        "after you make the file readable",
     )
     BAD_INDEX_LINE = (
         "bad-index-line",
         Weight.FAILED,
-        "a line of an index or a list of work that cannot be understood",
+        "an invalid line in an index or task list",
     )
     BAD_LISTING = (
         "bad-listing",
         Weight.FAILED,
-        "a feed, sitemap, page or table of links in which nothing can be understood",
+        "a feed, sitemap, page or table of links that cannot be parsed",
     )
     BAD_MESSAGE = (
         "bad-message",
         Weight.FAILED,
-        "a message another program put on a topic, and that cannot be understood",
+        "an invalid message that another program put on a topic",
     )
-    BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened, not even after repair"
-    ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF cannot be opened without its password"
+    BROKEN_PDF = "broken-pdf", Weight.FAILED, "the PDF cannot be opened or repaired"
+    ENCRYPTED_PDF = "encrypted-pdf", Weight.FAILED, "the PDF needs a password"
     BROKEN_ARTICLE = (
         "broken-article",
         Weight.FAILED,
-        "what begins as an article in JATS or NLM XML cannot be read as one",
+        "looks like a JATS or NLM XML article but cannot be parsed",
     )
     TIMEOUT = (
         "timeout",
         Weight.FAILED,
-        "reading it took longer than the limit and was stopped",
-        "with a longer limit, or on a machine that is less busy",
+        "reading it exceeded the time limit and was stopped",
+        "with a longer time limit, or on a less busy machine",
     )
     OUT_OF_MEMORY = (
         "out-of-memory",
         Weight.FAILED,
-        "reading it took more memory than the limit",
-        "with a larger limit",
+        "reading it exceeded the memory limit",
+        "with a larger memory limit",
     )
     CRASHED_READER = (
         "crashed-reader",
         Weight.FAILED,
-        "the isolated reader died on it",
-        "with a newer Fonds, or where the machine had no memory left",
+        "the isolated reader crashed on it",
+        "with a newer version of Fonds, or with more free memory",
     )
     STORE_UNAVAILABLE = (
         "store-unavailable",
         Weight.FAILED,
-        "a store did not answer, again and again",
-        "once the store answers",
+        "a store did not answer on any attempt",
+        "when the store answers",
     )
     INTERNAL_ERROR = (
         "internal-error",
         Weight.FAILED,
-        "a fault in Fonds itself; please report it",
-        "with a newer Fonds",
+        "a bug in Fonds; please report it",
+        "with a newer version of Fonds",
     )
 
 

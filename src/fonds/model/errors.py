@@ -27,7 +27,7 @@ def cause_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
-        return f"it is not {error.encoding.upper()}"
+        return f"not valid {error.encoding.upper()}"
     return str(error) or type(error).__name__
 
 
@@ -116,26 +116,21 @@ def find_shortage(error: BaseException) -> FondsError | None:
 
 def _classify_error(error: BaseException) -> FondsError | None:
     if isinstance(error, MemoryError):
-        return StoreUnavailableError("there is not enough memory just now; see `ulimit -v`")
+        return StoreUnavailableError("not enough memory right now; check `ulimit -v`")
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
-        return StoreUnavailableError(
-            "no more threads can be started here; see `ulimit -u` and `ulimit -v`"
-        )
+        return StoreUnavailableError("cannot start more threads; check `ulimit -u` and `ulimit -v`")
     if not isinstance(error, OSError):
         return None
     if error.errno in _FILES:
         return StoreUnavailableError(
-            f"no more files can be opened{_classify_os_error(error)}; see `ulimit -n`"
+            f"cannot open more files{_classify_os_error(error)}; check `ulimit -n`"
         )
     if error.errno in _MEMORY:
-        return StoreUnavailableError(
-            f"there is not enough memory just now{_classify_os_error(error)}"
-        )
+        return StoreUnavailableError(f"not enough memory right now{_classify_os_error(error)}")
     if error.errno in _ROOM:
         return StorageFullError(
-            f"no space or quota left{_classify_os_error(error)} ({error.strerror}); make"
-            " room, then give the same"
-            " command again."
+            f"no disk space or quota left{_classify_os_error(error)} ({error.strerror}). "
+            "Free some space, then run the same command again."
         )
     return None
 

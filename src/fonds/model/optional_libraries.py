@@ -9,5 +9,5 @@ def build_missing_extra_error(
     feature: str, extra: str, library: str | None = None
 ) -> ConfigurationError:
     """Return the error for a `feature` whose library is not installed."""
-    needs = f"the library {library!r}" if library else "one more library"
-    return ConfigurationError(f"{feature} needs {needs}: pip install 'fonds[{extra}]'")
+    needs = f"the library {library!r}" if library else "an extra library"
+    return ConfigurationError(f"{feature} needs {needs}. Install it: pip install 'fonds[{extra}]'")

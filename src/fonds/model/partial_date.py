@@ -20,5 +20,8 @@ def entered_day(value: object) -> object:
     Other values stay unchanged. Raises ValueError for any other text.
     """
     if isinstance(value, str):
-        return date.fromisoformat(value.strip()) if value.strip() else None
+        try:
+            return date.fromisoformat(value.strip()) if value.strip() else None
+        except ValueError:
+            raise ValueError("this is not a day; write it as 2024-05-31") from None
     return value

@@ -53,67 +53,75 @@ class PdfStatus(StrEnum):
         member.explanation = explanation
         return member
 
-    SUCCESS = "success", StatusClass.OK, None, "everything was read"
+    SUCCESS = "success", StatusClass.OK, None, "the whole file was read"
     TEXT_TRUNCATED = (
         "text-truncated",
         StatusClass.OK,
         None,
-        "the text ends at a limit of characters, pages or seconds; the rest is complete",
+        (
+            "the text was cut at the limit of characters, pages or seconds; everything else "
+            "is complete"
+        ),
     )
-    PARTIAL = "partial", StatusClass.OK, None, "some pages could not be read; the others were"
+    PARTIAL = (
+        "partial",
+        StatusClass.OK,
+        None,
+        ("some pages could not be read; the others were read"),
+    )
 
     NOT_PDF = (
         "not-pdf",
         StatusClass.CONTENT,
         Reason.UNSUPPORTED_TYPE,
-        "the bytes are no PDF, whatever they were announced as",
+        "the file is not a PDF, whatever type was declared",
     )
-    EMPTY_BLOB = "empty-blob", StatusClass.CONTENT, Reason.EMPTY_BODY, "there are no bytes"
+    EMPTY_BLOB = "empty-blob", StatusClass.CONTENT, Reason.EMPTY_BODY, "the file is empty"
     PARSE_ERROR = (
         "parse-error",
         StatusClass.CONTENT,
         Reason.BROKEN_PDF,
-        "neither of two readers can open it, not even after a repair",
+        "neither PDF reader can open it, even after repair",
     )
-    EMPTY_PDF = "empty-pdf", StatusClass.CONTENT, Reason.BROKEN_PDF, "it opens and has no pages"
+    EMPTY_PDF = "empty-pdf", StatusClass.CONTENT, Reason.BROKEN_PDF, "the PDF has no pages"
     ENCRYPTED = (
         "encrypted",
         StatusClass.CONTENT,
         Reason.ENCRYPTED_PDF,
-        "it opens with its password only; what stands outside the cipher is kept",
+        "the PDF needs a password; its unencrypted parts are kept",
     )
 
-    TOO_LARGE = "too-large", StatusClass.LIMIT, Reason.TOO_LARGE, "more bytes than are read"
+    TOO_LARGE = "too-large", StatusClass.LIMIT, Reason.TOO_LARGE, "larger than the size limit"
     ERROR_TIMEOUT = (
         "error-timeout",
         StatusClass.LIMIT,
         Reason.TIMEOUT,
-        "reading it was stopped at the limit of wall clock or processor time",
+        "reading it was stopped at the limit of wall-clock or processor time",
     )
     ERROR_MEMORY = (
         "error-memory",
         StatusClass.LIMIT,
         Reason.OUT_OF_MEMORY,
-        "reading it took more memory than a reader has",
+        "reading it exceeded the reader's memory limit",
     )
     ERROR_CRASH = (
         "error-crash",
         StatusClass.LIMIT,
         Reason.CRASHED_READER,
-        "the isolated reader died on it",
+        "the isolated reader crashed on it",
     )
 
     ERROR_SOURCE = (
         "error-source",
         StatusClass.TRANSIENT,
         Reason.MISSING_SOURCE,
-        "its bytes are no longer where they were, or others lie there now",
+        "its bytes are missing from their location, or have changed",
     )
     ERROR_INTERNAL = (
         "error-internal",
         StatusClass.INTERNAL,
         Reason.INTERNAL_ERROR,
-        "a fault in Fonds itself; please report it",
+        "a bug in Fonds; please report it",
     )
 
 
@@ -224,8 +232,8 @@ def parse_thumbnail_form(form: str) -> tuple[int, int, str]:
     match = _FORM.fullmatch(form)
     if match is None or int(match[1]) > 2000:
         raise ConfigurationError(
-            f"{form!r} is no form of thumbnail: write WIDTHpx-TYPE with a width of 10 to 2000 and"
-            " jpg, png or webp, as 360px-webp"
+            f"{form!r} is not a thumbnail format. Write WIDTHpx-TYPE with a width of 10 "
+            "to 2000 and jpg, png or webp, for example 360px-webp"
         )
     width = int(match[1])
     return width, round(width * _HEIGHT_PER_WIDTH), match[2]

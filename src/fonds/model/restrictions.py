@@ -26,11 +26,11 @@ class ReasonClass(StrEnum):
         member.explanation = explanation
         return member
 
-    COPYRIGHT = "copyright", "whoever holds the rights asked for it"
-    PRIVACY = "privacy", "it told of a person what is nobody else's business"
-    COURT_ORDER = "court-order", "a court or an authority ordered it"
-    HARMFUL = "harmful", "it could harm whoever opens it, or others"
-    BY_MISTAKE = "by-mistake", "it should never have been collected"
+    COPYRIGHT = "copyright", "the rights holder asked for its removal"
+    PRIVACY = "privacy", "it contains private information about a person"
+    COURT_ORDER = "court-order", "a court or an authority ordered its removal"
+    HARMFUL = "harmful", "it could harm its readers or others"
+    BY_MISTAKE = "by-mistake", "it was collected by mistake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class EmbargoReason(StrEnum):
 
 
 EXPLAINED: Mapping[EmbargoReason, str] = {
-    EmbargoReason.RIGHTS: "whoever holds the rights allows it from then on",
-    EmbargoReason.PRIVACY: "it tells of a person who is protected until then",
+    EmbargoReason.RIGHTS: "the rights holder permits access from that date",
+    EmbargoReason.PRIVACY: "it concerns a person who is protected until that date",
     EmbargoReason.COURT_ORDER: "a court or an authority ordered it",
-    EmbargoReason.PUBLICATION: "it is to appear elsewhere first",
-    EmbargoReason.REVIEW: "it is being looked at",
+    EmbargoReason.PUBLICATION: "it will be published elsewhere first",
+    EmbargoReason.REVIEW: "it is under review",
 }
 """Sentence shown to readers for each reason."""

@@ -70,13 +70,14 @@ def check_secrets(url: str) -> None:
     if not mark or not _ALONE.match(url):
         return
     if _CONTROLS.search(url):
-        raise ValueError("a URL holds no line breaks and no control characters")
+        raise ValueError("a URL cannot contain line breaks or control characters")
     before, at_sign, _ = rest.rpartition("@")
     is_password = ":" in before or "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]
     if at_sign and is_password and _UNSAFE_CHARS.search(before):
         raise ValueError(
-            "what stands before the last @ is no user and password: there a / is written %2F, @ %40,"
-            " : %3A, ? %3F, # %23, [ %5B, ] %5D and a blank %20; behind the host an @ is written %40"
+            "invalid user and password before the last @. Percent-encode special "
+            "characters in them: / as %2F, @ as %40, : as %3A, ? as %3F, # as %23, [ as "
+            "%5B, ] as %5D, space as %20. After the host, write @ as %40"
         )
 
 

@@ -45,8 +45,8 @@ def format_unknown_name(noun: str, name: str, known_names: Iterable[str]) -> str
     between = "; " if any("," in known_name for known_name in names) else ", "
     listed = between.join(names[:LISTED_NAMES_MAX])
     more = f" and {len(names) - LISTED_NAMES_MAX:,} more" if len(names) > LISTED_NAMES_MAX else ""
-    choices = f"; there are {listed}{more}" if names else "; there is none at all"
+    choices = f". Known: {listed}{more}" if names else ". None exist yet"
     nearest = find_nearest_name(name, names)
-    return f"there is no {noun} {name!r}{choices}" + (
-        f"; did you mean {nearest!r}?" if nearest else ""
+    return f"no {noun} named {name!r}{choices}" + (
+        f". Did you mean {nearest!r}?" if nearest else ""
     )

@@ -73,7 +73,7 @@ class ServerPressure:
             if remaining_s > 0:
                 raise PostponedError(self._away_reason, remaining_s)
             if self._active_count >= at_once:
-                raise PostponedError(f"{at_once} PDFs are with GROBID already", self.first_s)
+                raise PostponedError(f"GROBID is already processing {at_once} PDFs", self.first_s)
             self._active_count += 1
         try:
             yield
@@ -126,11 +126,11 @@ class GrobidClient:
         connection breaks during processing, and ConfigurationError without a URL.
         """
         if not self.url:
-            raise ConfigurationError("no GROBID server is named: set grobid.url")
+            raise ConfigurationError("no GROBID server is configured. Set grobid.url")
         if len(pdf) > PDF_MAX_BYTES:
             status, message = (
                 GrobidStatus.BLOB_TOO_LARGE,
-                f"{len(pdf)} bytes; at most {PDF_MAX_BYTES}",
+                f"the PDF has {len(pdf)} bytes; the limit is {PDF_MAX_BYTES}",
             )
             return GrobidResponse(status, status.status_code, error_msg=message)
         with self.pressure.take_turn(self.concurrency_max):
@@ -146,12 +146,14 @@ class GrobidClient:
                 response.close()
         except (ConnectTimeoutError, NewConnectionError) as error:
             raise self.pressure.mark_away(
-                f"GROBID cannot be reached: {_describe_error(error)}"
+                f"cannot reach GROBID: {_describe_error(error)}"
             ) from error
         except ReadTimeoutError:
             return self._build_timeout()
         except (HTTPError, HTTPException, OSError) as error:
-            raise TransientError(f"GROBID broke off: {_describe_error(error)}") from error
+            raise TransientError(
+                f"lost the connection to GROBID: {_describe_error(error)}"
+            ) from error
         return self._build_timeout() if body is None else self._build_response(response, body)
 
     def _post(self, pdf: bytes) -> urllib3.BaseHTTPResponse:
@@ -181,7 +183,7 @@ class GrobidClient:
 
     def _build_timeout(self) -> GrobidResponse:
         status = GrobidStatus.TIMEOUT
-        message = f"no whole answer within {self.timeout_s:g} seconds"
+        message = f"no complete response within {self.timeout_s:g} seconds"
         return GrobidResponse(status, status.status_code, error_msg=message)
 
     def _build_response(self, response: urllib3.BaseHTTPResponse, body: bytes) -> GrobidResponse:
@@ -190,7 +192,7 @@ class GrobidClient:
         if code != 200 and code != 204 and code not in _DOCUMENT_ERROR_CODES:
             retry_after = _SECONDS.fullmatch(response.headers.get("retry-after") or "")
             raise self.pressure.mark_away(
-                f"GROBID answers {code}: {message[:200]}",
+                f"GROBID responded with {code}: {message[:200]}",
                 float(retry_after[0]) if retry_after else 0.0,
             )
         self.pressure.mark_available()

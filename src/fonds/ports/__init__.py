@@ -7,6 +7,7 @@ are named in the docstring of the method. A port is safe to use from several thr
 """
 
 from fonds.ports.engine import Engine, Job
+from fonds.ports.lease_cells import LeaseCells
 from fonds.ports.queue import Queue, TopicQueue, Topics
 from fonds.ports.records import Ledger, Records, RecordsWithLedger, UnfilteredRecords
 from fonds.ports.step import ConcurrentStep, Isolate, Sink, Source, Step
@@ -29,6 +30,7 @@ __all__ = [
     "Index",
     "Isolate",
     "Job",
+    "LeaseCells",
     "Ledger",
     "QueryCompleter",
     "Queue",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from fonds.model.row_change import RowChange
 from fonds.model.rows import DispositionRow, EntryRow, InputRow, Row
 
 R = TypeVar("R", bound=Row)
@@ -79,6 +80,13 @@ class Records(ReadableRecords, Protocol):
 
         Returns the number of changed rows; missing rows are no error. It is one transaction: if
         several callers change the same row with the same `where`, one succeeds.
+        """
+
+    def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
+        """Apply each change to its row if the row still is as the change says, in one transaction.
+
+        Return for each change whether it was applied. Of several processes that change one row away from
+        the same `where`, one succeeds.
         """
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:

@@ -15,9 +15,10 @@ from fonds.model.archive import (
     WarcFileState,
 )
 from fonds.model.capture import Place
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.completion import CompletionList
+from fonds.model.document import IndexDocument
 from fonds.model.restrictions import Tombstone
-from fonds.model.search import CompletionList
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports.queue import TopicQueue
 from fonds.ports.records import Ledger, UnfilteredRecords
 

@@ -110,7 +110,7 @@ class SqliteQueue:
             else:
                 targets = rows.find_put_targets(connection, address)
                 rows.insert(connection, targets, messages, 0.0)
-        self._announce(target.address for target in targets)
+        self._announce(one.address for one in targets)
 
     def receive(self, address: str, count_max: int, wait_s: float) -> list[Delivery]:
         """Lease messages in the order in which they were put. Released messages keep their
@@ -120,26 +120,24 @@ class SqliteQueue:
         pause_s = POLL_FIRST_S
         while True:
             arrivals = self._count_arrivals(address)
-            if deliveries := self._lease_messages(
-                address, count_max, first=pause_s == POLL_FIRST_S
-            ):
-                return deliveries
-            remaining_s = ends_at_s - time.monotonic()
-            if remaining_s <= 0:
+            if found := self._lease_messages(address, count_max, first=pause_s == POLL_FIRST_S):
+                return found
+            left_s = ends_at_s - time.monotonic()
+            if left_s <= 0:
                 return []
             with self._arrived:
                 # Puts by this process wake us; puts by other processes are polled for, at growing
                 # intervals.
-                self._wait(address, arrivals, min(pause_s, remaining_s))
+                self._wait(address, arrivals, min(pause_s, left_s))
             pause_s = min(pause_s * 2, POLL_MAX_S)
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         """Remove messages; those already settled are skipped."""
         if not deliveries:
             return
-        receipts = [_get_receipt(delivery) for delivery in deliveries]
+        receipts = [_get_receipt(one) for one in deliveries]
         with self._file.write_transaction() as connection:
-            rows.remove(connection, [(delivery.seq, delivery.address) for delivery in receipts])
+            rows.remove(connection, [(one.seq, one.address) for one in receipts])
         self._settles += 1
         if self._settles % SHRINK_EVERY_SETTLES == 0:
             self._file.shrink(SHRINK_PAGES)
@@ -148,10 +146,10 @@ class SqliteQueue:
         """Release messages that are still leased by us; others may own one whose lease expired."""
         if not deliveries:
             return
-        leased_rows = [_get_receipt(delivery).row for delivery in deliveries]
+        held = [_get_receipt(one).row for one in deliveries]
         with self._file.write_transaction(durable=False) as connection:
-            rows.release(connection, leased_rows)
-        self._announce({address for _, address, _ in leased_rows})
+            rows.release(connection, held)
+        self._announce({address for _, address, _ in held})
 
     def renew(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Renew the leases. Call it well within `lease_s` (900 s by default)."""
@@ -159,10 +157,10 @@ class SqliteQueue:
             return []
         with self._file.write_transaction(durable=False) as connection:
             lease_ends_at = self._lease_clock() + self._lease_s
-            renewed_rows = rows.renew_leases(
-                connection, [_get_receipt(delivery).row for delivery in deliveries], lease_ends_at
+            held = rows.renew_leases(
+                connection, [_get_receipt(one).row for one in deliveries], lease_ends_at
             )
-        return [delivery for delivery in deliveries if _get_receipt(delivery).row in renewed_rows]
+        return [one for one in deliveries if _get_receipt(one).row in held]
 
     def get_depth(self, subscription: Subscription) -> Depth:
         """Return the exact counts at one point in time."""
@@ -201,27 +199,27 @@ class SqliteQueue:
             overdue = rows.has_overdue(connection, lease_now, self._lease_s)
             # With work available, or during a wait, look for dead processes only every
             # `WATCH_EVERY_S` seconds.
-            is_check_skipped = (ready or not first) and self._was_watched_lately()
-            registered = [] if is_check_skipped else rows.list_owners(connection)
-        gone_owners = [
+            spared = (ready or not first) and self._was_watched_lately()
+            registered = [] if spared else rows.list_owners(connection)
+        gone = [
             number for number, process in registered if is_process_gone(process, same_machine=True)
         ]
-        if not (ready or overdue or gone_owners):
+        if not (ready or overdue or gone):
             return []
-        # After a power cut nobody owns a message, so leases need not be durable.
+        # After a power cut nobody holds anything, so that a lease need not be on the disk.
         with self._file.write_transaction(durable=False) as connection:
-            for number in gone_owners:
+            for number in gone:
                 rows.remove_owner(connection, number)
             rows.release_expired(connection, lease_now, self._lease_s)
             rows.return_due(connection, place, now)
             owner = self._register(connection)
-            leased = rows.lease_messages(
+            found = rows.lease_messages(
                 connection, place, owner[1], count_max, lease_now + self._lease_s
             )
         self._owner = owner
         return [
             Delivery(message, address, Receipt(place, seq, owner[1]), redelivered)
-            for seq, redelivered, message in leased
+            for seq, redelivered, message in found
         ]
 
     def _register(self, connection: sqlite3.Connection) -> tuple[int, int]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fonds.leases.leases import Leases
 from fonds.model.errors import FondsError
 from fonds.model.restrictions import Tombstone
 from fonds.model.rows import CdxRow, TakedownRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores, WarcFiles
 from fonds.ports.scan import iter_pages
 from fonds.stores.journal_table.cells import FILE_CDX, read_location
@@ -38,18 +38,18 @@ def find_warc_names(stores: Stores, sha1hex: str) -> set[str]:
     """Return the bare names of our WARCs that the rows of a file name or a takedown must still
     purge.
     """
-    names = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
+    found = {row.warc_path for row in stores.records.find(CdxRow, {"sha1hex": sha1hex})}
     pages = iter_pages(stores.table, stores.journal, build_row_key(sha1hex), columns=[FILE_CDX])
-    names |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
+    found |= {path for page in pages for _, cells in page for path in _iter_paths(cells)}
     for row in stores.records.get(TakedownRow, [sha1hex]):
-        names |= set(list_remaining_warcs(row))
-    return {name for name in names if "/" not in name}
+        found |= set(list_remaining_warcs(row))
+    return {name for name in found if "/" not in name}
 
 
 def list_remaining_warcs(row: TakedownRow) -> list[str]:
     """Return our WARCs that a takedown must still purge."""
-    names: Any = row.rest.get("warcs", [])
-    return [str(name) for name in names]
+    found: Any = row.rest.get("warcs", [])
+    return [str(one) for one in found]
 
 
 def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
@@ -64,21 +64,21 @@ def _iter_paths(cells: dict[str, bytes]) -> Iterator[str]:
 def scan_warc_names(archive: WarcFiles, sha1hex: str) -> Iterator[str]:
     """Yield our WARCs whose index lists these bytes, by reading every index."""
     for name in archive.iter_names():
-        state = archive.inspect(name)
-        if any(record.sha1hex == sha1hex for record in (state.records if state else None) or ()):
+        held = archive.inspect(name)
+        if any(one.sha1hex == sha1hex for one in (held.records if held else None) or ()):
             yield name
 
 
 def list_own_warcs(archive: WarcFiles, names: Sequence[str], sha1hex: str) -> list[OwnWarc]:
     """Return the state of these WARCs without reading records."""
-    warcs = []
+    found = []
     for name in names:
-        state = archive.inspect(name)
-        records = state.records if state else None
-        captures = None if records is None else sum(record.sha1hex == sha1hex for record in records)
-        size_bytes = state.size_bytes if state else None
-        warcs.append(OwnWarc(name, captures, size_bytes, state is not None and state.is_open))
-    return warcs
+        held = archive.inspect(name)
+        records = held.records if held else None
+        captures = None if records is None else sum(one.sha1hex == sha1hex for one in records)
+        size_bytes = held.size_bytes if held else None
+        found.append(OwnWarc(name, captures, size_bytes, held is not None and held.is_open))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ class WarcPurge:
                     self.leases.check(lease)
                     self.tick(name, done_bytes)
 
-                result = self.archive.purge(name, tombstone, tick)
+                done = self.archive.purge(name, tombstone, tick)
                 # Another process may have considered the lease expired and replaced this copy.
                 self.leases.check(lease)
         except FondsError as error:
-            self.say(f"{name} still holds records of {row.sha1hex}: {error}")
+            self.say(f"{name} still contains records of {row.sha1hex}: {error}")
             return False
-        if result.waits:
-            self.say(f"{name} still holds records of {row.sha1hex}: {result.waits}")
-        elif result.records:
-            noun = "record" if result.records == 1 else "records"
-            self.say(f"{name}: {result.records:,} {noun} replaced, {result.size_bytes:,} bytes")
-        return not result.waits
+        if done.waits:
+            self.say(f"{name} still contains records of {row.sha1hex}: {done.waits}")
+        elif done.records:
+            noun = "record" if done.records == 1 else "records"
+            self.say(f"{name}: {done.records:,} {noun} replaced, {done.size_bytes:,} bytes")
+        return not done.waits

@@ -1,1 +1,1 @@
-"""What stands beside and behind a search: things named in it, and its whole result written out."""
+"""Search: requests, results, facets, exports, manifests and their verification."""

@@ -22,10 +22,11 @@ from fonds.derivatives.document_rows import CurrentRow, IndexedKind
 from fonds.derivatives.index_update import iter_complete_documents
 from fonds.derivatives.kind import DerivativeKind
 from fonds.derivatives.kinds import indexed_kinds
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.keys import compute_order_key
 from fonds.model.rows import EmbargoRow, FileMetaRow, TakedownRow
 from fonds.model.rows.row import TimeRange
+from fonds.model.search import SearchQuery
 from fonds.ports import Blobs, Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.search.scan import confirm_generation, count_matches, iter_documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fonds.model.document import MatchMode, SearchQuery
+from fonds.model.search import MatchMode, SearchQuery
 from fonds.search.results import CollapsedResults
 
 

@@ -10,10 +10,11 @@ from itertools import islice
 from urllib.parse import quote
 
 from fonds.derivatives.kinds import iter_kinds_with_rows
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.keys import parse_sha1
 from fonds.model.rows import FileMetaRow
 from fonds.model.rows.row import Prefix
+from fonds.model.search import SearchQuery
 from fonds.papers.bibliography.identifiers import parse_doi
 from fonds.ports import Index, Stores
 from fonds.urls.parts import file_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fonds.model.document import SearchResults
+from fonds.model.search import SearchResults
 
 
 def earlier_note(results: SearchResults) -> str | None:

@@ -1,5 +1,8 @@
-"""The forms a result is written in: rows as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON,
-captures as WARC or WACZ."""
+"""Formats for exporting search results.
+
+Rows are written as JSON lines, CSV or Parquet, references as BibTeX or CSL-JSON, and captures as
+WARC or WACZ.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,17 @@ Row = dict[str, Any]
 def _reject_documents(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """What a form of rows makes of documents."""
+    """Placeholder for formats that are made of rows instead of documents."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """`title` for people, `suffix` of a file, `media_type`; and what makes bytes of it, piece by piece:
-    of `rows` with these columns where it has any, else of `documents`.
+    """Export format.
+
+    `title` is the name for people and `suffix` the file extension.
+    `rows` encodes rows with the given columns in pieces.
+    `documents` encodes documents in pieces. It is used if there is no `rows`.
     """
 
     title: str
@@ -58,19 +64,24 @@ def export_documents(
     with_text: bool,
     missed: MissingDocuments,
 ) -> Iterator[bytes]:
-    """A result in a form, piece by piece; `missed` are the documents that could not be put into it."""
+    """Encode a result in a format, piece by piece.
+
+    Documents that cannot be included are added to `missed`.
+    """
     if form.rows is not None:
         return form.rows(iter_document_rows(stores, documents, with_text=with_text), FIELDS)
     return form.documents(stores, documents, missed)
 
 
 def iter_json_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """One JSON object a line, with the names of the columns for keys."""
+    """Encode rows as JSON objects, one per line, with the column names as keys."""
     return (msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def iter_csv_lines(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """CSV in UTF-8 with a line of names first; an absent value is empty, a list has "; " between its values.
+    """Encode rows as CSV in UTF-8 with a header line.
+
+    An absent value is empty. The values of a list are joined by "; ".
 
     Source: RFC 4180.
     """
@@ -92,7 +103,7 @@ def _encode_csv_line(values: list[Any]) -> bytes:
 
 
 def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[bytes]:
-    """Apache Parquet, zstd, with these columns and their types."""
+    """Encode rows as Apache Parquet with zstd compression, and with the types of the columns."""
     import pyarrow
     from pyarrow import parquet as library
 
@@ -109,16 +120,16 @@ def iter_parquet(rows: Iterator[Row], columns: Mapping[str, str]) -> Iterator[by
 def _iter_bibtex(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    for one, journal in _iter_with_journals(stores, documents):
-        yield f"{format_bibtex(one, journal)}\n".encode("utf-8", "replace")
+    for document, journal in _iter_with_journals(stores, documents):
+        yield f"{format_bibtex(document, journal)}\n".encode("utf-8", "replace")
 
 
 def _iter_csl_json(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
     yield b"["
-    for number, (one, journal) in enumerate(_iter_with_journals(stores, documents)):
-        yield (b",\n" if number else b"\n") + msgspec.json.encode(build_csl(one, journal))
+    for number, (document, journal) in enumerate(_iter_with_journals(stores, documents)):
+        yield (b",\n" if number else b"\n") + msgspec.json.encode(build_csl(document, journal))
     yield b"\n]\n"
 
 
@@ -126,8 +137,8 @@ def _iter_with_journals(
     stores: Stores, documents: Iterator[IndexDocument]
 ) -> Iterator[tuple[IndexDocument, Journal | None]]:
     while chunk := list(islice(documents, CHUNK)):
-        found = find_journals(stores.records, [one.sha1hex for one in chunk])
-        yield from ((one, found.get(one.sha1hex)) for one in chunk)
+        journals = find_journals(stores.records, [document.sha1hex for document in chunk])
+        yield from ((document, journals.get(document.sha1hex)) for document in chunk)
 
 
 FORMS: Mapping[str, ExportFormat] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""The library as rows, one for each file, for research: flat, typed, in the order of their SHA-1."""
+"""Export rows: the library as one flat row per file, ordered by SHA-1, and the ledger as rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fonds.ports import Records, Stores
 from fonds.rights.capture_rights import merge_row_rights
 from fonds.rights.combined_rights import build_values, load_file_rights
 
-# The ledger as rows: everything that ever came in, and what became of it; counts add up to what came in.
+# The ledger: one row per entry with its outcome. The counts add up to the number of entries.
 
 
 COLUMNS: Mapping[str, str] = {
@@ -45,26 +45,29 @@ COLUMNS: Mapping[str, str] = {
     "settled_at": "time",
     "count": "integer",
 }
-"""Fields of `entries` under their names, times as ISO 8601; `count` is how many records a row stands for."""
+"""Columns named after fields of `entries`, times as ISO 8601. `count` is the records per row."""
 COUNTED = "counted"
 
 
 def iter_ledger_rows(records: Records) -> Iterator[dict[str, Any]]:
-    """A row for each entry, in the order of their keys; then one for each input and reason that was counted
-    there and kept nowhere else: its `kind` is `counted`, its `place` the input's path."""
+    """Yield a row for each entry in the order of their keys, then one for each separate count.
+
+    Some records are only counted, per input and reason, and have no entry. The `kind` of such a row
+    is `counted`, and its `place` is the input's path.
+    """
     for entry in records.find(EntryRow):
         row = {name: getattr(entry, name) for name in COLUMNS if name != "count"}
         yield {name: _to_plain(value) for name, value in row.items()} | {"count": 1}
-    for one in records.find(InputRow):
-        for reason, count in sorted(one.tally.items()):
+    for input_row in records.find(InputRow):
+        for reason, count in sorted(input_row.tally.items()):
             yield dict.fromkeys(COLUMNS) | {
-                "pipeline": one.pipeline,
-                "input_id": one.input_id,
+                "pipeline": input_row.pipeline,
+                "input_id": input_row.input_id,
                 "kind": COUNTED,
-                "place": one.path,
+                "place": input_row.path,
                 "outcome": Verdict.DROPPED.value,
                 "reason": Reason(reason).value,
-                "settled_at": one.updated.isoformat(),
+                "settled_at": input_row.updated.isoformat(),
                 "count": count,
             }
 
@@ -99,11 +102,11 @@ FIELDS: Mapping[str, str] = {
     **{name: sort for kind in KINDS for name, sort in kind.columns.items()},
     "text": "text",
 }
-"""Every column and what it holds (`fonds.model.parquet`): those of files, and what each kind adds."""
+"""Every column with its type (`fonds.model.parquet`): those of files, then those of each kind."""
 
 
 def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, Any]]:
-    """Every file that was kept, as one flat row with the keys of FIELDS; absent values are None."""
+    """Yield every kept file as a flat row with the keys of `FIELDS`. Absent values are None."""
     rows = stores.records.find(FileMetaRow)
     while chunk := list(islice(rows, CHUNK)):
         yield from _iter_chunk_rows(stores, chunk, with_text)
@@ -111,8 +114,10 @@ def iter_library_rows(stores: Stores, *, with_text: bool) -> Iterator[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """Rows that are exported by themselves: their columns with their types, and all of them, flat. `empty`
-    says why there may be none, without a full stop."""
+    """Table that is exported separately: its columns with types, and a function that yields rows.
+
+    `empty` explains why there may be no rows, without a full stop.
+    """
 
     columns: Mapping[str, str]
     rows: Callable[[Stores], Iterator[dict[str, Any]]]
@@ -135,32 +140,38 @@ TABLES: Mapping[str, ExportTable] = {
         COLUMNS, lambda stores: iter_ledger_rows(stores.records), "nothing came in yet"
     )
 }
-"""What is exported by itself, by name."""
+"""Separately exported tables by name."""
 
 
 def iter_document_rows(
     stores: Stores, documents: Iterator[IndexDocument], *, with_text: bool
 ) -> Iterator[dict[str, Any]]:
-    """The same rows of the files these documents are made of, in their order."""
+    """Yield the rows of the files behind these documents, in the order of the documents."""
     while chunk := list(islice(documents, CHUNK)):
         keys = [document.sha1hex for document in chunk]
         files = {file.sha1hex: file for file in stores.records.get(FileMetaRow, keys)}
-        made = {
+        rows_by_sha1 = {
             row["sha1hex"]: row for row in _iter_chunk_rows(stores, list(files.values()), with_text)
         }
-        yield from (made[key] for key in dict.fromkeys(keys) if key in made)
+        yield from (rows_by_sha1[key] for key in dict.fromkeys(keys) if key in rows_by_sha1)
 
 
 def _iter_chunk_rows(
     stores: Stores, files: Sequence[FileMetaRow], with_text: bool
 ) -> Iterator[dict[str, Any]]:
     keys = [file.sha1hex for file in files]
-    made = _load_derivatives(stores, keys)
-    came = find_origins(stores.records, keys)
+    derivatives = _load_derivatives(stores, keys)
+    origins = find_origins(stores.records, keys)
     rights = load_file_rights(stores.records, keys)
-    beside = {
+    related = {
         kind.name: kind.find_related(
-            stores.records, [row for some in made.values() for one, row, _ in some if one is kind]
+            stores.records,
+            [
+                row
+                for items in derivatives.values()
+                for item_kind, row, _ in items
+                if item_kind is kind
+            ],
         )
         for kind in iter_kinds_with_rows()
     }
@@ -184,14 +195,14 @@ def _iter_chunk_rows(
             "size_bytes": file.size_bytes,
             "mimetype": file.mimetype,
             "kind": str(classify_mime(file.mimetype)),
-            "collection": came.get(key, UNKNOWN).collection,
+            "collection": origins.get(key, UNKNOWN).collection,
         }
         values |= _build_place_fields(captures[key], firsts.get(key))
         values |= _build_rights_fields(rights[key], robots.get(key))
-        for kind, row, document in made.get(key, ()):
+        for kind, row, document in derivatives.get(key, ()):
             values |= kind.build_values(row, document)
-            if key in beside[kind.name]:
-                values |= kind.build_related_values(row, beside[kind.name][key])
+            if key in related[kind.name]:
+                values |= kind.build_related_values(row, related[kind.name][key])
         if with_text:
             blob = stores.blobs.get(build_text_blob_key(key))
             values["text"] = blob.decode("utf-8", "replace") if blob is not None else None
@@ -201,37 +212,40 @@ def _iter_chunk_rows(
 def _load_derivatives(
     stores: Stores, sha1hexes: Sequence[str]
 ) -> dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]]:
-    """What was made of each file: kind, row, and the document if the index has one made of this row."""
-    made: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
+    """Load the derivatives of each file.
+
+    Each is a kind, a row, and the indexed document if it was made from this row.
+    """
+    derivatives: dict[str, list[tuple[DerivativeKind, DerivativeRow, IndexDocument | None]]] = {}
     for kind in iter_kinds_with_rows():
         rows = stores.records.get(kind.row, sha1hexes)
         ids = {row.sha1hex: kind.indexed.get_id(row) for row in rows} if kind.indexed else {}
         documents = stores.index.get(list(ids.values())) if ids else {}
         for row in rows:
             document = documents.get(ids.get(row.sha1hex, ""))
-            ours = document if document and document.sha1hex == row.sha1hex else None
-            made.setdefault(row.sha1hex, []).append((kind, row, ours))
-    return made
+            own_document = document if document and document.sha1hex == row.sha1hex else None
+            derivatives.setdefault(row.sha1hex, []).append((kind, row, own_document))
+    return derivatives
 
 
 def _find_first_capture(rows: Sequence[CdxRow]) -> CdxRow | None:
-    """The earliest capture whose record has the bytes."""
+    """Return the earliest capture whose record contains the bytes."""
     return next((row for row in rows if row.mimetype != REVISIT_MIME), None)
 
 
 def _load_robots(records: Records, captures: Mapping[str, CdxRow]) -> dict[str, RobotsInForce]:
-    """The robots.txt in force for these captures, by the same keys; absent where it is not known."""
+    """Return the robots.txt in effect for these captures, by the same keys. Omitted if unknown."""
     ids = sorted({row.capture_id for row in captures.values()})
     rows = {row.capture_id: row for row in records.get(CaptureRightsRow, ids)} if ids else {}
-    found = {
+    robots_by_key = {
         key: merge_row_rights(rows.get(row.capture_id), None).robots
         for key, row in captures.items()
     }
-    return {key: robots for key, robots in found.items() if robots is not None}
+    return {key: robots for key, robots in robots_by_key.items() if robots is not None}
 
 
 def _build_rights_fields(rights: Rights, robots: RobotsInForce | None) -> dict[str, Any]:
-    """What is stated about the use of a file, and the robots.txt of the capture in `url` and `datetime`."""
+    """Build the fields for the rights of a file, and for the robots.txt of the capture in the row."""
     values = build_values(rights)
     return {
         "license": list(values.licenses) or None,

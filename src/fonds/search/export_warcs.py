@@ -1,7 +1,10 @@
-"""The captures of a result as WARC, one record each and what is kept beside it; or as WACZ, with an index.
+"""Export the captures of a result as WARC, or as WACZ with an index.
 
-Source: WARC/1.1; Web Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data package.
-Limits: one body at a time; of WACZ the lines of index and pages, some 600 bytes a document.
+A WARC has one record with its metadata for each document.
+
+Source: WARC/1.1; Web Archive Collection Zipped (WACZ) 1.1.1, sections 5 and 6; Frictionless data
+package. Memory: one body at a time; for WACZ also the lines of the index and the pages, about 600
+bytes per document.
 """
 
 from __future__ import annotations
@@ -29,34 +32,32 @@ from fonds.model.errors import PermanentError
 from fonds.model.rows import CdxRow, FileMetaRow
 from fonds.ports import Stores
 
-# A file that is read as it is written, for libraries that write to one.
-
 
 class DrainableStream(io.RawIOBase):
-    """What Parquet, a ZIP or a WARC is written to, taken out again as it comes."""
+    """Output stream for Parquet, ZIP and WARC writers that can be drained while they write."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._size_bytes = 0
 
     def writable(self) -> bool:
-        """It always is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """How many bytes were written, those that were taken too."""
+        """Return the number of bytes written so far, including drained ones."""
         return self._size_bytes
 
     def write(self, data: Any) -> int:
-        """Keep a copy until it is taken."""
+        """Store a copy of the data until it is drained."""
         self._pieces.append(bytes(data))
         self._size_bytes += len(self._pieces[-1])
         return len(self._pieces[-1])
 
     def drain(self) -> bytes:
-        """What was written since the last time."""
-        taken, self._pieces = b"".join(self._pieces), []
-        return taken
+        """Return the bytes written since the last call."""
+        data, self._pieces = b"".join(self._pieces), []
+        return data
 
 
 CHUNK = 100
@@ -64,12 +65,13 @@ MISSING_MAX = 1_000
 WARC, INDEX, PAGES = "archive/data.warc.gz", "indexes/index.cdx", "pages/pages.jsonl"
 PACKAGE, DIGEST = "datapackage.json", "datapackage-digest.json"
 SUMMARY_URL = "urn:fonds:export"
-"""The last record of a WARC says how many documents it should hold, and which it does not."""
+"""URL of the last record of a WARC. It states the number of documents and lists the missing ones.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingDocument:
-    """A document that is not among the records, and why."""
+    """Document that could not be exported, with the reason."""
 
     id: str
     sha1hex: str
@@ -78,13 +80,13 @@ class MissingDocument:
 
 @dataclass(slots=True)
 class MissingDocuments:
-    """The documents whose bytes could not be had: how many, and the first thousand."""
+    """Documents that could not be exported: their number, and the first `MISSING_MAX` of them."""
 
     count: int = 0
     first: list[MissingDocument] = field(default_factory=list)
 
     def add(self, document: IndexDocument, reason: str) -> None:
-        """One more."""
+        """Add a document."""
         self.count += 1
         if len(self.first) < MISSING_MAX:
             self.first.append(MissingDocument(document.id, document.sha1hex, reason))
@@ -92,7 +94,7 @@ class MissingDocuments:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """A record that was written, and the document it is of."""
+    """Record that was written, with its document."""
 
     document: IndexDocument
     line: CdxLine
@@ -101,7 +103,7 @@ class WrittenRecord:
 def export_warc(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """A WARC file, piece by piece."""
+    """Encode documents as a WARC file, piece by piece."""
     out = DrainableStream()
     for _ in _iter_records(stores, documents, missed, out):
         yield out.drain()
@@ -111,29 +113,29 @@ def export_warc(
 def export_wacz(
     stores: Stores, documents: Iterator[IndexDocument], missed: MissingDocuments
 ) -> Iterator[bytes]:
-    """A WACZ file, piece by piece: the WARC first, then what is known of it."""
-    sink, now, parts = DrainableStream(), datetime.now(UTC), list[_PackagePart]()
+    """Encode documents as a WACZ file, piece by piece: the WARC comes first, then its index."""
+    sink, now, package_parts = DrainableStream(), datetime.now(UTC), list[_PackagePart]()
     lines, pages = list[CdxLine](), [_encode_line({"format": "json-pages-1.0", "id": "pages"})]
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as packed:
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         data = _PackagePart(WARC)
-        with packed.open(_build_zip_info(WARC, now), "w", force_zip64=True) as entry:
+        with archive.open(_build_zip_info(WARC, now), "w", force_zip64=True) as entry:
             out = DrainableStream()
-            for one in _iter_records(stores, documents, missed, out):
+            for record in _iter_records(stores, documents, missed, out):
                 data.write(entry, out.drain())
-                lines.append(one.line)
-                pages.append(_encode_page(one))
+                lines.append(record.line)
+                pages.append(_encode_page(record))
                 yield sink.drain()
             data.write(entry, out.drain())
-        parts.append(data)
+        package_parts.append(data)
         for name, content in ((INDEX, b"".join(sort_cdxj_lines(lines))), (PAGES, b"".join(pages))):
-            parts.append(_PackagePart(name))
-            with packed.open(_build_zip_info(name, now), "w") as entry:
-                parts[-1].write(entry, content)
+            package_parts.append(_PackagePart(name))
+            with archive.open(_build_zip_info(name, now), "w") as entry:
+                package_parts[-1].write(entry, content)
             yield sink.drain()
-        package = _encode_package(parts, now)
-        packed.writestr(_build_zip_info(PACKAGE, now), package)
+        package = _encode_package(package_parts, now)
+        archive.writestr(_build_zip_info(PACKAGE, now), package)
         digest = {"path": PACKAGE, "hash": f"sha256:{hashlib.sha256(package).hexdigest()}"}
-        packed.writestr(_build_zip_info(DIGEST, now), msgspec.json.encode(digest))
+        archive.writestr(_build_zip_info(DIGEST, now), msgspec.json.encode(digest))
     yield sink.drain()
 
 
@@ -143,14 +145,14 @@ def _iter_records(
     missed: MissingDocuments,
     out: DrainableStream,
 ) -> Iterator[WrittenRecord]:
-    """What was written, one after the other; behind the last one the summary."""
+    """Write and yield the records one by one, then write the summary record."""
     writer, count = RecordWriter(out), 0
     name, now = WARC.rpartition("/")[2], datetime.now(UTC)
     writer.write_warcinfo(name, now)
-    while some := list(islice(documents, CHUNK)):
-        count += len(some)
-        captures, files = _load_captures(stores, some)
-        for document in some:
+    while batch := list(islice(documents, CHUNK)):
+        count += len(batch)
+        captures, files = _load_captures(stores, batch)
+        for document in batch:
             row, file = captures.get(document.id), files.get(document.sha1hex)
             if row is None or file is None:
                 missed.add(document, "no capture of it is known to lie in a WARC")
@@ -163,53 +165,55 @@ def _iter_records(
             offset = out.tell()
             size_bytes = writer.write_entry(entry).size_bytes
             yield WrittenRecord(document, build_line(entry, offset, size_bytes, name))
-    told = {
+    summary_fields = {
         "fonds": __version__,
         "documents": count,
         "written": count - missed.count,
         "missing": missed.first,
     }
-    summary = msgspec.json.encode(told)
+    summary = msgspec.json.encode(summary_fields)
     writer.write_entry(ArchiveEntry("", SUMMARY_URL, now, "application/json", summary))
 
 
 def _load_captures(
     stores: Stores, documents: Sequence[IndexDocument]
 ) -> tuple[dict[str, CdxRow], dict[str, FileMetaRow]]:
-    """The earliest capture of each document, by its id, one of its own address before all others; and the
-    files by their SHA-1."""
-    keys = list(dict.fromkeys(one.sha1hex for one in documents))
+    """Return the earliest capture of each document by its id, and the files by their SHA-1.
+
+    Captures with the URL of the document are preferred.
+    """
+    keys = list(dict.fromkeys(document.sha1hex for document in documents))
     rows: dict[str, list[CdxRow]] = {key: [] for key in keys}
     for row in stores.records.find(CdxRow, {"sha1hex": keys}, order=("datetime", "warc_path")):
         rows[row.sha1hex].append(row)
-    found = {}
-    for one in documents:
-        of_address = [row for row in rows[one.sha1hex] if row.url == one.url]
-        if candidates := of_address or rows[one.sha1hex]:
-            found[one.id] = candidates[0]
-    return found, {file.sha1hex: file for file in stores.records.get(FileMetaRow, keys)}
+    captures_by_id = {}
+    for document in documents:
+        same_url = [row for row in rows[document.sha1hex] if row.url == document.url]
+        if candidates := same_url or rows[document.sha1hex]:
+            captures_by_id[document.id] = candidates[0]
+    return captures_by_id, {file.sha1hex: file for file in stores.records.get(FileMetaRow, keys)}
 
 
 def _build_archive_entry(stores: Stores, row: CdxRow, file: FileMetaRow) -> ArchiveEntry:
-    """The capture as it is archived, whole also where a revisit stands for it here.
+    """Build the archive entry of a capture. A revisit is replaced by the full capture.
 
-    Raises PermanentError when its bytes cannot be had.
+    Raises PermanentError if the bytes cannot be read.
     """
-    found = load_capture_body(stores.records, stores.archive, row)
+    capture_body = load_capture_body(stores.records, stores.archive, row)
     return ArchiveEntry(
         capture_id=row.capture_id,
         url=row.url,
         captured_at=parse_datetime14(row.datetime),
         mime=file.mimetype,
-        body=found.body,
-        http=found.http,
+        body=capture_body.body,
+        http=capture_body.http,
         metadata_json=find_warc_metadata(stores.records, row.sha1hex),
     )
 
 
 @dataclass(slots=True)
 class _PackagePart:
-    """A file of the package, hashed as it is written."""
+    """File of the package, hashed while it is written."""
 
     path: str
     size_bytes: int = 0
@@ -226,14 +230,14 @@ def _build_zip_info(name: str, now: datetime) -> zipfile.ZipInfo:
 
 
 def _encode_page(record: WrittenRecord) -> bytes:
-    # Validators read the header line as the columns of a table: a page without an `id` is a blank row.
-    told = {
+    # Validators read the header line as the columns of a table: a page without `id` is a blank row.
+    page_fields = {
         "id": record.document.id,
         "url": record.line.url,
         "ts": parse_datetime14(record.line.datetime14),
         "title": record.document.article_title,
     }
-    return _encode_line({name: value for name, value in told.items() if value is not None})
+    return _encode_line({name: value for name, value in page_fields.items() if value is not None})
 
 
 def _encode_line(value: object) -> bytes:
@@ -250,11 +254,11 @@ def _encode_package(parts: Sequence[_PackagePart], now: datetime) -> bytes:
         }
         for part in parts
     ]
-    told = {
+    package_fields = {
         "profile": "data-package",
         "wacz_version": "1.1.1",
         "software": f"Fonds/{__version__}",
         "created": now,
         "resources": resources,
     }
-    return msgspec.json.format(msgspec.json.encode(told))
+    return msgspec.json.format(msgspec.json.encode(package_fields))

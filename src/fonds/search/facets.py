@@ -18,9 +18,11 @@ from fonds.grouping.names import DEFAULT, CollectionName, build_unclustered_conf
 from fonds.grouping.tables import ASSIGNMENTS, Tables, build_assignment_row, decode_text
 from fonds.grouping.views.clusterings import find_served_timestamp, iter_collections
 from fonds.grouping.views.curation import load_label_names
-from fonds.model.document import DAYS_COUNTED_MAX, SearchQuery, SearchResults
+from fonds.model.search import DAYS_COUNTED_MAX, SearchQuery, SearchResults
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
+from fonds.search.fields import FACET_FIELDS
+from fonds.search.request import SearchRequest, format_value_name
 from fonds.search.scan import count_matches, iter_documents
 
 DOCUMENTS_MAX = 10_000
@@ -140,3 +142,33 @@ def count_dates(
         with_notes=False,
     )
     return index.search(within).dates
+
+
+# Values of fields.
+
+
+def count_facets(
+    index: Index, request: SearchRequest, results: SearchResults, ids: Sequence[str] = ()
+) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
+    """Return the values of each facet with their counts, and how many documents have other values.
+
+    A facet is counted without what is selected in it, so that its other values keep their counts. With
+    `find`, only values that contain it, or whose names do, are listed. With `ids`, only these documents are
+    counted.
+    """
+    facets, beyond = dict(results.facets), dict(results.beyond)
+    for field, parameter in FACET_FIELDS.items():
+        if getattr(request, parameter):
+            rest = request.model_copy(update={parameter: [], "after": None, "page": 1})
+            others = index.search(replace(rest.build_query(ids), count_max=0))
+            facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
+    wanted = request.find.strip().casefold()
+    if wanted:
+        for field, parameter in FACET_FIELDS.items():
+            facets[field] = [
+                (value, count)
+                for value, count in facets.get(field, ())
+                if wanted in value.casefold()
+                or wanted in format_value_name(parameter, value).casefold()
+            ]
+    return facets, beyond

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from fonds.derivatives.kinds import indexed_kinds
 from fonds.derivatives.sketch import load_text_hashes
-from fonds.model.document import DateOf, IndexDocument, MatchMode, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.encoding import prepare_type
 from fonds.model.errors import ConfigurationError, cause_of
-from fonds.model.file import Kind
 from fonds.ports import Records
 from fonds.ports.scan import iter_chunks
+from fonds.search.request import SearchRequest, parse_request, render_filters
 from fonds.search.scan import MatchCount
 
 # What a manifest names of each document of a result, so that it can be told later what became of it.
@@ -112,44 +112,37 @@ def iter_members(lines: Sequence[str], extractors: Sequence[str]) -> Iterator[Ma
 
 MANIFEST_MAX_BYTES = 32_000_000
 """More than the lines of 100,000 documents have."""
-VALUES_MAX, VALUE_MAX_CHARS = 100, 300
+VALUE_MAX_CHARS = 300
 SUFFIX = ".manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class QueryRecord:
-    """The search a result is of; `total` is how many documents it found, `limit` how many were asked for."""
+class ExportedSearch:
+    """The search that an export holds the result of.
 
-    text: str
+    `parameters` are those of its URL. `total` documents were found, and at most `limit` were requested.
+    Themes are named, so that verification uses the documents they have then.
+    """
+
+    parameters: Mapping[str, str | Sequence[str]]
     total: int
     limit: int | None = None
-    kinds: Sequence[Kind] = ()
-    languages: Sequence[str] = ()
-    domains: Sequence[str] = ()
-    collections: Sequence[str] = ()
-    date_from: date | None = None
-    date_to: date | None = None
-    undated: bool = False
-    dates: DateOf = DateOf.PUBLISHED
-    match: MatchMode = MatchMode.EXACT
 
-    def build_query(self) -> SearchQuery:
-        """The same for the index."""
-        return SearchQuery(**{name: getattr(self, name) for name in _FILTERS})
+    def parse(self) -> SearchRequest:
+        """Return the request. Raises ValueError with a sentence for people."""
+        return parse_request(self.parameters)
 
 
-_FILTERS = tuple(one.name for one in fields(QueryRecord) if one.name not in ("total", "limit"))
-
-
-def build_query_record(matches: MatchCount, limit: int | None) -> QueryRecord:
-    """What was asked, in words: of themes their names, not the documents they had."""
-    said = {name: getattr(matches.query, name) for name in _FILTERS}
-    return QueryRecord(**said, total=matches.total, limit=limit)
+def build_exported_search(
+    request: SearchRequest, matches: MatchCount, limit: int | None
+) -> ExportedSearch:
+    """Return the search as a manifest stores it."""
+    return ExportedSearch(render_filters(request), matches.total, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Beside `file`: its form, rows, hash and fields. Of a result also what was asked, and one hash over the
+    """Beside `file`: its form, rows, hash and fields. Of a result also its search, and one hash over the
     ids of its documents and the SHA-1s of their files, `documents_sha256`. `documents` names each of them
     (`search/manifest.py`) and `extractors` what read them; None where they are too many, or
     the manifest was written before there was such a list. `generation` is that of the index all of it was
@@ -163,7 +156,7 @@ class Manifest:
     fields: Sequence[str]
     written_at: datetime
     fonds: str
-    asked: QueryRecord | None = None
+    search: ExportedSearch | None = None
     documents_sha256: str | None = None
     extractors: Sequence[str] = ()
     documents: Sequence[str] | None = None
@@ -208,14 +201,8 @@ def parse_manifest(data: bytes) -> Manifest:
         raise ValueError("it names more documents than a manifest can, or less than none")
     if len(found.generation or "") > VALUE_MAX_CHARS:
         raise ValueError("it names a generation that can be none")
-    asked = found.asked
-    if asked is not None and not _is_valid_query(asked):
-        raise ValueError("its search has more, or longer, values than a search can")
+    if found.search is not None:
+        found.search.parse()
+        if (found.search.limit or 1) < 1:
+            raise ValueError("its search has a limit below 1")
     return found
-
-
-def _is_valid_query(record: QueryRecord) -> bool:
-    lists = (record.kinds, record.languages, record.domains, record.collections)
-    values = [value for one in lists if len(one) <= VALUES_MAX for value in one]
-    is_short = all(len(value) <= VALUE_MAX_CHARS for value in values)
-    return is_short and len(values) == sum(map(len, lists)) and (record.limit or 1) > 0

@@ -1,4 +1,8 @@
-"""What a search page and its API are asked: each a parameter of the URL, which holds all of it."""
+"""A search as people and programs request it: one set of parameters, one parser, one renderer.
+
+The parameters are the same in a URL, on the command line and in the manifest of an export. `FILTERS` choose
+the documents and mean the same wherever a search is taken. The others say how a result is shown.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -15,16 +19,32 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
 )
 
-from fonds.model.document import RESULTS_MAX, DateOf, MatchMode, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.file import Kind
+from fonds.model.parameter_errors import (
+    build_repeated_parameter,
+    build_unknown_parameter,
+    build_value_error,
+)
 from fonds.model.partial_date import entered_day
+from fonds.model.search import RESULTS_MAX, MatchMode, SearchQuery
+from fonds.search.query.parser import QUERY_MAX_CHARS
 
 PAGE_SIZE, SIZE_MAX = 10, 1_000
-QUERY_MAX_CHARS = 1_000
 FACET_VALUES, FACET_VALUES_MAX = 20, 1_000
-
+FILTERS = (
+    "q", "kind", "language", "domain", "collection", "from", "to", "undated", "dates", "alike", "match",
+)  # fmt: skip
+"""Parameters that choose the documents of a result, by their names in a URL."""
+VIEW_PARAMETERS = ("sort", "after", "size", "page", "facets", "find", "themes", "collapse")
+"""Parameters that say how a result is shown."""
+AS_OF_PARAMETERS = ("day", "became", "page")
+"""Parameters of a search as of an earlier day."""
+_UNLISTED_FILTERS = frozenset({"q", "dates", "match"})
+"""Filters that a page does not list as filters: the words, and how words and days are read."""
 
 KIND_WORDS: Mapping[str, str] = MappingProxyType(
     {"pdf": "PDF", "story": "News page", "jats": "Article", "unread": "Unread", "other": "Other"}
@@ -74,20 +94,27 @@ Day = Annotated[date | None, BeforeValidator(entered_day)]
 Kinds = Annotated[list[Kind], Field(max_length=20), BeforeValidator(_drop_empty)]
 
 
-class SearchForm(BaseModel):
-    """What to look for; every field is a parameter of the URL, and empty ones do not narrow."""
+BecameWord = Literal[
+    "", "unchanged", "other_version", "version_added", "added", "unfound", "read_again",
+    "read_again_unfound", "not_compared", "not_compared_unfound", "taken_down", "under_embargo",
+]  # fmt: skip
+"""Names of `ChangeSort` in a search as of a day."""
+
+
+class SearchRequest(BaseModel):
+    """Parameters of a search. Every field is a parameter of the URL; empty ones do not narrow the result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     q: str = Field(
         "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
     )
-    kind: Kinds = Field([], description="pdf, story or other; repeat for alternatives")
+    kind: Kinds = Field([], description="pdf, story or jats; repeat for alternatives")
     language: Values = Field(
-        [], description="Two-letter code, empty for none; repeat for alternatives"
+        [], description="Two-letter code, none for documents without; repeat for alternatives"
     )
     domain: Values = Field(
-        [], description="Domain, empty for files without one; repeat for alternatives"
+        [], description="Domain, none for documents without; repeat for alternatives"
     )
     collection: Values = Field([], description="Collection; repeat for alternatives")
     from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
@@ -95,47 +122,61 @@ class SearchForm(BaseModel):
     undated: bool = Field(False, description="Only documents without a date")
     dates: DateOf = Field(
         DateOf.PUBLISHED,
-        description="The dates meant by from, to, undated, newest, oldest and the counts by month",
+        description="Dates meant by from, to, undated, newest, oldest and the counts by month",
+    )
+    alike: Annotated[str, StringConstraints(max_length=200)] = Field(
+        "", description="Id of a document: only this document and its near-duplicates in the result"
+    )
+    match: Literal["", "exact", "best"] = Field(
+        "",
+        description="exact: all of the words; best: any of them, ranked. Empty: exact; a search that finds"
+        " nothing then lists the best match, unless sort is id",
     )
     sort: Literal["score", "newest", "oldest", "added", "id"] = Field(
         "score",
-        description="Order of the results, newest where there are no words; that by id is for having all",
+        description="Order of the results, newest where there are no words; id reads a whole result",
     )
     after: Annotated[str | None, StringConstraints(max_length=200)] = Field(
         None, description="With sort=id: begin behind this document, the last of the page before"
     )
-    size: int = Field(PAGE_SIZE, ge=1, le=SIZE_MAX, description="Results a page")
+    size: int = Field(PAGE_SIZE, ge=1, le=SIZE_MAX, description="Results per page")
+    page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
     facets: int = Field(
-        FACET_VALUES, ge=0, le=FACET_VALUES_MAX, description="Values listed of each facet, at most"
+        FACET_VALUES, ge=0, le=FACET_VALUES_MAX, description="Maximum values per facet"
     )
     find: str = Field(
         "",
         max_length=100,
-        description="Of facets only values that have this in them, or in their names",
+        description="List only facet values that contain this, or whose names do",
     )
     themes: Annotated[str, StringConstraints(max_length=600)] = Field(
         "", description="NAMESPACE/KEY: count the results by the themes of this collection"
     )
     collapse: Literal["", "yes", "no"] = Field(
-        "", description="Whether one document stands for all that say nearly the same"
+        "", description="Whether near-duplicates are one result"
     )
-    alike: Annotated[str, StringConstraints(max_length=200)] = Field(
-        "", description="Id of a document: only those of the search it stands for, and itself"
+    day: Day = Field(None, description="Search as of the end of this day, YYYY-MM-DD, in UTC")
+    became: BecameWord = Field(
+        "", description="List the documents that became this; empty for none"
     )
-    match: Literal["", "exact", "best"] = Field(
-        "",
-        description="exact: all of the words; best: any of them, ranked. Empty: exact; on the search page and"
-        " in /api/search best when exact finds nothing, but not with sort=id",
-    )
-    page: int = Field(1, ge=1, le=RESULTS_MAX // PAGE_SIZE, description="Page of results, from 1")
 
     @property
     def order(self) -> str:
-        """The order results stand in: without words none is better than another, and the newest are first."""
+        """Order of the results. Without words no document ranks above another, so the newest are first."""
         return "newest" if self.sort == "score" and not self.q.strip() else self.sort
 
+    @property
+    def has_page_numbers(self) -> bool:
+        """Whether pages are counted. A page behind an id knows nothing of the results before it."""
+        return self.sort != "id" and self.after is None
+
+    @property
+    def allows_best_match(self) -> bool:
+        """Whether a search that finds nothing may list its best match."""
+        return not self.match and bool(self.q.strip()) and self.has_page_numbers
+
     def build_query(self, ids: Sequence[str] = ()) -> SearchQuery:
-        """The same for the index; with `ids` among these documents only."""
+        """Return the query for the index, among these documents only when `ids` is given."""
         return SearchQuery(
             ids=ids,
             text=self.q,
@@ -160,36 +201,71 @@ class SearchForm(BaseModel):
 
         `changes` replace values. None removes one.
         """
-        said = self.model_dump(
+        values = self.model_dump(
             by_alias=True, exclude={"page", "after"}, exclude_defaults=True, mode="json"
         )
-        return {name: 1 if value is True else value for name, value in said.items()} | {**changes}
+        return {name: 1 if value is True else value for name, value in values.items()} | {**changes}
+
+    def build_filters(self) -> dict[str, Any]:
+        """Return the parameters of the URL that choose documents, without those that are defaults."""
+        return {name: value for name, value in self.build_params().items() if name in FILTERS}
 
     def list_filters(self) -> list[ActiveFilter]:
-        """Every filter in use; the words and the order are none."""
+        """Return every filter in use besides the words, with the change that removes it."""
         found = []
-        for name, value in self.build_params().items():
-            if name in (
-                "q",
-                "sort",
-                "facets",
-                "size",
-                "find",
-                "themes",
-                "collapse",
-                "dates",
-                "match",
-            ):
+        for name, value in self.build_filters().items():
+            if name in _UNLISTED_FILTERS:
                 continue
             is_date = name in ("from", "to", "undated") and self.dates is not DateOf.PUBLISHED
-            told = f"{self.dates} {name}" if is_date else name
+            label = f"{self.dates} {name}" if is_date else name
             for one in value if isinstance(value, list) else [value]:
                 left = (
                     [other for other in value if other != one] if isinstance(value, list) else None
                 )
                 shown = "undated" if name == "undated" else format_value_name(name, str(one))
-                found.append(ActiveFilter(told, shown, {name: left or None}))
+                found.append(ActiveFilter(label, shown, {name: left or None}))
         return found
+
+
+PARAMETERS: Mapping[str, bool] = MappingProxyType(
+    {
+        field.alias or name: get_origin(field.annotation) is list
+        for name, field in SearchRequest.model_fields.items()
+    }
+)
+"""Whether each parameter may be repeated, by its name in a URL."""
+
+
+def parse_request(parameters: Mapping[str, str | Sequence[str]]) -> SearchRequest:
+    """Return the search that these parameters request; names are those of a URL.
+
+    Raises ParameterError for an unknown name, a repeated parameter that takes one value, and a value that is
+    not allowed.
+    """
+    values: dict[str, str | Sequence[str]] = {}
+    for name, value in parameters.items():
+        if name not in PARAMETERS:
+            raise build_unknown_parameter(name, PARAMETERS)
+        given = [value] if isinstance(value, str) else list(value)
+        if PARAMETERS[name]:
+            values[name] = given
+        elif len(given) > 1:
+            raise build_repeated_parameter(name)
+        elif given:
+            values[name] = given[0]
+    try:
+        return SearchRequest.model_validate(values)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise build_value_error({**fault, "loc": ("query", *fault["loc"])}) from error
+
+
+def render_filters(request: SearchRequest) -> dict[str, str | list[str]]:
+    """Return the parameters that `parse_request` makes the same choice of documents from."""
+    return {
+        name: value if isinstance(value, list) else str(value)
+        for name, value in request.build_filters().items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,9 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fonds.derivatives.sketch import RESEMBLANCE_MIN
-from fonds.model.document import (
-    IDS_MAX,
-    RESULTS_MAX,
-    Hit,
-    IndexDocument,
-    SearchQuery,
-    SearchResults,
-)
+from fonds.model.document import IndexDocument
 from fonds.model.rows import TextSketchRow
+from fonds.model.search import IDS_MAX, RESULTS_MAX, Hit, SearchQuery, SearchResults
 from fonds.ports import Index, Records
 from fonds.text.similarity import compute_bands, estimate_resemblance
 

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
 
 PAGE = 500

@@ -1,4 +1,4 @@
-"""Kept files that no search finds, because nothing here reads text from files of their types."""
+"""Explain which kept files no search finds because Fonds reads no text from their types."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _WITHOUT_TEXT = re.compile(
 
 
 def has_no_text_filter(query: str) -> bool:
-    """Whether a query asks for documents without text, or for files of types without readers."""
+    """Return whether a query selects documents without text, or files of types without readers."""
     return _WITHOUT_TEXT.search(query) is not None
 
 
 def describe_unread(records: Records, query: str) -> str | None:
-    """Return how many kept files are missing from a search for them, as a sentence for people.
+    """Return a sentence about the number of kept files that are missing from a search for them.
 
-    None for every other query, and where no such file is kept.
+    None for every other query, and if there is no such file.
     """
     if not has_no_text_filter(query):
         return None
     counts = records.count(FileMetaRow, ("mimetype",))
-    unread = {
+    unread_counts = {
         mime: count for (mime,), count in counts.items() if classify_mime(mime) is Kind.UNREAD
     }
-    if not unread:
+    if not unread_counts:
         return None
-    types = ", ".join(f"{count:,} {mime}" for mime, count in sorted(unread.items()))
+    types = ", ".join(f"{count:,} {mime}" for mime, count in sorted(unread_counts.items()))
     return (
         f"Kept files of types that Fonds reads no text from are not in the index: {types}."
         " The page of records lists them by the reason unread-type."

@@ -21,15 +21,17 @@ from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, cause_of
 from fonds.model.keys import compute_order_key
 from fonds.model.rows import FileMetaRow
+from fonds.model.search import SearchQuery
 from fonds.ports import Records, Stores
 from fonds.ports.scan import iter_chunks
 from fonds.search.manifest import (
+    ExportedSearch,
     Manifest,
     ManifestMember,
-    QueryRecord,
     build_members,
     iter_members,
 )
+from fonds.search.run_search import resolve_query
 from fonds.search.scan import ResultContents, confirm_generation, get_generation, iter_documents
 
 WALKED_MAX = 200_000
@@ -177,16 +179,17 @@ class ManifestVerifier:
     ) -> VerificationResult:
         """What is to be said. Raises ValueError with a sentence for a search that cannot be asked, and for a
         list of documents that is none."""
-        asked, then = manifest.asked, manifest.rows
-        if asked is None:
+        search, then = manifest.search, manifest.rows
+        if search is None:
             return VerificationResult(file, file_is_whole, None, then, None)
         generation = get_generation(self.stores.index)
         left = {one.id: one for one in iter_members(manifest.documents or (), manifest.extractors)}
         is_named = manifest.documents is not None
         walk = ResultWalk(
             self,
-            asked,
-            _find_walk_limit(manifest, asked, self.walked_max),
+            resolve_query(search.parse(), self.stores.index, self.stores.records),
+            search.limit,
+            _find_walk_limit(manifest, search, self.walked_max),
             _find_last_position(manifest, left),
         )
         became = ResultComparison(under_embargo=0 if self.unfiltered_records is not None else None)
@@ -255,7 +258,8 @@ class ResultWalk:
     id; behind it, `last` is how far it got."""
 
     verifier: ManifestVerifier
-    query: QueryRecord
+    query: SearchQuery
+    limit: int | None
     documents_max: int
     last: int
     is_broken_off: bool = False
@@ -264,9 +268,7 @@ class ResultWalk:
     def iter_documents(self) -> Iterator[IndexDocument]:
         """Each once, without texts. Raises ValueError with a sentence for people."""
         last = self.last
-        found = iter_documents(
-            self.verifier.stores.index, self.query.build_query(), self.documents_max
-        )
+        found = iter_documents(self.verifier.stores.index, self.query, self.documents_max)
         within = takewhile(lambda one: compute_order_key(one.id) <= last, found)
         key = 0
         for number, one in enumerate(self.contents.collect(within), 1):
@@ -274,25 +276,27 @@ class ResultWalk:
             if number % PROGRESS == 0:
                 self.verifier.progress(number)
             yield one
-        self.is_broken_off = self.contents.count == self.documents_max != self.query.limit
+        self.is_broken_off = self.contents.count == self.documents_max != self.limit
         if self.is_broken_off:
             self.last = key
 
 
 def _find_last_position(manifest: Manifest, remaining: Mapping[str, ManifestMember]) -> int:
     """Where the result ends that was written: nowhere, unless only its first documents were."""
-    asked = manifest.asked
+    search = manifest.search
     is_cut = (
-        asked is not None and asked.limit is not None and asked.limit <= manifest.rows < asked.total
+        search is not None
+        and search.limit is not None
+        and search.limit <= manifest.rows < search.total
     )
     return max(map(compute_order_key, remaining), default=LAST) if is_cut else LAST
 
 
-def _find_walk_limit(manifest: Manifest, record: QueryRecord, walked_max: int) -> int:
+def _find_walk_limit(manifest: Manifest, search: ExportedSearch, walked_max: int) -> int:
     """Without a list of documents there is nothing to be learned behind one more than there were."""
     if manifest.documents is not None:
         return walked_max
-    return min(record.limit or manifest.rows + 1, walked_max)
+    return min(search.limit or manifest.rows + 1, walked_max)
 
 
 def _describe_rereading(previous_member: ManifestMember, now: ManifestMember) -> str:

@@ -103,7 +103,7 @@ def decode_body(
     layers = list(codings)
     if len(layers) > CODINGS_MAX:
         raise LimitError(
-            Reason.BOMB, f"the body is coded {len(layers)} times; {CODINGS_MAX} are undone at most"
+            Reason.BOMB, (f"the body has {len(layers)} content codings; the limit is {CODINGS_MAX}")
         )
     while True:
         try:
@@ -120,7 +120,7 @@ def decode_start(body: bytes, codings: Sequence[str], *, size_max: int, is_cut: 
     """
     layers = list(codings)
     if len(layers) > CODINGS_MAX:
-        raise LimitError(Reason.BOMB, f"the body is coded {len(layers)} times")
+        raise LimitError(Reason.BOMB, f"the body has {len(layers)} content codings")
     while True:
         start = b""
         try:
@@ -209,7 +209,7 @@ def _unchunk(pieces: Pieces, layer: int) -> Pieces:
             if not line.endswith(b"\n") and len(line) < _LINE_MAX_BYTES:
                 return
             raise DamagedInputError(
-                Reason.BAD_ENCODING, f"a chunk of the body has no size but {line[:20]!r}"
+                Reason.BAD_ENCODING, f"invalid chunk size in the body: {line[:20]!r}"
             )
         is_first = False
         n_remaining = int(size.group(1), 16)
@@ -273,7 +273,7 @@ def _decode_layer(pieces: Pieces, name: str, layer: int, *, is_whole: bool = Fal
             if made_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * counted.read_bytes:
                 raise LimitError(
                     Reason.BOMB,
-                    f"{counted.read_bytes} bytes of {name} unpack to more than {made_bytes}",
+                    (f"{counted.read_bytes} bytes of {name} decompress to more than {made_bytes}"),
                 )
             if piece:
                 yield piece
@@ -300,7 +300,7 @@ def _build_fault(
         is_coded = pieces.start.startswith(magic)
     if not is_coded:
         return _NotCodedError(layer)
-    return DamagedInputError(Reason.BAD_ENCODING, f"the body's {name} coding is corrupt: {noun}")
+    return DamagedInputError(Reason.BAD_ENCODING, (f"the body's {name} coding is damaged: {noun}"))
 
 
 def _decode_gzip(pieces: Pieces) -> Pieces:
@@ -338,7 +338,9 @@ def _inflate(pieces: Pieces, wbits: int) -> Pieces:
                     return
                 members += 1
                 if members > MEMBERS_MAX:
-                    raise LimitError(Reason.BOMB, f"the body has over {MEMBERS_MAX} gzip members")
+                    raise LimitError(
+                        Reason.BOMB, (f"the body has more than {MEMBERS_MAX} gzip members")
+                    )
                 inflate = zlib.decompressobj(wbits)
             yield inflate.decompress(data, _OUTPUT_BYTES)
             if inflate.eof:

@@ -37,7 +37,7 @@ def decode_exchange(blob: bytes) -> tuple[Exchange, bytes]:
     try:
         exchange = msgspec.json.decode(line, type=prepare_type(Exchange))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no exchange: {error}") from error
+        raise DamagedInputError(Reason.DAMAGED_RECORD, f"not an HTTP exchange: {error}") from error
     if not mark or not exchange.hops:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, "the exchange has no answer")
+        raise DamagedInputError(Reason.DAMAGED_RECORD, "the HTTP exchange has no response")
     return exchange, body

@@ -25,6 +25,7 @@ SPACELESS = (
     (0xAC00, 0xD7AF),  # Hangul syllables
     (0x20000, 0x3FFFF),  # Han, rare
 )
+_SPACELESS_FROM = SPACELESS[0][0]
 INVISIBLE = frozenset("\u00ad\u0640\u200c\u200d\u2060\ufeff")
 POINTS = (
     (0x0300, 0x036F),  # combining accents
@@ -101,7 +102,8 @@ def measure_folded_length(character: str) -> int:
 
 def is_spaceless(character: str) -> bool:
     """Return whether the character is a word by itself."""
-    return _is_within(ord(character), SPACELESS)
+    code = ord(character)
+    return code >= _SPACELESS_FROM and _is_within(code, SPACELESS)
 
 
 def _fold_character(character: str) -> str:

@@ -47,7 +47,7 @@ def parse_strictly(body: bytes, charset: str | None = None) -> etree._Element:
 def refuse_entities(body: bytes) -> None:
     """Raise DamagedInputError for a document that declares entities."""
     if has_entities(body):
-        raise DamagedInputError(Reason.BAD_LISTING, "it declares entities of its own")
+        raise DamagedInputError(Reason.BAD_LISTING, "it declares its own entities")
 
 
 def iter_elements(body: bytes, *, repair: bool = False) -> Iterator[etree._Element]:

@@ -182,15 +182,15 @@ def _normalize_host(host_and_port: str) -> str:
     elif not host_and_port.endswith("]"):
         host, colon, port = host_and_port.rpartition(":")
         if not host.endswith("]"):
-            raise ValueError("characters behind the bracket")
+            raise ValueError("unexpected characters after the bracket")
     if colon and not (port.isdigit() and 0 < int(port[:6]) <= 65535 and len(port.lstrip("0")) <= 5):
-        raise ValueError("no port")
+        raise ValueError("invalid port")
     host = host.lower()
     if host.startswith("[") and ":" in host:
         return host
     labels = host.removesuffix(".").split(".") if host else []
     if "" in labels or _NEVER_IN_HOST.search(host):
-        raise ValueError("no host")
+        raise ValueError("invalid host")
     return host.encode().decode("idna") if host.startswith("xn--") else host
 
 

@@ -255,7 +255,7 @@ def _format_quotation(quotation: Quotation | None, extractor: str | None) -> str
     if quotation is None:
         return ""
     source = "its text" if quotation.page is None else f"the text of page {quotation.page}"
-    reader = f" as {extractor.partition(' ')[0]} read it" if extractor else ""
+    reader = f" as extracted by {extractor.partition(' ')[0]}" if extractor else ""
     return f"“{quotation.quote}” (characters {quotation.start} to {quotation.end} of {source}{reader}): "
 
 

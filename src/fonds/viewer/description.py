@@ -277,7 +277,7 @@ def read_body(stores: Stores, description: FileDescription) -> bytes:
     """
     last_error = PermanentError(
         Reason.MISSING_SOURCE,
-        f"No capture of {description.sha1hex} lies in a WARC, so its bytes cannot be read again.",
+        f"No WARC has a capture of {description.sha1hex}, so its bytes cannot be read again.",
     )
     for row in description.captures:
         if row.mimetype == REVISIT_MIME:

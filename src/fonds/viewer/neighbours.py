@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from fonds.model.document import DateKind, DateOf, IndexDocument, SearchQuery
+from fonds.model.document import DateKind, DateOf, IndexDocument
+from fonds.model.search import SearchQuery
 from fonds.ports import Index
 
 NEIGHBOURS_MAX = 5

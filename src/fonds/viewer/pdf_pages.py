@@ -195,12 +195,13 @@ def _store_view(blobs: Blobs, name: str, view: PageView) -> None:
     try:
         blobs.put([Blob(build_view_key(name), data, CONTENT_TYPE)])
     except FondsError as error:
-        logger.debug("a page that was drawn is not kept: %s", error)
+        logger.debug("cannot cache a drawn page: %s", error)
 
 
 def _build_busy_error() -> TransientError:
     return TransientError(
-        f"{DRAWING_MAX} pages are being drawn and {WAITING_MAX} readers wait; try again in a few seconds."
+        f"the limit of {DRAWING_MAX} pages being drawn and {WAITING_MAX} waiting readers "
+        "is reached. Try again in a few seconds."
     )
 
 

@@ -64,7 +64,7 @@ def read_raw(archive: Archive, description: FileDescription) -> ReadRecord:
     archive does not respond.
     """
     full_records = [row for row in description.captures if row.mimetype != REVISIT_MIME]
-    last_error = PermanentError(Reason.MISSING_SOURCE, "no capture of this file lies in a WARC")
+    last_error = PermanentError(Reason.MISSING_SOURCE, "no WARC has a capture of this file")
     for row in full_records[:PLACES_MAX]:
         try:
             return ReadRecord(row, archive.read(build_place(row), description.sha1hex))

@@ -23,7 +23,7 @@ from fonds.rights.combined_rights import (
 from fonds.rights.host_files import IN_FORCE, TDMREP_PATH
 from fonds.urls.request_url import parse_web_url
 
-NO_RIGHTS_MESSAGE = "Nothing is stated."
+NO_RIGHTS_MESSAGE = "No rights statements found."
 RECORDED = (
     "Fonds records preferences and does not act on them."
     " When it fetches, it obeys Allow, Disallow and Crawl-delay of robots.txt, and Retry-After."

@@ -20,6 +20,7 @@ from fonds.config import Settings
 from fonds.failures.accounting.tallies import find_newest_input
 from fonds.model.access import Role
 from fonds.model.errors import FondsError, TransientError
+from fonds.model.parameter_errors import build_value_error
 from fonds.model.secrets import redact_secrets
 from fonds.model.suggestions import UnknownNameError
 from fonds.ports import Stores
@@ -43,12 +44,10 @@ from fonds.web.html.rendering import (
     render_page,
 )
 from fonds.web.html.tombstones import refuse_hidden
-from fonds.web.pages import failure_actions, search, source_actions, theme_curation, verification
+from fonds.web.pages import search
 from fonds.web.routers import ROUTERS
 from fonds.web.serving.concurrency import ReadWriteLimits
 from fonds.web.serving.parameters import (
-    describe_fault,
-    format_refusal,
     reject_unknown_parameters,
     shorten,
 )
@@ -57,6 +56,7 @@ from fonds.web.serving.responses import ResponseMiddleware
 from fonds.wiring.collections import CollectionService, create_service
 
 STATIC = Path(__file__).parent / "static"
+API_PREFIX = "/api/"
 RETRY_AFTER_S = 5
 _TITLES = {
     400: "This cannot be answered",
@@ -144,11 +144,8 @@ def create_app(
 
 
 def _accepts_programs(path: str) -> bool:
-    """Whether programs may send something there, as browsers may from our own pages alone."""
-    heads = (source_actions.PATH, theme_curation.HEAD)
-    return (
-        is_rest(path) or path in (verification.API, failure_actions.API) or path.startswith(heads)
-    )
+    """Return whether a path takes requests of programs. All other paths take forms of our own pages only."""
+    return is_rest(path) or path.startswith(API_PREFIX)
 
 
 def describe(app: FastAPI) -> None:
@@ -197,7 +194,7 @@ def show_docs(request: Request) -> HTMLResponse:
 
 def _wants_json(request: Request) -> bool:
     path = request.url.path
-    return path.startswith("/api/") or path.endswith((".json", "/healthz", "/cdx"))
+    return path.startswith(API_PREFIX) or path.endswith((".json", "/healthz", "/cdx"))
 
 
 def _render_problem(
@@ -221,10 +218,11 @@ def _render_problem(
 
 async def handle_invalid(request: Request, error: Any) -> Response:
     """A parameter that cannot be: 400, naming it, what is wrong and what it was."""
-    first = error.errors()[0]
+    fault = build_value_error(error.errors()[0])
     if request.url.path == "/search":
-        return search.search_refused(request, format_refusal(first))
-    return _render_problem(request, 400, format_refusal(first), {}, describe_fault(first))
+        return search.search_refused(request, str(fault))
+    members = {"parameter": fault.parameter} | ({"nearest": fault.nearest} if fault.nearest else {})
+    return _render_problem(request, 400, str(fault), {}, members)
 
 
 async def handle_refused(request: Request, error: Any) -> Response:

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from fonds.web.api import clusters as api_clusters
 from fonds.web.api import collections as api_collections
-from fonds.web.api import configurations, documents, grouperfish, queries, runs
+from fonds.web.api import configurations, grouperfish, runs
 from fonds.web.pages import (
     access,
     assignment,
@@ -56,7 +56,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     records.router,
     files.router,
     failures.router,
-    failure_actions.note_router,
+    failure_actions.action_router,
     failure_actions.router,
     pipelines.router,
     downloads.router,
@@ -73,14 +73,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     source.router,
     source_links.router,
     source_actions.router,
-    source_actions.api_router,
     collections.router,
     collection.router,
     assignment.router,
     apart.router,
     theme_curation.router,
     theme_curation.action_router,
-    theme_curation.api_router,
     theme_timelines.router,
     theme_documents.router,
     theme.router,
@@ -92,9 +90,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     takedowns.action_router,
     api_collections.router,
     api_clusters.router,
-    documents.router,
     configurations.router,
-    queries.router,
     grouperfish.router,
     runs.router,
 )

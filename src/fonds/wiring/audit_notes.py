@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from fonds.config import Settings
+from fonds.model.row_change import RowChange
 from fonds.model.rows import DeepAuditRow, FaultRow, Row
 from fonds.ports import Records, Stores, UnfilteredRecords
 from fonds.stores.sqlite_file import is_read_only
@@ -51,6 +52,10 @@ class AuditNoteRecords:
     ) -> int:
         """See the port."""
         return self._choose_records(kind).change(kind, keys, values, where)
+
+    def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
+        """As the port says."""
+        return self._choose_records(kind).change_each(kind, changes)
 
     def get(self, kind: type[R], keys: Sequence[object]) -> list[R]:
         """See the port."""

@@ -29,8 +29,9 @@ from fonds.grouping.views.curation import list_theme_ids
 from fonds.grouping.views.similar_clusters import SimilarPairsCache
 from fonds.grouping.views.timeline import DocumentSampleCache
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.suggestions import UnknownNameError
-from fonds.pipelines.runtime.leases import Leases
 from fonds.pipelines.runtime.schedule import RecurringTask
 from fonds.pipelines.runtime.timetable import Action, Runner, Timetable
 from fonds.ports import Stores
@@ -80,10 +81,8 @@ class CollectionService:
 
     def has_theme(self, name: CollectionName, conf: str, theme_id: str) -> bool:
         """Return whether the served clustering of a collection has a theme with this id."""
-        timestamp = find_served_timestamp(self.tables, name, conf)
-        return timestamp is not None and theme_id in list_theme_ids(
-            self.tables, name, conf, timestamp
-        )
+        at = find_served_timestamp(self.tables, name, conf)
+        return at is not None and theme_id in list_theme_ids(self.tables, name, conf, at)
 
     def every(
         self, namespace: str | None = None, after: CollectionName | None = None
@@ -93,15 +92,12 @@ class CollectionService:
 
     def collection(self, name: CollectionName) -> CollectionView:
         """Return a collection. Raises UnknownNameError (field "key")."""
-        view = find_collection(self.tables, name) if self.are_there() else None
-        if view is None:
-            keys = [
-                neighbor.name.key
-                for neighbor in islice(self.every(name.namespace), KEYS_COMPARED_MAX)
-            ]
+        found = find_collection(self.tables, name) if self.are_there() else None
+        if found is None:
+            keys = [one.name.key for one in islice(self.every(name.namespace), KEYS_COMPARED_MAX)]
             what = f"collection in the namespace {name.namespace!r} with the key"
             raise UnknownNameError("key", what, name.key, keys)
-        return view
+        return found
 
     def configuration(self, namespace: str, conf: str) -> Configuration:
         """Return a configuration. Raises UnknownNameError (field "conf")."""
@@ -157,13 +153,13 @@ def open_changes(stores: Stores, settings: Settings) -> CollectionWriter:
 
 def create_changes(stores: Stores, tables: Tables) -> CollectionWriter:
     """Return this process's writer of the collections in these tables."""
-    leases = Leases(stores.records, create_worker_name(), time.monotonic)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return CollectionWriter(tables, leases, lambda: int(time.time()))
 
 
 def create_warc_purge(stores: Stores, report: Callable[[str], None], tick: Tick) -> WarcPurge:
     """Return the purge of removed content from our WARCs, for this process."""
-    leases = Leases(stores.records, create_worker_name(), time.monotonic)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     return WarcPurge(stores.archive, leases, report, tick)
 
 
@@ -195,34 +191,28 @@ def run_recurring(stores: Stores, settings: Settings) -> Iterator[None]:
     processes, one does each task.
     """
     changes, stopped = open_changes(stores, settings), Event()
-    collector = create_collector(stores, changes, stopped)
+    filling = create_collector(stores, changes, stopped)
 
     def collect() -> str:
-        counts = collector.run()
-        return f"{counts.put} documents put, {counts.removed} taken out" if counts.examined else ""
+        done = filling.run()
+        return f"{done.put} documents put, {done.removed} taken out" if done.examined else ""
 
     def group() -> str:
         from fonds.grouping.rebuild.maintenance import maintain
 
         finish_removals(changes)
         threads = count_rebuild_threads(settings, is_shared_machine=True)
-        messages = []
+        told = []
         for name, conf in [] if stopped.is_set() else list(iter_pending_requests(changes.tables)):
             if run_request(changes, name, conf, threads=threads):
-                messages.append(f"{name} by {conf} built as asked for")
-        for view in iter_collections(changes.tables):
-            for rebuilt in (
-                () if stopped.is_set() else maintain(changes, view.name, threads=threads)
-            ):
-                if rebuilt.reason:
-                    messages.append(
-                        f"{rebuilt.name} by {rebuilt.conf} rebuilt for its {rebuilt.reason}"
-                    )
-                if rebuilt.refused:
-                    messages.append(
-                        f"{rebuilt.name} by {rebuilt.conf} not built: {rebuilt.refused}"
-                    )
-        return "; ".join(messages)
+                told.append(f"{name} by {conf} built as asked for")
+        for one in iter_collections(changes.tables):
+            for done in () if stopped.is_set() else maintain(changes, one.name, threads=threads):
+                if done.reason:
+                    told.append(f"{done.name} by {done.conf} rebuilt for its {done.reason}")
+                if done.refused:
+                    told.append(f"{done.name} by {done.conf} not built: {done.refused}")
+        return "; ".join(told)
 
     def lift() -> str:
         lifted = EmbargoService(stores, changes, get_utc_now).lift_due(stopped.is_set)
@@ -244,6 +234,9 @@ def _create_runner(stores: Stores, name: str, every_s: int, action: Action) -> R
     task = RecurringTask(name, every_s=every_s)
     timetable = Timetable(stores.records, [task], create_worker_name(), get_utc_now, time.monotonic)
     return Runner(timetable, {name: action})
+
+
+# What takes files down in a home, for commands and pages alike.
 
 
 def create_takedown(

@@ -32,10 +32,12 @@ from fonds.following.poll_request import (
     SendRequest,
     request_listing,
 )
-from fonds.following.poller import Poller, poll_in_turn
+from fonds.following.poller import LEASE_S, Poller, poll_in_turn
 from fonds.isolation.calls import ChildLimits
 from fonds.isolation.pool import ChildPool
-from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseColumns
+from fonds.leases.leases import Leases
 from fonds.model.disposition import Verdict
 from fonds.model.entry import TlsCheck
 from fonds.model.errors import PermanentError, PostponedError, TransientError
@@ -58,8 +60,8 @@ ANSWER_MAX_S = 600.0
 READ_S = 60.0
 FOR_GOOD = frozenset({301, 308})
 CHECK_EVERY_S = 10
-LEASE_S = 15.0
-"""Another process takes over polling after this time without a heartbeat."""
+LOOK_LEASE_S = 15.0
+"""Lease duration of the task that looks for due sources."""
 DUE_MAX = 500
 ACCEPT = (
     "application/rss+xml, application/atom+xml, application/feed+json, application/xml;q=0.9,"
@@ -71,10 +73,8 @@ logger = logging.getLogger("fonds.ingest.sources")
 
 def build_bounds(settings: Settings) -> PollIntervals:
     """Return the configured polling intervals: minimum, maximum, and that of APIs, in seconds."""
-    source_settings = settings.sources
-    return PollIntervals(
-        source_settings.poll_shortest_s, source_settings.poll_longest_s, source_settings.poll_api_s
-    )
+    told = settings.sources
+    return PollIntervals(told.poll_shortest_s, told.poll_longest_s, told.poll_api_s)
 
 
 def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
@@ -82,42 +82,42 @@ def create_sender(fetcher: Fetcher, settings: Settings) -> SendRequest:
     logins = collect_credentials(settings.sources.logins.split())
 
     def get(url: str, headers: Mapping[str, str], tls: TlsCheck) -> PollResponse:
-        request_url = parse_request_url(url)
-        fetch_request = FetchRequest(
+        asked = parse_request_url(url)
+        wanted = FetchRequest(
             f"{url} {secrets.token_hex(8)}",
-            request_url,
+            asked,
             BODY_MAX_BYTES,
             settings.fetch.redirects_max,
             ACCEPT,
             tuple(headers.items()),
-            request_url.url,
+            asked.url,
             tls,
             logins,
             is_urgent=True,
         )
-        return build_poll_response(_wait_for_response(fetcher, fetch_request))
+        return build_poll_response(_wait_for_response(fetcher, wanted))
 
     return get
 
 
 def _wait_for_response(fetcher: Fetcher, request: FetchRequest) -> FetchResponse:
     """Return the response. Raises PostponedError, TransientError and PermanentError."""
-    outcomes: SimpleQueue[FetchOutcome] = SimpleQueue()
-    fetcher.submit(request, outcomes.put)
+    ends: SimpleQueue[FetchOutcome] = SimpleQueue()
+    fetcher.submit(request, ends.put)
     try:
-        outcome = outcomes.get(timeout=ANSWER_MAX_S)
+        end = ends.get(timeout=ANSWER_MAX_S)
     except Empty:
         fetcher.forget([request.key])
         raise TransientError(f"no answer in {ANSWER_MAX_S:.0f} s") from None
-    if isinstance(outcome, Exception):
-        raise outcome
-    if isinstance(outcome, FetchResponse):
-        return outcome
-    if outcome.verdict is Verdict.DEFERRED:
-        raise PostponedError(outcome.detail, outcome.after_s)
-    if outcome.verdict is Verdict.RETRIED or outcome.reason is None:
-        raise TransientError(outcome.detail)
-    raise PermanentError(outcome.reason, outcome.detail)
+    if isinstance(end, Exception):
+        raise end
+    if isinstance(end, FetchResponse):
+        return end
+    if end.verdict is Verdict.DEFERRED:
+        raise PostponedError(end.detail, end.after_s)
+    if end.verdict is Verdict.RETRIED or end.reason is None:
+        raise TransientError(end.detail)
+    raise PermanentError(end.reason, end.detail)
 
 
 def build_poll_response(end: FetchResponse) -> PollResponse:
@@ -174,33 +174,34 @@ def create_poller(
         rules=build_link_rules(settings),
         bounds=build_bounds(settings),
         clock=get_utc_now,
-        process_name=create_worker_name(),
-        is_process_gone=is_process_gone,
+        leases=Leases(
+            LeaseColumns(stores.records, SourceRow), create_worker_name(), time.monotonic, LEASE_S
+        ),
     )
 
 
 @contextmanager
 def poll_sources(stores: Stores, pool: ChildPool, settings: Settings) -> Iterator[None]:
-    """Poll a pipeline's sources when they are due, in threads, while the context lasts.
+    """Polls the sources of a pipeline as they become due, in threads, while the context lasts.
 
-    Of several processes, one checks what is due. Each source is also leased separately.
+    Of several processes one looks what is due; each source has a lease of its own besides.
     """
     stopping = threading.Event()
-    fetcher = get_fetcher(stores.records, settings).retain()
-    poller = create_poller(stores, pool, settings, fetcher, stopping.is_set)
+    asker = get_fetcher(stores.records, settings).retain()
+    polling = create_poller(stores, pool, settings, asker, stopping.is_set)
     task = RecurringTask(f"poll-{settings.pipeline}", CHECK_EVERY_S, pipeline=settings.pipeline)
     clocks = (get_utc_now, time.monotonic)
-    timetable = Timetable(stores.records, [task], poller.process_name, *clocks, LEASE_S)
+    timetable = Timetable(stores.records, [task], polling.leases.holder_name, *clocks, LOOK_LEASE_S)
 
     def act() -> str:
-        return poll_due(poller, settings.sources.poll_threads, stopping.is_set)
+        return poll_due(polling, settings.sources.poll_threads, stopping.is_set)
 
     with Runner(timetable, {task.name: act}):
         try:
             yield
         finally:
             stopping.set()
-            fetcher.close()
+            asker.close()
 
 
 def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> str:
@@ -213,12 +214,12 @@ def poll_due(polling: Poller, threads: int, should_stop: Callable[[], bool]) -> 
             hosts: dict[str, list[SourceRow]] = defaultdict(list)
             for row in due:
                 hosts[split_address(row.url).host.lower()].append(row)
-            for host_counts in pool.map(
+            for done in pool.map(
                 lambda rows: _poll_rows(polling, rows, should_stop), hosts.values()
             ):
-                polls += host_counts[0]
-                new += host_counts[1]
-                failed += host_counts[2]
+                polls += done[0]
+                new += done[1]
+                failed += done[2]
     return f"{polls} sources polled, {new} new links, {failed} failed" if polls else ""
 
 
@@ -226,10 +227,10 @@ def _poll_rows(
     polling: Poller, rows: list[SourceRow], should_stop: Callable[[], bool]
 ) -> tuple[int, int, int]:
     polls = new = failed = 0
-    for poll in poll_in_turn(polling, rows):
-        polls, new, failed = polls + 1, new + poll.new, failed + bool(poll.error)
-        log_fields = {"source": poll.row.url, "new": poll.new, "error": poll.error, **poll.notes}
-        logger.info("polled", extra={"poll": log_fields})
+    for done in poll_in_turn(polling, rows):
+        polls, new, failed = polls + 1, new + done.new, failed + bool(done.error)
+        told = {"source": done.row.url, "new": done.new, "error": done.error, **done.notes}
+        logger.info("polled", extra={"poll": told})
         if should_stop():
             break
     return polls, new, failed
@@ -252,35 +253,35 @@ def check_source(
     """Return what a source lists now, without entering it. Raises TransientError and
     PermanentError.
     """
-    fetcher = get_fetcher(records, settings).retain()
-    fresh_row = replace(row, etag=None, last_modified=None, digest=None)
+    asker = get_fetcher(records, settings).retain()
+    asked = replace(row, etag=None, last_modified=None, digest=None)
     try:
-        result = request_listing(
-            fresh_row, create_sender(fetcher, settings), create_listing_reader(pool), get_utc_now
+        seen = request_listing(
+            asked, create_sender(asker, settings), create_listing_reader(pool), get_utc_now
         )
     finally:
-        fetcher.close()
-    if result.listing is None:
-        raise TransientError(f"it answers {result.answer.status}")
+        asker.close()
+    if seen.listing is None:
+        raise TransientError(f"the server responded with {seen.answer.status}")
     rules = build_link_rules(settings)
-    refused = [rules.find_refusal(entry.link) for entry in result.listing.entries]
-    hints = {name: value for name, value in asdict(result.listing.hints).items() if value}
+    refused = [rules.find_refusal(entry.link) for entry in seen.listing.entries]
+    hints = {name: value for name, value in asdict(seen.listing.hints).items() if value}
     return {
         "source": row.url,
-        "url": result.answer.url,
-        "moved_to": result.answer.permanent_url,
-        "kind": result.listing.kind,
-        "title": result.listing.title,
-        "listed": len(result.listing.entries),
-        "cut": result.listing.cut,
-        "refused": dict(Counter(str(item[0]) for item in refused if item)),
+        "url": seen.answer.url,
+        "moved_to": seen.answer.permanent_url,
+        "kind": seen.listing.kind,
+        "title": seen.listing.title,
+        "listed": len(seen.listing.entries),
+        "cut": seen.listing.cut,
+        "refused": dict(Counter(str(one[0]) for one in refused if one)),
         "links": [
-            {"link": item.link, "title": item.title, "pub_date": item.pub_date}
-            for item, refusal in zip(result.listing.entries, refused, strict=True)
-            if refusal is None
+            {"link": one.link, "title": one.title, "pub_date": one.pub_date}
+            for one, why in zip(seen.listing.entries, refused, strict=True)
+            if why is None
         ],
-        "problem": result.listing.problem,
+        "problem": seen.listing.problem,
         "hints": hints,
-        "older": result.listing.older or None,
-        "sitemaps": result.children,
+        "older": seen.listing.older or None,
+        "sitemaps": seen.children,
     }

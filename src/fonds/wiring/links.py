@@ -1,4 +1,4 @@
-"""Create link sources and the fetcher from the settings of a home."""
+"""What fetching is made of: connections, names, paces and leases, with the settings of a home."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ from fonds.following.link_rules import LinkRules, create_link_rules
 from fonds.ingest.sources.link_lists import LimitedSource, LinkListSource, ShuffledSource
 from fonds.ingest.sources.link_rows import ADDRESSES, DOWNLOADS, RSS_DAY, LinkSample
 from fonds.ingest.sources.remote_files import RemoteFiles
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
+from fonds.ingest.steps.archive_body import LEASE_S, ArchiveBodyStep
 from fonds.ingest.steps.fetch import FetchRules, FetchStep
 from fonds.ingest.steps.keep_host_files import HostFileKeeper
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.ingest.steps.spool import Spool
 from fonds.ingest.steps.tdmrep_requests import TdmrepRequests
 from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.entry import Link, TlsCheck
 from fonds.ports import ConcurrentStep, Records, Stores
 from fonds.wiring.identification import create_identify
 from fonds.wiring.stores import create_s3_opener, get_configured_pipeline, get_utc_now, open_web
+
+# What the flavours that begin with links take in: which form their files have, and how they are read.
+
 
 FORMS: Mapping[str, str] = {
     "queue-fetcher": RSS_DAY,
@@ -128,40 +133,43 @@ _ASKERS: dict[int, Fetcher] = {}
 
 def create_fetch(stores: Stores, settings: Settings) -> ConcurrentStep:
     """Create the step `fetch` of a home."""
-    fetch_settings = settings.fetch
-    rules = FetchRules(
-        fetch_settings.max_bytes,
-        fetch_settings.redirects_max,
-        fetch_settings.in_hand_max,
-        fetch_settings.again_s,
-    )
+    told = settings.fetch
+    rules = FetchRules(told.max_bytes, told.redirects_max, told.in_hand_max, told.again_s)
     spool = Spool(stores.blobs, stores.records, stores.archive)
-    fetcher = get_fetcher(stores.records, settings)
+    asker = get_fetcher(stores.records, settings)
     refusals = (
         build_link_rules(settings).find_refusal,
         build_named_link_rules(settings).find_refusal,
     )
-    keeper = _create_host_file_keeper(stores, settings, spool)
-    tdmrep = (
-        TdmrepRequests(fetcher, stores.records, keeper.save, get_utc_now)
-        if fetch_settings.tdmrep
-        else None
-    )
-    return FetchStep(rules, fetcher, spool, *refusals, keeper, tdmrep)
+    keep = _create_host_file_keeper(stores, settings, spool)
+    tdmrep = TdmrepRequests(asker, stores.records, keep.save, get_utc_now) if told.tdmrep else None
+    return FetchStep(rules, asker, spool, *refusals, keep, tdmrep)
 
 
 def _create_host_file_keeper(stores: Stores, settings: Settings, spool: Spool) -> HostFileKeeper:
     """Create what stores hosts' files for crawlers, using the same steps as for every capture."""
-    archive = (stores.archive, stores.records, stores.table, stores.blobs)
     return HostFileKeeper(
         spool,
         stores.records,
         create_identify(stores.archive, settings),
         PersistFileStep(stores.table, stores.records, stores.journal, True, get_utc_now),
-        ArchiveBodyStep(
-            *archive, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
-        ),
+        create_archive_body(stores, settings),
         get_utc_now,
+    )
+
+
+def create_archive_body(stores: Stores, settings: Settings) -> ArchiveBodyStep:
+    """The step `archive_body` of a home."""
+    cells, name = LeaseTable(stores.records), create_worker_name()
+    return ArchiveBodyStep(
+        stores.archive,
+        stores.records,
+        stores.table,
+        stores.blobs,
+        stores.journal,
+        get_utc_now,
+        Leases(cells, name, time.monotonic, LEASE_S),
+        get_configured_pipeline(settings).warc_prefix,
     )
 
 
@@ -169,30 +177,24 @@ def get_fetcher(records: Records, settings: Settings) -> Fetcher:
     """Return this process's fetcher for these records; sharing one keeps rate limits."""
     key = id(records)
     if key not in _ASKERS:
-        create = partial(create_scheduler, records, settings)
-        _ASKERS[key] = Fetcher(create, lambda: _ASKERS.pop(key, None))
+        make = partial(create_scheduler, records, settings)
+        _ASKERS[key] = Fetcher(make, lambda: _ASKERS.pop(key, None))
     return _ASKERS[key]
 
 
 def create_scheduler(records: Records, settings: Settings) -> FetchScheduler:
     """Create the scheduler of requests with the configured rate limits, size limits and user agent."""
-    fetch_settings = settings.fetch
-    is_allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
-    frontier = Frontier(build_frontier_rules(fetch_settings))
-    agent, worker_name = fetch_settings.user_agent, create_worker_name()
+    told = settings.fetch
+    allowed = _allow_any_address if settings.elsewhere.private_addresses else addresses.is_public
+    frontier = Frontier(build_frontier_rules(told))
+    agent, who = told.user_agent, create_worker_name()
     return FetchScheduler(
-        FetchSchedulerRules(
-            agent, parse_product_token(agent), fetch_settings.at_once, fetch_settings.again_s
-        ),
-        Transfers(
-            RequestLimits(fetch_settings.connect_s, fetch_settings.total_s),
-            is_allowed,
-            fetch_settings.ca_file or None,
-        ),
-        Resolver(addresses.resolve, is_allowed),
+        FetchSchedulerRules(agent, parse_product_token(agent), told.at_once, told.again_s),
+        Transfers(RequestLimits(told.connect_s, told.total_s), allowed, told.ca_file or None),
+        Resolver(addresses.resolve, allowed),
         frontier,
-        DomainLeases(records, frontier, worker_name, get_utc_now, is_process_gone),
-        AddressShares(records, worker_name, get_utc_now, is_process_gone),
+        DomainLeases(records, frontier, who, get_utc_now, is_process_gone),
+        AddressShares(records, who, get_utc_now, is_process_gone),
         create_steady_clock(),
     )
 

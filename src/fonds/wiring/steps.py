@@ -74,11 +74,11 @@ def create_intake_step(
     base, folder = strip_credentials(settings.warc.base), settings.elsewhere.task_folder
     places = TaskPlaces(base, folder, settings.follow_links)
     copy_bodies = should_copy_bodies(settings)
-    name_place = create_warc_names(stores).name_place
+    named = create_warc_names(stores).name_place
     persist = PersistFileStep(
-        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, name_place
+        stores.table, stores.records, stores.journal, copy_bodies, get_utc_now, named
     )
-    identify = create_identify(stores.archive, settings)
+    read = create_identify(stores.archive, settings)
 
     def file_of(sha1hex: str) -> FileMeta | None:
         key = build_row_key(sha1hex)
@@ -99,11 +99,11 @@ def create_intake_step(
     return TaskIntake(
         stores.records,
         places,
-        identify,
+        read,
         persist,
         work,
         get_utc_now,
-        name_place,
+        named,
         file_of,
         scan,
         needs_reading,
@@ -162,9 +162,9 @@ def _build_identify(stores: Stores, readers: Readers, settings: Settings) -> Ste
 def _build_persist_file(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.ingest.steps.persist_file import PersistFileStep
 
-    name_place = create_warc_names(stores).name_place
-    stores_used = (stores.table, stores.records, stores.journal)
-    return PersistFileStep(*stores_used, should_copy_bodies(settings), get_utc_now, name_place)
+    named = create_warc_names(stores).name_place
+    kept = (stores.table, stores.records, stores.journal)
+    return PersistFileStep(*kept, should_copy_bodies(settings), get_utc_now, named)
 
 
 def _build_index_rights(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -188,24 +188,17 @@ def _build_archive_unparsed(stores: Stores, readers: Readers, settings: Settings
 
 
 def _build_archive_body(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
-    from fonds.ingest.steps.archive_body import ArchiveBodyStep
-    from fonds.wiring.stores import get_configured_pipeline
+    from fonds.wiring.links import create_archive_body
 
-    stores_used = (stores.archive, stores.records, stores.table, stores.blobs)
-    return ArchiveBodyStep(
-        *stores_used, stores.journal, get_utc_now, get_configured_pipeline(settings).warc_prefix
-    )
+    return create_archive_body(stores, settings)
 
 
 def _build_extract_pdf(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.derivatives.pdf import KnownPdfs
 
-    known_pdfs = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
+    known = KnownPdfs(stores.records, readers.pdf_extractor, get_utc_now)
     return extract_pdf(
-        stores.archive,
-        readers,
-        known_pdfs,
-        create_intake_step(stores, settings, UnextractedPdf, known_pdfs),
+        stores.archive, readers, known, create_intake_step(stores, settings, UnextractedPdf, known)
     )
 
 
@@ -248,18 +241,11 @@ def _build_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepO
     from fonds.papers.grobid_client import GrobidClient
     from fonds.papers.grobid_step import GrobidStep
 
-    grobid_settings = settings.grobid
-    client = GrobidClient(
-        grobid_settings.url,
-        grobid_settings.at_once,
-        grobid_settings.timeout_s,
-        grobid_settings.tei_max_bytes,
-    )
-    known_grobid = KnownGrobid(stores.records, GROBID_EXTRACTOR)
-    take_in = create_intake_step(stores, settings, UngrobidedPdf, known_grobid)
-    return GrobidStep(
-        stores.archive, client, GROBID_EXTRACTOR, known_grobid, take_in, _wait, readers.read_tei
-    )
+    chosen = settings.grobid
+    ask = GrobidClient(chosen.url, chosen.at_once, chosen.timeout_s, chosen.tei_max_bytes)
+    known = KnownGrobid(stores.records, GROBID_EXTRACTOR)
+    asked = create_intake_step(stores, settings, UngrobidedPdf, known)
+    return GrobidStep(stores.archive, ask, GROBID_EXTRACTOR, known, asked, _wait, readers.read_tei)
 
 
 def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -271,15 +257,15 @@ def _build_persist_bibliography(stores: Stores, readers: Readers, settings: Sett
 def _build_persist_grobid(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.grobid_step import PersistGrobidStep
 
-    stores_used = (stores.table, stores.records, stores.blobs, stores.journal)
-    return PersistGrobidStep(*stores_used, readers.read_tei, get_utc_now)
+    kept = (stores.table, stores.records, stores.blobs, stores.journal)
+    return PersistGrobidStep(*kept, readers.read_tei, get_utc_now)
 
 
 def _build_import_jats(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
     from fonds.papers.jats_step import ImportJatsStep
 
-    stores_used = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
-    return ImportJatsStep(*stores_used, stores.journal, readers.read_jats, get_utc_now)
+    kept = (stores.archive, stores.table, stores.records, stores.blobs, stores.index)
+    return ImportJatsStep(*kept, stores.journal, readers.read_jats, get_utc_now)
 
 
 def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOrSink:
@@ -288,9 +274,9 @@ def _build_match(stores: Stores, readers: Readers, settings: Settings) -> StepOr
 
     @cache
     def catalog() -> Catalog:
-        opened = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
-        opened.declare()
-        return opened
+        found = Catalog(stores.table, name_catalog_table(settings.group, settings.env))
+        found.declare()
+        return found
 
     return MatchPapersStep(stores.table, stores.records, stores.journal, catalog, get_utc_now)
 
@@ -330,6 +316,9 @@ def build_step(name: str, stores: Stores, readers: Readers, settings: Settings) 
     return STEPS[name](stores, readers, settings)
 
 
+# What fetching an old system's downloads is made of: its bucket, and the spool.
+
+
 @dataclass(frozen=True, slots=True)
 class S3Downloads:
     """Implements DownloadStore; the S3 client is created when the first object is needed."""
@@ -340,13 +329,13 @@ class S3Downloads:
         self, url: str, max_bytes: int, version: str | None = None
     ) -> tuple[bytes, datetime]:
         """See DownloadStore."""
-        body_and_time: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
-        return body_and_time
+        found: tuple[bytes, datetime] = self.objects().read_dated(url, max_bytes, version)
+        return found
 
     def list_versions(self, url: str) -> list[tuple[str, datetime]]:
         """See DownloadStore."""
-        versions: list[tuple[str, datetime]] = self.objects().list_versions(url)
-        return versions
+        found: list[tuple[str, datetime]] = self.objects().list_versions(url)
+        return found
 
 
 def create_fetch_download(stores: Stores, settings: Settings) -> Step[Any]:

@@ -20,13 +20,14 @@ from fonds.config import PORTS, Settings
 from fonds.derivatives.visibility import find_active_embargoes
 from fonds.ingest.sources.indexes import list_paths_below
 from fonds.model.capture import Place, PlaceKind
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.completion import NamedTheme
+from fonds.model.document import IndexDocument
 from fonds.model.errors import ConfigurationError, FondsError, PermanentError
 from fonds.model.keys import THUMBNAIL_FOLDER
 from fonds.model.message import Subscription
 from fonds.model.optional_libraries import build_missing_extra_error
 from fonds.model.rows import CdxRow
-from fonds.model.search import NamedTheme
+from fonds.model.search import SearchQuery
 from fonds.model.secrets import collect_credentials, redact_secrets, strip_credentials
 from fonds.model.step import Pipeline
 from fonds.model.suggestions import format_unknown_name
@@ -120,27 +121,27 @@ def open_backend(port: str, url: str, home: Path, *options: object) -> Any:
 
     Raises ConfigurationError for an unknown scheme, and when the library is not installed.
     """
-    spec = _find_backend(port, url)
-    module, _, name = spec.opener.partition(":")
+    found = _find_backend(port, url)
+    module, _, name = found.opener.partition(":")
     try:
-        open_spec: Callable[..., Any] = getattr(import_module(module), name)
+        opens: Callable[..., Any] = getattr(import_module(module), name)
         # Some modules import their library only when they are opened.
-        return open_spec(home / url.partition(":")[2] if spec.is_below_home else url, *options)
+        return opens(home / url.partition(":")[2] if found.is_below_home else url, *options)
     except ModuleNotFoundError as error:
-        if not spec.extra:
+        if not found.extra:
             raise
         raise build_missing_extra_error(
-            f"{port} = {redact_secrets(url)!r}", spec.extra, error.name
+            f"{port} = {redact_secrets(url)!r}", found.extra, error.name
         ) from error
 
 
 def _find_backend(port: str, url: str) -> BackendSpec:
-    scheme, specs = url.partition(":")[0], BACKENDS[port]
-    if scheme not in specs:
+    scheme, known = url.partition(":")[0], BACKENDS[port]
+    if scheme not in known:
         raise ConfigurationError(
-            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(specs))}"
+            f"{port} = {redact_secrets(url)!r}: {format_unknown_name('backend', scheme, sorted(known))}"
         )
-    return specs[scheme]
+    return known[scheme]
 
 
 def are_stores_shared(settings: Settings) -> bool:
@@ -159,11 +160,9 @@ def list_concurrent_stages(settings: Settings) -> list[str]:
     """
     if any(_find_backend(port, getattr(settings, port)).is_exclusive for port in PORTS):
         return []
-    is_index_shared = _find_backend("index", settings.index).is_shared
+    several = _find_backend("index", settings.index).is_shared
     stages = get_configured_pipeline(settings).stages
-    return [
-        stage.name for stage in stages if (is_index_shared or not stage.indexes) and not stage.many
-    ]
+    return [one.name for one in stages if (several or not one.indexes) and not one.many]
 
 
 def build_topic_prefix(settings: Settings) -> str:
@@ -182,10 +181,8 @@ def get_pipeline(name: str, settings: Settings) -> Pipeline:
     """
     if name not in PIPELINES:
         raise ConfigurationError(format_unknown_name("pipeline", name, PIPELINES))
-    grobid_at_once = settings.grobid.at_once if settings.grobid.url else 0
-    return add_papers(
-        PIPELINES[name](list_extra_thumbnails(settings)), grobid_at_once, match=settings.match
-    )
+    asked = settings.grobid.at_once if settings.grobid.url else 0
+    return add_papers(PIPELINES[name](list_extra_thumbnails(settings)), asked, match=settings.match)
 
 
 def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
@@ -195,8 +192,8 @@ def list_extra_thumbnails(settings: Settings) -> tuple[str, ...]:
 
 def list_readers(settings: Settings, pipeline: str = "") -> list[Subscription]:
     """Return the subscriptions of a pipeline, by default the configured one, in stage order."""
-    selected = get_pipeline(pipeline or settings.pipeline, settings)
-    return build_subscriptions(selected, build_topic_prefix(settings))
+    chosen = get_pipeline(pipeline or settings.pipeline, settings)
+    return build_subscriptions(chosen, build_topic_prefix(settings))
 
 
 def open_queue(home: Path, settings: Settings) -> LargeBodies:
@@ -207,9 +204,9 @@ def open_queue(home: Path, settings: Settings) -> LargeBodies:
     pipeline, prefix = get_configured_pipeline(settings), build_topic_prefix(settings)
     public = list_public_topics(pipeline, prefix)
     limits = BodyLimits(settings.message_max_bytes, settings.topic_message_max_bytes)
-    wrapped_queue = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
-    wrapped_queue.declare(list_readers(settings), public)
-    return wrapped_queue
+    whole = LargeBodies(queue, blobs, limits, list_large_fields(pipeline, prefix))
+    whole.declare(list_readers(settings), public)
+    return whole
 
 
 def _open_blobs(home: Path, settings: Settings) -> Blobs:
@@ -224,12 +221,8 @@ def _open_blobs(home: Path, settings: Settings) -> Blobs:
 def list_large_fields(pipeline: Pipeline, prefix: str) -> dict[str, LargeField]:
     """Return the large field of each public topic that has one, by topic name."""
     topics = {topic for stage in pipeline.stages for topic in stage.writes if topic.public}
-    contracts = {
-        name_topic(pipeline, contract, prefix): CONTRACTS[contract.payload] for contract in topics
-    }
-    return {
-        name: contract.large_field for name, contract in contracts.items() if contract.large_field
-    }
+    contracts = {name_topic(pipeline, one, prefix): CONTRACTS[one.payload] for one in topics}
+    return {name: one.large_field for name, one in contracts.items() if one.large_field}
 
 
 def open_index(home: Path, settings: Settings, table: Table | None = None) -> Index:
@@ -300,21 +293,19 @@ def set_index_aside(stores: Stores, home: Path, settings: Settings) -> tuple[Sto
         )
     folder = home / settings.index.partition(":")[2]
     names = (folder.with_name(f"{folder.name}.damaged-{number}") for number in count(1))
-    moved_path = next(path for path in names if not os.path.lexists(path))
+    aside = next(path for path in names if not os.path.lexists(path))
     with suppress(FondsError):
         # Closing a damaged index may fail; its lock is released all the same.
         close(stores.index)
     try:
-        folder.rename(moved_path)
+        folder.rename(aside)
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} cannot be moved to {moved_path} ({error.strerror}). Move it away yourself,"
+            f"{folder} cannot be moved to {aside} ({error.strerror}). Move it away yourself,"
             " then run `fonds reindex` again."
         ) from error
-    new_index = open_index(home, settings, stores.table)
-    return replace(
-        stores, index=_build_visible_index(new_index, stores.records, stores.blobs)
-    ), moved_path
+    fresh = open_index(home, settings, stores.table)
+    return replace(stores, index=_build_visible_index(fresh, stores.records, stores.blobs)), aside
 
 
 def _build_visible_index(index: Index, records: Records, blobs: Blobs) -> Index:
@@ -339,13 +330,13 @@ def _open_bare_archive(
 
     def paths(name: str) -> Iterator[str]:
         try:
-            paths_of_name, error_raised = list_paths(records(), name), None
+            found, several = list_paths(records(), name), None
         except PermanentError as error:
-            paths_of_name, error_raised = (), error
-        yield from paths_of_name
+            found, several = (), error
+        yield from found
         yield from list_paths_below(base, name)
-        if error_raised is not None:
-            raise error_raised
+        if several is not None:
+            raise several
 
     elsewhere = settings.elsewhere
     options = ArchiveOptions(
@@ -418,15 +409,6 @@ def build_marker(query: str, language: str | None) -> Callable[[str], list[tuple
     return build_marker(query, language)
 
 
-def has_all_versions(text: str) -> bool:
-    """Return whether a query contains `version:all`, which also searches earlier versions of
-    stories.
-    """
-    from fonds.search.query.parser import has_all_versions
-
-    return has_all_versions(text)
-
-
 def match_documents(documents: Sequence[IndexDocument], query: SearchQuery) -> set[str]:
     """Return the ids of those documents that match a query, without using any store."""
     from fonds.search.index.tantivy_results import match_documents
@@ -453,6 +435,9 @@ def create_completer(
 def get_utc_now() -> datetime:
     """Return the current time as aware UTC; the clock passed to everything."""
     return datetime.now(UTC)
+
+
+# The table store alone, for those who need no other.
 
 
 def open_table(home: Path, settings: Settings, name: str | None = None) -> Table:

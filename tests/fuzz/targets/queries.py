@@ -9,7 +9,7 @@ import msgspec
 from fonds.archive.replay.captures import UrlMatch, build_key_ranges, pad_lower14
 from fonds.archive.replay.cdx_query import CdxCollapse, CdxFilter, CdxResumeKey
 from fonds.archive.replay.memento import escape_link_url, parse_accept_datetime, parse_replay_path
-from fonds.model.document import SearchQuery
+from fonds.model.search import SearchQuery
 from fonds.search.index import elastic_query, tantivy_query
 from fonds.search.index.tantivy_schema import build_schema, remove_surrogates
 from fonds.search.query.parser import DEPTH_MAX, parse

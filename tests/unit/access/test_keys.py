@@ -89,7 +89,7 @@ def test_two_keys_of_one_prefix_are_told_apart(
 def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: AccessKeys) -> None:
     first = keys.create("anne", Role.READER, "local:me")
     keys.revoke("anne", "local:me", "lost")
-    with pytest.raises(ValueError, match="given out before"):
+    with pytest.raises(ValueError, match="was used before"):
         keys.create("anne", Role.ADMIN, "local:me")
     assert keys.authenticate(first.secret) is None
     assert keys.has_any()
@@ -97,7 +97,7 @@ def test_a_name_is_given_out_once_also_after_it_was_revoked(keys: AccessKeys) ->
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a/b", "a" * 61, "a\n", "ä"])
 def test_a_name_is_plain(keys: AccessKeys, name: str) -> None:
-    with pytest.raises(ValueError, match="is no name"):
+    with pytest.raises(ValueError, match="invalid key name"):
         keys.create(name, Role.READER, "local:me")
 
 
@@ -109,7 +109,7 @@ def test_a_key_ends_at_its_moment_and_none_is_made_that_ended(
     assert keys.authenticate(made.secret)
     clock.go(microseconds=1)
     assert keys.authenticate(made.secret) is None
-    with pytest.raises(ValueError, match="before it begins"):
+    with pytest.raises(ValueError, match="is in the past"):
         keys.create("ben", Role.READER, "local:me", clock.at)
 
 
@@ -118,7 +118,7 @@ def test_revoking_says_who_and_why_and_the_first_word_stands(keys: AccessKeys) -
     keys.revoke("anne", "ben", "lost")
     row = keys.revoke("anne", "carl", "found")
     assert (row.revoked_by, row.revoked_reason) == ("ben", "lost")
-    with pytest.raises(ValueError, match="did you mean 'anne'"):
+    with pytest.raises(ValueError, match="Did you mean 'anne'"):
         keys.revoke("ane", "ben", "lost")
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.jats import jats
 from fonds.papers.bibliography.jats import read_jats
 from fonds.papers.bibliography.paper import decode_paper, encode_object, encode_paper
@@ -102,7 +103,7 @@ def test_a_doctype_of_the_standard_is_no_harm() -> None:
     assert read_jats(jats(prolog=named)) == read_jats(jats())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.text(), st.integers(0, 2_500))
 def test_whatever_is_done_to_an_article_it_is_read_or_refused(text: str, at: int) -> None:
     whole = jats().decode()

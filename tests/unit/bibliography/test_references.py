@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.papers.bibliography.paper import Citation
 from fonds.papers.bibliography.reference_list import split_entries
 from fonds.papers.bibliography.reference_parser import STRING_MAX_CHARS, parse_reference
@@ -96,7 +97,7 @@ def test_what_cannot_be_understood_is_kept_as_it_stands() -> None:
     assert parse_reference("") == Citation(id="b0", index=0, authors=())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.one_of(
         st.text(max_size=400),
@@ -192,7 +193,7 @@ def test_a_paper_without_references_has_none() -> None:
     assert split_entries("") == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.text(alphabet="[]12. ABab,()\n\f-", max_size=800))
 @example("References\n" * 20_000)
 @example("References\n" + "[1] " * 3_000)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.tei import author, citation, tei
 from fonds.papers.bibliography.paper import (
     Quality,
@@ -185,7 +186,7 @@ def test_a_document_without_its_namespace_is_read_too() -> None:
     assert read_tei(bare) == read_tei(tei())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.text(), st.integers(0, 2_000))
 def test_whatever_is_done_to_a_document_it_is_read_or_refused(text: str, at: int) -> None:
     whole = tei(citations=citation(0, "<title>T</title>")).decode()

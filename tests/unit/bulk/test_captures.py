@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import JOURNAL, captures_job, left_in, made_lines, open_table
+from depth import examples
 from fonds.archive.capture_rank import rank_capture
 from fonds.archive.cdx import IndexReader
 from fonds.bulk.local import LocalEngine
@@ -211,7 +212,9 @@ def test_what_was_read_here_keeps_its_row_and_the_index_stands_beside(tmp_path: 
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     lines=st.lists(st.text("ab \r#", max_size=9), max_size=12),

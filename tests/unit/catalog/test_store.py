@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.model.errors import ConfigurationError
 from fonds.papers.catalog.lookup import find
 from fonds.papers.catalog.match_query import MatchQuery
@@ -162,7 +163,7 @@ works = st.builds(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(50))
 @given(works)
 def test_every_pointer_leads_back_to_its_work(work: Work) -> None:
     found = build_pointer_keys(work)

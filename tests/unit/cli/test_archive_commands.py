@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from answer_checks import check_answers
 from calls import Call
 from filled_home import Filled, opened
 from fixtures.archives import entry, index_of
@@ -78,7 +79,10 @@ def test_an_index_is_made_again(call: Call, name: str, home: Path) -> None:
 
 def test_a_capture_is_taken_out_by_url_id_and_place(call: Call, filled: Filled) -> None:
     by_url = call("archive", "extract", filled.twice_url)
-    (row,) = _lines(call("archive", "extract", filled.twice_url, "--json").out)
+    words = ("archive", "extract", filled.twice_url, "--json")
+    (row,) = check_answers(words, call(*words).out)
+    (head,) = check_answers(words, call(*words, "--record").out)
+    assert row == {**head, "body_bytes": row["body_bytes"], "source": row["source"]}
     by_id = call("archive", "extract", str(row["capture_id"]))
     by_place = call("archive", "extract", f"{row['warc_path']}:{row['warc_offset']}")
     assert by_url.code == by_id.code == by_place.code == 0
@@ -110,14 +114,14 @@ def test_a_record_of_any_file_is_taken_out_without_a_library(call: Call, tmp_pat
     assert call("archive", "extract", f"{path}:0", *none).out == "hi"
     assert call("archive", "extract", f"{path}:0", "--record", *none).out.endswith("\r\n\r\nhi")
     beyond = call("archive", "extract", f"{path}:999", "-o", str(tmp_path / "out"), *none)
-    assert (beyond.code, "no record is there" in beyond.err) == (1, True)
+    assert (beyond.code, "no record at this offset" in beyond.err) == (1, True)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (("archive", "extract", NEWS, "--at", "yesterday"), "a time is YYYY"),
+        (("archive", "extract", NEWS, "--at", "yesterday"), "write a time as YYYY"),
         (("archive", "extract", NEWS, "--at", "20209999"), "--at '20209999'"),
         (("archive", "upload"), "a folder of this machine"),
     ],

@@ -30,7 +30,7 @@ def test_the_list_is_labelled_and_names_the_exact_search(call: Call) -> None:
     (named,) = [line for line in lines if line.startswith("Only documents with all of them: ")]
     words = shlex.split(named.partition(": ")[2].strip())
     command = words[words.index("search") :]
-    assert command[:7] == ["search", "--match", "exact", "--kind", "story", "--from", "2018-01-01"]
+    assert command[:7] == ["search", "--kind", "story", "--from", "2018-01-01", "--match", "exact"]
     again = call(*command)
     assert (again.code, again.out) == (0, "Nothing found.\n")
 
@@ -66,6 +66,7 @@ def test_an_export_stays_exact_unless_best_match_is_asked_for(call: Call) -> Non
 def test_the_manifest_keeps_the_kind_of_match(call: Call, tmp_path, match: str) -> None:
     out = tmp_path / "found.csv"
     call("export", "flood drought", "--match", match, "--format", "csv", "--out", str(out))
-    assert json.loads((tmp_path / "found.csv.manifest.json").read_text())["asked"]["match"] == match
+    manifest = json.loads((tmp_path / "found.csv.manifest.json").read_text())
+    assert manifest["search"]["parameters"]["match"] == match
     told = json.loads(call("verify", str(out), "--json").out)
     assert (told["file_is_whole"], told["result_is_same"]) == (True, True)

@@ -50,7 +50,7 @@ def test_a_result_is_taken_back(home: Path, tmp_path: Path) -> None:
     assert json.loads(Path(f"{out}.manifest.json").read_text())["generation"] == status
     assert json.loads(fonds(home, "verify", str(out), "--json").stdout)["result_is_same"] is True
     manifest = Path(f"{out}.manifest.json")
-    manifest.write_text(manifest.read_text().replace('"text": "flood"', '"text": "harvest"'))
+    manifest.write_text(manifest.read_text().replace('"q": "flood"', '"q": "harvest"'))
     assert "finds others today" in fonds(home, "verify", str(manifest)).stdout
 
 
@@ -115,9 +115,12 @@ def _captured(done: Result) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--kind", "citations"), "0 rows: no reference was matched yet; `fonds match` matches"),
-        (("--kind", "jats"), "0 rows: no file of the kind jats is here"),
-        (("--collection", "nowhere"), "0 rows: there is no collection 'nowhere'; there are "),
+        (("--kind", "citations"), "0 rows: no reference has been matched yet. Run `fonds match`"),
+        (("--kind", "jats"), "0 documents: nothing found.\nNo document here has the kind “jats”"),
+        (
+            ("--collection", "nowhere"),
+            "0 documents: nothing found.\nNo document here has the collection",
+        ),
         (("nosuchword",), "0 documents: nothing found.\nNo document here has “nosuchword”."),
         (("nosuchword", "--format", "bibtex"), "0 documents: nothing found.\nNo document"),
     ],

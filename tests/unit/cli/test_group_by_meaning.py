@@ -17,7 +17,8 @@ from fonds.grouping.changes.writer import CollectionWriter
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.web.app import create_app
 from kept_collections import Clock, themed
 
@@ -30,8 +31,8 @@ def _put(home: Path, filled: Filled) -> Iterator[None]:
     with opened(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
-        claims = Leases(stores.records, create_worker_name(), time.monotonic)
-        CollectionWriter(tables, claims, Clock()).put(NAME, themed(40, themes=2))
+        leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+        CollectionWriter(tables, leases, Clock()).put(NAME, themed(40, themes=2))
     dense_vectors._load_encoder.cache_clear()
     yield
     dense_vectors._load_encoder.cache_clear()

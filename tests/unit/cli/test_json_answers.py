@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
 import click
+import msgspec
 import pytest
+from msgspec import Meta
 
 from answer_checks import check_answers
 from calls import Call
 from filled_home import Filled
 from fonds.cli.answers.answer import build_answer
 from fonds.cli.answers.by_command import ANSWERS, OTHERWISE
+from fonds.cli.json_answers import FieldDescription, describe_answer
 from fonds.cli.main import cli
 from fonds.search.export_rows import FIELDS
 from fonds.web.pages.search import SearchHit
@@ -97,3 +102,28 @@ def test_an_answer_with_other_fields_is_found_out(out: str) -> None:
 def test_a_type_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="'texts'"):
         build_answer("one", ("name", "texts", "its name"))
+
+
+class Told(msgspec.Struct, rename={"first": "from"}):
+    first: Annotated[datetime | None, Meta(description="when it began")]
+    counts: Annotated[Mapping[str, int], Meta(description="how many")]
+    body: Annotated[str | msgspec.UnsetType, Meta(description="its body")] = msgspec.UNSET
+
+
+class Untold(msgspec.Struct):
+    first: str
+
+
+def test_a_struct_is_described_by_its_types() -> None:
+    found = describe_answer("one", Told)
+    assert found.condition == "one"
+    assert list(found.fields) == [
+        FieldDescription("from", "time", "when it began", is_nullable=True),
+        FieldDescription("counts", "object", "how many"),
+        FieldDescription("body", "text", "its body", is_always=False),
+    ]
+
+
+def test_a_field_without_a_description_is_refused() -> None:
+    with pytest.raises(ValueError, match="first has no description"):
+        describe_answer("one", Untold)

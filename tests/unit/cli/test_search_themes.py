@@ -16,8 +16,9 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.grouping.tables import Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.model.document import SearchQuery
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
+from fonds.model.search import SearchQuery
 from kept_collections import Clock, themed
 
 NAME = CollectionName("by", "theme")
@@ -29,8 +30,8 @@ def _grouped(home: Path, filled: Filled) -> None:
     with opened(home) as stores:
         tables = Tables(stores.table)
         tables.declare()
-        claims = Leases(stores.records, create_worker_name(), time.monotonic)
-        changes = CollectionWriter(tables, claims, Clock())
+        leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+        changes = CollectionWriter(tables, leases, Clock())
         hits = stores.index.search(SearchQuery(count_max=30)).hits
         texts = themed(40, seed=5, themes=2)
         ids = [hit.document.id for hit in hits] + [one.id for one in texts[len(hits) :]]
@@ -76,5 +77,5 @@ def test_an_exported_theme_is_taken_back(call: Call, tmp_path: Path) -> None:
 def test_a_theme_there_is_not_is_pointed_at(call: Call) -> None:
     told = call("search", "theme:nothinglikethis")
     assert told.code == 2
-    assert "there is no theme 'nothinglikethis'; there are " in told.err
+    assert "no theme named 'nothinglikethis'. Known: " in told.err
     assert "^^^^^" in told.err

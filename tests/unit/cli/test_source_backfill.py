@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from calls import Call, Told
+from empty_records import open_records
 from fonds.model.rows import ActRow, SourceRow
-from fonds.stores.records.sql import open_sqlite
 
 FEED = "https://news.example.org/feed.xml"
 ASKED = ("sources", "backfill", FEED, "--from", "2025-01-01")
@@ -30,7 +30,7 @@ def own(call: Call, tmp_path: Path) -> Call:
 def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path) -> None:
     told = own(*ASKED, "--to", "2025-06-30")
     assert told.out.strip() == f"to be backfilled from 2025-01-01 to 2025-06-30: {FEED}"
-    assert "is being backfilled from 2025-01-01 to 2025-06-30" in own(*ASKED).err
+    assert "from 2025-01-01 to 2025-06-30 is running" in own(*ASKED).err
     assert own(*ASKED).code == 2
     assert "backfill going on" in own("sources", "list").out
     shown = own("sources", "show", FEED).out
@@ -43,11 +43,11 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
     assert stopped == {"source": FEED, "stopped": True}
     assert "no backfill was going on" in own("sources", "backfill", FEED, "--stop").out
     assert "backfill" not in own("sources", "list").out
-    assert "stopped, somebody stopped it" in own("sources", "show", FEED).out
+    assert "stopped, a person stopped it" in own("sources", "show", FEED).out
     again = json.loads(own("--json", *ASKED, "--undated").out)
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     assert again == {"source": FEED, "first": "2025-01-01", "last": today, "undated": True}
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     acts = [row.what for row in records.find(ActRow)]
     records.close()
     assert f"fonds sources backfill {FEED} 2025-01-01 to 2025-06-30" in acts
@@ -61,8 +61,8 @@ def test_the_wish_is_written_down_told_and_taken_back(own: Call, tmp_path: Path)
         (("--from", "2025-01-01", "--stop"), "from which day on"),
         (("--stop", "--undated"), "from which day on"),
         (("--from", "soon"), "is not a day"),
-        (("--from", "2999-01-01"), "is yet to come"),
-        (("--from", "2025-02-01", "--to", "2025-01-31"), "is after 2025-01-31"),
+        (("--from", "2999-01-01"), "is in the future"),
+        (("--from", "2025-02-01", "--to", "2025-01-31"), "is after the last day"),
     ],
 )
 def test_what_cannot_be_is_refused(own: Call, words: tuple[str, ...], said: str) -> None:
@@ -74,11 +74,11 @@ def test_what_cannot_be_is_refused(own: Call, words: tuple[str, ...], said: str)
 def test_a_paused_source_and_a_page_are_refused(own: Call, tmp_path: Path) -> None:
     own("sources", "pause", FEED)
     told = own(*ASKED)
-    assert (told.code, "once it is resumed" in told.err) == (2, True)
+    assert (told.code, "Resume it" in told.err) == (2, True)
     own("sources", "resume", FEED)
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     (row,) = records.find(SourceRow)
     records.change(SourceRow, [row.source_id], {"hints": {"older": "", "complete": True}})
     records.close()
     told = own(*ASKED)
-    assert (told.code, "it lists all there is" in told.err) == (2, True)
+    assert (told.code, "it lists everything" in told.err) == (2, True)

@@ -37,7 +37,7 @@ def test_a_source_is_added_once_listed_paused_resumed_and_removed(call: Call) ->
     assert call("sources", "pause", row["source_id"][:6]).code == 0
     assert FEED in call("sources", "list", "--standing", "paused").out
     refused = call("sources", "poll", FEED)
-    assert (refused.code, "once it is resumed" in refused.err) == (2, True)
+    assert (refused.code, "Resume it" in refused.err) == (2, True)
     assert call("sources", "resume", FEED).code == 0
     assert json.loads(call("--json", "sources", "poll", FEED).out) == {"next": [FEED]}
     named = call("--json", "sources", "edit", FEED, "--title", "The  Example", "--collection", "n")
@@ -58,8 +58,8 @@ def test_an_unknown_source_is_told_with_the_nearest(call: Call) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("add", "ftp://a.example/"), "neither http nor https"),
-        (("add", "words"), "names no host"),
+        (("add", "ftp://a.example/"), "not http or https"),
+        (("add", "words"), "no host in"),
         (("add", "https://user:word@a.example/"), "sources.logins"),
         (("add", "--kind", "fed", FEED), "feed"),
         (("import", "/nowhere.opml"), "No such file"),
@@ -85,7 +85,7 @@ def test_a_source_is_checked_and_nothing_is_written(call: Call, server: Answerin
 def test_a_page_given_for_a_feed_names_its_feeds(call: Call, server: Answering) -> None:
     told = call("--set", HERE, "sources", "check", f"{server.url}/page", f"{server.url}/none")
     assert told.code == 1
-    assert f"names the feed {server.url}/feed" in told.out
+    assert f"links to the feed {server.url}/feed" in told.out
     assert "404" in told.out
     assert call("--set", HERE, "sources", "check", "--kind", "page", f"{server.url}/page").code == 0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from calls import Call, Told
+from empty_records import open_records
 from fonds.model.rows import ActRow, SourceRow
-from fonds.stores.records.sql import open_sqlite
 from home_rows import NOW
 
 FEED, OTHER = "https://news.example.org/feed.xml", "https://other.example.org/feed.xml"
@@ -23,7 +23,7 @@ def own(call: Call, tmp_path: Path) -> Call:
         return call("--home", str(tmp_path), *words)
 
     assert called("sources", "add", FEED, OTHER).code == 0
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     (row,) = records.find(SourceRow, {"url": OTHER})
     values = {"failures": 2, "standing": "failing", "failing_since": NOW, "error": "it answers 503"}
     records.change(SourceRow, [row.source_id], values)
@@ -53,7 +53,7 @@ def test_those_that_stand_so_are_listed_and_the_rest_counted(own: Call) -> None:
     for words, meant in (
         (("--since", day), "say how they stand"),
         (("--since", day, "--standing", "quiet"), "only of dead, failing, silent"),
-        (("--standing", "failng"), "did you mean 'failing'"),
+        (("--standing", "failng"), "Did you mean 'failing'"),
     ):
         refused = own("sources", "list", *words)
         assert (refused.code, meant in refused.err) == (2, True), refused.err
@@ -72,11 +72,11 @@ def test_what_ails_a_source_is_muted_and_everything_says_so(own: Call, tmp_path:
     )
     assert "until it is well again: they move" in own("sources", "show", OTHER).out
     refused = own("sources", "mute", FEED)
-    assert (refused.code, "say until when" in refused.err) == (2, True)
+    assert (refused.code, "Give an end time" in refused.err) == (2, True)
     assert "muted until 2999-01-31" in own("sources", "mute", FEED, "--until", "2999-01-31").out
     assert json.loads(own("--json", "sources", "unmute", OTHER).out) == {"unmuted": [OTHER]}
     assert urls(own, "--standing", "failing") == [OTHER]
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     acts = [row.what for row in records.find(ActRow)]
     records.close()
     assert f"fonds sources mute {OTHER}" in acts

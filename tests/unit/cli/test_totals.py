@@ -86,8 +86,8 @@ def test_status_of_a_pipeline_counts_that_pipeline(call: Call) -> None:
 
 
 def test_an_export_says_that_it_is_empty(call: Call) -> None:
-    assert call("export", "--kind", "pdf", "--no-text").err == ""
-    assert "0 rows" in call("export", "--kind", "pdf", "--collection", "nonsense").err
+    assert "documents found" in call("export", "--kind", "pdf", "--no-text").err
+    assert "0 documents" in call("export", "--kind", "pdf", "--collection", "nonsense").err
 
 
 def _lines(text: str) -> list[dict[str, object]]:

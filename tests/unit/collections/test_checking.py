@@ -106,12 +106,12 @@ DAMAGES = {
     "size": Damage(cell(COLLECTIONS, NEWS.row, "main:size", b"7"), "its size is 7", Remedy.COUNT),
     "served-gone": Damage(
         lambda kept, at: kept.tables.delete(CLUSTERINGS, [prefix(at)]),
-        "which is served, is not there",
+        "does not exist",
         Remedy.BUILD,
     ),
     "another-served": Damage(
         cell(COLLECTIONS, NEWS.row, served_column("DEFAULT"), b"1790000099"),
-        "1790000099 by DEFAULT, which is served, is not there",
+        "served clustering 1790000099 by DEFAULT does not exist",
         Remedy.BUILD,
     ),
     "size-of-cluster": Damage(sized, "its size is", Remedy.BUILD),
@@ -119,16 +119,18 @@ DAMAGES = {
     "unassigned": Damage(unassigned, "1 documents are in no cluster of DEFAULT", Remedy.BUILD),
     "model-cut": Damage(
         lambda kept, at: kept.tables.put(CLUSTERINGS, [(prefix(at), {CENTROIDS: b"FG"})]),
-        "cannot be read",
+        "cannot read the model",
         Remedy.BUILD,
     ),
     "excluded-gone": Damage(
-        excluded_and_gone, "1 documents are kept out of themes, and are not there", Remedy.RELEASE
+        excluded_and_gone, "1 documents are excluded from themes but do not exist", Remedy.RELEASE
     ),
     "excluded-in": Damage(
-        in_what_it_is_out_of, "1 documents are in themes they were taken out of", Remedy.RELEASE
+        in_what_it_is_out_of,
+        "1 documents are in themes from which they are excluded",
+        Remedy.RELEASE,
     ),
-    "left-over": Damage(left_over, "was left by one that died", Remedy.SWEEP),
+    "left-over": Damage(left_over, "was left by a process that ended early", Remedy.SWEEP),
     "pages-left": Damage(
         lambda kept, at: kept.tables.put(READINGS, [(prefix(at) + b"s1", {"main:slice": b"x"})]),
         "1 pages of documents were left",
@@ -138,26 +140,26 @@ DAMAGES = {
         lambda kept, at: kept.tables.put(
             DOCUMENTS, [(TWO, {"processing:vector_idf": b"", "processing:vector_tfidf": b""})]
         ),
-        "1 documents are without counts",
+        "1 documents have no term counts",
         Remedy.SETTLE,
     ),
-    "others-counts": Damage(other_vectors, "not those of their text", Remedy.SETTLE),
+    "others-counts": Damage(other_vectors, "do not match their text", Remedy.SETTLE),
     "counts-cut": Damage(
         cell(DOCUMENTS, TWO, "processing:vector_tfidf", b"FGw"),
-        "not those of their text",
+        "do not match their text",
         Remedy.SETTLE,
     ),
     "text": Damage(
         cell(DOCUMENTS, TWO, "main:text", b"violin concerto"),
-        "not those of their text",
+        "do not match their text",
         Remedy.SETTLE,
     ),
     "member-of": Damage(
-        cell(DOCUMENTS, TWO, "main:member_of", b"x"), "say another cluster", Remedy.SETTLE
+        cell(DOCUMENTS, TWO, "main:member_of", b"x"), "have another cluster", Remedy.SETTLE
     ),
     "index": Damage(
         lambda kept, at: kept.tables.delete(COLLECTIONS, [NEWS.row], [INDEX]),
-        "dictionary or index cannot be read",
+        "cannot read the dictionary or index",
         Remedy.SETTLE,
     ),
 }
@@ -205,7 +207,7 @@ def test_a_kept_clustering_that_is_damaged_is_removed(grouped: tuple[Kept, int])
     (found,) = find_damages(kept.changes, NEWS)
     assert (found.remedy, found.timestamp) == (Remedy.DROP, older)
     (told,) = repair_collection(kept.changes, NEWS)
-    assert "was removed" in told
+    assert "removed the clustering" in told
     assert kept.tables.get_row(CLUSTERINGS, prefix(older)) is None
     assert kept.tables.get_page(CLUSTERS, prefix(older, build_unclustered_conf("DEFAULT"))) == []
 

@@ -119,16 +119,16 @@ def counted(change: int | None, conf: str = "DEFAULT") -> Act:
 
 
 DAMAGES: dict[str, tuple[Act, str]] = {
-    "distinct-more": (counted(1), "distinct documents"),
-    "distinct-less": (counted(-1), "distinct documents"),
-    "distinct-gone": (counted(None), "it counts -1 distinct documents"),
+    "distinct-more": (counted(1), "its distinct count is"),
+    "distinct-less": (counted(-1), "its distinct count is"),
+    "distinct-gone": (counted(None), "its distinct count is -1"),
     "distinct-of-a-level": (counted(1, "DEFAULT@1"), "DEFAULT@1"),
     "of-one-there-is-not": (linked_to(lambda kept, at: "gone"), clusterings.LINKED),
     "of-itself": (linked_to(lambda kept, at: pair(kept)[0]), clusterings.LINKED),
     "of-another-cluster": (linked_to(elsewhere), clusterings.LINKED),
     "of-another": (linked_to(beside), clusterings.COPIES),
     "of-another-on-a-level": (linked_to(beside, "DEFAULT@1"), clusterings.LEVELS),
-    "of-none": (unlinked, "distinct documents"),
+    "of-none": (unlinked, "its distinct count is"),
     "of-none-but-told": (unlinked, clusterings.NOT_DUPLICATES_MESSAGE),
     "untold": (untold, clusterings.COPIES),
     "told-of-another": (told_of_another, clusterings.NOT_DUPLICATES_MESSAGE),

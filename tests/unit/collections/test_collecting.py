@@ -23,8 +23,9 @@ from fonds.grouping.views.clusterings import find_collection, iter_collections
 from fonds.grouping.views.documents import find_document
 from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.story import ContentMetadata, ParsedPage, Story
-from fonds.pipelines.runtime.leases import Leases
 from kept_collections import Clock
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file
 
@@ -61,8 +62,8 @@ def _take_in(bench: Bench, stories: Sequence[ParsedPage]) -> None:
 def filling(bench: Bench) -> RuleCollector:
     tables = Tables(bench.table, "t_")
     tables.declare()
-    claims = Leases(bench.records, create_worker_name(), time.monotonic)
-    changes = CollectionWriter(tables, claims, Clock())
+    leases = Leases(LeaseTable(bench.records), create_worker_name(), time.monotonic)
+    changes = CollectionWriter(tables, leases, Clock())
     return RuleCollector(changes, bench.records, bench.blobs, bench.index, lambda: LATER)
 
 
@@ -151,10 +152,10 @@ def test_the_day_of_publication_is_part_of_a_rule(query: str, days: tuple[str, s
 @pytest.mark.parametrize(
     ("key", "query", "wrong"),
     [
-        ("a", "published:2026-13", "no year, month or day"),
-        ("a", "published:2024 published:2025", "exclude each other"),
+        ("a", "published:2026-13", "is not a year, month or day"),
+        ("a", "published:2024 published:2025", "no date can match"),
         ("a", '"open', "never closed"),
-        ("{moth}", "flood", "did you mean 'month'"),
+        ("{moth}", "flood", "Did you mean 'month'"),
         ("{month}", "", "needs a query"),
     ],
 )

@@ -24,7 +24,7 @@ def test_they_are_kept_in_their_namespace(kept: Kept) -> None:
     assert made.languages == ("en",)
     assert list_configurations(kept.tables, "news") == {"DEFAULT": Configuration(), "tight": made}
     assert list_configurations(kept.tables, "new") == {"DEFAULT": Configuration()}
-    with pytest.raises(ValueError, match="did you mean 'tight'"):
+    with pytest.raises(ValueError, match="Did you mean 'tight'"):
         get(kept.tables, "news", "tigt")
     assert remove(kept.tables, "news", "tight")
     assert not remove(kept.tables, "news", "tight")
@@ -40,19 +40,19 @@ def test_values_over_those_there_are_change_only_themselves() -> None:
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
-        ({"algoritm": "topics"}, "did you mean 'algorithm'"),
-        ({"algorithm": "topic"}, "did you mean 'topics'"),
+        ({"algoritm": "topics"}, "Did you mean 'algorithm'"),
+        ({"algorithm": "topic"}, "Did you mean 'topics'"),
         ({"clusters": "many"}, "Expected `int | null`"),
         ({"clusters": 0}, "between 1 and 2000"),
         ({"granularities": [1] * 11}, "10 granularities"),
         ({"threshold": 1}, "between 0 and 1"),
-        ({"every_s": 5}, "every_s is more than 59"),
-        ({"every_s": 2**53}, "every_s is 9,007,199,254,740,991 at most"),
-        ({"size_min": 2**53}, "size_min is 9,007,199,254,740,991 at most"),
-        ({"characters_min": 2**53}, "characters_min is 9,007,199,254,740,991 at most"),
-        ({"growth_max": 0}, "growth_max is more than 0"),
+        ({"every_s": 5}, "every_s must be more than 59"),
+        ({"every_s": 2**53}, "every_s can be at most 9,007,199,254,740,991"),
+        ({"size_min": 2**53}, "size_min can be at most 9,007,199,254,740,991"),
+        ({"characters_min": 2**53}, "characters_min can be at most 9,007,199,254,740,991"),
+        ({"growth_max": 0}, "growth_max must be more than 0"),
         ({"kept": 0}, "kept 1 to 100"),
-        ({"seed": -1}, "a seed is"),
+        ({"seed": -1}, "seed must be"),
     ],
 )
 def test_what_is_none_is_told(values: dict[str, object], wrong: str) -> None:
@@ -65,7 +65,7 @@ def test_values_are_read_as_people_write_them() -> None:
     assert read_value("languages", "none") == []
     assert read_value("clusters", "none") is None
     assert read_value("threshold", "0.3") == 0.3
-    with pytest.raises(ValueError, match="is a number"):
+    with pytest.raises(ValueError, match="must be a number"):
         read_value("seed", "x")
 
 

@@ -236,7 +236,7 @@ def test_an_engine_encodes_for_the_rows_as_one_process_does(tmp_path: Path, migr
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"encoder": "minlm"}, "did you mean 'minilm'"),
+        ({"encoder": "minlm"}, "Did you mean 'minilm'"),
         ({"encoder": "minilm", "dense": 3}, "not both"),
     ],
 )

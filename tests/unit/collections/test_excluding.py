@@ -200,12 +200,12 @@ def test_what_is_not_there_is_told_in_words(kept: Kept) -> None:
     theme = _filled(kept)
     other = next(one for one in (f"d{at}" for at in range(200)) if _theme(kept, one).id != theme.id)
     for asked, ids, told in [
-        ("harbor", ["d0"], "there is no theme 'harbor'"),
-        (theme.id, ["nobody"], "has no document of the id 'nobody'"),
+        ("harbor", ["d0"], "no theme named 'harbor'"),
+        (theme.id, ["nobody"], "no document 'nobody' in"),
         (theme.id, [other], "is not in the theme"),
-        (theme.id, [], "name 1 to 500 documents"),
+        (theme.id, [], "give 1 to 500 documents"),
     ]:
         with pytest.raises(ValueError, match=told):
             exclude(kept.changes, NEWS, DEFAULT, asked, ids)
-    with pytest.raises(ValueError, match="not grouped by other yet"):
+    with pytest.raises(ValueError, match="no clustering by other yet"):
         exclude(kept.changes, NEWS, "other", theme.id, ["d0"])

@@ -73,7 +73,7 @@ def test_one_name_for_two_themes_finds_the_documents_of_both(kept: Kept) -> None
     for one in (first, second):
         rename(kept.changes, NEWS, DEFAULT, one.id, CALLED)
     assert len(list_theme_documents(kept.tables, CALLED)) == first.size + second.size
-    with pytest.raises(ValueError, match="2 themes have the name"):
+    with pytest.raises(ValueError, match="2 themes are named"):
         pin(kept.changes, NEWS, DEFAULT, CALLED)
     assert len(list_theme_documents(kept.tables, first.label)) == first.size
 
@@ -123,11 +123,11 @@ def test_what_is_decided_goes_with_its_collection_alone(kept: Kept) -> None:
 @pytest.mark.parametrize(
     ("theme", "name", "told"),
     [
-        ("nonsense", "x", "there is no theme 'nonsense'"),
-        ("", "x", "there is no theme"),
+        ("nonsense", "x", "no theme named 'nonsense'"),
+        ("", "x", "no theme named"),
         (None, "x" * (NAME_MAX_CHARS + 1), "at most 200 characters"),
-        (None, "\x00a", "no control characters"),
-        (None, "\u202e ...", "letters or digits"),
+        (None, "\x00a", "cannot contain control characters"),
+        (None, "\u202e ...", "letter or digit"),
     ],
 )
 def test_what_can_be_no_name_or_theme_is_told_in_words(

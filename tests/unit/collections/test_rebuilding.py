@@ -15,8 +15,8 @@ from fonds.grouping.views.clusterings import find_collection, list_clusterings, 
 from fonds.grouping.views.clusters import list_members, load_clusters
 from fonds.grouping.views.documents import explain_placement, list_placements
 from fonds.grouping.views.lineage import compare_clusterings
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines.runtime.leases import LeaseConflictError
 from kept_collections import NEWS, Kept, faults, themed
 
 
@@ -66,7 +66,7 @@ def test_members_come_page_by_page_the_nearest_first(kept: Kept) -> None:
             break
     assert len(seen) == len({one.id for one in seen}) == largest.size
     assert [one.score for one in seen] == sorted((one.score for one in seen), reverse=True)
-    with pytest.raises(ValueError, match="of another cluster"):
+    with pytest.raises(ValueError, match="belongs to another cluster"):
         list_members(kept.tables, NEWS, served.clusters[1].label, after=b"x")
 
 
@@ -171,10 +171,10 @@ def test_one_process_rebuilds_at_a_time(kept: Kept) -> None:
 
 
 def test_a_rebuild_of_what_is_not_there_says_so(kept: Kept) -> None:
-    with pytest.raises(ConfigurationError, match="no collection news/2026-11"):
+    with pytest.raises(ConfigurationError, match="no collection named news/2026-11"):
         rebuild(kept.changes, NEWS)
     kept.changes.put(NEWS, themed(5))
-    with pytest.raises(ValueError, match="did you mean 'DEFAULT'"):
+    with pytest.raises(ValueError, match="Did you mean 'DEFAULT'"):
         rebuild(kept.changes, NEWS, "DEFALT")
 
 

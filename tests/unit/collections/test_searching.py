@@ -17,8 +17,7 @@ from fonds.grouping.tables import ASSIGNMENTS, Tables, decode_text
 from fonds.grouping.views import themes
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.themes import list_theme_documents
-from fonds.model.document import SearchQuery
-from fonds.model.search import QueryError
+from fonds.model.search import QueryError, SearchQuery
 from fonds.search import scan as whole_results
 from fonds.search.facets import count_themes
 from fonds.search.index.tantivy_index import TantivyIndex
@@ -124,7 +123,7 @@ def test_a_theme_there_is_not_is_told_with_the_nearest_where_it_stands(
     kept: Kept, index: ThemedIndex
 ) -> None:
     label = next(iter(assigned(kept.tables)))
-    with pytest.raises(QueryError, match=f"there is no theme .*did you mean '{label}'") as told:
+    with pytest.raises(QueryError, match=f"no theme named .*Did you mean '{label}'") as told:
         index.search(SearchQuery(f'flood theme:"{label[:-1]}x"'))
     assert told.value.start > 0
 
@@ -135,7 +134,9 @@ def test_a_theme_several_collections_have_is_asked_for_with_its_collection(
     kept.changes.put(LATER, [Document(one.id, one.text) for one in themed(50, themes=3)])
     rebuild(kept.changes, LATER, threads=1)
     label = next(iter(set(assigned(kept.tables)) & set(assigned(kept.tables, LATER))))
-    with pytest.raises(QueryError, match=f'2 collections have such a theme; .*"{NEWS}/{label}"'):
+    with pytest.raises(
+        QueryError, match=f'2 collections have this theme. Name one: .*"{NEWS}/{label}"'
+    ):
         index.search(SearchQuery(f'theme:"{label}"'))
     assert ids(index, f'theme:"{NEWS}/{label}"') == assigned(kept.tables)[label]
 
@@ -153,9 +154,9 @@ def test_a_theme_with_more_documents_than_a_search_takes_says_how_many(
 
 def test_where_nothing_was_grouped_it_says_so(tmp_path: Path) -> None:
     none = Tables(SqliteTable(tmp_path / "none.sqlite"))
-    with pytest.raises(ValueError, match="no collection has themes as yet"):
+    with pytest.raises(ValueError, match="no collection has themes yet"):
         list_theme_documents(none, "flood")
-    with pytest.raises(ValueError, match="is no collection 'news/x'"):
+    with pytest.raises(ValueError, match="No collection named 'news/x'"):
         count_themes(TantivyIndex(tmp_path / "index"), none, "news/x", SearchQuery())
 
 
@@ -178,5 +179,5 @@ def test_counts_of_a_part_say_of_how_many(
     counts = count_themes(index, kept.tables, str(NEWS), SearchQuery())
     assert (counts.looked_at, counts.total) == (7, COUNT)
     assert sum(count for _, count in counts.themes) + counts.apart + counts.outside == 7
-    with pytest.raises(ValueError, match="did you mean 'news/2026-11'"):
+    with pytest.raises(ValueError, match="Did you mean 'news/2026-11'"):
         count_themes(index, kept.tables, "news/2026-1", SearchQuery())

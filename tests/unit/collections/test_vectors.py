@@ -112,10 +112,10 @@ def test_a_field_that_is_asked_for_decides_who_is_grouped(kept: Kept) -> None:
     made = rebuild(kept.changes, NEWS, "en")
     assert (made.documents, made.unclustered) == (1, 2)
     assert list_placements(kept.tables, NEWS, "title")[0].apart == "field"
-    for wrong, told in (("langage=en", "did you mean 'language'"), ("language", "FIELD=VALUE")):
+    for wrong, told in (("langage=en", "Did you mean 'language'"), ("language", "FIELD=VALUE")):
         with pytest.raises(ValueError, match=told):
             build_configuration({"where": [wrong]})
-    with pytest.raises(ValueError, match="dense is the length"):
+    with pytest.raises(ValueError, match="dense must be the length"):
         build_configuration({"dense": 0})
 
 

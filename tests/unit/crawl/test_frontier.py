@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import HostLoad, PaceRules, QueuedRequest, RequestOutcome
 from unit.crawl.crawling import VirtualWeb, gaps
@@ -214,7 +215,7 @@ answers = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     offers=st.lists(
         st.tuples(st.floats(0, 50), st.integers(0, 5), st.integers(0, 2), st.booleans()),

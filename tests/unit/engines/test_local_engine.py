@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bulk_jobs import Words, gathered, word_job
+from depth import examples
 from fonds.bulk import local as engine_module
 from fonds.bulk import sort_runs
 from fonds.bulk.local import LocalEngine
@@ -89,7 +90,9 @@ def test_a_record_with_a_line_end_is_refused(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     records=st.lists(st.binary(max_size=6).map(lambda one: one.replace(b"\n", b"")), max_size=60),

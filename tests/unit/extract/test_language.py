@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.text.language import (
     IdentifiedLanguage,
     choose_language,
@@ -97,7 +98,7 @@ def test_a_language_without_a_code_of_two_letters_has_a_tag_only() -> None:
     assert choose_language("", "fil-PH") == ("tl", "fil-PH")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(st.text(max_size=200), st.none() | st.text(max_size=12))
 def test_any_text_and_declaration_give_valid_codes_or_none(text: str, declared: str | None) -> None:
     code, tag = choose_language(text, declared)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.extract.page import (
     BODY_MAX_BYTES,
     EXTRACTOR,
@@ -186,7 +187,7 @@ def test_the_last_day_of_the_calendar_is_a_time_too() -> None:
     assert page.status is PageStatus.SUCCESS
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.binary(max_size=300), st.text(max_size=20), st.none() | st.text(max_size=8))
 def test_any_bytes_end_in_a_status(body: bytes, url: str, charset: str | None) -> None:
     page = read(body, url, charset)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.pdf_fonts import bitmap_font_pdf, coded_pdf, named_pdf, saved_anew
 from fixtures.pdfs import mapped_pdf, text_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
@@ -123,7 +124,7 @@ def test_a_file_whose_fonts_say_all_is_read_as_it_stands(data: bytes) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_broken_file_with_such_fonts_ends_in_a_status(data: st.DataObject) -> None:
     broken = bytearray(SIGNS)
     for _ in range(data.draw(st.integers(1, 8))):

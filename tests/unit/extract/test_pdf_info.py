@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pikepdf import Dictionary, Name
 
+from depth import examples
 from fixtures.pdfs import (
     ID_FIRST,
     ID_SECOND,
@@ -94,7 +95,7 @@ def test_an_info_that_is_no_dictionary_is_none() -> None:
     assert structure(with_info(b"[1 2]")).info is None
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(st.binary(max_size=60))
 def test_odd_bytes_in_a_title_never_raise(raw: bytes) -> None:
     found = structure(with_info(b"<</Title<" + raw.hex().encode() + b">>>"))
@@ -213,13 +214,13 @@ def test_broken_cross_references_are_found_again() -> None:
     assert structure(broken_xref_pdf()).extra["permanent_id"] == ID_FIRST.hex()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_are_an_error(data: bytes) -> None:
     structure(b"%PDF-1.4\n" + data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.data())
 def test_a_file_with_any_few_bytes_changed_is_no_error(data: st.DataObject) -> None:
     raw = bytearray(javascript_pdf("field"))

@@ -75,7 +75,7 @@ def test_a_page_that_gives_nothing_though_it_draws_is_said() -> None:
     found = extract(drawn_pdf(b"[ " * 600 + b"(words) Tj"))
     assert found.text is None
     assert found.status is PdfStatus.PARTIAL
-    assert found.error_msg == "nothing could be read of pages that are not empty: 1"
+    assert found.error_msg == "cannot read pages that are not empty: 1"
 
 
 def test_a_page_that_is_empty_is_no_failure() -> None:

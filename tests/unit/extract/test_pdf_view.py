@@ -71,8 +71,8 @@ def test_a_hyphen_that_ended_a_line_joins_two_words() -> None:
 @pytest.mark.parametrize(
     ("body", "number", "limits", "why"),
     [
-        (text_pdf(), 2, LIMITS, "none with the number 2"),
-        (b"no PDF", 1, LIMITS, "neither pdfium nor a repair"),
+        (text_pdf(), 2, LIMITS, "so page 2 does not exist"),
+        (b"no PDF", 1, LIMITS, "neither pdfium nor qpdf"),
         (text_pdf(), 1, replace(LIMITS, pixels_max=1_000), "more than 1,000 pixels"),
     ],
 )

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from empty_records import open_records
 from fixtures.web_of_hosts import Asked, Pieces, Web, is_allowed, web_of_hosts
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
@@ -23,7 +24,6 @@ from fonds.fetching.request import RequestLimits
 from fonds.fetching.scheduler import FetchScheduler, FetchSchedulerRules
 from fonds.fetching.transfers import Transfers
 from fonds.model.errors import PostponedError
-from fonds.stores.records.sql import open_sqlite
 from fonds.urls.request_url import parse_request_url
 
 FREE = PaceRules(0.0, busy_factor=0.0)
@@ -39,7 +39,7 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture
 def asker(web: Web, tmp_path: Path) -> Iterator[Fetcher]:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
 
     def make() -> FetchScheduler:
         frontier = Frontier(FrontierRules(FREE, FREE, FREE))

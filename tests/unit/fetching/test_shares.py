@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from empty_records import open_records
 from fonds.fetching.domain_leases import LEASE_S, AddressShares
 from fonds.fetching.frontier import Frontier, FrontierRules
 from fonds.fetching.pace import PaceRules, QueuedRequest, RequestOutcome
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 
 ADDRESS = "192.0.2.1"
 
@@ -29,7 +30,7 @@ class Clock:
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    ours = open_sqlite(tmp_path / "records.sqlite")
+    ours = open_records(tmp_path / "records.sqlite")
     yield ours
     ours.close()
 

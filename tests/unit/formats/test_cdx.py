@@ -122,9 +122,9 @@ def test_digests_are_given_as_base32_or_not_at_all(digest: str, expected: str | 
 @pytest.mark.parametrize(
     ("changed", "word"),
     [
-        ({"dt": "2017"}, "14 digits"),
-        ({"dt": "20171306005950"}, "14 digits"),
-        ({"dt": "20170706005950123"}, "14 digits"),
+        ({"dt": "2017"}, "14-digit date"),
+        ({"dt": "20171306005950"}, "14-digit date"),
+        ({"dt": "20170706005950123"}, "14-digit date"),
         ({"dt": "-"}, "timestamp"),
         ({"url": "-"}, "url"),
         ({"status": "abc"}, "status"),
@@ -165,7 +165,7 @@ def test_reading_a_line_in_one_go_gives_what_reading_its_fields_gives(
 def test_too_few_fields_are_refused() -> None:
     assert (
         refused("org,example)/ 20170706005950 http://example.org/")
-        == "it has 3 fields instead of 11"
+        == "the line has 3 fields instead of 11"
     )
 
 

@@ -39,7 +39,7 @@ def test_further_families_are_declared_in_words() -> None:
         ("f=x", "'f' is declared twice"),
         ("pdf0=a,a", "'a' twice"),
         ("pdf0", "declares no family"),
-        ("pdf0=a:number", "did you mean"),
+        ("pdf0=a:number", "Did you mean"),
         ("pdf0=", "declares no family"),
         ("pdf0=a,,b", "is no column"),
         ("pdf 0=a", "declares no family"),
@@ -48,13 +48,13 @@ def test_further_families_are_declared_in_words() -> None:
 )
 def test_what_is_no_family_is_refused_with_a_sentence(further: str, told: str) -> None:
     if "number" in further:
-        told = "there is no type 'number'"
+        told = "no type named 'number'"
     with pytest.raises(ConfigurationError, match=told):
         build_journal_schema(further)
 
 
 def test_an_unknown_column_is_told_with_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match="did you mean 'file:mime'"):
+    with pytest.raises(ConfigurationError, match="Did you mean 'file:mime'"):
         JOURNAL.get_column("file:mim")
 
 

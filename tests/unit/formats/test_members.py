@@ -9,6 +9,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures import warcs
 from fonds.archive.members.framing import Framing
 from fonds.archive.members.raw_file import MemberError, RawFile, check_ratio
@@ -25,7 +26,7 @@ class DribblingFile(io.BytesIO):
 
 
 @given(st.lists(st.tuples(st.integers(0, 400_100), st.integers(1, 200_000)), max_size=20))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15))
 def test_a_window_on_a_file_shows_the_bytes_of_the_file(places: list[tuple[int, int]]) -> None:
     data = bytes(range(251)) * 1600
     raw = RawFile(DribblingFile(data))
@@ -38,7 +39,7 @@ def test_a_window_on_a_file_shows_the_bytes_of_the_file(places: list[tuple[int, 
     st.booleans(),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(15))
 def test_the_end_of_a_zstd_frame_is_found_without_unpacking_it(
     content: bytes, checksum: bool, sized: bool
 ) -> None:

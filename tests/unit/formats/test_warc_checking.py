@@ -91,7 +91,7 @@ def test_any_byte_of_a_body_that_changed_is_told(position: int, change: int) -> 
     (found,) = checked(bytes(data))
     assert isinstance(found, CheckedRecord)
     assert found.matching_digests == 0
-    assert [told.partition(" says")[0] for told in found.wrong_digests] == [
+    assert [told.partition(" is ")[0] for told in found.wrong_digests] == [
         "WARC-Block-Digest",
         "WARC-Payload-Digest",
     ]

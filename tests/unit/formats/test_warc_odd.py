@@ -90,10 +90,10 @@ def test_lines_of_a_header_may_end_twice_over() -> None:
 @pytest.mark.parametrize(
     ("beginning", "told"),
     [
-        (b"filedesc: what follows is no header\n\n", "no usable length"),
-        (b"WARC/one\r\nContent-Length: 0\r\n\r\n\r\n", "no WARC or ARC record"),
-        (b"WARC/1.0\r\nContent-Length: many\r\n\r\n", "no usable Content-Length"),
-        (b"\x02\x21\x4c\x18legacy", "LZ4 data of the old form"),
+        (b"filedesc: what follows is no header\n\n", "invalid length in the ARC line"),
+        (b"WARC/one\r\nContent-Length: 0\r\n\r\n\r\n", "not a WARC or ARC record"),
+        (b"WARC/1.0\r\nContent-Length: many\r\n\r\n", "invalid Content-Length"),
+        (b"\x02\x21\x4c\x18legacy", "legacy LZ4 data"),
         (b"Rar!\x1a\x07", "RAR archive"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures import warcs
 from fixtures.scans import RECORDS, body_at, heads, scan
 from fonds.archive.warc.fields import UNDATED
@@ -246,7 +247,7 @@ def test_nested_false_members_are_not_read_over_and_over() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObject) -> None:
     packed = data.draw(st.sampled_from(sorted(PACKINGS)))
     whole = bytearray(PACKINGS[packed](RECORDS))
@@ -275,7 +276,7 @@ def test_no_bytes_make_the_scan_raise_and_offsets_never_repeat(data: st.DataObje
 
 
 @given(st.binary(max_size=3000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_bytes_at_all_can_be_scanned(data: bytes) -> None:
     found = scan(data)
     assert len(found) <= len(data)

@@ -195,7 +195,7 @@ def test_dense_vectors_help_where_words_do_not() -> None:
     dense = (np.eye(4)[truth] + draw.normal(0, 0.1, (80, 4))).astype(np.float32)
     found = build(GroupingInput(texts, dense=dense), Options(clusters=4), version=1)
     assert normalized_mutual_info_score(truth, found.levels[0].members) > 0.8
-    with pytest.raises(ValueError, match="4 numbers are asked for, 0 are given"):
+    with pytest.raises(ValueError, match="must have 4 numbers, not 0"):
         assign(found.model, texts)
 
 

@@ -117,7 +117,7 @@ def test_a_call_lost_with_the_fork_server_may_be_tried_again(
     fresh(tasks.process_id)
     with begun(fresh) as running:
         os.kill(fork_server, signal.SIGKILL)
-        with pytest.raises(TransientError, match="lost together"):
+        with pytest.raises(TransientError, match="fork server ended"):
             running.result(10)
 
 
@@ -224,5 +224,5 @@ def test_a_fork_server_that_cannot_be_started_is_a_store_that_is_away(
     fresh_pool: ChildPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
-    with pytest.raises(StoreUnavailableError, match="no isolated reader can be started"):
+    with pytest.raises(StoreUnavailableError, match="cannot start an isolated reader"):
         fresh_pool(tasks.process_id)

@@ -168,7 +168,7 @@ def test_an_administrator_that_may_not_change_who_it_is_is_confined_otherwise() 
     acts = ("read_etc_shadow", "mount", "signal", "make_a_file", "change_user", "fork")
     found = trial(0, "users", *acts, program=interpreter(ORDINARY_USER))
     assert [layer for layer, why in found.layers.items() if why] == [Layer.USER]
-    assert "no other user to become" in found.layers[Layer.USER]
+    assert "cannot switch to another user" in found.layers[Layer.USER]
     assert [name for name in acts if not found.refused[name]] == []
     assert set(found.said["user"]) == {0}
 
@@ -182,8 +182,10 @@ def test_what_is_required_and_not_there_stops_everything() -> None:
     ran = subprocess.run((sys.executable, "-c", code), capture_output=True, check=False)
     assert ran.returncode == 1
     told = ran.stderr.decode().splitlines()[-1]
-    assert told.startswith("fonds.model.errors.ConfigurationError: readers cannot be confined")
-    assert "files: the kernel has no Landlock" in told
+    assert told.startswith(
+        'fonds.model.errors.ConfigurationError: isolation = "required", but readers cannot be confined'
+    )
+    assert "files: the kernel does not support Landlock" in told
 
 
 def test_where_everything_holds_the_required_pool_works() -> None:

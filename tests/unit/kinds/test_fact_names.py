@@ -11,8 +11,8 @@ def told(**values: object) -> dict[str, str | None]:
 
 def test_names_of_ours_are_said_in_words() -> None:
     assert told(update_id="ab", title_from="info") == {
-        "id of this version": "ab",
-        "title taken from": "info",
+        "version id": "ab",
+        "source of the title": "info",
     }
 
 

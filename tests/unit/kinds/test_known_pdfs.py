@@ -82,7 +82,7 @@ def test_another_extractor_reads_it_anew(bench: Bench) -> None:
 def test_what_stopped_a_reader_waits_until_its_time_is_over(bench: Bench) -> None:
     row = replace(ROW, status="error-timeout")
     assert asked(bench, row, STOP) == quarantine(
-        Reason.TIMEOUT, "took 60 s; not tried again before 2024-03-06"
+        Reason.TIMEOUT, "took 60 s; next attempt after 2024-03-06"
     )
     assert asked(bench, row, replace(STOP, expires=NOW)) is None
 

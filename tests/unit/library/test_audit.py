@@ -48,7 +48,7 @@ def test_a_document_lost_from_the_index_is_named(
     place: Workplace, library: Stores, id_: str, what: str
 ) -> None:
     library.index.delete([id_])
-    assert audited(place, library).fault_texts == [f"{what} {id_} is not in the index"]
+    assert audited(place, library).fault_texts == [f"{what} {id_} is missing from the index"]
 
 
 def test_a_story_that_is_in_the_index_as_another_version_is_named(
@@ -61,7 +61,7 @@ def test_a_story_that_is_in_the_index_as_another_version_is_named(
         library.ledger.write([ended(entry_of(PDF), step, "done", about=PDF)])
     assert audited(place, library).fault_texts == []
     library.index.put([replace(document_of(PAGE, Kind.STORY), sha1hex=PDF)])
-    told = f"story {STORY} is in the index as {PDF}, not {PAGE}"
+    told = f"story {STORY} has the SHA-1 {PDF} in the index instead of {PAGE}"
     assert audited(place, library).fault_texts == [told]
 
 
@@ -74,7 +74,8 @@ def test_a_lost_row_of_the_table_is_named(place: Workplace, library: Stores) -> 
 def test_a_lost_row_of_the_records_is_named(place: Workplace, library: Stores) -> None:
     library.records.delete(FileMetaRow, [PDF])
     told = f"file {PDF} has no row in file_meta"
-    assert audited(place, library).fault_texts == [f"{told}, and is in the table"]
+    in_table = f"file {PDF} has a row in the table but none in file_meta"
+    assert audited(place, library).fault_texts == [in_table]
     library.table.delete("journal", [bytes.fromhex(PDF)])
     # Its text and the sketch of that are two rows.
     assert audited(place, library).fault_texts == [told, told]
@@ -99,7 +100,7 @@ def unarchived(place: Workplace, library: Stores) -> Stores:
 
 def test_a_file_that_lies_in_no_warc_is_named(place: Workplace, unarchived: Stores) -> None:
     found = audited(place, unarchived)
-    assert sorted(found.fault_texts) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
+    assert sorted(found.fault_texts) == [f"file {one} is in no WARC" for one in (PDF, PAGE)]
 
 
 def test_a_file_whose_archiving_is_quarantined_is_accounted_for(
@@ -128,9 +129,9 @@ def test_beside_a_pipeline_that_archives_the_files_of_another_need_no_warc(
     unarchived.ledger.enter([], [entry], ())
     seen = [ended(entry_of(PDF), step, "done", about=PDF) for step in STEPS[PDF]]
     unarchived.ledger.write([replace(one, pipeline="metadata-only") for one in seen])
-    assert audited(place, unarchived).fault_texts == [f"file {PAGE} lies in no WARC"]
+    assert audited(place, unarchived).fault_texts == [f"file {PAGE} is in no WARC"]
     mine = replace(entry, pipeline=SUMS.name, input_id="")
     unarchived.ledger.enter([], [mine], ())
     unarchived.ledger.write(seen)
     found = audited(place, unarchived)
-    assert sorted(found.fault_texts) == [f"file {one} lies in no WARC" for one in (PDF, PAGE)]
+    assert sorted(found.fault_texts) == [f"file {one} is in no WARC" for one in (PDF, PAGE)]

@@ -63,7 +63,7 @@ def test_a_message_that_vanished_before_its_first_step_is_named(
     found = audited(place, stores)
     assert not found.is_balanced
     assert found.fault_texts == [
-        "sums.double: 1 of 2 unsettled messages are in no queue (among id-001, id-002)"
+        "sums.double: 1 of 2 unsettled messages are in no queue (for example id-001, id-002)"
     ]
 
 
@@ -74,7 +74,7 @@ def test_a_message_that_vanished_between_two_steps_is_named(
     place.taken("sums.keep-in")
     found = audited(place, stores)
     assert found.fault_texts == [
-        "sums.keep: 1 of 1 unsettled messages are in no queue (among id-000)"
+        "sums.keep: 1 of 1 unsettled messages are in no queue (for example id-000)"
     ]
     assert found.steps["sums"]["keep"].missing == 1
 
@@ -86,7 +86,9 @@ def test_a_message_that_vanished_from_quarantine_is_told(place: Workplace, store
     assert audited(place, stores).is_balanced
     place.taken("sums.double-quar")
     found = audited(place, stores)
-    assert found.fault_texts == ["sums.double: 1 quarantined messages are not in quarantine"]
+    assert found.fault_texts == [
+        "sums.double: 1 quarantined messages are missing from the quarantine"
+    ]
 
 
 def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
@@ -97,7 +99,7 @@ def test_dispositions_of_what_never_entered_do_not_hide_a_loss(
     place.ledger.enter([finished_input(1)], [], ())
     place.taken("sums.double-in")
     assert audited(place, stores).fault_texts == [
-        "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)",
+        "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)",
         "entry id-000a (sums) is not on the books and has 1 dispositions",
     ]
 
@@ -142,7 +144,7 @@ def test_an_input_whose_entries_are_not_all_on_the_books_is_named(
     place.enter(1)
     place.ledger.enter([finished_input(2)], [], ())
     found = audited(place, stores)
-    assert found.fault_texts == ["/w: 2 entries were read and 1 are on the books"]
+    assert found.fault_texts == ["/w: 2 entries were read, but 1 are in the ledger"]
 
 
 def test_an_input_that_is_still_read_may_be_behind(place: Workplace, stores: Stores) -> None:
@@ -176,7 +178,7 @@ def test_pipelines_are_balanced_each_by_itself(place: Workplace, stores: Stores)
     place.enter(1, 2)
     found = run_audit(stores, {SUMS.name: place.subscriptions, other.name: readers})
     assert found.fault_texts == [
-        "more.double: 1 of 1 unsettled messages are in no queue (among id-9)"
+        "more.double: 1 of 1 unsettled messages are in no queue (for example id-9)"
     ]
     assert found.steps["sums"]["double"].pending == 2
     assert found.steps["more"]["double"].missing == 1
@@ -215,5 +217,5 @@ def test_a_message_to_be_tried_again_that_vanished_is_named(
     place.taken("sums.double-in")
     found = audited(place, stores)
     assert found.fault_texts == [
-        "sums.double: 1 of 1 unsettled messages are in no queue (among id-001)"
+        "sums.double: 1 of 1 unsettled messages are in no queue (for example id-001)"
     ]

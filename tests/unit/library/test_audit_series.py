@@ -54,11 +54,11 @@ def test_citations_that_are_gone_or_too_many_are_told(place: Workplace, library:
     assert told_of(place, library) == []
     library.records.delete(CitationRow, [(PAGE, 1)])
     assert told_of(place, library) == [
-        f"{PAGE} has 2 rows of citations, and 3 by its row of matches"
+        f"{PAGE} has 2 rows of citations, but its row in matches gives 3"
     ]
     library.records.put([cited(1), cited(3)])
     assert told_of(place, library) == [
-        f"{PAGE} has 4 rows of citations, and 3 by its row of matches"
+        f"{PAGE} has 4 rows of citations, but its row in matches gives 3"
     ]
 
 

@@ -37,10 +37,10 @@ def pdf_row(pictured: bool) -> PdfMetaRow:
 def test_a_row_that_a_sink_should_have_written_and_is_not_there_is_named(bench: Bench) -> None:
     rows = [done("persist_pdf_text", PDF), done("import_story", PAGE)]
     assert found(bench, *rows) == [
-        f"import_story is done with {PAGE} and story_meta does not say so",
-        f"import_story is done with {PAGE} and text_sketch does not say so",
-        f"persist_pdf_text is done with {PDF} and pdf_meta does not say so",
-        f"persist_pdf_text is done with {PDF} and text_sketch does not say so",
+        f"import_story is done with {PAGE}, but story_meta does not show it",
+        f"import_story is done with {PAGE}, but text_sketch does not show it",
+        f"persist_pdf_text is done with {PDF}, but pdf_meta does not show it",
+        f"persist_pdf_text is done with {PDF}, but text_sketch does not show it",
     ]
     story = (PAGE, "3" * 64, "20240305060708", BEGAN, "success", "http://e.org/", "")
     row = StoryMetaRow(*story, None, None, None, 1, {}, "x")
@@ -54,7 +54,7 @@ def test_a_thumbnail_that_the_row_does_not_speak_of_is_named(bench: Bench) -> No
     assert found(bench, stored) == []  # the text has not come
     bench.records.put([pdf_row(False)])
     assert found(bench, stored) == [
-        f"persist_thumbnail is done with {PDF} and pdf_meta does not say so"
+        f"persist_thumbnail is done with {PDF}, but pdf_meta does not show it"
     ]
     assert found(bench, replace(stored, step="persist_thumbnail-360px-webp")) == []
     bench.records.put([pdf_row(True)])
@@ -79,4 +79,4 @@ def test_what_promises_no_row_or_ended_later_is_left_alone(
 def test_many_are_asked_for_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conservation, "CHUNK", 2)
     rows = [done("import_story", f"{n:040x}") for n in range(5)]
-    assert len({told.partition(" and ")[0] for told in found(bench, *rows)}) == 5
+    assert len({told.partition(", but ")[0] for told in found(bench, *rows)}) == 5

@@ -47,5 +47,5 @@ def test_a_sketch_that_was_altered_is_told(place: Workplace, library: Stores) ->
     row = with_long_text(library)
     library.records.change(TextSketchRow, [PAGE], {"text_sha256hex": "0" * 64})
     (fault,) = audited(place, library).faults
-    assert "not as it was written" in fault.message
+    assert "has changed since it was written" in fault.message
     assert row.sha1hex == fault.subject

@@ -118,5 +118,5 @@ def test_asked_for_again_refused_pages_are_read_too(bench: Bench, queue: SqliteQ
 
 
 def test_a_kind_that_comes_with_another_says_so() -> None:
-    with pytest.raises(ConfigurationError, match="thumbnail is made with another kind"):
+    with pytest.raises(ConfigurationError, match="thumbnail is made together with another kind"):
         assert CatchUpSelection(thumbnail.KIND, OURS).reading

@@ -49,13 +49,13 @@ def test_what_goes_together_is_no_fault(rows: list[DispositionRow]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (replace(WAY[1], verdict="dropped"), "does not go together"),
-        (replace(WAY[1], reason="timeout"), "does not go together"),
-        (replace(WAY[1], verdict="dropped", reason="a mood"), "does not go together"),
-        (replace(WAY[1], is_open=True), "does not go together"),
-        (replace(WAY[1], verdict="pending"), "does not go together"),
-        (replace(WAY[1], verdict="lost"), "does not go together"),
-        (replace(WAY[1], parent_step="another"), "which is not on the books"),
+        (replace(WAY[1], verdict="dropped"), "not a valid combination"),
+        (replace(WAY[1], reason="timeout"), "not a valid combination"),
+        (replace(WAY[1], verdict="dropped", reason="a mood"), "not a valid combination"),
+        (replace(WAY[1], is_open=True), "not a valid combination"),
+        (replace(WAY[1], verdict="pending"), "not a valid combination"),
+        (replace(WAY[1], verdict="lost"), "not a valid combination"),
+        (replace(WAY[1], parent_step="another"), "which is missing from the ledger"),
     ],
 )
 def test_what_does_not_is_told_with_what_helps(wrong: DispositionRow, told: str) -> None:

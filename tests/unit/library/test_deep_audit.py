@@ -76,7 +76,7 @@ def test_what_is_found_is_told_by_every_audit_until_it_is_mended(
     key = build_text_blob_key(PDF)
     library.blobs.put([Blob(key, b"wordz", "text/plain")])
     deep(library).run(None, lambda _: None)
-    told = f"blob {key} does not hold what was written there"
+    told = f"blob {key} has changed since it was written"
     assert told in audited(place, library).fault_texts
     library.blobs.put([Blob(key, TEXT_BLOB, "text/plain")])
     assert told in audited(place, library).fault_texts

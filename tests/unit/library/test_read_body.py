@@ -45,7 +45,7 @@ def test_other_bytes_in_the_place_are_never_passed_off_as_the_file(
 ) -> None:
     stores, filled = home
     found, other = build_description(stores, filled.long), build_description(stores, filled.pdfs[0])
-    with pytest.raises(PermanentError, match=f"no longer those of {filled.long}") as caught:
+    with pytest.raises(PermanentError, match=f"no longer match {filled.long}") as caught:
         read_body(stores, with_captures(found, other.captures[0]))
     assert caught.value.reason is Reason.DAMAGED_RECORD
 
@@ -61,7 +61,7 @@ def test_a_place_that_is_gone_is_named(home: tuple[Stores, Filled]) -> None:
 
 def test_a_file_in_no_warc_says_that_it_cannot_be_read_again(home: tuple[Stores, Filled]) -> None:
     stores, filled = home
-    with pytest.raises(PermanentError, match=f"No capture of {filled.lost} lies in a WARC"):
+    with pytest.raises(PermanentError, match=f"No WARC has a capture of {filled.lost}"):
         read_body(stores, build_description(stores, filled.lost))
 
 

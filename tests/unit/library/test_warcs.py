@@ -67,42 +67,42 @@ def _altered(parts: list[bytes], number: int, old: bytes, new: bytes) -> bytes:
 ALTERED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     "a byte of a body": (
         lambda parts: _altered(parts, 1, b"<html>", b"<HTML>"),
-        "WARC-Payload-Digest says",
+        "WARC-Payload-Digest is",
     ),
     "a byte of the metadata": (
         lambda parts: _altered(parts, 4, b'{"n": 1}', b'{"n": 7}'),
-        "WARC-Block-Digest says",
+        "WARC-Block-Digest is",
     ),
     "the pairs mixed up": (
         lambda parts: b"".join([*parts[:2], parts[3], parts[2], *parts[4:]]),
-        "the metadata does not belong to the record before it",
+        "the metadata record does not belong to the record before it",
     ),
     "a record lost": (
         lambda parts: b"".join([*parts[:1], *parts[3:]]),
-        "the CDXJ names a record that is not there",
+        "the CDXJ lists a record that does not exist",
     ),
     "a record more": (
         lambda parts: b"".join([*parts, parts[3]]),
-        "the CDXJ lacks this record",
+        "the CDXJ has no line for this record",
     ),
     "another name": (
         lambda parts: _altered(parts, 0, b"WARC-Filename: fonds", b"WARC-Filename: fundus"),
-        "it does not begin with a warcinfo record of its name",
+        "the file does not begin with a warcinfo record with its own name",
     ),
     "the end cut off": (lambda parts: b"".join(parts)[:-30], "the file ends"),
     "two records in one member": (
         lambda parts: b"".join(
             [*parts[:-2], gzip.compress(gzip.decompress(parts[-2]) + gzip.decompress(parts[-1]))]
         ),
-        "the record is no gzip member of its own",
+        "the record does not have its own gzip member",
     ),
     "a digest left out": (
         lambda parts: _altered(parts, 2, b"WARC-Block-Digest", b"X-Block-Digest"),
-        "the metadata record declares no digest",
+        "the metadata record has no digest",
     ),
     "another URL's time": (
         lambda parts: _altered(parts, 3, b"WARC-Date: 2024", b"WARC-Date: 2023"),
-        "the CDXJ says another",
+        "the CDXJ has another",
     ),
 }
 
@@ -125,7 +125,7 @@ def test_an_index_that_is_gone_or_wrong_is_told_and_made_again(
     (index,) = tmp_path.rglob("*.cdxj")
     lines = index.read_bytes().splitlines(keepends=True)
     index.write_bytes(b"".join(lines[1:]))
-    assert "the CDXJ lacks this record" in verify(archive, name).faults[0].message
+    assert "the CDXJ has no line for this record" in verify(archive, name).faults[0].message
     index.unlink()
     assert "no CDXJ" in verify(archive, name).faults[0].message
     archive.inspect(name, repair=True)
@@ -139,5 +139,5 @@ def test_other_peoples_files_are_read_through_too(archive: WarcArchive, tmp_path
     report = verify(archive, str(path))
     assert (report.records, report.faults) == ({"resource": 1}, [])
     path.write_bytes(b"")
-    assert verify(archive, str(path)).faults[0].message == "it holds no record"
-    assert verify(archive, str(tmp_path / "none.warc")).faults[0].message == "there is no such file"
+    assert verify(archive, str(path)).faults[0].message == "the file has no records"
+    assert verify(archive, str(tmp_path / "none.warc")).faults[0].message == "no such file"

@@ -28,10 +28,10 @@ def test_the_nearest_is_the_one_most_like_it(name: str, meant: str | None) -> No
 def test_what_is_told_names_all_there_are_and_the_nearest() -> None:
     told = format_unknown_name("step", "pars_story", STEPS)
     assert told == (
-        "there is no step 'pars_story'; there are identify, persist_file, extract_pdf, parse_story;"
-        " did you mean 'parse_story'?"
+        "no step named 'pars_story'. Known: identify, persist_file, extract_pdf, parse_story."
+        " Did you mean 'parse_story'?"
     )
-    assert format_unknown_name("step", "x", ()) == "there is no step 'x'; there is none at all"
+    assert format_unknown_name("step", "x", ()) == "no step named 'x'. None exist yet"
 
 
 def test_of_a_long_list_it_says_how_many_are_not_named() -> None:

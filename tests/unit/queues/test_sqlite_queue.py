@@ -207,7 +207,7 @@ def test_a_full_disk_loses_nothing_and_goes_on_once_there_is_room(queue: SqliteQ
     assert len(receive(queue)) == 50
 
 
-def test_a_claim_that_failed_leaves_no_owner_nobody_knows(
+def test_a_lease_that_failed_leaves_no_owner_nobody_knows(
     queue: SqliteQueue, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.put(READER.incoming, [Message("a", b"")])

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from empty_records import open_records
+from fonds.stores.records.sql import SqlRecords
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    opened = open_sqlite(tmp_path / "records.sqlite")
+    opened = open_records(tmp_path / "records.sqlite")
     yield opened
     opened.close()

@@ -82,12 +82,12 @@ def test_bytes_of_another_file_are_never_given(records: SqlRecords, archive: Fol
         "http://example.org/1", "20240305060708", there.place.offset, warc_path=there.place.path
     )
     records.put([row])
-    with pytest.raises(PermanentError, match="no longer those of"):
+    with pytest.raises(PermanentError, match="no longer match"):
         load_capture_body(records, archive, row)
 
 
 def test_a_revisit_of_what_nobody_has_says_so(records: SqlRecords, archive: FolderArchive) -> None:
     row = captured("http://example.org/", "20240305060708", 7, mimetype=REVISIT_MIME)
     records.put([row])
-    with pytest.raises(PermanentError, match="no capture here holds them"):
+    with pytest.raises(PermanentError, match="no stored capture has them"):
         load_capture_body(records, archive, row)

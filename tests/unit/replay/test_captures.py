@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdx_rows import Counting, captured
+from depth import examples
 from fonds.archive.replay.captures import (
     ORDER,
     Cursor,
@@ -85,9 +86,9 @@ def test_a_walk_goes_on_behind_any_row(filled: SqlRecords, asked: tuple[str, Url
 
 def test_an_address_that_is_none_is_refused() -> None:
     for url, match, told in (
-        (" ", UrlMatch.EXACT, "no address"),
-        ("mailto:a@example.org", UrlMatch.HOST, "has no host"),
-        ("urn:x", UrlMatch.DOMAIN, "has no host"),
+        (" ", UrlMatch.EXACT, "no URL given"),
+        ("mailto:a@example.org", UrlMatch.HOST, "no host in"),
+        ("urn:x", UrlMatch.DOMAIN, "no host in"),
     ):
         with pytest.raises(ValueError, match=told):
             build_key_ranges(url, match)
@@ -115,7 +116,9 @@ def test_the_nearest_capture_is_found_from_both_sides(records: SqlRecords) -> No
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.text("ab/", min_size=1, max_size=4), max_size=8), st.text("ab/", max_size=3))
 def test_prefixes_are_those_of_the_keys(records: SqlRecords, paths: list[str], prefix: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from depth import examples
 from fonds.queues.sqlite import SqliteQueue
 from fonds.stores.records.sql import open_sqlite
 from mortal_processes import World, check
@@ -43,7 +44,7 @@ def run(plan: Plan, folder: Path, migrated: Path) -> World:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from empty_records import open_records
 from fonds.model.disposition import DONE, Reason, Verdict, defer, retry
 from fonds.model.errors import PermanentError, StoreUnavailableError
 from fonds.model.message import Message
@@ -22,7 +23,7 @@ from fonds.pipelines.runtime.stage_io import StageIO
 from fonds.pipelines.runtime.worker import RetryPolicy
 from fonds.queues.messages.envelope import encode
 from fonds.queues.sqlite import SqliteQueue
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class World:
 def world(tmp_path: Path) -> Any:
     queue = SqliteQueue(tmp_path / "queue.sqlite")
     queue.declare([READER])
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     shop = Shop()
     (bound,) = bind(PIPELINE, {"shop": shop}, "t")
     handover = Handover(queue, records.ledger)

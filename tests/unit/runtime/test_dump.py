@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.archive.warc.messages import read_messages
 from fonds.model.disposition import Reason, quarantine
 from fonds.model.errors import ConfigurationError
@@ -115,7 +116,9 @@ MESSAGES = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(found=MESSAGES)
 def test_whatever_type_a_header_has_it_comes_back_through_dump_and_load(

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from empty_records import open_records
 from fonds.isolation.process_identity import create_worker_name, identify
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.rows import Row, WorkerRow
 from fonds.pipelines.runtime.heartbeat import SILENT_FOR, Heartbeat
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 WAIT_S = 60.0
@@ -23,7 +24,7 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[SqlRecords]:
-    found = open_sqlite(tmp_path / "records.sqlite")
+    found = open_records(tmp_path / "records.sqlite")
     yield found
     found.close()
 

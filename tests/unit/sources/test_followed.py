@@ -50,7 +50,7 @@ def test_links_out_are_entries_that_say_where_they_lead(named: Path) -> None:
     assert {one.damage_reason for one in found.values()} == {Reason.NOT_FOLLOWED}
     assert found.keys() == {"here.warc.gz", "page.html", "index.cdxj"}
     outside = named.parent / "outside"
-    assert found["page.html"].damage == f"it leads to {outside / 'page.html'}"
+    assert found["page.html"].damage == f"the link points to {outside / 'page.html'}"
     assert "line 1: " in (found["index.cdxj"].damage or "")
 
 

@@ -110,7 +110,7 @@ def test_an_archive_in_an_archive_is_told(tmp_path: Path, home: Path, name: str)
     (capture,), _ = captures(source(home, outer))
     assert capture.damage_reason is Reason.UNREADABLE_SOURCE
     assert capture.damage is not None
-    assert "take it out" in capture.damage
+    assert "Extract it" in capture.damage
 
 
 def test_an_office_document_in_a_zip_is_a_file(tmp_path: Path, home: Path) -> None:

@@ -215,7 +215,7 @@ def test_a_zip_of_folders_alone_says_that_it_is_empty(tmp_path: Path) -> None:
         archive.mkdir("one")
     source = PathSource([tmp_path / "folders.zip"], tmp_path / "home", "default", "")
     (found,) = captures(source, *source.iter_inputs())[0]
-    assert (found.damage, found.damage_reason) == ("nothing lies in this ZIP", Reason.EMPTY_BODY)
+    assert (found.damage, found.damage_reason) == ("this ZIP is empty", Reason.EMPTY_BODY)
 
 
 AGENT = "Mozilla/5.0 (compatible; crawly/2 +http://crawl.example)"

@@ -97,7 +97,7 @@ def test_a_message_of_another_system_is_read_by_its_source(tmp_path: Path) -> No
         ({**CDX, "datetime": "2020"}, "14-digit"),
         ({**CDX, "sha1hex": "zz"}, "no SHA-1"),
         ({**CDX, "url": 7}, "url: "),
-        ({**CDX, "warc_path": "../.."}, "names no file"),
+        ({**CDX, "warc_path": "../.."}, "no file named"),
     ],
 )
 def test_a_line_that_is_none_is_accounted_for_and_the_next_is_read(

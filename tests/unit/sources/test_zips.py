@@ -141,7 +141,7 @@ def test_too_many_members_are_refused_in_one_line(
     monkeypatch.setattr(zips, "MEMBERS_MAX", 3)
     members = [(f"{n}.html", PAGE, STORED) for n in range(4)]
     ((capture,), _) = captures(source(home, _zip(tmp_path / "c.zip", members)))
-    assert (capture.damage_reason, capture.damage) == (Reason.BOMB, "over 3 members")
+    assert (capture.damage_reason, capture.damage) == (Reason.BOMB, "more than 3 members")
 
 
 def test_an_encrypted_member_is_told_and_the_others_are_read(tmp_path: Path, home: Path) -> None:
@@ -191,6 +191,6 @@ def test_a_full_disk_while_unpacking_is_no_damage_of_the_zip(
 
     monkeypatch.setattr("fonds.ingest.sources.zips.shutil.copyfileobj", full)
     one = source(home, _zip(tmp_path / "c.zip", [("w.warc", plain(RECORDS), DEFLATED)]))
-    with pytest.raises(StorageFullError, match=r"no space or quota left for .*inbox"):
+    with pytest.raises(StorageFullError, match=r"no disk space or quota left for .*inbox"):
         captures(one)
     assert list(one.inbox.iterdir()) == []

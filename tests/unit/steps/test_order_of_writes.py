@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from archive_bodies import create_archive_body
 from fonds.archive.store.body_sources import (
     LayeredArchive,
     SpooledBodies,
 )
 from fonds.following.link_rules import build_link
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.import_story import ImportStoryStep
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.ingest.steps.persist_pdf import (
@@ -52,12 +52,12 @@ def clock() -> Any:
 def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
     bench: Bench, stores: dict[str, Any]
 ) -> None:
-    """The row says that it is archived: what is behind it would never be written again. That this process
-    archives it is said before all, and taken back last."""
+    """The row says that it is archived: what is behind it would never be written again. The
+    lease is acquired first and released last."""
     capture = bench.loose()
     bench.enter(capture)
     CALLS.clear()
-    step = ArchiveBodyStep(
+    step = create_archive_body(
         stores["archive"], stores["records"], stores["table"], stores["blobs"], JOURNAL, clock
     )
     step([UnarchivedBody(capture, page_file())])
@@ -66,7 +66,7 @@ def test_a_body_lies_in_its_warc_before_its_cells_and_these_before_its_row(
         "archive.write",
         "table.put",
         "records.put",
-        "records.delete",
+        "records.change_each",
     ]
 
 
@@ -92,9 +92,9 @@ def test_the_spool_forgets_nothing_that_is_not_in_a_warc_and_on_the_books(
     spooled = SpooledBodies(stores["archive"], bench.blobs, lambda _: None, 10_000)
     archive = LayeredArchive(stores["archive"], spooled)
     books = (stores["records"], stores["table"], stores["blobs"])
-    step = ArchiveBodyStep(archive, *books, JOURNAL, clock)
+    step = create_archive_body(archive, *books, JOURNAL, clock)
     step([UnarchivedBody(capture, page_file())])
-    written = ["records.put", "archive.write", "table.put", "records.put", "records.delete"]
+    written = ["records.put", "archive.write", "table.put", "records.put", "records.change_each"]
     assert calls() == [*written, "blobs.delete", "records.change"]
 
 

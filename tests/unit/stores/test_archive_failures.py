@@ -74,7 +74,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(
     path = tmp_path / "archive" / first.place.path
     before = path.read_bytes()
     disk.room_bytes = 1500
-    with pytest.raises(StorageFullError, match="no room"):
+    with pytest.raises(StorageFullError, match="is full"):
         archive.write([entry(2), entry(3)])
     assert path.read_bytes() == before
     disk.room_bytes = 10**9

@@ -203,7 +203,7 @@ def test_a_useless_url_is_a_permanent_fault(url: str, tmp_path: Path) -> None:
 
 
 def test_members_of_zip_files_are_not_read_from_urls(tmp_path: Path) -> None:
-    with pytest.raises(PermanentError, match="download it first") as raised:
+    with pytest.raises(PermanentError, match="Download the file first") as raised:
         FolderArchive(tmp_path / "archive").read(
             Place(PlaceKind.ZIP, "https://example.org/a.zip", member="a")
         )

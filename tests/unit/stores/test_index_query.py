@@ -167,9 +167,9 @@ def test_what_is_plainly_meant_is_understood(text: str, tree: Node):
         ("river autor:smith", "“autor:smith”: there is no field “autor”"),
         (
             "kind:film",
-            "“kind:film”: There is no kind 'film'; there are pdf, story, jats",
+            "“kind:film”: No kind named 'film'. Known: pdf, story, jats",
         ),
-        ("kind:stroy", "did you mean 'story'?"),
+        ("kind:stroy", "Did you mean 'story'?"),
         ("language:english", "There is no language code 'english'"),
         (
             'river autors:"Peter Steinbach"',

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fonds.model.search import QueryError, TypedText, TypingKind
-from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
-from fonds.search.query.fields import (
+from fonds.model.completion import TypedText, TypingKind
+from fonds.model.search import QueryError
+from fonds.search.fields import (
     EXACT_FIELDS,
     FIELDS,
     LISTED_FIELDS,
     TEXT_FIELDS,
-    describe_form,
-    get_short_name,
+    get_field,
 )
+from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
 from fonds.search.query.parser import parse
 from fonds.search.query.tokens import tokenize, tokenize_unfinished
 from fonds.search.query.tree import ExactValue, IdSet, Node
@@ -153,9 +153,9 @@ def test_a_value_is_written_as_the_parser_takes_it(field: str, value: str, put: 
 
 def test_every_field_has_a_form_and_an_example_that_is_understood():
     for field in FIELDS:
-        form, shown = describe_form(field)
+        form, shown = get_field(field).meaning, get_field(field).example
         assert form[0].islower()
-        assert shown.startswith(f"{get_short_name(field)}:")
+        assert shown.startswith(f"{get_field(field).query_name}:")
         parse(shown, lambda asked: (asked,))
 
 
@@ -259,4 +259,4 @@ def test_themes_are_written_with_all_their_words():
     put = format_value("theme", "flood, river")
     assert understood(f"theme:{put}") == IdSet(("flood, river",))
     assert {*TEXT_FIELDS, *EXACT_FIELDS} <= set(FIELDS)
-    assert set(map(get_short_name, FIELDS)) == set(LISTED_FIELDS)
+    assert {get_field(name).query_name for name in FIELDS} == set(LISTED_FIELDS)

@@ -142,7 +142,7 @@ def test_no_more_is_written_than_may_wait_here(tmp_path: Path, bucket: FolderBuc
     archive.write([entry(5)])
     archive.finish()
     assert sum(archive.list_unsent().values()) > 1500
-    with pytest.raises(StoreUnavailableError, match="wait in"):
+    with pytest.raises(StoreUnavailableError, match="are waiting to be moved"):
         archive.write([entry(6)])
     bucket.away = False
     archive.finish()
@@ -177,7 +177,7 @@ def test_a_file_that_is_nowhere_is_missing_or_somebody_elses_still(
         archive.read(Place(PlaceKind.WARC, ours, 5, 5))
     assert raised.value.reason is Reason.MISSING_SOURCE
     theirs = "fonds-20240305060708-00000-another-12345678.warc.gz"
-    with pytest.raises(TransientError, match="another machine"):
+    with pytest.raises(TransientError, match="Another machine"):
         archive.read(Place(PlaceKind.WARC, theirs, 5, 5))
     bucket.away = True
     with pytest.raises(StoreUnavailableError):

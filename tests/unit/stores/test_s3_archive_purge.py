@@ -117,8 +117,8 @@ def test_a_file_another_machine_has_not_sent_yet_is_waited_for(
     (archived,) = archive.write([entry(2, body=SECRET)])
     elsewhere = opened(tmp_path / "other", bucket)
     monkeypatch.setattr(purge, "is_written_here", lambda name: False)
-    assert "another machine wrote it" in purged(elsewhere, archived.place, SECRET).waits
-    assert "being written to" in purged(archive, archived.place, SECRET).waits
+    assert "Another machine wrote it" in purged(elsewhere, archived.place, SECRET).waits
+    assert "still being written" in purged(archive, archived.place, SECRET).waits
     archive.finish()
     assert purged(elsewhere, archived.place, SECRET).records == 1
     assert holders(bucket.folder, SECRET) == []

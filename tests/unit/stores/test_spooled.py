@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from archive_bodies import create_archive_body
 from fixtures.archives import files
 from fonds.archive.store.body_sources import (
     LayeredArchive,
     SpooledBodies,
 )
 from fonds.following.link_rules import build_link
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.spool import FetchedLink, Spool
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason
@@ -76,7 +76,7 @@ def spooled(bench: Bench, body: bytes = PAGE, poll: str = "poll") -> Capture:
 
 def archived(bench: Bench, *items: UnarchivedBody) -> None:
     books = (bench.records, bench.table, bench.blobs)
-    ArchiveBodyStep(archive_of(bench), *books, JOURNAL, lambda: LATER)(items)
+    create_archive_body(archive_of(bench), *books, JOURNAL, lambda: LATER)(items)
 
 
 def records_of(bench: Bench) -> list[tuple[str, dict[str, str], bytes]]:

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 import tantivy
 
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.errors import (
     ConfigurationError,
     StorageFullError,
     StoreUnavailableError,
 )
 from fonds.model.file import Kind
+from fonds.model.search import SearchQuery
 from fonds.search.index.tantivy_index import TantivyIndex, build_error
 
 TEMPLATE = IndexDocument(

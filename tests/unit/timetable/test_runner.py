@@ -69,11 +69,11 @@ def test_an_end_that_cannot_be_noted_is_noted_later(
     world: World, place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timetable, "FINISH_RETRY_S", 0.001)
-    lossy = RaisesOnce(place.records, "change", StoreUnavailableError("away"), nth=2)
+    lossy = RaisesOnce(place.records, "change_each", StoreUnavailableError("away"), nth=2)
     one = Runner(world.process(POLL, records=lossy), {"poll": lambda: ""})  # type: ignore[arg-type]
     world.pass_s(600)
     assert one.run_due() == ["poll"]
-    assert (world.row("poll").runs, world.row("poll").claimed_by) == (1, None)
+    assert (world.row("poll").runs, world.row("poll").lease_holder) == (1, None)
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -83,7 +83,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_a_claim_is_renewed_while_its_task_is_done(world: World, place: Workplace) -> None:
+def test_a_lease_is_renewed_while_its_task_is_done(world: World, place: Workplace) -> None:
     """On the real clock: leases of a moment, and a task that lasts many of them."""
     at_work, may_end = threading.Event(), threading.Event()
 
@@ -99,9 +99,9 @@ def test_a_claim_is_renewed_while_its_task_is_done(world: World, place: Workplac
     ]
     with Runner(tables[0], {"often": act}):
         assert at_work.wait(PATIENCE_S)
-        beats = world.row("often").beats
-        until(lambda: world.row("often").beats >= beats + 5)
-        assert world.row("often").claimed_by == "one"
+        version = world.row("often").lease_version
+        until(lambda: world.row("often").lease_version >= version + 5)
+        assert world.row("often").lease_holder == "one"
         may_end.set()
         until(lambda: world.row("often").runs >= 1)
 

@@ -45,7 +45,7 @@ MOMENTS = st.integers(0, 230 * 365 * DAY_S * 1000).map(
 def row(task: RecurringTask, next_due: datetime, **changes: Any) -> TimetableRow:
     values = {
         "name": task.name, "pipeline": "", "every_s": task.every_s, "daily_at": task.daily_at,
-        "next_due": next_due, "claimed_by": None, "claimed_until": None, "beats": 0,
+        "next_due": next_due, "lease_holder": None, "lease_version": 0,
         "last_started": None, "last_finished": None, "last_error": None, "failures": 0, "runs": 0,
     }  # fmt: skip
     return TimetableRow(**{**values, **changes})

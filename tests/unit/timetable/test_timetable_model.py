@@ -10,10 +10,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from depth import examples
+from empty_records import open_records
+from fonds.leases.cells import get_cell
 from fonds.model.rows import TimetableRow
 from fonds.pipelines.runtime.schedule import RecurringTask, find_next_time
 from fonds.pipelines.runtime.timetable import TaskLease, Timetable
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from timetable_processes import LEASE_S, World
 
 TASKS = (
@@ -33,7 +36,7 @@ class Timetables(RuleBasedStateMachine):
     @classmethod
     def open(cls) -> None:
         cls.folder = TemporaryDirectory()
-        cls.records = open_sqlite(Path(cls.folder.name) / "records.sqlite")
+        cls.records = open_records(Path(cls.folder.name) / "records.sqlite")
 
     @classmethod
     def close(cls) -> None:
@@ -63,46 +66,45 @@ class Timetables(RuleBasedStateMachine):
         self.world.jump(3600 * hours)
 
     @rule(number=st.integers(0, PROCESSES - 1))
-    def a_process_looks_and_claims(self, number: int) -> None:
+    def a_process_looks_and_leases(self, number: int) -> None:
         table = self.table(number)
         for name in table.list_due():
             before = self.world.row(name)
-            claim = table.lease(name)
-            if claim is None:
+            lease = table.acquire(name)
+            if lease is None:
                 continue
             for (other, held_name), (_, heard_s) in self.held.items():
                 if held_name == name and other != number:
                     assert self.world.seconds - heard_s >= LEASE_S, (
-                        "a claim that was alive was taken"
+                        "a lease that was alive was taken"
                     )
             if not self.jumped:
                 assert before.next_due <= self.world.wall, "nothing is done before its time"
-            self.held[number, name] = (claim, self.world.seconds)
+            self.held[number, name] = (lease, self.world.seconds)
 
     @rule(number=st.integers(0, PROCESSES - 1))
     def a_process_renews(self, number: int) -> None:
-        for (holder, name), (claim, _) in list(self.held.items()):
+        for (holder, name), (lease, _) in list(self.held.items()):
             if holder == number:
-                renewed = self.table(number).renew(claim)
-                if renewed is None:
-                    assert self.world.row(name).claimed_by != claim.row.claimed_by
-                    del self.held[holder, name]
+                if self.table(number).leases.renew(lease.lease):
+                    self.held[holder, name] = (lease, self.world.seconds)
                 else:
-                    self.held[holder, name] = (renewed, self.world.seconds)
+                    assert self.world.row(name).lease_holder != lease.lease.cell.holder
+                    del self.held[holder, name]
 
     @rule(number=st.integers(0, PROCESSES - 1), error=st.none() | st.just("why"))
     def a_process_ends_its_tasks(self, number: int, error: str | None) -> None:
-        for (holder, name), (claim, _) in list(self.held.items()):
+        for (holder, name), (lease, _) in list(self.held.items()):
             if holder != number:
                 continue
             del self.held[holder, name]
-            mine = self.world.row(name).beats == claim.row.beats
-            assert self.table(number).finish(claim, error) == mine
+            mine = get_cell(self.world.row(name)) == lease.lease.cell
+            assert self.table(number).finish(lease, error) == mine
             if mine:
                 self.ended[name] += 1
                 row = self.world.row(name)
                 assert row.next_due > self.world.wall
-                assert (row.claimed_by, row.last_error) == (None, error)
+                assert (row.lease_holder, row.last_error) == (None, error)
 
     @rule(number=st.integers(0, PROCESSES - 1))
     def a_process_dies_and_another_comes(self, number: int) -> None:
@@ -135,8 +137,8 @@ class Timetables(RuleBasedStateMachine):
             for _ in range(9):
                 table.list_due()
                 self.world.pass_s(max(task.every_s / 4, LEASE_S))
-                claim = table.lease(task.name)
-                if claim is not None and table.finish(claim):
+                lease = table.acquire(task.name)
+                if lease is not None and table.finish(lease):
                     break
             assert self.world.row(task.name).runs == before + 1
 
@@ -145,7 +147,7 @@ def test_whatever_happens_each_task_is_done_by_one_and_none_is_forgotten() -> No
     Timetables.open()
     try:
         case = settings(
-            max_examples=60,
+            max_examples=examples(20),
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),

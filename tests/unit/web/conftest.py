@@ -9,10 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import Filled, fill_home, opened
-from followed_home import fill_sources
 from fonds.ports import Stores
 from fonds.web.app import create_app
-from themed_home import fill_themes
+from themed_home import fill_with_themes
 
 ORIGIN = "http://localhost:8765"
 
@@ -44,13 +43,11 @@ def client(stores: Stores) -> Iterator[TestClient]:
 def themed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The pages of a filled home with collections and sources in every state."""
     folder = tmp_path_factory.mktemp("themed")
-    fill_home(folder)
+    fill_with_themes(folder)
     with (
         opened(folder) as found,
         TestClient(create_app(found), base_url=ORIGIN) as asked,
     ):
-        fill_themes(found)
-        fill_sources(found)
         yield asked
 
 

@@ -15,6 +15,7 @@ from fonds.model.capture import Place, PlaceKind
 from fonds.model.document import IndexDocument
 from fonds.model.file import Kind
 from fonds.model.rows import InputRow, Row
+from fonds.search.request import AS_OF_PARAMETERS, FILTERS
 from fonds.web.app import create_app
 from home_rows import NOW, PIPELINE, Body, cdx_row, enter, file_row, said, write
 from page_reading import read
@@ -35,65 +36,65 @@ REFUSED = {
     ("/api/search", "match"): ("bset", "Did you mean “best”?"),
     ("/api/search/as-of", "match"): ("exat", "Did you mean “exact”?"),
     ("/api/search", "collapse"): ("yse", "Did you mean “yes”?"),
-    ("/api/search", "themes"): ("made/fife", "did you mean 'made/five'?"),
+    ("/api/search", "themes"): ("made/fife", "Did you mean 'made/five'?"),
     ("/api/search", "q"): ('autor:"A B"', "there is no field “autor”"),
     ("/api/records", "outcome"): ("droped", "Did you mean “dropped”?"),
     ("/api/records", "weight"): ("refussed", "Did you mean “refused”?"),
     ("/api/records", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
-    ("/api/records", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
+    ("/api/records", "step"): ("extrct_pdf", "Did you mean 'extract_pdf'?"),
     ("/api/records", "after"): ("behind", "it is not a cursor"),
     ("/api/files", "after"): ("behind", "it is not a cursor"),
     ("/api/files", "sort"): ("newst", "Did you mean “newest”?"),
-    ("/api/records", "pipeline"): ("libary", "did you mean 'library'?"),
+    ("/api/records", "pipeline"): ("libary", "Did you mean 'library'?"),
     ("/api/failures", "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
-    ("/api/failures", "step"): ("extrct_pdf", "did you mean 'extract_pdf'?"),
-    ("/api/failures", "pipeline"): ("libary", "did you mean 'library'?"),
+    ("/api/failures", "step"): ("extrct_pdf", "Did you mean 'extract_pdf'?"),
+    ("/api/failures", "pipeline"): ("libary", "Did you mean 'library'?"),
     ("/api/failures", "after"): ("behind", "it is not a cursor"),
     ("/api/changes", "change"): ("editd", "Did you mean “edited”?"),
     ("/api/changes", "after"): ("behind", "it is not a cursor"),
     ("/cdx", "matchType"): ("prefx", "Did you mean “prefix”?"),
     ("/cdx", "output"): ("jsn", "Did you mean “json”?"),
-    ("/cdx", "filter"): ("!statuscod:200", "did you mean 'statuscode'?"),
-    ("/cdx", "collapse"): ("timstamp:8", "did you mean 'timestamp'?"),
-    ("/cdx", "fl"): ("urlkey,orignal", "did you mean 'original'?"),
-    ("/cdx", "resumeKey"): ("behind", "it is no place in a list"),
-    (COLLECTION, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
-    (THEME, "conf"): ("tigth", "did you mean 'tight'?"),
+    ("/cdx", "filter"): ("!statuscod:200", "Did you mean 'statuscode'?"),
+    ("/cdx", "collapse"): ("timstamp:8", "Did you mean 'timestamp'?"),
+    ("/cdx", "fl"): ("urlkey,orignal", "Did you mean 'original'?"),
+    ("/cdx", "resumeKey"): ("behind", "resume key is not valid"),
+    (COLLECTION, "conf"): ("DEFUALT", "Did you mean 'DEFAULT'?"),
+    (THEME, "conf"): ("tigth", "Did you mean 'tight'?"),
     ("/api/sources", "state"): ("pausd", "Did you mean “paused”?"),
     ("/api/sources", "standing"): ("failling", "Did you mean “failing”?"),
     (LINKS, "outcome"): ("droped", "Did you mean “dropped”?"),
     (LINKS, "reason"): ("brokn-pdf", "Did you mean “broken-pdf”?"),
-    (LINKS, "step"): ("fech", "did you mean 'fetch'?"),
-    (LINKS, "beyond"): ("fech", "did you mean 'fetch'?"),
+    (LINKS, "step"): ("fech", "Did you mean 'fetch'?"),
+    (LINKS, "beyond"): ("fech", "Did you mean 'fetch'?"),
     (LINKS, "after"): ("behind", "it is not a cursor"),
     (THEME, "after"): ("behind", "it is not a cursor of this list"),
     **{
-        (path, "conf"): ("tigth", "did you mean 'tight'?")
+        (path, "conf"): ("tigth", "Did you mean 'tight'?")
         for path in (APART, REASON, OF_REASON, OUT)
     },
     **{
-        (path, "at"): ("17900000010", "did you mean '17900000")
+        (path, "at"): ("17900000010", "Did you mean '17900000")
         for path in (APART, REASON, OF_REASON)
     },
     **{
         (path, "after"): ("behind", "it is not a cursor of this list")
         for path in (APART, REASON, OUT)
     },
-    (DOCUMENT, "conf"): ("tigth", "did you mean 'tight'?"),
-    (COLLECTION, "at"): ("17900000010", "did you mean '17900000"),
-    (THEME, "at"): ("17900000010", "did you mean '17900000"),
-    (OVER_TIME, "conf"): ("DEFUALT", "did you mean 'DEFAULT'?"),
-    (OVER_TIME, "at"): ("17900000010", "did you mean '17900000"),
+    (DOCUMENT, "conf"): ("tigth", "Did you mean 'tight'?"),
+    (COLLECTION, "at"): ("17900000010", "Did you mean '17900000"),
+    (THEME, "at"): ("17900000010", "Did you mean '17900000"),
+    (OVER_TIME, "conf"): ("DEFUALT", "Did you mean 'DEFAULT'?"),
+    (OVER_TIME, "at"): ("17900000010", "Did you mean '17900000"),
     (OVER_TIME, "measure"): ("shre", "Did you mean “share”?"),
     (OVER_TIME, "scale"): ("sme", "Did you mean “same”?"),
-    (DOCUMENTS, "conf"): ("tigth", "did you mean 'tight'?"),
-    (DOCUMENTS, "at"): ("17900000010", "did you mean '17900000"),
+    (DOCUMENTS, "conf"): ("tigth", "Did you mean 'tight'?"),
+    (DOCUMENTS, "at"): ("17900000010", "Did you mean '17900000"),
 }
 # Values nothing has: the answer is empty, and says so beside the nearest there is.
 SAID = {
     ("/api/search", "domain"): ("dayly.example", "did you mean “daily.example”?"),
     ("/api/search", "collection"): ("report", "did you mean “reports”?"),
-    ("/api/files", "type"): ("application/pfd", "did you mean 'application/pdf'?"),
+    ("/api/files", "type"): ("application/pfd", "Did you mean 'application/pdf'?"),
 }
 NOT_NAMES = {
     ("/api/search", name)
@@ -116,7 +117,7 @@ TRIED_OF_THE_EXPORT = {
     (route, name)
     for route in ("/api/search/export/{name}", "/api/search.atom")
     for path, name in (*REFUSED, *SAID, *NOT_NAMES)
-    if path == "/api/search"
+    if path == "/api/search" and name in FILTERS
 }
 TRIED_OF_READING = {
     ("/api/files/{sha1hex}", "find"),
@@ -128,9 +129,8 @@ TRIED_OF_READING = {
 }
 # Those of a search as of a day are tried in test_as_of_page.py.
 TRIED_AS_OF = {
-    ("/api/search/as-of", name)
-    for name in ("q", "kind", "language", "domain", "collection", "from", "to", "undated", "dates")
-} | {("/api/search/as-of", name) for name in ("day", "became", "page")}
+    ("/api/search/as-of", name) for name in (*FILTERS, *AS_OF_PARAMETERS) if name != "match"
+}
 # Those of the service of grouping are tried in rest/test_refusals.py.
 TRIED_OF_THE_SERVICE = {
     ("/collections", "after"), ("/collections", "count"),
@@ -184,11 +184,9 @@ def test_a_name_there_is_not_is_refused_with_the_nearest(
     assert meant in told.json()["error"]
     page = asked.get(path.removeprefix("/api"), params=params)
     assert page.status_code == 400
-    assert (
-        "ou mean" in page.text
-        or "no field" in page.text
-        or "not a cursor" in page.text
-        or "no place" in page.text
+    assert any(
+        one in page.text
+        for one in ("ou mean", "no field", "not a cursor", "no place", "resume key")
     )
 
 

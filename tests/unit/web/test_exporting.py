@@ -91,8 +91,8 @@ def test_the_packed_form_has_a_manifest_that_is_taken_back(
     manifest = read_manifest(told)
     data = (tmp_path / manifest.file).read_bytes()
     assert hashlib.sha256(data).hexdigest() == manifest.sha256
-    assert manifest.asked is not None
-    assert manifest.rows == manifest.asked.total == len(names(client, "q=flood&kind=story"))
+    assert manifest.search is not None
+    assert manifest.rows == manifest.search.total == len(names(client, "q=flood&kind=story"))
     found = ManifestVerifier(stores)(manifest)
     assert (found.result_is_same, found.now) == (True, manifest.rows)
     assert found.compared is not None

@@ -88,8 +88,8 @@ def test_programs_do_the_same(client: TestClient) -> None:
     [
         ({"note": "x" * 501}, "at most 500 characters"),
         ({"owner": "x" * 101}, "an owner 100"),
-        ({"group": "0" * 16, "note": "x"}, "has no failures of a group"),
-        ({"pipeline": "news", "note": "x"}, "has no failures of a group"),
+        ({"group": "0" * 16, "note": "x"}, "has no failures in a group named"),
+        ({"pipeline": "news", "note": "x"}, "has no failures in a group named"),
     ],
 )
 def test_what_cannot_be_noted_is_refused(
@@ -137,7 +137,10 @@ def test_notes_have_a_bound(
     monkeypatch.setattr(decisions, "NOTES_MAX", 1)
     first, second = group(client), group(client, "broken-pdf")
     client.put(API, json=first | {"note": "x"})
-    assert "1 groups have a note" in client.put(API, json=second | {"note": "x"}).json()["error"]
+    assert (
+        "limit of 1 groups with a note"
+        in client.put(API, json=second | {"note": "x"}).json()["error"]
+    )
     assert client.put(API, json=first | {"note": "y"}).status_code == 200
     assert stores.records.count(FailureNoteRow)[()] == 1
 

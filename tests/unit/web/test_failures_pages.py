@@ -54,7 +54,7 @@ def test_the_page_before_says_how_many_and_what_runs_and_does_nothing(
     assert page.heading == "Try 2 failures again?"
     words = page.words()
     assert "extract_pdf, persist_pdf_text" in words
-    assert "with a longer limit" in words
+    assert "with a longer time limit" in words
     assert stores.queue.get_depth(reader()).quarantined == 6
 
 

@@ -178,7 +178,7 @@ def test_pdfs_are_downloads_of_their_own_type(client: TestClient, filled: Filled
 
 def test_a_body_that_lies_nowhere_is_a_404_that_says_so(client: TestClient, filled: Filled) -> None:
     page = read(client, f"/file/{filled.lost}/body", 404)
-    assert f"No capture of {filled.lost} lies in a WARC" in page.words()
+    assert f"No WARC has a capture of {filled.lost}" in page.words()
     assert f"/file/{filled.lost}/body" not in read(client, f"/file/{filled.lost}").links()
 
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from filled_home import fill_home, opened
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Stores
 from fonds.search.index.wrappers import EmbargoFilterIndex
 from fonds.search.manifest import parse_manifest

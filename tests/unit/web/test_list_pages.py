@@ -56,7 +56,7 @@ def test_a_record_leads_to_its_file_when_it_has_one(client: TestClient, filled: 
 
 def test_the_reason_is_explained(client: TestClient) -> None:
     words = read(client, "/records?reason=broken-pdf").words()
-    assert "The PDF cannot be opened, not even after repair." in words
+    assert "The PDF cannot be opened or repaired." in words
 
 
 def test_records_in_flight_are_said_to_be_not_yet_settled(client: TestClient) -> None:
@@ -249,7 +249,7 @@ def test_trying_again_is_offered_where_it_can_help(client: TestClient) -> None:
         f"fonds failures retry --pipeline library --group {slow[0]['group']}"
     ]
     words = read(client, "/failures?reason=timeout").words()
-    assert f"Retry all {TIMEOUTS} (with a longer limit" in words
+    assert f"Retry all {TIMEOUTS} (with a longer time limit" in words
 
 
 def test_failures_only_a_source_knows_of_offer_no_retry(client: TestClient) -> None:

@@ -103,7 +103,7 @@ def test_a_timegate_leads_to_the_time_that_is_asked_for(client: TestClient) -> N
     assert found["first"] == f"{ORIGIN}/web/{TIMES[0]}/{PAGE}"
     assert found["last"] == f"{ORIGIN}/web/{TIMES[2]}/{PAGE}"
     wrong = client.get(f"/web/{PAGE}", headers={"accept-datetime": "yesterday"})
-    assert (wrong.status_code, "no date of HTTP" in wrong.text) == (400, True)
+    assert (wrong.status_code, "not an HTTP date" in wrong.text) == (400, True)
 
 
 def test_a_capture_links_to_those_beside_it(client: TestClient) -> None:

@@ -128,7 +128,7 @@ def test_links_behind_a_stage_are_those_it_did_not_lose(stores: Stores, client: 
     assert behind(beyond="fetch", outcome="done") == ["far-3", "far-4"]
     assert behind(beyond="fetch", outcome="pending") == []
     unknown = client.get(links, params={"beyond": "fetsh"})
-    assert (unknown.status_code, "did you mean 'fetch'" in unknown.json()["error"]) == (400, True)
+    assert (unknown.status_code, "Did you mean 'fetch'" in unknown.json()["error"]) == (400, True)
     (row,) = [
         one
         for one in client.get("/api/sources").json()["rows"]

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from filled_home import fill_home, opened
-from followed_home import GOOD, fill_sources
+from filled_home import opened
+from followed_home import GOOD
 from fonds.grouping.changes.curation import exclude
 from fonds.grouping.views.documents import list_placements
 from fonds.web.app import create_app
 from fonds.web.serving.csv_tables import build_csv_response
-from themed_home import FIVE, fill_themes
+from themed_home import FIVE, fill_with_themes, open_themes
 
 PAGES = {
     "/records": ("/records.json", "rows"),
@@ -56,10 +56,9 @@ class Line:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     folder = tmp_path_factory.mktemp("tables")
-    fill_home(folder)
+    fill_with_themes(folder)
     with opened(folder) as stores:
-        fill_sources(stores)
-        changes = fill_themes(stores)
+        changes = open_themes(stores, 1_790_100_000)
         one = next(each for each in list_placements(changes.tables, FIVE, "d1") if each.label)
         exclude(changes, FIVE, "DEFAULT", one.label or "", ["d1"])
         with TestClient(create_app(stores), base_url="http://localhost:8765") as found:

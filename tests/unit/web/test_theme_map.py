@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.web.pages.theme_map import (
     CIRCLES_MAX,
     GAP,
@@ -41,7 +42,7 @@ def _spots(count: int) -> list[MapSpot]:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(SPOTS)
 def test_every_circle_lies_in_the_picture_and_labels_stay_text(spots: list[MapSpot]) -> None:
     circles = placed_circles(spots)

@@ -14,7 +14,7 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.rebuild.rebuild import rebuild
 from fonds.web.app import create_app
 from page_reading import read
-from themed_home import fill_themes
+from themed_home import fill_themed, open_themes
 
 NAME = CollectionName("made", "words")
 HERE = "/themes/made/words"
@@ -24,11 +24,13 @@ CALLED = ("outlier", "apart", "document", "excluded")
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Pages of a collection whose themes are called as reasons and pages are."""
+    folder = tmp_path_factory.mktemp("words")
+    fill_themed(folder)
     with (
-        opened(tmp_path_factory.mktemp("words")) as found,
+        opened(folder) as found,
         TestClient(create_app(found), base_url="http://localhost:8765") as asked,
     ):
-        changes = fill_themes(found)
+        changes = open_themes(found, 1_790_100_000)
         save_configuration(
             changes.tables, "made", "DEFAULT", build_configuration({"clusters": len(CALLED)})
         )
@@ -74,5 +76,5 @@ def test_programs_ask_for_a_reason_a_theme_is_called_by(words: TestClient) -> No
 def test_a_reason_there_is_not_is_told_with_the_nearest(words: TestClient) -> None:
     answer = words.get(f"/api{HERE}/apart/outlir")
     assert answer.status_code == 404
-    assert "did you mean 'outlier'" in answer.json()["error"]
+    assert "Did you mean 'outlier'" in answer.json()["error"]
     assert words.get(f"/api{HERE}/apart/outlir/documents").status_code == 404

@@ -254,11 +254,11 @@ def test_a_theme_that_came_of_a_split_or_a_merger_leads_to_what_it_came_of(
 def test_names_there_are_not_are_told_with_the_nearest(themed: TestClient) -> None:
     said = themed.get("/themes/made/fife")
     assert said.status_code == 404
-    assert "did you mean &#39;made/five&#39;" in said.text
+    assert "Did you mean &#39;made/five&#39;" in said.text
     label = str(_themes(themed)[0]["label"])
     said = themed.get(f"/api{COLLECTION}/{label[:-1]}")
     assert said.status_code == 404
-    assert f"did you mean {label!r}" in said.json()["error"]
+    assert f"Did you mean {label!r}" in said.json()["error"]
     assert (
         "not been grouped by tight yet" in read(themed, f"{COLLECTION}/x?conf=tight", 404).words()
     )

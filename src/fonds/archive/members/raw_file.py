@@ -73,5 +73,8 @@ def check_ratio(output_bytes: int, input_bytes: int) -> None:
     if output_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * input_bytes:
         raise MemberError(
             Reason.BOMB,
-            f"{input_bytes} bytes unpack to more than {output_bytes}, over {RATIO_MAX}:1",
+            (
+                f"{input_bytes} bytes decompress to more than {output_bytes}, a ratio above "
+                f"{RATIO_MAX}:1"
+            ),
         )

@@ -265,7 +265,10 @@ class RecordStream:
         if self._number > _NUMBER_MAX:
             self._fault = MemberError(
                 Reason.DAMAGED_RECORD,
-                f"the member at offset {segment.member.offset} holds more than {_NUMBER_MAX} records",
+                (
+                    f"the member at offset {segment.member.offset} contains more than "
+                    f"{_NUMBER_MAX} records"
+                ),
             )
             self._buffer, self._buffer_position = b"", 0
 

@@ -73,7 +73,7 @@ class ZstdFrame:
         if self._broken is not None:
             raise MemberError(
                 self._broken,
-                f"the zstd frame at offset {self.offset} breaks off at {self._stop}",
+                f"the zstd frame at offset {self.offset} ends early at {self._stop}",
             )
         self.end = self._stop
 

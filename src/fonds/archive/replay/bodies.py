@@ -57,9 +57,10 @@ def load_capture_body(records: Records, archive: Archive, row: CdxRow) -> Replay
         return ReplayedCapture(row, copy, payload.body, http)
     raise first_error or PermanentError(
         Reason.MISSING_SOURCE,
-        f"{build_place(row)} says that the bytes are those of an earlier capture"
-        f" ({row.sha1hex}), and no capture"
-        " here holds them",
+        (
+            f"{build_place(row)} refers to the bytes of an earlier capture ({row.sha1hex}), "
+            "but no stored capture has them"
+        ),
     )
 
 

@@ -34,7 +34,7 @@ def pad_lower14(text: str) -> str:
     padded = text + "00000101000000"[len(text) :]
     if len(text) < 4 or len(text) % 2 or not text.isascii():
         raise ValueError(
-            "a time is YYYY, YYYYMM, YYYYMMDD, YYYYMMDDhh, YYYYMMDDhhmm or YYYYMMDDhhmmss"
+            "write a time as YYYY, YYYYMM, YYYYMMDD, YYYYMMDDhh, YYYYMMDDhhmm or YYYYMMDDhhmmss"
         )
     parse_datetime14(padded)
     return padded
@@ -122,7 +122,7 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
     """
     key = build_surt(url)
     if key == NONE:
-        raise ValueError("no address is given")
+        raise ValueError("no URL given")
     if match is UrlMatch.EXACT:
         return [KeyRange(key, is_exact=True)]
     if match is UrlMatch.PREFIX:
@@ -132,7 +132,7 @@ def build_key_ranges(url: str, match: UrlMatch) -> list[KeyRange]:
     host, bracket, _ = key.partition(")")
     host, _, port = host.partition(":")
     if not bracket or not host:
-        raise ValueError(f"{url} has no host")
+        raise ValueError(f"no host in {url}")
     # `)` ends a host, `,` begins a subdomain, `:` begins a port. This list follows their byte
     # order.
     if port:

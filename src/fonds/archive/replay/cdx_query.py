@@ -60,9 +60,9 @@ class CdxFilter:
         """
         name, colon, pattern = text.removeprefix("!").partition(":")
         if not colon:
-            raise ValueError("a filter is [!]FIELD:PATTERN")
+            raise ValueError("write a filter as [!]FIELD:PATTERN")
         if len(pattern) > PATTERN_MAX_CHARS:
-            raise ValueError(f"a pattern has {PATTERN_MAX_CHARS} characters at most")
+            raise ValueError(f"a pattern can have at most {PATTERN_MAX_CHARS} characters")
         cdx_filter = cls(_check_field(name), pattern, text.startswith("!"))
         _match_texts(pattern, [""])
         return cdx_filter
@@ -91,7 +91,9 @@ class CdxCollapse:
         """
         name, colon, count = text.partition(":")
         if colon and not (count.isascii() and count.isdigit() and 0 < int(count[:9]) < 10**6):
-            raise ValueError(f"the characters to compare are a number from 1, not {count[:40]!r}")
+            raise ValueError(
+                f"the number of characters to compare must be 1 or more, not {count[:40]!r}"
+            )
         return cls(_check_field(name), int(count) if colon else None)
 
     def build_key(self, row: Values) -> str:
@@ -124,7 +126,7 @@ def _match_texts(pattern: str, texts: Sequence[str]) -> list[bool]:
         pc.match_substring_regex(pa.array([""]), pattern=pattern)
         matches = pc.match_substring_regex(pa.array(texts, pa.string()), pattern=f"^(?:{pattern})$")
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
-        raise ValueError(f"the pattern {pattern!r} cannot be used: {error}") from error
+        raise ValueError(f"the pattern {pattern!r} is not valid: {error}") from error
     return [bool(is_match) for is_match in matches.to_pylist()]
 
 
@@ -151,7 +153,7 @@ class CdxResumeKey:
                 base64.urlsafe_b64decode(padded), type=prepare_type(CdxResumeKey)
             )
         except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
-            raise ValueError("it is no place in a list; begin without it") from error
+            raise ValueError("the resume key is not valid; start again without it") from error
 
 
 @dataclass(frozen=True, slots=True)

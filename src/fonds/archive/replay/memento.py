@@ -82,7 +82,7 @@ def parse_accept_datetime(header: str) -> datetime:
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return aware.astimezone(UTC)
     except (TypeError, ValueError, IndexError, OverflowError) as error:
-        raise ValueError(f"Accept-Datetime is no date of HTTP: {header[:100]!r}") from error
+        raise ValueError(f"Accept-Datetime is not an HTTP date: {header[:100]!r}") from error
 
 
 @dataclass(frozen=True, slots=True)

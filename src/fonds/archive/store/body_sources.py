@@ -188,12 +188,12 @@ class SpooledBodies:
         if blob is None:
             archived_place = self._find_archived(parse_spool_key(place.path))
             if archived_place is None:
-                detail = f"{place.path} is in the spool no more, and was not archived"
+                detail = f"{place.path} is no longer in the spool and was not archived"
                 raise PermanentError(Reason.MISSING_SOURCE, detail)
             return self._archive.read(archived_place, sha1hex)
         payload = self._build_payload(blob)
         if sha1hex is not None and sha1(payload.body).hexdigest() != sha1hex:  # noqa: S324
-            detail = f"{place.path}: the bytes here are no longer those of {sha1hex}"
+            detail = f"{place.path}: the bytes have changed and no longer match {sha1hex}"
             raise DamagedInputError(Reason.DAMAGED_RECORD, detail)
         return payload
 

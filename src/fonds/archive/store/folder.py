@@ -200,7 +200,7 @@ class FolderArchive:
         leads_up = not path.startswith("/") and ".." in path.split("/")
         if "\x00" in path or "://" in path or leads_up:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"{path}: neither an absolute path nor the name of a WARC"
+                Reason.UNREADABLE_SOURCE, f"{path}: not an absolute path or a WARC name"
             )
         if "/" in path and not path.startswith("/"):
             try:
@@ -226,7 +226,7 @@ class FolderArchive:
         if not is_own_warc_name(name):
             return PurgeResult()
         if marker_path(path).exists():
-            return PurgeResult(waits=f"{name} is being written to")
+            return PurgeResult(waits=f"{name} is still being written")
         with translate_errors(self._folder):
             if path.is_file():
                 return purge_local_warc(path, tombstone, tick)
@@ -292,12 +292,14 @@ def translate_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise StorageFullError(
-                f"no room for the archive in {folder}: free some, then run the same command again"
+                f"the archive folder {folder} is full. Free some space, then run the same "
+                "command again"
             ) from error
         if error.errno in _FORBIDDEN:
             raise ConfigurationError(
-                f"the archive in {folder} cannot be written ({error.strerror}); check its rights"
+                f"cannot write to the archive folder {folder} ({error.strerror}). Check "
+                "its permissions"
             ) from error
         raise StoreUnavailableError(
-            f"the archive in {folder} fails just now: {cause_of(error)}"
+            f"cannot write to the archive folder {folder} right now: {cause_of(error)}"
         ) from error

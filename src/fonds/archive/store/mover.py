@@ -170,7 +170,8 @@ class WarcUploader:
         self._bucket.upload(key, path, content_type)
         if not self._is_uploaded(key, size_bytes, digest):
             raise StoreUnavailableError(
-                f"{self._bucket.display_url} gives other bytes for {key} than were sent; it stays here"
+                f"{self._bucket.display_url} returned different bytes for {key} than were "
+                "sent; the local file stays"
             )
 
     def _is_uploaded(self, key: str, size_bytes: int, digest: str) -> bool:
@@ -187,7 +188,7 @@ class WarcUploader:
                 self.trouble, pause_s = None, PAUSE_FIRST_S
             except (FondsError, OSError) as error:
                 if self.trouble is None:
-                    logger.warning("WARC files wait here to be moved: %s", error)
+                    logger.warning("WARC files are waiting to be moved: %s", error)
                 self.trouble = error
                 self._closing.wait(pause_s)
                 pause_s = min(2 * pause_s, PAUSE_MAX_S)

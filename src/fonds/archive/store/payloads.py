@@ -112,7 +112,7 @@ def _identify_file(stream: BinaryIO) -> _File:
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
 _UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-MISSING_NAME = "no WARC of this name is where it was seen before; put it back, or set warc.base"
+MISSING_NAME = "the WARC is not at its last known location. Put it back, or set warc.base"
 ReadUploaded = Callable[[Place, int], Payload]
 """Function that reads a record from a WARC of Fonds that was moved away, up to a maximum size."""
 
@@ -251,7 +251,7 @@ class PlaceReader:
         if "\x00" in path or not (path.startswith("/") or is_own(place)):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                "neither an absolute path nor the name of a WARC of ours, or it holds a NUL",
+                "not an absolute path or the name of a WARC written by Fonds, or contains a NUL",
             )
         return self._folder / path
 
@@ -273,7 +273,7 @@ def is_own(place: Place) -> bool:
 def _reject_tombstone(payload: Payload) -> Payload:
     """Return the payload unless its record is a tombstone. Raises PermanentError."""
     if is_tombstone(payload.warc_headers.get("WARC-Target-URI", "")):
-        raise PermanentError(Reason.UNREADABLE_SOURCE, "what stood here was taken down")
+        raise PermanentError(Reason.UNREADABLE_SOURCE, "the record was taken down")
     return payload
 
 
@@ -281,8 +281,7 @@ def _check_sha1(body: bytes, sha1hex: str) -> None:
     if sha1(body).hexdigest() != sha1hex:  # noqa: S324 (a key, not a seal)
         raise DamagedInputError(
             Reason.DAMAGED_RECORD,
-            f"the bytes here are no longer those of {sha1hex}: they changed since they were looked at."
-            " Ingest the file again",
+            f"the bytes no longer match {sha1hex}: the file has changed. Ingest it again",
         )
 
 
@@ -298,9 +297,7 @@ def open_regular(path: Path) -> BinaryIO:
     except OSError as error:
         raise _translate_error(error) from error
     except ValueError as error:
-        raise PermanentError(
-            Reason.MISSING_SOURCE, f"no file can have this name: {error}"
-        ) from error
+        raise PermanentError(Reason.MISSING_SOURCE, f"not a valid file name: {error}") from error
     try:
         _check_regular(os.fstat(descriptor).st_mode)
         return os.fdopen(descriptor, "rb")
@@ -321,14 +318,14 @@ def _check_regular(mode: int) -> None:
 def _translate_error(error: OSError) -> PermanentError | TransientError:
     if error.errno in _MISSING:
         return PermanentError(
-            Reason.MISSING_SOURCE, "the file is not there; put it back, or add its folder anew"
+            Reason.MISSING_SOURCE, ("the file does not exist. Put it back, or add its folder again")
         )
     if error.errno in _UNREADABLE:
         return PermanentError(
             Reason.UNREADABLE_SOURCE,
-            f"the file cannot be opened ({error.strerror}); check its rights",
+            f"cannot open the file ({error.strerror}). Check its permissions",
         )
-    return TransientError(f"the file cannot be opened just now ({error.strerror})")
+    return TransientError(f"cannot open the file right now ({error.strerror})")
 
 
 def _unpack_body(body: bytes, body_max_bytes: int) -> bytes:
@@ -346,7 +343,7 @@ def _read_file(stream: BinaryIO, body_max_bytes: int) -> bytes:
     size_bytes = os.fstat(stream.fileno()).st_size
     if size_bytes > body_max_bytes:
         raise LimitError(
-            Reason.TOO_LARGE, f"the file has {size_bytes} bytes; at most {body_max_bytes} are read"
+            Reason.TOO_LARGE, (f"the file has {size_bytes} bytes; the limit is {body_max_bytes}")
         )
     body = bytearray()
     while len(body) <= body_max_bytes and (

@@ -135,7 +135,7 @@ def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
             companions_left > 0 and head is not None and head.type in COMPANION_TYPES
         )
         if head is None or (is_removed and (isinstance(thing, Damage) or head.size_bytes is None)):
-            detail = thing.detail if isinstance(thing, Damage) else "the record is cut"
+            detail = thing.detail if isinstance(thing, Damage) else "the record is truncated"
             raise _build_hidden_error(thing.offset, detail)
         if is_removed:
             companions_left -= not is_match
@@ -147,7 +147,7 @@ def _iter_heads(stream: BinaryIO, digest: str) -> Iterator[RecordHead]:
 def _build_hidden_error(offset: int, message: str) -> DamagedInputError:
     return DamagedInputError(
         Reason.DAMAGED_RECORD,
-        f"at offset {offset_text(offset)}: {message}; what was taken down may stand there",
+        f"at offset {offset_text(offset)}: {message}. The removed bytes may be there",
     )
 
 
@@ -187,7 +187,7 @@ def write_tombstones(
         is_same_size = copy.seek(0, os.SEEK_END) == size_bytes
         if not is_same_size or find_records(copy, name, tombstone.sha1hex) != []:
             raise DamagedInputError(
-                Reason.DAMAGED_RECORD, f"{name} could not be written anew; it stays as it was"
+                Reason.DAMAGED_RECORD, f"cannot rewrite {name}; the file is unchanged"
             )
 
 
@@ -244,18 +244,18 @@ class UploadedWarcPurge:
         """Purge a finished file. See `WarcFiles.purge`. Raises OSError too."""
         if not self.mover.move(name):
             return PurgeResult(
-                waits=f"{name} is being sent to {self.bucket.display_url} by another process"
+                waits=f"another process is sending {name} to {self.bucket.display_url}"
             )
         size_bytes = self.bucket.get_size(build_key(name))
         if size_bytes is None:
-            problem = f"{name} is neither here nor in {self.bucket.display_url}"
-            reason = f"{problem}: another machine wrote it and may not have sent it yet"
+            problem = f"{name} is missing here and in {self.bucket.display_url}"
+            reason = f"{problem}. Another machine wrote it and may not have sent it yet"
             return PurgeResult(waits="" if is_written_here(name) else reason)
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / name
         with lock_marker(path) as is_locked:
             if not is_locked:
-                return PurgeResult(waits=f"{name} is being fetched by another process")
+                return PurgeResult(waits=f"another process is fetching {name}")
             try:
                 return self._purge(path, size_bytes, tombstone, tick)
             finally:
@@ -294,7 +294,7 @@ class UploadedWarcPurge:
                 piece, total_bytes = self.bucket.fetch(key, start, piece_bytes)
                 if len(piece) != piece_bytes or total_bytes != size_bytes:
                     raise StoreUnavailableError(
-                        f"{key} of {self.bucket.display_url} changed meanwhile"
+                        f"{key} in {self.bucket.display_url} changed in the meantime"
                     )
                 stream.write(piece)
                 tick(start + piece_bytes)

@@ -52,7 +52,8 @@ class HttpFiles:
             first, total = _parse_content_range(response.headers.get("content-range", ""))
             if first != start:
                 raise PermanentError(
-                    Reason.UNREADABLE_SOURCE, f"the server sent bytes from {first}, not {start}"
+                    Reason.UNREADABLE_SOURCE,
+                    (f"the server sent bytes from {first} instead of {start}"),
                 )
             return response.read(size_bytes), total
 
@@ -83,18 +84,18 @@ def read_full_body(answer: HttpResponse, max_bytes: int) -> bytes:
 
 
 def _build_too_large_error(max_bytes: int) -> LimitError:
-    return LimitError(Reason.TOO_LARGE, f"the server sends more than {max_bytes} bytes")
+    return LimitError(Reason.TOO_LARGE, f"the server sent more than {max_bytes} bytes")
 
 
 def _check_partial(status: int, start: int) -> None:
     if status == 416:
         raise DamagedInputError(
-            Reason.DAMAGED_RECORD, f"the file behind the URL ends before offset {start}"
+            Reason.DAMAGED_RECORD, f"the file at the URL ends before offset {start}"
         )
     if status == 200:
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
-            "the server sends the whole file where a range was asked for; download the file",
+            "the server does not support range requests. Download the file",
         )
     check_status(status, 206)
 
@@ -103,7 +104,7 @@ def _parse_content_range(header: str) -> tuple[int, int]:
     match = _CONTENT_RANGE.fullmatch(header.strip())
     if match is None:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, f"the server's Content-Range is {header[:80]!r}"
+            Reason.UNREADABLE_SOURCE, (f"invalid Content-Range from the server: {header[:80]!r}")
         )
     return int(match[1]), int(match[3])
 
@@ -168,7 +169,9 @@ class _RangeFile(io.RawIOBase):
         self._block, self._size_bytes = self._remote.fetch(self._url, self._position, size_bytes)
         self._fetched_bytes += len(self._block)
         if self._fetched_bytes > self._max_bytes:
-            raise LimitError(Reason.TOO_LARGE, f"more than {self._max_bytes} bytes for one record")
+            raise LimitError(
+                Reason.TOO_LARGE, (f"the record has more than {self._max_bytes} bytes")
+            )
 
     def seekable(self) -> bool:
         return True
@@ -232,7 +235,7 @@ class WebArchiveReader:
         if not self.template:
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                "no web archive is known; set elsewhere.replay_url to read captures",
+                "no web archive is configured. Set elsewhere.replay_url to read captures",
             )
 
         def follows(headers: Mapping[str, str], target: str) -> bool:
@@ -254,7 +257,10 @@ class WebArchiveReader:
         if capture is None or build_surt(capture[1]) != build_surt(url):
             raise PermanentError(
                 Reason.UNREADABLE_SOURCE,
-                f"the archive redirects to {redact_secrets(target)[:200]!r}, which is no replay of this URL",
+                (
+                    f"the web archive redirects to {redact_secrets(target)[:200]!r}, which is "
+                    "not a replay of this URL"
+                ),
             )
 
     def _parse_url(self, target: str) -> tuple[str, str] | None:
@@ -278,23 +284,27 @@ def build_item_url(template: str, path: str) -> str:
     if not template:
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
-            "no petabox is known; set elsewhere.petabox_url to read its items",
+            "no petabox is configured. Set elsewhere.petabox_url to read its items",
         )
     if any(part in ("", ".", "..") for part in (item, *item_path.split("/"))) or "\x00" in path:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, "not an item and a path within it, as item/folder/a.pdf"
+            Reason.UNREADABLE_SOURCE,
+            ("write an item and a path within it, for example item/folder/a.pdf"),
         )
     try:
         return template.replace(_ITEM, quote(item, safe="")).replace(_PATH, quote(item_path))
     except UnicodeEncodeError as error:
-        raise PermanentError(Reason.UNREADABLE_SOURCE, "the item's path is not text") from error
+        raise PermanentError(
+            Reason.UNREADABLE_SOURCE, "the item's path is not valid text"
+        ) from error
 
 
 def _parse_capture(path: str) -> tuple[str, str]:
     match = _CAPTURE.fullmatch(path)
     if match is None:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, "not a capture's 14-digit time and URL, as 20200101000000/URL"
+            Reason.UNREADABLE_SOURCE,
+            ("write a capture as 14-digit timestamp and URL, for example 20200101000000/URL"),
         )
     return match[1], match[2]
 
@@ -305,7 +315,7 @@ def _quote_url(url: str) -> str:
         return quote(urldefrag(url).url, safe=_URL_CHARS)
     except ValueError as error:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, f"the capture's URL cannot be asked for: {error}"
+            Reason.UNREADABLE_SOURCE, f"cannot request the capture's URL: {error}"
         ) from error
 
 
@@ -367,7 +377,7 @@ class RemoteBodies:
             return self._read_record(place, body_max_bytes)
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
-            "members of ZIP files cannot be read from a URL; download it first",
+            "cannot read ZIP members from a URL. Download the file first",
         )
 
     def _read_whole(self, url: str, body_max_bytes: int) -> Payload:
@@ -386,7 +396,7 @@ class RemoteBodies:
             return self.remotes[_get_scheme(url)]()
         except KeyError:
             raise PermanentError(
-                Reason.UNREADABLE_SOURCE, f"nothing reads URLs like {redact_secrets(url)[:200]!r}"
+                Reason.UNREADABLE_SOURCE, f"unsupported URL: {redact_secrets(url)[:200]!r}"
             ) from None
         except ConfigurationError as error:
             # A missing library for one place must not stop the work on all others.

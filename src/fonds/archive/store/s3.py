@@ -84,10 +84,11 @@ class S3Archive:
         waiting_bytes = self._mover.count_waiting_bytes()
         if waiting_bytes > self._options.waiting_max_bytes:
             self._mover.wake()
-            cause = self._mover.trouble or "it is sent more slowly than it is written"
+            cause = self._mover.trouble or "the upload is slower than the writing"
             raise StoreUnavailableError(
-                f"{waiting_bytes} bytes of WARC files wait in {self._options.waiting_folder} to be moved"
-                f" to {self._bucket.display_url}, and no more may: {cause}"
+                f"{waiting_bytes} bytes of WARC files in {self._options.waiting_folder} "
+                f"are waiting to be moved to {self._bucket.display_url}, which is the "
+                f"limit: {cause}"
             )
         return self._local_archive.write(entries)
 
@@ -107,7 +108,7 @@ class S3Archive:
             self._mover.move_all()
         except (FondsError, OSError) as error:
             logger.warning(
-                "%d bytes of WARC files wait in %s for the next start: %s",
+                "%d bytes of WARC files in %s wait for the next start: %s",
                 self._mover.count_waiting_bytes(),
                 self._options.waiting_folder,
                 error,
@@ -198,7 +199,7 @@ class S3Archive:
             return PurgeResult()
         folder = self._options.waiting_folder
         if (folder / name).exists() and marker_path(folder / name).exists():
-            return PurgeResult(waits=f"{name} is being written to")
+            return PurgeResult(waits=f"{name} is still being written")
         with translate_errors(folder):
             return UploadedWarcPurge(folder, self._bucket, self._mover)(name, tombstone, tick)
 
@@ -220,5 +221,5 @@ class S3Archive:
             if error.reason is not Reason.MISSING_SOURCE or is_written_here(place.path):
                 raise
             raise TransientError(
-                f"{error.detail}; another machine wrote it and may not have sent it yet"
+                f"{error.detail}. Another machine wrote it and may not have sent it yet"
             ) from error

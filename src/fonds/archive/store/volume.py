@@ -196,7 +196,9 @@ def _create(folder: Path, beginning: str, hostname: str) -> tuple[Path, int, int
                 marker_path(path).unlink(missing_ok=True)
                 os.close(lock)
                 raise
-    raise FileExistsError(errno.EEXIST, f"{NAME_ATTEMPTS_MAX} names {beginning}-… are taken")
+    raise FileExistsError(
+        errno.EEXIST, (f"all {NAME_ATTEMPTS_MAX} names tried for {beginning}-… are taken")
+    )
 
 
 def get_host_name() -> str:

@@ -64,11 +64,13 @@ class ZipReader:
         """Return the member called `name`. Raises PermanentError and its subclasses."""
         member = self._load_directory(stream).get(name)
         if member is None:
-            raise PermanentError(Reason.MISSING_SOURCE, "the ZIP file has no member of this name")
+            raise PermanentError(
+                Reason.MISSING_SOURCE, ("the ZIP file has no member with this name")
+            )
         _check_member(member, body_max_bytes)
         body = _unpack_member(stream, member)
         if zlib.crc32(body) != member.crc:
-            raise DamagedInputError(Reason.DAMAGED_RECORD, "the member's checksum is wrong")
+            raise DamagedInputError(Reason.DAMAGED_RECORD, "the member's checksum does not match")
         return Payload(body, size_bytes=member.packed_bytes)
 
     def _load_directory(self, stream: BinaryIO) -> Directory:
@@ -91,7 +93,7 @@ def read_directory(stream: BinaryIO) -> Directory:
             members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError) as fault:
         raise DamagedInputError(
-            Reason.DAMAGED_RECORD, f"the ZIP file's directory cannot be read: {fault}"
+            Reason.DAMAGED_RECORD, f"cannot read the ZIP file's directory: {fault}"
         ) from fault
     return {
         info.filename: _ZipMember(
@@ -114,7 +116,8 @@ def _check_directory_size(stream: BinaryIO) -> None:
     end = tail.rfind(_END_MAGIC)
     if end < 0 or len(tail) - end < 22:
         raise DamagedInputError(
-            Reason.DAMAGED_RECORD, "no ZIP directory at the end; the file is cut or no ZIP"
+            Reason.DAMAGED_RECORD,
+            ("no ZIP directory at the end; the file is truncated or not a ZIP file"),
         )
     directory_bytes = int.from_bytes(tail[end + 12 : end + 16], "little")
     if directory_bytes == _IN_ZIP64:
@@ -128,29 +131,32 @@ def _check_directory_size(stream: BinaryIO) -> None:
     stream.seek(max(0, stop - directory_bytes - _ZIP64_END_BYTES))
     if stream.read(directory_bytes + _ZIP64_END_BYTES).count(_ENTRY_MAGIC) > MEMBERS_MAX:
         raise LimitError(
-            Reason.TOO_LARGE, f"the ZIP file has more members than the {MEMBERS_MAX} that are read"
+            Reason.TOO_LARGE, f"the ZIP file has more members than the limit of {MEMBERS_MAX}"
         )
 
 
 def _check_member(member: _ZipMember, body_max_bytes: int) -> None:
     if member.flags & _ENCRYPTED:
         raise PermanentError(
-            Reason.UNREADABLE_SOURCE, "the member is encrypted; unpack it with its password first"
+            Reason.UNREADABLE_SOURCE, ("the member is encrypted. Unpack it with its password first")
         )
     if member.method not in (_STORED, _DEFLATED):
         raise PermanentError(
             Reason.UNREADABLE_SOURCE,
-            f"the member is packed by method {member.method}; pack it anew with deflate",
+            f"the member uses compression method {member.method}. Repack it with deflate",
         )
     if member.size_bytes > body_max_bytes:
         raise LimitError(
             Reason.TOO_LARGE,
-            f"the member has {member.size_bytes} bytes; at most {body_max_bytes} are read",
+            f"the member has {member.size_bytes} bytes; the limit is {body_max_bytes}",
         )
     if member.size_bytes > RATIO_ALLOWANCE_BYTES + RATIO_MAX * member.packed_bytes:
         raise LimitError(
             Reason.BOMB,
-            f"{member.packed_bytes} bytes unpack to {member.size_bytes}, over {RATIO_MAX}:1",
+            (
+                f"{member.packed_bytes} bytes decompress to {member.size_bytes}, a ratio "
+                f"above {RATIO_MAX}:1"
+            ),
         )
 
 
@@ -171,12 +177,14 @@ def _unpack_member(stream: BinaryIO, member: _ZipMember) -> bytes:
             body += inflate.decompress(packed, output_max_bytes) if inflate else packed
         except zlib.error as fault:
             raise DamagedInputError(
-                Reason.DAMAGED_RECORD, f"the member cannot be unpacked: {fault}"
+                Reason.DAMAGED_RECORD, f"cannot decompress the member: {fault}"
             ) from fault
         if len(body) > member.size_bytes:
             break
     if remaining_bytes > 0 and len(body) < member.size_bytes:
         raise DamagedInputError(Reason.TRUNCATED_RECORD, "the file ends inside the member")
     if len(body) != member.size_bytes:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, "the member is not as long as it says")
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, ("the member's size does not match its header")
+        )
     return bytes(body)

@@ -47,8 +47,8 @@ _ISO_DATE = re.compile(
 _DIGITS_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(\d{0,9})()")
 _CAPITALS = frozenset({"warc", "uri", "id", "ip"})
 _FOREIGN_SIGNATURES = {
-    b"\x02\x21\x4c\x18": "LZ4 data of the old form: unpack it, or pack it anew with gzip or zstd",
-    b"PK\x03\x04": "a ZIP file (a WACZ holds its WARC files in the folder archive/)",
+    b"\x02\x21\x4c\x18": "legacy LZ4 data: unpack it, or repack it with gzip or zstd",
+    b"PK\x03\x04": "a ZIP file (the WARC files of a WACZ are in its folder archive/)",
     b"7z\xbc\xaf": "a 7-Zip archive: unpack it first",
     b"Rar!": "a RAR archive: unpack it first",
 }
@@ -133,7 +133,7 @@ def read_fields(records: RecordStream) -> RecordFields:
         end = _HEADER_END.search(window)
     if len(end.group()) == 1:
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, "another record begins before the header has ended"
+            Reason.DAMAGED_RECORD, "another record begins before the end of the header"
         )
     header = parse_warc_header(window[: end.end()])
     records.skip(end.end())
@@ -147,9 +147,7 @@ def _build_no_record_error(records: RecordStream, window: bytes) -> Exception:
     if _is_cut_header(window):
         return NotARecordError(Reason.TRUNCATED_RECORD, "the file ends inside the record's header")
     description = _FOREIGN_SIGNATURES.get(window[:4], f"{window[:24]!r}")
-    return NotARecordError(
-        Reason.DAMAGED_RECORD, f"no WARC or ARC record begins here, but {description}"
-    )
+    return NotARecordError(Reason.DAMAGED_RECORD, f"not a WARC or ARC record, but {description}")
 
 
 def _is_cut_header(window: bytes) -> bool:
@@ -179,7 +177,7 @@ def parse_warc_header(header: bytes) -> RecordFields:
     length = fields.get("Content-Length", "")
     if not _LENGTH.fullmatch(length):
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, f"the record has no usable Content-Length but {length[:40]!r}"
+            Reason.DAMAGED_RECORD, f"invalid Content-Length of the record: {length[:40]!r}"
         )
     return RecordFields(fields, int(length), is_arc=False)
 
@@ -225,7 +223,7 @@ def parse_arc_line(line: bytes) -> RecordFields:
     arc_line = split_arc_line(line)
     if arc_line is None or not _LENGTH.fullmatch(length := _decode_text(arc_line.length)):
         raise NotARecordError(
-            Reason.DAMAGED_RECORD, f"the ARC line has no usable length: {_decode_text(line)[:80]!r}"
+            Reason.DAMAGED_RECORD, (f"invalid length in the ARC line: {_decode_text(line)[:80]!r}")
         )
     url, date, middle = (
         _decode_text(arc_line.url),

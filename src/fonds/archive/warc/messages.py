@@ -158,10 +158,10 @@ def read_messages(stream: BinaryIO) -> Iterator[tuple[str, Message]]:
             declared = int(fields.get_header("Content-Length") or 0)
             yield _parse_message(fields.get_header, body, declared)
     except ArchiveLoadFailed as error:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no WARC file: {error}") from error
+        raise DamagedInputError(Reason.DAMAGED_RECORD, f"not a WARC file: {error}") from error
     except (ValueError, TypeError, AttributeError, EOFError) as error:
         raise DamagedInputError(
-            Reason.DAMAGED_RECORD, f"a message cannot be read: {error}"
+            Reason.DAMAGED_RECORD, f"cannot read the message: {error}"
         ) from error
 
 
@@ -169,10 +169,11 @@ def _parse_message(
     get: Callable[[str], str | None], body: bytes, declared_bytes: int
 ) -> tuple[str, Message]:
     if len(body) > BODY_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"a body of over {BODY_MAX_BYTES} bytes")
+        raise LimitError(Reason.TOO_LARGE, f"the body has more than {BODY_MAX_BYTES} bytes")
     if len(body) < declared_bytes:
         raise DamagedInputError(
-            Reason.TRUNCATED_RECORD, f"a body of {declared_bytes} bytes ends after {len(body)}"
+            Reason.TRUNCATED_RECORD,
+            (f"the body should have {declared_bytes} bytes but ends after {len(body)}"),
         )
     headers = json.loads(get(HEADERS) or "{}")
     message = Message(

@@ -137,7 +137,7 @@ def _read_body(
     if not codings and block.body_bytes > body_max_bytes:
         raise LimitError(
             Reason.TOO_LARGE,
-            f"the body has {block.body_bytes} bytes; at most {body_max_bytes} are read",
+            f"the body has {block.body_bytes} bytes; the limit is {body_max_bytes}",
         )
     return decode_body(block.iter_pieces, codings, body_max_bytes=body_max_bytes)
 
@@ -200,6 +200,6 @@ def _seek_record(records: RecordStream, offset: int) -> RecordStream:
     if not has_thing or (number > 0 and records.offset != offset):
         raise NotARecordError(
             Reason.DAMAGED_RECORD,
-            f"no record is there; the file has {records.file_bytes} bytes",
+            f"no record at this offset; the file has {records.file_bytes} bytes",
         )
     return records

@@ -108,13 +108,11 @@ def read_heads(stream: BinaryIO, start_offset: int = 0) -> Iterator[RecordHead |
     if not is_found:
         yield _build_damage(start_offset)
     if records.file_bytes > FILE_MAX_BYTES:
-        yield Damage(
-            FILE_MAX_BYTES, "what lies beyond 1 TiB of a file is not read", Reason.TOO_LARGE
-        )
+        yield Damage(FILE_MAX_BYTES, "a file is read up to 1 TiB", Reason.TOO_LARGE)
 
 
 def _build_damage(offset: int) -> Damage:
-    return Damage(offset, "no record begins here that can be found again", Reason.DAMAGED_RECORD)
+    return Damage(offset, "no valid record begins here", Reason.DAMAGED_RECORD)
 
 
 def _is_same_member(offset: int, other: int) -> bool:
@@ -212,11 +210,11 @@ def close_record(
         if records.step_back(body_start):
             raise LengthError(
                 Reason.DAMAGED_RECORD,
-                f"the declared length, {declared_bytes}, reaches over other records",
+                f"the declared length, {declared_bytes}, extends over other records",
             )
         raise LengthError(
             Reason.TRUNCATED_RECORD,
-            f"the record has {passed_bytes} of {declared_bytes} declared bytes",
+            f"the record has only {passed_bytes} of {declared_bytes} declared bytes",
         )
     try:
         size_bytes = records.finish()

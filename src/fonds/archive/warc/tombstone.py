@@ -166,4 +166,4 @@ def _build_packed_member(size_bytes: int, head: str, text_bytes: bytes) -> bytes
             comment = b" " * (comment_bytes - 1) + b"\x00" if comment_bytes else b""
             trailer = struct.pack("<II", zlib.crc32(content), len(content))
             return _GZIP % (_COMMENTED if comment_bytes else 0) + comment + packed + trailer
-    raise ValueError(f"no record of {size_bytes} bytes can say that it was taken down")
+    raise ValueError(f"a record of {size_bytes} bytes is too short for a tombstone")

@@ -95,7 +95,7 @@ def _check(records: RecordStream, stream: BinaryIO, body_max_bytes: int) -> Chec
             digests.right += 1
         stream.seek(position)
     wrong_digests = tuple(
-        f"{name} says {declared_value}, its bytes give {actual_value}"
+        f"{name} is {declared_value}, but the bytes give {actual_value}"
         for name, (declared_value, actual_value) in mismatches.items()
     )
     return CheckedRecord(

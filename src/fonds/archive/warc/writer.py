@@ -82,7 +82,7 @@ class RecordWriter:
         "".
         """
         if version not in VERSIONS:
-            raise ValueError(f"not a version of WARC that can be written: {version!r}")
+            raise ValueError(f"unsupported WARC version: {version!r}")
         self._out = out
         self._version = version
         self._metadata_uri = metadata_uri

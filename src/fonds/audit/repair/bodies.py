@@ -80,7 +80,8 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
     file = next(iter(records.get(FileMetaRow, [row.sha1hex])), None)
     if payload is None or file is None:
         context.give_up(
-            record_place(row.warc_path, row.warc_offset), f"the bytes of {subject} lie nowhere else"
+            record_place(row.warc_path, row.warc_offset),
+            (f"no other location has the bytes of {subject}"),
         )
         return
     place = _rearchive(context, row, file, payload)
@@ -88,7 +89,7 @@ def _restore_body(context: RepairContext, row: CdxRow) -> None:
         RepairAct.BODY,
         row.capture_id,
         row.sha1hex,
-        f"{subject} was gone: archived again as {place}",
+        f"{subject} was missing: archived again as {place}",
     )
 
 

@@ -68,7 +68,7 @@ def _merge_rows(context: RepairContext, rows: Sequence[CdxRow], owner: str) -> N
     places = {(row.warc_path, row.warc_offset) for row in rows}
     stores.records.delete(CdxRow, sorted(places - {(kept_row.warc_path, kept_row.warc_offset)}))
     location = record_place(kept_row.warc_path, kept_row.warc_offset)
-    message = f"{kept_row.sha1hex} at {location}: {len(rows)} rows were one capture"
+    message = f"{kept_row.sha1hex} at {location}: merged {len(rows)} rows of one capture"
     context.record_act(RepairAct.MERGE, kept_row.capture_id, kept_row.sha1hex, message)
 
 

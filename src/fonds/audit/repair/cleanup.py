@@ -120,8 +120,8 @@ def refuse_emptied(stores: Stores) -> None:
 
     if message := find_emptied_records(stores, count_indexed):
         raise ConfigurationError(
-            f"{message}. Put the records back from a copy, or take the inputs in with another --home;"
-            " nothing was changed"
+            f"{message}. Restore the records from a backup, or ingest the inputs into "
+            "another --home. Nothing was changed"
         )
 
 

@@ -80,7 +80,7 @@ def _mark_done(context: RepairContext, row: DispositionRow, text: str) -> None:
         verdict=str(Verdict.DONE),
         is_open=False,
         reason=None,
-        detail=f"put right by repair; before: {row.verdict} {row.reason or ''}",
+        detail=f"corrected by repair; before: {row.verdict} {row.reason or ''}",
         about=row.about,
         attempt=row.attempt,
         promised_at=row.promised_at,
@@ -110,7 +110,7 @@ def rebuild_derivatives(
             for sha1hex in sha1hexes:
                 _remove_row(context, kind, sha1hex)
                 context.record_file_act(
-                    RepairAct.READ, sha1hex, f"{sha1hex} is read again for {kind.name}"
+                    RepairAct.READ, sha1hex, f"reading {sha1hex} again for {kind.name}"
                 )
             if sha1hexes:
                 reread(kind, frozenset(sha1hexes))
@@ -119,7 +119,7 @@ def rebuild_derivatives(
 def _can_be_read(context: RepairContext, sha1hex: str, files: dict[str, FileMetaRow]) -> bool:
     if sha1hex in files and context.find_body(sha1hex) is not None:
         return True
-    context.give_up(sha1hex, f"{sha1hex} cannot be read again: its bytes are gone")
+    context.give_up(sha1hex, f"cannot read {sha1hex} again: its bytes are missing")
     return False
 
 
@@ -160,7 +160,7 @@ def _restore_texts_from_index(context: RepairContext, items: Sequence[RepairItem
                 if document is not None and build_fixity(sha1hex, TEXT, text) == fixity:
                     blobs.put([build_text_blob(sha1hex, text)])
                     context.record_file_act(
-                        RepairAct.READ, sha1hex, f"{key} was written again from the index"
+                        RepairAct.READ, sha1hex, f"restored {key} from the index"
                     )
                     yield sha1hex
 
@@ -189,10 +189,10 @@ def _index_keys(context: RepairContext, kind: DerivativeKind, keys: Sequence[str
         indexed_kind, stores.records, stores.blobs, current_rows
     ):
         stores.index.put([document])
-        message = f"{kind.title} {document.id} is in the index again"
+        message = f"indexed {kind.title} {document.id} again"
         context.record_file_act(RepairAct.INDEX, document.sha1hex, message)
     stray_documents = stores.index.get(sorted(ids - current.keys()))
     strays = [id_ for id_, document in stray_documents.items() if str(document.kind) == kind.name]
     if strays:
         stores.index.delete(sorted(strays))
-        context.say(f"{len(strays)} documents that should not be there were taken from the index")
+        context.say(f"removed {len(strays)} unexpected documents from the index")

@@ -40,7 +40,9 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
     pipelines = [item.pipeline] if item.pipeline else _list_pipelines(context, key)
     entry = source_entry or _find_place_entry(context, key)
     if entry is None or not pipelines:
-        context.give_up(key, f"nothing tells any more what entry {key} was, or what it came into")
+        context.give_up(
+            key, (f"cannot restore entry {key}: nothing refers to its input or pipeline")
+        )
         return
     for pipeline in pipelines:
         entry_row = next(iter(records.get(EntryRow, [(key, pipeline)])), None)
@@ -50,11 +52,11 @@ def _reenter_entry(context: RepairContext, item: RepairItem, source_entry: Entry
             dispositions = records.find(DispositionRow, {"entry_id": key, "pipeline": pipeline})
             sha1hex = next((row.about for row in dispositions if row.about), None)
             context.record_act(
-                RepairAct.ENTRY, key, sha1hex, f"entry {key} ({pipeline}) is on the books again"
+                RepairAct.ENTRY, key, sha1hex, (f"restored entry {key} ({pipeline}) in the ledger")
             )
         elif entry_row.place != entry.place:
             records.change(EntryRow, [(key, pipeline)], {"place": entry.place})
-            message = f"entry {key} ({pipeline}) lies at {entry.place} again"
+            message = f"entry {key} ({pipeline}) has its location {entry.place} again"
             context.record_act(RepairAct.ENTRY, key, None, message)
 
 
@@ -110,17 +112,20 @@ def _count_input(context: RepairContext, item: RepairItem) -> None:
                 tally={},
                 tally_count=0,
                 finished=True,
-                error="its file is gone",
+                error="its file is missing",
                 updated=context.clock(),
                 pipeline=item.pipeline,
             )
         else:
             missing = input_row.entries - count
-            message = f"{missing} entries of {path} are not on the books, and it is gone or another"
+            message = (
+                f"{missing} entries of {path} are missing from the ledger, and the "
+                "file is missing or has changed"
+            )
             context.give_up(item.subject, message)
             return
     context.stores.ledger.enter([row], [], ())
-    message = f"{path}: {row.entries} entries, as it was read again"
+    message = f"{path}: {row.entries} entries, after reading it again"
     context.record_act(RepairAct.INPUT, sample.entry_id if sample else "", None, message)
 
 
@@ -170,7 +175,7 @@ def _plan_absent(
     for key in page:
         if key not in known_ids:
             context.plan.add_item(
-                RepairAct.SEND, key, item.pipeline, message="it is not on the books"
+                RepairAct.SEND, key, item.pipeline, message="it is missing from the ledger"
             )
 
 
@@ -228,15 +233,18 @@ def _send(context: RepairContext, intake: Intake, ids: Sequence[str]) -> None:
             continue
         if row is not None and row.kind != CAPTURE:
             context.give_up(
-                key, f"entry {key} was put on a topic by others: it is to be put there again"
+                key,
+                (f"entry {key} came from another program, which has to put it on its topic again"),
             )
             continue
         entry = _choose_entry(context, key, source_entries.get(key), row)
         if entry is None:
-            context.give_up(key, f"entry {key} cannot be sent again: its bytes are gone")
+            context.give_up(key, f"cannot send entry {key} again: its bytes are missing")
             continue
         entries.append(entry)
-        context.record_act(RepairAct.SEND, key, None, f"entry {key} goes through {pipeline} again")
+        context.record_act(
+            RepairAct.SEND, key, None, (f"sent entry {key} through {pipeline} again")
+        )
     intake.send_again(entries, "sent again by repair")
 
 

@@ -80,14 +80,13 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         meta = build_file_meta(row)
     else:
         context.give_up(
-            sha1hex, f"the bytes of {sha1hex} lie nowhere, and nothing tells which of two is right"
+            sha1hex,
+            (f"the bytes of {sha1hex} are missing, so the correct one of two values is unknown"),
         )
         return
     primary_id = row.capture_id if row else _find_owner(context, sha1hex)
     if primary_id is None:
-        context.give_up(
-            sha1hex, f"no capture of {sha1hex} is known, so nobody knows who brought it"
-        )
+        context.give_up(sha1hex, f"no capture of {sha1hex} is known, so its source is unknown")
         return
     facts = (meta.sha256, meta.md5, meta.size, meta.mime, primary_id)
     created = row.row_created if row else context.clock()
@@ -100,7 +99,7 @@ def _describe(context: RepairContext, sha1hex: str) -> None:
         RepairAct.FILE,
         primary_id,
         sha1hex,
-        f"{sha1hex}: file_meta and the table say again what it is",
+        f"{sha1hex}: restored file_meta and the table",
     )
 
 
@@ -192,9 +191,7 @@ def _write_cells(context: RepairContext, sha1hex: str) -> None:
         rows.append((build_cell_key(cdx, {sha1hex: file.capture_id}), cells))
     stores.table.put(stores.journal, rows)
     update_capture_counts(stores.table, stores.records, stores.journal, [sha1hex])
-    context.record_act(
-        RepairAct.TABLE, file.capture_id, sha1hex, f"{sha1hex}: its cells were written again"
-    )
+    context.record_act(RepairAct.TABLE, file.capture_id, sha1hex, f"{sha1hex}: rewrote its cells")
 
 
 def _build_meta(context: RepairContext, file: FileMetaRow) -> FileMeta:

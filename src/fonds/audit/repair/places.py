@@ -32,7 +32,7 @@ def repair_places(context: RepairContext) -> None:
                 _repair_file_places(context, item.subject)
             else:
                 context.give_up(
-                    item.subject, f"{item.told}: the record does not say whose bytes it is"
+                    item.subject, f"{item.told}: the record does not say whose bytes it has"
                 )
 
 
@@ -61,7 +61,7 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
         records.put([row])
         records.delete(CdxRow, [(old_row.warc_path, old_row.warc_offset) for old_row in wrong_rows])
         location = record_place(row.warc_path, row.warc_offset)
-        message = f"{sha1hex} lies at {location}: written down in cdx again"
+        message = f"restored the location {location} of {sha1hex} in cdx"
         context.record_act(RepairAct.PLACE, row.capture_id, sha1hex, message)
         rows = [old_row for old_row in rows if old_row not in wrong_rows]
         rows.append(row)
@@ -70,7 +70,7 @@ def _repair_file_places(context: RepairContext, sha1hex: str) -> None:
         file = next(iter(records.get(FileMetaRow, [sha1hex])), None)
         if file is not None:
             context.plan.add_item(
-                RepairAct.SEND, file.capture_id, message=f"{sha1hex} lies in no WARC"
+                RepairAct.SEND, file.capture_id, message=f"{sha1hex} is in no WARC"
             )
 
 

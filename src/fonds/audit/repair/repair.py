@@ -63,16 +63,14 @@ class RepairRound:
             for item in items:
                 state = self.context.stores.archive.inspect(item.subject, repair=True)
                 if state is None or state.records is None:
-                    self.context.give_up(
-                        item.subject, f"{item.told}, and it could not be made again"
-                    )
+                    self.context.give_up(item.subject, f"{item.told}. It could not be repaired")
                     continue
                 count = len(state.records)
                 rows = self.context.stores.records.find(
                     CdxRow, {"warc_path": item.subject}, count_max=1
                 )
                 row = next(rows, None)
-                message = f"the CDXJ of {item.subject} was made again, with {count} records"
+                message = f"rebuilt the CDXJ of {item.subject}, with {count} records"
                 self.context.record_act(
                     RepairAct.CDXJ,
                     row.capture_id if row else "",
@@ -87,7 +85,7 @@ class RepairRound:
             for _ in self.context.plan.iter_items(act)
         ):
             differences = self.context.stores.ledger.recount(repair=True)
-            self.context.say(f"the books were counted again: {len(differences)} differences")
+            self.context.say(f"recounted the ledger: {len(differences)} differences")
 
     def _repair_collections(self) -> None:
         changes = self.context.changes

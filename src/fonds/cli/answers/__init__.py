@@ -1,1 +1,1 @@
-"""What each command answers with `--json`: its objects and their fields, as data a page and a test go by."""
+"""Objects and fields of each command's `--json` output, as data for documentation and tests."""

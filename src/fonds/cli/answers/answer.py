@@ -1,43 +1,8 @@
-"""One object a command writes with `--json`, and its fields."""
+"""Answers of commands without a struct of their own, described by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-
-TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
-    {
-        "text": (str,),
-        "time": (str,),
-        "integer": (int,),
-        "number": (int, float),
-        "boolean": (bool,),
-        "object": (dict,),
-        "list": (list,),
-    }
-)
-"""The types of JSON by the words of the page; a time is text."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldDescription:
-    """A field: its type as in TYPES, whether it may be null, and what it means. `is_always` is False for
-    one that is left out where it would say nothing."""
-
-    name: str
-    type: str
-    meaning: str
-    is_nullable: bool = False
-    is_always: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDescription:
-    """An object a command writes; `condition` says which and how many there are."""
-
-    condition: str
-    fields: Sequence[FieldDescription]
+from fonds.cli.json_answers import JSON_TYPES, AnswerDescription, FieldDescription
 
 
 def build_answer(condition: str, *fields: tuple[str, str, str]) -> AnswerDescription:
@@ -48,8 +13,8 @@ def build_answer(condition: str, *fields: tuple[str, str, str]) -> AnswerDescrip
 
 def _build_field(name: str, type_: str, meaning: str) -> FieldDescription:
     plain = type_.removesuffix("?")
-    if plain not in TYPES:
-        raise ValueError(f"{name} has the type {type_!r}; there are {', '.join(TYPES)}")
+    if plain not in JSON_TYPES:
+        raise ValueError(f"{name} has the type {type_!r}; there are {', '.join(JSON_TYPES)}")
     return FieldDescription(
         name.removesuffix("*"), plain, meaning, plain != type_, not name.endswith("*")
     )

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from fonds.cli.answers import grouping, keeping, looking, taking_in
-from fonds.cli.answers.answer import AnswerDescription
+from fonds.cli.answers import grouping, looking, taking_in
+from fonds.cli.json_answers import AnswerDescription, list_answers
+from fonds.cli.main import cli
 
 ANSWERS: Mapping[str, Sequence[AnswerDescription]] = MappingProxyType(
-    {**taking_in.ANSWERS, **looking.ANSWERS, **keeping.ANSWERS, **grouping.ANSWERS}
+    {
+        **taking_in.ANSWERS,
+        **looking.ANSWERS,
+        **grouping.ANSWERS,
+        **list_answers(cli),
+    }
 )
 OTHERWISE: Mapping[str, str] = MappingProxyType(
     {

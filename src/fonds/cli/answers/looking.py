@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fonds.cli.answers.answer import AnswerDescription, build_answer
+from fonds.cli.answers.answer import build_answer
 from fonds.cli.answers.taking_in import ACCOUNT, RETRIED
+from fonds.cli.json_answers import AnswerDescription
 
 SEARCH = (
     build_answer(
@@ -31,6 +32,7 @@ SEARCH = (
         ("license", "list", "licences stated, as license: finds them"),
         ("rights_holder", "list", "holders of the rights stated"),
         ("preferences", "list", "preferences stated, as prefers: finds them"),
+        ("fields", "object", "values of other fields, by their names in a query"),
         ("page_count", "integer?", "pages of a PDF"),
         ("word_count", "integer?", "words"),
         ("has_thumbnail", "boolean", "whether there is a picture of its first page"),

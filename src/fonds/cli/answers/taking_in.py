@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fonds.cli.answers.answer import AnswerDescription, build_answer
+from fonds.cli.answers.answer import build_answer
+from fonds.cli.json_answers import AnswerDescription
 
 ACCOUNT = (
     ("in", "integer", "records that came in: the sum of the next four"),

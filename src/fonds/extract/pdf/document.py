@@ -19,10 +19,13 @@ from fonds.model.pdf import PdfStatus
 logger = logging.getLogger(__name__)
 
 _REFUSALS = {
-    pdfium.FPDF_ERR_PASSWORD: (PdfStatus.ENCRYPTED, "the PDF opens with its password only"),
+    pdfium.FPDF_ERR_PASSWORD: (PdfStatus.ENCRYPTED, "the PDF needs a password"),
     pdfium.FPDF_ERR_SECURITY: (PdfStatus.ENCRYPTED, "the PDF is encrypted in an unsupported way"),
 }
-_UNREADABLE = (PdfStatus.PARSE_ERROR, "neither pdfium nor a repair by qpdf can open it as a PDF")
+_UNREADABLE = (
+    PdfStatus.PARSE_ERROR,
+    ("neither pdfium nor qpdf can open it as a PDF, even after repair"),
+)
 
 _PAGES_MAX, _STREAMS_MAX = 50, 100
 _PAINTING = re.compile(
@@ -74,7 +77,7 @@ def init_forms(document: pypdfium2.PdfDocument) -> None:
         document.init_forms()
     except pypdfium2.PdfiumError as error:
         # Pages are then drawn without the filled-in values.
-        logger.debug("the form cannot be drawn: %s", error)
+        logger.debug("cannot draw the form: %s", error)
 
 
 def open_repaired(data: bytes) -> OpenedPdf | None:
@@ -125,7 +128,7 @@ def _open(data: bytes) -> OpenedPdf:
     if len(document) > 0:
         return OpenedPdf(document, data)
     document.close()
-    message = "the PDF opens and has no pages"
+    message = "the PDF has no pages"
     return OpenedPdf(None, status=PdfStatus.EMPTY_PDF, error_msg=message)
 
 

@@ -173,13 +173,15 @@ def extract_pdf_bytes(data: bytes, limits: PdfLimits) -> PdfExtraction:
     if len(data) > limits.size_max_bytes:
         return _build_too_large(len(data), limits)
     if not data:
-        return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="there are no bytes")
+        return PdfExtraction(PdfStatus.EMPTY_BLOB, error_msg="the file is empty")
     data = strip_leading_junk(data)
     structure = read_structure(data, xmp_max_bytes=limits.xmp_max_bytes)
     opened = open_mapped(data, structure.mapped)
     if opened.document is None:
         if opened.status is PdfStatus.PARSE_ERROR and not looks_like_pdf(data):
-            return PdfExtraction(PdfStatus.NOT_PDF, error_msg="no PDF header, page or end in it")
+            return PdfExtraction(
+                PdfStatus.NOT_PDF, error_msg=("no PDF header, page or end marker found")
+            )
         return _build_result(opened.status, structure, {}, error_msg=opened.error_msg)
     try:
         result, blank = _read(opened.document, opened, structure, limits)
@@ -213,7 +215,7 @@ def _repair_and_read(
             first, unread_pages = repaired, tuple(n for n in unread_pages if n in blank_again)
     if not unread_pages or first.status is not PdfStatus.SUCCESS:
         return first
-    message = f"nothing could be read of pages that are not empty: {_format_numbers(unread_pages)}"
+    message = f"cannot read pages that are not empty: {_format_numbers(unread_pages)}"
     return replace(first, status=PdfStatus.PARTIAL, error_msg=message)
 
 
@@ -273,7 +275,7 @@ def _draw_thumbnails(page: pypdfium2.PdfPage, limits: PdfLimits) -> dict[str, by
     try:
         return draw_thumbnails(page, limits.thumbnails, pixels_max=limits.pixels_max)
     except (pypdfium2.PdfiumError, MemoryError, OSError) as error:
-        logger.debug("page 0 cannot be drawn: %s", error)
+        logger.debug("cannot draw page 0: %s", error)
         return {}
 
 
@@ -296,7 +298,7 @@ def _build_text_extra(pages: PagesText) -> dict[str, Any]:
 def _decide_status(pages: PagesText) -> tuple[PdfStatus, str | None]:
     if pages.unreadable:
         page_numbers = _format_numbers(pages.unreadable)
-        message = f"unreadable pages: {len(pages.unreadable)}, the first of them {page_numbers}"
+        message = f"unreadable pages: {len(pages.unreadable)}; the first ones: {page_numbers}"
         return PdfStatus.PARTIAL, "; ".join(filter(None, (message, pages.cut)))
     if pages.cut:
         return PdfStatus.TEXT_TRUNCATED, pages.cut
@@ -384,5 +386,5 @@ def _read_info_rights(info: Mapping[str, str]) -> list[Statement]:
 
 
 def _build_too_large(size_bytes: int, limits: PdfLimits) -> PdfExtraction:
-    message = f"the PDF has {size_bytes} bytes, the limit is {limits.size_max_bytes}"
+    message = f"the PDF has {size_bytes} bytes; the limit is {limits.size_max_bytes}"
     return PdfExtraction(PdfStatus.TOO_LARGE, error_msg=message)

@@ -167,10 +167,10 @@ def read_pages(
     totals = _PageTotals()
     read_other = partial(_read_page, document, has_writing)
     chars_left = max_chars + 1
-    cut = None if page_count <= pages_max else f"{pages_max} of {page_count} pages were read"
+    cut = None if page_count <= pages_max else (f"only {pages_max} of {page_count} pages were read")
     for number in range(min(page_count, pages_max)):
         if time.monotonic() > ends_at:
-            cut = f"{number} of {page_count} pages were read in {time_max_s:g} s"
+            cut = f"only {number} of {page_count} pages were read within {time_max_s:g} s"
             break
         page = _read_first(page0, with_front) if number == 0 else read_other(number)
         totals.add_page(number, page)

@@ -140,7 +140,7 @@ def draw_page_view(body: OpenBody, number: int, limits: ViewLimits) -> PageView:
     available.
     """
     if body.size_bytes > limits.size_max_bytes:
-        problem = f"the PDF has {body.size_bytes:,} bytes, the limit is {limits.size_max_bytes:,}"
+        problem = f"the PDF has {body.size_bytes:,} bytes; the limit is {limits.size_max_bytes:,}"
         return PageView(None, why=problem)
     return draw_page_view_from_bytes(body.read_all("the PDF"), number, limits)
 
@@ -151,7 +151,7 @@ def draw_page_view_from_bytes(data: bytes, number: int, limits: ViewLimits) -> P
     structure = read_structure(data, xmp_max_bytes=_XMP_NONE)
     opened = open_mapped(data, structure.mapped)
     if opened.document is None:
-        return PageView(None, why=opened.error_msg or "it cannot be opened as a PDF")
+        return PageView(None, why=opened.error_msg or "cannot open it as a PDF")
     try:
         view, is_blank = _draw_checked(opened.document, number, structure, limits)
     finally:
@@ -181,18 +181,18 @@ def _draw_checked(
     """Return the page, and whether it has no objects."""
     count = len(document)
     if not 1 <= number <= count:
-        problem = f"the PDF has {count:,} pages, and none with the number {number:,}"
+        problem = f"the PDF has {count:,} pages, so page {number:,} does not exist"
         return PageView(None, page_count=count, why=problem), False
     if structure.extra.get("form_field_count") is not None:
         init_forms(document)
     try:
         page = document[number - 1]
     except pypdfium2.PdfiumError:
-        return PageView(None, page_count=count, why="the page cannot be opened"), False
+        return PageView(None, page_count=count, why="cannot open the page"), False
     try:
         return _draw_page(page, count, limits), pdfium.FPDFPage_CountObjects(page) <= 0
     except (pypdfium2.PdfiumError, OSError) as error:
-        problem = f"the page cannot be drawn: {cause_of(error)}"
+        problem = f"cannot draw the page: {cause_of(error)}"
         return PageView(None, page_count=count, why=problem), False
     finally:
         page.close()
@@ -204,7 +204,7 @@ def _draw_page(page: pypdfium2.PdfPage, count: int, limits: ViewLimits) -> PageV
     if size is None:
         return PageView(None, page_count=count, why="the page has no area")
     if size[0] * size[1] > limits.pixels_max:
-        problem = f"the page takes more than {limits.pixels_max:,} pixels"
+        problem = f"the page needs more than {limits.pixels_max:,} pixels"
         return PageView(None, page_count=count, why=problem)
     words = extract_word_boxes(page, *size, count_max=limits.words_max)
     image = _encode_webp(render(page, *size))

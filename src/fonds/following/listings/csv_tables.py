@@ -63,7 +63,7 @@ def split_fields(line: str) -> list[str]:
     try:
         rows = list(csv.reader([line], strict=True))
     except csv.Error as error:
-        raise ValueError(f"not a line of CSV: {error}") from error
+        raise ValueError(f"not a CSV line: {error}") from error
     fields = rows[0] if rows else []
     if len(fields) > FIELDS_MAX:
         raise ValueError(f"a line of more than {FIELDS_MAX} fields")

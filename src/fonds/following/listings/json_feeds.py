@@ -43,9 +43,9 @@ def read_json_feed(body: bytes, url: str) -> Listing:
     feed = decode_json(body)
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
-        raise DamagedInputError(Reason.BAD_LISTING, "JSON without `items`: no JSON Feed")
+        raise DamagedInputError(Reason.BAD_LISTING, "not a JSON Feed: `items` is missing")
     version = _get_json_feed_text(feed.get("version"))
-    problem = "" if "jsonfeed.org/version/" in version else "it names no version of JSON Feed"
+    problem = "" if "jsonfeed.org/version/" in version else "the JSON Feed has no version"
     hubs = feed.get("hubs")
     hub_urls = (
         [item.get("url") for item in hubs if isinstance(item, dict)]
@@ -121,7 +121,7 @@ def decode_rows(body: bytes) -> Sequence[Mapping[str, Any]]:
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or document.get("status") != "OK":
         status = str(document.get("status"))[:100] if isinstance(document, dict) else "none"
-        message = f"no answer of the rss-fetcher API that is well; its status is {status}"
+        message = f"invalid response of the rss-fetcher API with the status {status}"
         raise DamagedInputError(Reason.BAD_LISTING, message)
     return [row for row in rows if isinstance(row, dict)][:ENTRIES_MAX]
 

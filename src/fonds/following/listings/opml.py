@@ -24,11 +24,11 @@ def read_opml(body: bytes) -> list[FeedOutline]:
     """Read the feeds of an OPML list with unique URLs. Raises DamagedInputError and LimitError."""
     root = parse_strictly(body)
     if get_local_name(root) != "opml":
-        raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is no OPML")
+        raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is not OPML")
     outlines: dict[str, FeedOutline] = {}
     for number, element in enumerate(root.iter("{*}outline")):
         if number >= OUTLINES_MAX:
-            raise LimitError(Reason.TOO_LARGE, f"over {OUTLINES_MAX} outlines")
+            raise LimitError(Reason.TOO_LARGE, f"more than {OUTLINES_MAX} outlines")
         attributes = {str(name).lower(): str(value) for name, value in element.attrib.items()}
         if url := clean_url(attributes.get("xmlurl")):
             outline = FeedOutline(

@@ -37,7 +37,7 @@ def read_listing(body: bytes, url: str, charset: str | None = None) -> Listing:
     large.
     """
     if len(body) > BODY_MAX_BYTES:
-        raise LimitError(Reason.TOO_LARGE, f"over {BODY_MAX_BYTES} bytes")
+        raise LimitError(Reason.TOO_LARGE, f"more than {BODY_MAX_BYTES} bytes")
     body = unpack_gzip(body)
     start = body[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if not start:

@@ -116,6 +116,6 @@ def read_text(body: bytes, url: str) -> Listing:
     ]
     url_lines = [line for line in lines if line.lower().startswith(("http://", "https://"))]
     if not url_lines or 2 * len(url_lines) < len(lines):
-        raise DamagedInputError(Reason.BAD_LISTING, "lines that are no addresses")
+        raise DamagedInputError(Reason.BAD_LISTING, "some lines are not URLs")
     entries = [RssEntry(link=clean_url(line), source_url=url or None) for line in lines]
     return build_listing("url-list", entries)

@@ -80,7 +80,7 @@ def _parse_item(number: int, before_end: bytes, via: str, day: str | None) -> Da
     openings = deque(_OPENING.finditer(before_end), maxlen=1)
     opening = openings.pop() if openings else None
     if opening is None:
-        return DayItem(number, None, "an item that ends and does not begin")
+        return DayItem(number, None, "an item ends without a start")
     if len(before_end) - opening.start() > ITEM_MAX_BYTES:
         return DayItem(number, None, f"an item of more than {ITEM_MAX_BYTES} bytes")
     parts: dict[str, bytes] = {}

@@ -89,7 +89,7 @@ def read_strictly(body: bytes, url: str, charset: str | None = None) -> Listing:
     root = parse_strictly(body, charset)
     kind = _KINDS.get(get_local_name(root))
     if kind is None or (kind == "atom" and get_namespace(root) not in ATOM):
-        raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is no feed")
+        raise DamagedInputError(Reason.BAD_LISTING, f"<{get_local_name(root)}> is not a feed")
     head, items = _split_parts(root, kind)
     base = _resolve_base(head, url)
     build_entry = _build_atom_entry if kind == "atom" else _build_rss_entry
@@ -279,7 +279,7 @@ def read_leniently(body: bytes, url: str, charset: str | None = None, problem: s
             io.BytesIO(safe_body), response_headers=headers, sanitize_html=False
         )
     except Exception as error:
-        message = f"feedparser gives up on it: {type(error).__name__}: {error}"
+        message = f"feedparser failed: {type(error).__name__}: {error}"
         raise DamagedInputError(Reason.BAD_LISTING, message) from error
     if not feed.get("version") and not feed.entries:
         raise DamagedInputError(Reason.BAD_LISTING, problem or "neither a feed nor a sitemap")

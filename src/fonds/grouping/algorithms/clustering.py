@@ -161,9 +161,9 @@ def validate_options(options: Options) -> Options:
         not all(1 <= count <= CLUSTERS_MAX for count in cluster_counts)
         or len(options.granularities) > 10
     ):
-        raise ValueError(f"between 1 and {CLUSTERS_MAX} clusters, and 10 granularities at most")
+        raise ValueError(f"set between 1 and {CLUSTERS_MAX} clusters, and at most 10 granularities")
     if not 0 < options.threshold < 1 or options.size_min < 1:
-        raise ValueError("a threshold is between 0 and 1, a size 1 or more")
+        raise ValueError("the threshold must be between 0 and 1, and the size 1 or more")
     if options.half_life_s is not None and not options.half_life_s > 0:
-        raise ValueError("a half-life is more than 0 seconds")
+        raise ValueError("the half-life must be more than 0 seconds")
     return options

@@ -70,7 +70,7 @@ def carry_ids(
     Raises ValueError if a previous cluster has no id.
     """
     if len(previous) and int(previous.max()) >= len(ids_before):
-        raise ValueError("a cluster before has no id")
+        raise ValueError("a previous cluster has no id")
     shared = _count_shared(previous, after, len(ids_before), clusters)
     new_ids = create_ids(clusters, version)
     olds, news = linear_sum_assignment(-shared)

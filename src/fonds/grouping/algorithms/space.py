@@ -208,9 +208,7 @@ def project(space: VectorSpace, weighted: Matrix, dense: Floats | None) -> Float
     """
     dense_length = 0 if dense is None else dense.shape[1]
     if dense_length != space.dense:
-        raise ValueError(
-            f"dense vectors of {space.dense} numbers are asked for, {dense_length} are given"
-        )
+        raise ValueError(f"dense vectors must have {space.dense} numbers, not {dense_length}")
     sparse = _project_sparse(space, weighted)
     if dense is None:
         return sparse

@@ -1,8 +1,8 @@
-"""Batcher that combines the documents of concurrent threads into one change.
+"""Documents that several threads put at once go into one change.
 
-Each change leases the collection and writes to several tables. That costs the same for one document
-as for hundreds. A waiting thread either finds its documents put by another thread, or puts those of
-all waiting threads.
+Each change takes the collection's lease and writes to several tables, which costs the same for one document
+as for hundreds. Who waits for its turn finds that another has put its documents meanwhile, or puts those of
+all who wait.
 """
 
 from __future__ import annotations
@@ -70,37 +70,35 @@ class PutBatcher:
         put_batch: PutBatch,
     ) -> dict[str, PutOutcome]:
         """Put documents that fit into one change; return the outcome of each by id."""
-        request = _PutRequest(documents, size_bytes)
+        mine = _PutRequest(documents, size_bytes)
         with self._guard:
-            queue = self._waiting.setdefault(name, _PutQueue())
-            queue.requests.append(request)
-            is_leader, queue.is_led = not queue.is_led, True
-        if not is_leader:
-            request.ready.wait()
-            if request.outcomes is not None:
-                return request.outcomes
+            waiting = self._waiting.setdefault(name, _PutQueue())
+            waiting.requests.append(mine)
+            leads, waiting.is_led = not waiting.is_led, True
+        if not leads:
+            mine.ready.wait()
+            if mine.outcomes is not None:
+                return mine.outcomes
         try:
-            return self._run_batch(name, queue, request, put_batch)
+            return self._run_batch(name, waiting, mine, put_batch)
         finally:
-            self._wake_next(name, queue)
+            self._wake_next(name, waiting)
 
     def _run_batch(
         self, name: CollectionName, queue: _PutQueue, own_request: _PutRequest, put_batch: PutBatch
     ) -> dict[str, PutOutcome]:
         """Put the thread's own documents together with waiting ones."""
-        batch = self._take_batch(queue, own_request)
-        documents = [item for request in batch for item in request.documents]
+        taken = self._take_batch(queue, own_request)
+        whole = [one for asked in taken for one in asked.documents]
         try:
-            outcomes = put_batch(name, documents)
+            outcomes = put_batch(name, whole)
         except BaseException:
             with self._guard:
-                queue.requests.extendleft(
-                    item for item in reversed(batch) if item is not own_request
-                )
+                queue.requests.extendleft(one for one in reversed(taken) if one is not own_request)
             raise
-        for request in batch:
-            request.outcomes = {item.id: outcomes[item.id] for item in request.documents}
-            request.ready.set()
+        for asked in taken:
+            asked.outcomes = {one.id: outcomes[one.id] for one in asked.documents}
+            asked.ready.set()
         return own_request.outcomes or {}
 
     def _wake_next(self, name: CollectionName, queue: _PutQueue) -> None:
@@ -115,16 +113,16 @@ class PutBatcher:
         """Take the own request and as many others as fit into one change, without repeated ids."""
         with self._guard:
             queue.requests.remove(own_request)
-            batch = [own_request]
+            taken = [own_request]
             count, size = len(own_request.documents), own_request.bytes
-            ids = {document.id for document in own_request.documents}
+            ids = {one.id for one in own_request.documents}
             while queue.requests:
-                next_request = queue.requests[0]
-                next_ids = {document.id for document in next_request.documents}
-                count += len(next_ids)
-                size += next_request.bytes
-                if count > self._documents_max or size > self._max_bytes or next_ids & ids:
+                following = queue.requests[0]
+                own = {one.id for one in following.documents}
+                count += len(own)
+                size += following.bytes
+                if count > self._documents_max or size > self._max_bytes or own & ids:
                     break
-                ids |= next_ids
-                batch.append(queue.requests.popleft())
-            return batch
+                ids |= own
+                taken.append(queue.requests.popleft())
+            return taken

@@ -1,6 +1,6 @@
-"""Cells to write when documents join, move within or leave a clustering.
+"""What is to be written when documents come into a clustering, change their place in it, or leave it.
 
-Sizes are read and written only with the collection's lease, or while the clustering is being built.
+All sizes are read and written by the holder of the collection's lease, or builds the clustering.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def load_placements(
 
     Others are absent.
     """
-    placements: dict[str, list[Placement]] = {}
+    found: dict[str, list[Placement]] = {}
     for conf in clustering.iter_level_confs():
         rows = {
             build_assignment_row(clustering.name, conf, clustering.timestamp, id_): id_
@@ -55,8 +55,8 @@ def load_placements(
             placement = Placement(
                 conf, decode_text(cells, _LABEL), cells.get(_SCORE, b"0"), original
             )
-            placements.setdefault(rows[row], []).append(placement)
-    return placements
+            found.setdefault(rows[row], []).append(placement)
+    return found
 
 
 def add_moves(
@@ -74,25 +74,21 @@ def add_moves(
     sizes: Counter[tuple[str, str]] = Counter()
     distinct: Counter[tuple[str, str]] = Counter()
     for id_ in {**previous, **after}:
-        old_placements, new_placements = set(previous.get(id_, ())), set(after.get(id_, ()))
-        for placement in old_placements - new_placements:
+        left, joined = set(previous.get(id_, ())), set(after.get(id_, ()))
+        for placement in left - joined:
             _remove_from_cluster(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] -= 1
             distinct[placement.conf, placement.label] -= not placement.original
-        for placement in new_placements - old_placements:
+        for placement in joined - left:
             _join(clustering, id_, placement, writes)
             sizes[placement.conf, placement.label] += 1
             distinct[placement.conf, placement.label] += not placement.original
-        _remove_assignments(clustering, id_, old_placements, new_placements, writes)
-    unclustered_conf = build_unclustered_conf(clustering.conf)
+        _remove_assignments(clustering, id_, left, joined, writes)
+    apart = build_unclustered_conf(clustering.conf)
     _update_size(tables, clustering, SIZE, sizes, writes)
-    distinct_in_clusters = Counter(
-        {key: count for key, count in distinct.items() if key[0] != unclustered_conf}
-    )
-    _update_size(tables, clustering, DISTINCT, distinct_in_clusters, writes)
-    return Counter(
-        {label: count for (conf, label), count in sizes.items() if conf == unclustered_conf}
-    )
+    grouped = Counter({key: count for key, count in distinct.items() if key[0] != apart})
+    _update_size(tables, clustering, DISTINCT, grouped, writes)
+    return Counter({label: count for (conf, label), count in sizes.items() if conf == apart})
 
 
 def join_cells(
@@ -103,15 +99,15 @@ def join_cells(
     label, score = placement.label, placement.score
     row = build_cluster_row(name.namespace, name.key, conf, timestamp, label)
     yield CLUSTERS, row, {build_document_column(id_): score}
-    assignment_row = build_assignment_row(name, conf, timestamp, id_)
+    at = build_assignment_row(name, conf, timestamp, id_)
     cells = {_LABEL: encode_utf8(label), _SCORE: score}
     if placement.original:
         cells[ORIGINAL] = encode_utf8(placement.original)
         if conf == clustering.conf:
             yield _build_copy_row(clustering, id_, placement)
-    yield ASSIGNMENTS, assignment_row, cells
-    member_row = build_member_row(name, conf, timestamp, label, score, id_)
-    yield MEMBERS, member_row, {"main:id": encode_utf8(id_), _SCORE: score}
+    yield ASSIGNMENTS, at, cells
+    rank = build_member_row(name, conf, timestamp, label, score, id_)
+    yield MEMBERS, rank, {"main:id": encode_utf8(id_), _SCORE: score}
 
 
 def _build_copy_row(
@@ -147,14 +143,14 @@ def _remove_from_cluster(
     name, conf, timestamp = clustering.name, placement.conf, clustering.timestamp
     row = build_cluster_key(name, conf, timestamp, placement.label)
     writes.remove_cell(CLUSTERS, row, build_document_column(id_))
-    member_row = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
-    writes.remove(MEMBERS, member_row)
+    rank = build_member_row(name, conf, timestamp, placement.label, placement.score, id_)
+    writes.remove(MEMBERS, rank)
     if placement.original:
         writes.remove_cell(ASSIGNMENTS, build_assignment_row(name, conf, timestamp, id_), ORIGINAL)
         if conf == clustering.conf:
-            _, original_row, cells = _build_copy_row(clustering, id_, placement)
+            _, at, cells = _build_copy_row(clustering, id_, placement)
             for column in cells:
-                writes.remove_cell(ASSIGNMENTS, original_row, column)
+                writes.remove_cell(ASSIGNMENTS, at, column)
 
 
 def _remove_assignments(
@@ -165,9 +161,7 @@ def _remove_assignments(
     writes: PendingWrites,
 ) -> None:
     """Remove the assignment row of a document on each level it left."""
-    for conf in {placement_removed.conf for placement_removed in removed} - {
-        placement_added.conf for placement_added in added
-    }:
+    for conf in {gone.conf for gone in removed} - {come.conf for come in added}:
         writes.remove(
             ASSIGNMENTS, build_assignment_row(clustering.name, conf, clustering.timestamp, id_)
         )
@@ -185,7 +179,7 @@ def _update_size(
         for (conf, label), count in sizes.items()
         if count
     }
-    rows = tables.get_rows(CLUSTERS, list(changed), [column])
+    found = tables.get_rows(CLUSTERS, list(changed), [column])
     for row, count in changed.items():
-        size = decode_int(rows.get(row), column) + count
+        size = decode_int(found.get(row), column) + count
         writes.put(CLUSTERS, row, {column: encode_utf8(max(size, 0))})

@@ -78,43 +78,39 @@ def rename(
     Raises ValueError for an unknown theme, a name over 200 characters or without visible ones, and
     if 1,000 themes are named or pinned.
     """
-    clean_name = validate_name(new_name)
-    with changes.lease(name) as collection:
-        now, curation = changes.clock(), _find_curation(changes, collection, conf, theme)
-        named_at = now if clean_name else None
-        if clean_name == curation.name:
-            return curation
-        return _write_curation(
-            changes, collection, conf, replace(curation, name=clean_name, named=named_at)
-        )
+    said = validate_name(new_name)
+    with changes.lease(name) as held:
+        now, one = changes.clock(), _find_curation(changes, held, conf, theme)
+        named = now if said else None
+        if said == one.name:
+            return one
+        return _write_curation(changes, held, conf, replace(one, name=said, named=named))
 
 
 def pin(
     changes: CollectionWriter, name: CollectionName, conf: str, theme: str, *, pinned: bool = True
 ) -> CuratedTheme:
     """Pin a theme before the others, or unpin it. Idempotent. Raises ValueError as `rename` does."""
-    with changes.lease(name) as collection:
-        curation = _find_curation(changes, collection, conf, theme)
-        if pinned is (curation.pinned is not None):
-            return curation
+    with changes.lease(name) as held:
+        one = _find_curation(changes, held, conf, theme)
+        if pinned is (one.pinned is not None):
+            return one
         return _write_curation(
-            changes, collection, conf, replace(curation, pinned=changes.clock() if pinned else None)
+            changes, held, conf, replace(one, pinned=changes.clock() if pinned else None)
         )
 
 
 def validate_name(new_name: str) -> str:
     """Return a name on one line, stripped. Raises ValueError."""
-    clean_name = " ".join(new_name.split())
-    if len(clean_name) > NAME_MAX_CHARS:
-        raise ValueError(f"a theme's name has at most {NAME_MAX_CHARS} characters")
-    control_characters = [
-        character for character in clean_name if unicodedata.category(character) in ("Cc", "Cs")
-    ]
-    if control_characters or (
-        clean_name and not any(character.isalnum() for character in clean_name)
-    ):
-        raise ValueError("a theme's name has letters or digits and no control characters")
-    return clean_name
+    said = " ".join(new_name.split())
+    if len(said) > NAME_MAX_CHARS:
+        raise ValueError(f"a theme's name can have at most {NAME_MAX_CHARS} characters")
+    unseen = [one for one in said if unicodedata.category(one) in ("Cc", "Cs")]
+    if unseen or (said and not any(one.isalnum() for one in said)):
+        raise ValueError(
+            "a theme's name needs a letter or digit and cannot contain control characters"
+        )
+    return said
 
 
 def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme: str) -> ThemeRef:
@@ -123,31 +119,27 @@ def find_theme(changes: CollectionWriter, name: CollectionName, conf: str, theme
     A theme that is gone but was curated is found by id. Raises ValueError with the nearest name.
     """
     served = load_clusters(changes.tables, name, conf, top=0)
-    clusters = served.clusters if served else ()
-    for attribute in ("id", "label", "name"):
-        matches = [
-            cluster for cluster in clusters if theme and getattr(cluster, attribute) == theme
-        ]
-        if len(matches) > 1:
-            raise ValueError(f"{len(matches)} themes have the name {theme!r}: name one by its id")
-        if matches:
-            return ThemeRef(matches[0].id, matches[0].label)
-    curated = list_curated_themes(changes.tables, name, conf).get(theme)
-    if curated is None:
-        raise ValueError(
-            format_unknown_name("theme", theme[:200], [cluster.label for cluster in clusters])
-        )
-    return ThemeRef(curated.id, curated.label)
+    there = served.clusters if served else ()
+    for said in ("id", "label", "name"):
+        found = [one for one in there if theme and getattr(one, said) == theme]
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} themes are named {theme!r}. Give the theme's id")
+        if found:
+            return ThemeRef(found[0].id, found[0].label)
+    gone = list_curated_themes(changes.tables, name, conf).get(theme)
+    if gone is None:
+        raise ValueError(format_unknown_name("theme", theme[:200], [one.label for one in there]))
+    return ThemeRef(gone.id, gone.label)
 
 
 def _find_curation(
     changes: CollectionWriter, collection: LeasedCollection, conf: str, theme: str
 ) -> CuratedTheme:
-    reference = find_theme(changes, collection.name, conf, theme)
-    curation = list_curated_themes(changes.tables, collection.name, conf).get(reference.id)
-    if curation is None:
-        return CuratedTheme(reference.id, reference.label, "", None, None)
-    return replace(curation, label=reference.label)
+    found = find_theme(changes, collection.name, conf, theme)
+    known = list_curated_themes(changes.tables, collection.name, conf).get(found.id)
+    if known is None:
+        return CuratedTheme(found.id, found.label, "", None, None)
+    return replace(known, label=found.label)
 
 
 def _write_curation(
@@ -155,9 +147,9 @@ def _write_curation(
 ) -> CuratedTheme:
     name = collection.name
     row = build_theme_row(name.namespace, name.key, conf, curated_theme.id)
-    curated_themes = list_curated_themes(changes.tables, name, conf)
-    if curated_theme.id not in curated_themes and len(curated_themes) >= CURATED_MAX:
-        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} may be named or pinned")
+    known = list_curated_themes(changes.tables, name, conf)
+    if curated_theme.id not in known and len(known) >= CURATED_MAX:
+        raise ValueError(f"at most {CURATED_MAX:,} themes of {name} can be named or pinned")
     writes = PendingWrites()
     if curated_theme.name or curated_theme.pinned is not None:
         cells = {
@@ -203,47 +195,39 @@ def exclude(
     Raises ValueError for an unknown theme or document, a document not in the theme, over 500
     documents, and over 50 themes per document.
     """
-    document_ids = _validate_ids(ids)
+    wanted = _validate_ids(ids)
     _read_model(changes, name, conf)
-    with changes.lease(name) as collection:
-        clustering, rows = (
-            _find_served(changes, collection, conf),
-            _load_rows(changes, name, document_ids),
-        )
-        reference = find_theme(changes, name, conf, theme)
-        exclusions = load_exclusions(changes.tables, name, document_ids)
-        new_ids = [
-            id_ for id_ in document_ids if (conf, reference.id) not in exclusions.get(id_, {})
-        ]
-        before = load_placements(changes.tables, clustering, new_ids)
-        label = find_labels_by_id(changes.tables, clustering, {reference.id}).get(reference.id)
-        for id_ in new_ids:
-            if label is None or label not in _list_labels(clustering, before.get(id_, ())):
+    with changes.lease(name) as held:
+        one, rows = _find_served(changes, held, conf), _load_rows(changes, name, wanted)
+        found = find_theme(changes, name, conf, theme)
+        told = load_exclusions(changes.tables, name, wanted)
+        new = [id_ for id_ in wanted if (conf, found.id) not in told.get(id_, {})]
+        before = load_placements(changes.tables, one, new)
+        label = find_labels_by_id(changes.tables, one, {found.id}).get(found.id)
+        for id_ in new:
+            if label is None or label not in _list_labels(one, before.get(id_, ())):
+                raise ValueError(f"the document {id_[:200]!r} is not in the theme {found.label!r}")
+            if len(told.get(id_, ())) >= THEMES_MAX:
                 raise ValueError(
-                    f"the document {id_[:200]!r} is not in the theme {reference.label!r}"
+                    f"the limit of {THEMES_MAX} themes from which "
+                    f"{id_[:200]!r} can be excluded is reached"
                 )
-            if len(exclusions.get(id_, ())) >= THEMES_MAX:
-                raise ValueError(f"{id_[:200]!r} is excluded from {THEMES_MAX} themes already")
-        if not new_ids:
-            return ExclusionResult(reference.id, reference.label, 0)
+        if not new:
+            return ExclusionResult(found.id, found.label, 0)
         writes, now = PendingWrites(), changes.clock()
-        excluded_labels = {
-            id_: _find_excluded_labels(changes, clustering, exclusions.get(id_, {}), {reference.id})
-            for id_ in new_ids
+        barred = {
+            id_: _find_excluded_labels(changes, one, told.get(id_, {}), {found.id}) for id_ in new
         }
-        for id_ in new_ids:
-            exclusion = Exclusion(
-                now, reference.label, clustering.timestamp,
+        for id_ in new:
+            said = Exclusion(
+                now, found.label, one.timestamp,
                 decode_int(rows[name.build_document_row(id_)], _SEQUENCE), _list_paths(before[id_]),
             )  # fmt: skip
-            cells = {
-                "main:id": encode_utf8(id_),
-                f"{FROM}{conf}:{reference.id}": encode_json(exclusion),
-            }
+            cells = {"main:id": encode_utf8(id_), f"{FROM}{conf}:{found.id}": encode_json(said)}
             writes.put(EXCLUSIONS, name.build_document_row(id_), cells)
-        move_excluded(changes, clustering, new_ids, excluded_labels, writes)
-        _perform(changes, collection, clustering, new_ids, writes)
-    return ExclusionResult(reference.id, reference.label, len(new_ids))
+        move_excluded(changes, one, new, barred, writes)
+        _perform(changes, held, one, new, writes)
+    return ExclusionResult(found.id, found.label, len(new))
 
 
 def include(
@@ -256,32 +240,28 @@ def include(
     `theme`: id, label or name; the id for a theme that is gone.
     Raises ValueError as `exclude` does.
     """
-    document_ids = _validate_ids(ids)
+    wanted = _validate_ids(ids)
     _read_model(changes, name, conf)
-    with changes.lease(name) as collection:
-        clustering = _find_served(changes, collection, conf)
-        rows = _load_rows(changes, name, document_ids)
-        exclusions = load_exclusions(changes.tables, name, document_ids)
-        theme_id = _find_excluded_themes(changes, name, conf, theme, exclusions)
-        excluded_ids = [id_ for id_ in document_ids if (conf, theme_id) in exclusions.get(id_, {})]
-        label = next((exclusions[id_][conf, theme_id].label for id_ in excluded_ids), "")
-        if not excluded_ids:
+    with changes.lease(name) as held:
+        one = _find_served(changes, held, conf)
+        rows = _load_rows(changes, name, wanted)
+        told = load_exclusions(changes.tables, name, wanted)
+        theme_id = _find_excluded_themes(changes, name, conf, theme, told)
+        out = [id_ for id_ in wanted if (conf, theme_id) in told.get(id_, {})]
+        label = next((told[id_][conf, theme_id].label for id_ in out), "")
+        if not out:
             return ExclusionResult(theme_id, label, 0)
-        writes, excluded_labels, revoked = PendingWrites(), {}, {}
-        for id_ in excluded_ids:
-            remaining = {
-                key: exclusion
-                for key, exclusion in exclusions[id_].items()
-                if key != (conf, theme_id)
-            }
-            _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not remaining)
-            excluded_labels[id_] = _find_excluded_labels(changes, clustering, remaining, set())
-            revoked[id_] = exclusions[id_][conf, theme_id]
-        if theme_id in find_labels_by_id(changes.tables, clustering, {theme_id}):
-            restored = _restore_placements(changes, clustering, rows, revoked, excluded_labels)
-            move_excluded(changes, clustering, excluded_ids, excluded_labels, writes, restored)
-        _perform(changes, collection, clustering, excluded_ids, writes)
-    return ExclusionResult(theme_id, label, len(excluded_ids))
+        writes, barred, kept = PendingWrites(), {}, {}
+        for id_ in out:
+            rest = {key: said for key, said in told[id_].items() if key != (conf, theme_id)}
+            _remove_exclusion(name, id_, conf, theme_id, writes, is_last=not rest)
+            barred[id_] = _find_excluded_labels(changes, one, rest, set())
+            kept[id_] = told[id_][conf, theme_id]
+        if theme_id in find_labels_by_id(changes.tables, one, {theme_id}):
+            back = _restore_placements(changes, one, rows, kept, barred)
+            move_excluded(changes, one, out, barred, writes, back)
+        _perform(changes, held, one, out, writes)
+    return ExclusionResult(theme_id, label, len(out))
 
 
 def move_excluded(
@@ -292,33 +272,27 @@ def move_excluded(
     writes: PendingWrites,
     previous: PlacementsById | None = None,
 ) -> None:
-    """Add to `writes` the moves of documents to allowed places. Requires the collection's lease.
-
-    Documents in `previous` go there; the model places the others.
-    """
+    """Add to `writes` what brings documents to where they may be: to `previous` those it has, the others
+    to where the model puts them. For the holder of the collection's lease."""
     from fonds.grouping.changes.placement_rules import place_documents
 
-    tables, new_placements = changes.tables, dict(previous or {})
-    unplaced_ids = [id_ for id_ in ids if id_ not in new_placements]
-    served = changes.models.get(tables, clustering) if unplaced_ids else None
+    tables, own = changes.tables, dict(previous or {})
+    left = [id_ for id_ in ids if id_ not in own]
+    served = changes.models.get(tables, clustering) if left else None
     if served is not None:
         rows = tables.get_rows(
-            DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in unplaced_ids], COLUMNS
+            DOCUMENTS, [clustering.name.build_document_row(id_) for id_ in left], COLUMNS
         )
         documents = [parse_document(cells).document for cells in rows.values()]
-        batch = place_documents(served, documents, collect_encoded_cells(rows), excluded)
-        for document, places in zip(documents, batch.placements, strict=True):
-            new_placements[document.id] = places
-        for id_, cells in batch.encoded.items():
+        placed = place_documents(served, documents, collect_encoded_cells(rows), excluded)
+        for document, places in zip(documents, placed.placements, strict=True):
+            own[document.id] = places
+        for id_, cells in placed.encoded.items():
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-    before, after = relink_duplicates(
-        tables, clustering, list(new_placements), new_placements, {}, excluded
-    )
+    before, after = relink_duplicates(tables, clustering, list(own), own, {}, excluded)
     add_moves(tables, clustering, before, after, writes)
-    for id_, places in new_placements.items():
-        label = next(
-            (placement.label for placement in places if placement.conf == clustering.conf), ""
-        )
+    for id_, places in own.items():
+        label = next((at.label for at in places if at.conf == clustering.conf), "")
         writes.put(
             DOCUMENTS,
             clustering.name.build_document_row(id_),
@@ -352,32 +326,18 @@ def _restore_placements(
 
     Only for documents that are unchanged, in the same clustering, and allowed there.
     """
-    placements_by_id: PlacementsById = {}
-    for id_, exclusion in exclusions.items():
-        is_unchanged = (
-            decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE)
-            == exclusion.sequence
-        )
-        is_unchanged = is_unchanged and exclusion.timestamp == clustering.timestamp
+    found: PlacementsById = {}
+    for id_, said in exclusions.items():
+        same = decode_int(rows[clustering.name.build_document_row(id_)], _SEQUENCE) == said.sequence
+        same = same and said.timestamp == clustering.timestamp
         places = [
-            Placement(conf, label, score.encode(), original)
-            for conf, label, score, original in exclusion.places
+            Placement(conf, label, score.encode(), of) for conf, label, score, of in said.places
         ]
-        if is_unchanged and not set(_list_labels(clustering, places)) & set(excluded[id_]):
-            placements_by_id[id_] = places
-    originals = sorted(
-        {
-            placement.original
-            for placements in placements_by_id.values()
-            for placement in placements
-            if placement.original
-        }
-    )
-    originals_placements = load_placements(changes.tables, clustering, originals)
-    return {
-        id_: _link_duplicates(placements, originals_placements)
-        for id_, placements in placements_by_id.items()
-    }
+        if same and not set(_list_labels(clustering, places)) & set(excluded[id_]):
+            found[id_] = places
+    originals = sorted({at.original for some in found.values() for at in some if at.original})
+    there = load_placements(changes.tables, clustering, originals)
+    return {id_: _link_duplicates(some, there) for id_, some in found.items()}
 
 
 def _link_duplicates(places: list[Placement], placements: PlacementsById) -> list[Placement]:
@@ -386,19 +346,15 @@ def _link_duplicates(places: list[Placement], placements: PlacementsById) -> lis
     Drop the link to an original unless, on each level, the original is in the same cluster and not
     itself a near-duplicate.
     """
-    original_places = {
-        (original_id, original_placement.conf, original_placement.label)
-        for original_id, original_placements in placements.items()
-        for original_placement in original_placements
-        if not original_placement.original
+    beside = {
+        (of, one.conf, one.label)
+        for of, some in placements.items()
+        for one in some
+        if not one.original
     }
-    if all(
-        (place.original, place.conf, place.label) in original_places
-        for place in places
-        if place.original
-    ):
+    if all((at.original, at.conf, at.label) in beside for at in places if at.original):
         return places
-    return [replace(place, original="") for place in places]
+    return [replace(at, original="") for at in places]
 
 
 def _find_excluded_themes(
@@ -408,7 +364,7 @@ def _find_excluded_themes(
     theme: str,
     reference: Mapping[str, Mapping[tuple[str, str], Exclusion]],
 ) -> str:
-    if any((conf, theme) in exclusions for exclusions in reference.values()):
+    if any((conf, theme) in some for some in reference.values()):
         return theme
     return find_theme(changes, name, conf, theme).id
 
@@ -441,20 +397,18 @@ def _find_excluded_labels(
 
 
 def _list_labels(clustering: StoredClustering, places: Sequence[Placement]) -> list[str]:
-    return [place.label for place in places if place.conf == clustering.conf]
+    return [at.label for at in places if at.conf == clustering.conf]
 
 
 def _list_paths(places: Sequence[Placement]) -> tuple[tuple[str, str, str, str], ...]:
-    return tuple(
-        (place.conf, place.label, place.score.decode(), place.original) for place in places
-    )
+    return tuple((at.conf, at.label, at.score.decode(), at.original) for at in places)
 
 
 def _validate_ids(ids: Sequence[str]) -> list[str]:
-    document_ids = list(dict.fromkeys(ids))
-    if not 0 < len(document_ids) <= DOCUMENT_BATCH:
-        raise ValueError(f"name 1 to {DOCUMENT_BATCH} documents at once, not {len(document_ids):,}")
-    return document_ids
+    wanted = list(dict.fromkeys(ids))
+    if not 0 < len(wanted) <= DOCUMENT_BATCH:
+        raise ValueError(f"give 1 to {DOCUMENT_BATCH} documents at once, not {len(wanted):,}")
+    return wanted
 
 
 def _load_rows(
@@ -465,25 +419,25 @@ def _load_rows(
     )
     for id_ in ids:
         if "main:id" not in rows.get(name.build_document_row(id_), {}):
-            raise ValueError(f"{name} has no document of the id {id_[:200]!r}")
+            raise ValueError(f"no document {id_[:200]!r} in {name}")
     return rows
 
 
 def _find_served(
     changes: CollectionWriter, collection: LeasedCollection, conf: str
 ) -> StoredClustering:
-    for clustering in list_stored_clusterings(changes.tables, collection.name):
-        if clustering.conf == conf and is_served(clustering, collection.cells):
-            return clustering
-    raise ValueError(f"{collection.name} was not grouped by {conf} yet")
+    for one in list_stored_clusterings(changes.tables, collection.name):
+        if one.conf == conf and is_served(one, collection.cells):
+            return one
+    raise ValueError(f"{collection.name} has no clustering by {conf} yet")
 
 
 def _read_model(changes: CollectionWriter, name: CollectionName, conf: str) -> None:
     """Load the models before taking the lease, since loading takes a while."""
     cells = changes.tables.get_row(COLLECTIONS, name.row, ["main:"]) or {}
-    for clustering in list_stored_clusterings(changes.tables, name):
-        if clustering.conf == conf and is_served(clustering, cells):
-            changes.models.get(changes.tables, clustering)
+    for one in list_stored_clusterings(changes.tables, name):
+        if one.conf == conf and is_served(one, cells):
+            changes.models.get(changes.tables, one)
 
 
 def _perform(
@@ -493,8 +447,8 @@ def _perform(
     ids: Sequence[str],
     writes: PendingWrites,
 ) -> None:
-    processed_cells = {processed_column(clustering.conf): encode_utf8(changes.clock())}
-    writes.put(COLLECTIONS, collection.name.row, processed_cells)
+    moment = {processed_column(clustering.conf): encode_utf8(changes.clock())}
+    writes.put(COLLECTIONS, collection.name.row, moment)
     perform(
         changes.tables,
         collection.name,

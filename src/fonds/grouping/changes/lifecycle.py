@@ -17,7 +17,8 @@ from fonds.grouping.tables import (
     encode_utf8,
     is_collection_row,
 )
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
+from fonds.model.search import SearchQuery
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Index
 
@@ -37,7 +38,7 @@ def create(
     """
     validate_name(name)
     if len(query) > QUERY_MAX_CHARS:
-        raise ValueError(f"a query has at most {QUERY_MAX_CHARS:,} characters")
+        raise ValueError(f"a query can have at most {QUERY_MAX_CHARS:,} characters")
     with changes.lease(name, long=True) as collection:
         is_new = not is_collection_row(collection.cells)
         if is_new:
@@ -135,7 +136,7 @@ def build_search(query: str) -> SearchQuery:
         first = begin if first is None else max(first, begin)
         last = end if last is None else min(last, end)
     if first and last and first > last:
-        raise ValueError("the dates of the rule exclude each other")
+        raise ValueError("no date can match both date filters of the rule")
     text = " ".join(_PUBLISHED.sub(" ", query).split())
     return SearchQuery(text, date_from=first, date_to=last)
 
@@ -149,7 +150,7 @@ def validate_rule(rule: CollectionRule, index: Index) -> int:
         if field not in FIELDS:
             raise ValueError(format_unknown_name("field of a template", field, FIELDS))
     if rule.is_template and not rule.query:
-        raise ValueError("a template needs a query; '*' takes in everything")
+        raise ValueError("a template needs a query. Use '*' for all documents")
     return index.search(replace(build_search(rule.query), count_max=0)).total
 
 
@@ -178,5 +179,5 @@ def _parse_days(text: str) -> tuple[date, date]:
         return date(year, month, day), date(year, month, day)
     except ValueError:
         raise ValueError(
-            f"published:{text} names no year, month or day: write 2026, 2026-11 or 2026-11-22"
+            f"published:{text} is not a year, month or day. Write 2026, 2026-11 or 2026-11-22"
         ) from None

@@ -1,11 +1,11 @@
-"""Writer of collections: puts and deletes documents, each change atomic over all clusterings.
+"""Documents put into a collection and taken out of it, each change whole, in every clustering there is.
 
-  changes = CollectionWriter(tables, leases, clock)
-  changes.put(CollectionName("news", "2026-11"), [Document("a", "…")])
-  changes.delete(name, ["a"])
+    changes = CollectionWriter(tables, leases, now)
+    changes.put(Name("news", "2026-11"), [Document("a", "…")])
+    changes.delete(name, ["a"])
 
-Before `put` returns, each document is placed in every served clustering, by the model it was built
-with. A deleted document is removed from every clustering, served or kept.
+A document put is placed in every clustering that is served before `put` returns, by the model it was built
+with. One deleted is in none any more, served or kept.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ from fonds.grouping.tables import (
     encode_utf8,
 )
 from fonds.grouping.views.curation import find_excluded_labels, load_exclusions
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.errors import TransientError
-from fonds.pipelines.runtime.leases import Lease, Leases
 
 DOCUMENT_BATCH = 500
 CHANGE_MAX_BYTES = 3 * 1024 * 1024
@@ -91,7 +92,7 @@ class PutCounts:
 
 @dataclass(frozen=True, slots=True)
 class LeasedCollection:
-    """Collection leased by this process. `cells` are those of its row, of the family `main`."""
+    """A collection whose lease this process has; `cells` are those of its row, of the family `main`."""
 
     name: CollectionName
     cells: Mapping[str, bytes]
@@ -122,10 +123,10 @@ class CollectionWriter:
         Raises LeaseConflictError if others change the collection for two minutes without a break.
         """
         validate_name(name)
-        documents_by_id = {document.id: validate_document(document) for document in documents}
+        wanted = {one.id: validate_document(one) for one in documents}
         counts: Counter[PutOutcome] = Counter()
-        for batch in _iter_batches(list(documents_by_id.values())):
-            size = sum(_measure_document(document) for document in batch)
+        for batch in _iter_batches(list(wanted.values())):
+            size = sum(_measure_document(one) for one in batch)
             counts.update(self.batcher.put(name, batch, size, self._put_batch).values())
         return PutCounts(
             counts[PutOutcome.ADDED], counts[PutOutcome.REPLACED], counts[PutOutcome.UNCHANGED]
@@ -137,19 +138,19 @@ class CollectionWriter:
         Return the number deleted; missing ids are ignored.
         """
         count = 0
-        unique_ids = list(dict.fromkeys(ids))
-        for start in range(0, len(unique_ids), DOCUMENT_BATCH):
-            with self.lease(name) as collection:
-                count += self._delete_leased(collection, unique_ids[start : start + DOCUMENT_BATCH])
+        distinct = list(dict.fromkeys(ids))
+        for at in range(0, len(distinct), DOCUMENT_BATCH):
+            with self.lease(name) as held:
+                count += self._delete_leased(held, distinct[at : at + DOCUMENT_BATCH])
         return count
 
     def _read_models(self, name: CollectionName) -> None:
         """Load the models before taking the lease, since loading takes a while."""
         cells = self.tables.get_row(COLLECTIONS, name.row, ["main:"])
         if cells and list_served_configurations(cells):
-            for clustering in list_stored_clusterings(self.tables, name):
-                if is_served(clustering, cells):
-                    self.models.get(self.tables, clustering)
+            for one in list_stored_clusterings(self.tables, name):
+                if is_served(one, cells):
+                    self.models.get(self.tables, one)
             self.finders.get(name).refresh(self.tables, cells)
 
     @contextmanager
@@ -167,63 +168,48 @@ class CollectionWriter:
 
     def _put_batch(self, name: CollectionName, batch: Sequence[Document]) -> dict[str, PutOutcome]:
         self._read_models(name)
-        with self.lease(name) as collection:
-            return self._put_leased(collection, batch)
+        with self.lease(name) as held:
+            return self._put_leased(held, batch)
 
     def _put_leased(
         self, collection: LeasedCollection, batch: Sequence[Document]
     ) -> dict[str, PutOutcome]:
         if REMOVED in collection.cells:
             raise TransientError(
-                f"{collection.name} is being removed; try again when that has ended"
+                f"{collection.name} is being removed. Try again when the removal has finished"
             )
         name, sequence = collection.name, decode_int(collection.cells, SEQUENCE) + 1
         if "main:namespace" not in collection.cells:
             clear_collection(self.tables, name)
-        rows = {name.build_document_row(document.id): document for document in batch}
-        stored_rows = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
-        encoded = collect_encoded_cells(stored_rows)
+        rows = {name.build_document_row(one.id): one for one in batch}
+        there = self.tables.get_rows(DOCUMENTS, list(rows), ["main:", VECTOR, *ENCODED])
+        encoded = collect_encoded_cells(there)
         writes, changed = PendingWrites(), []
         outcomes = {}
-        for row, document in rows.items():
-            new_cells = build_cells(name, document, sequence)
-            if row in stored_rows and is_same(
-                stored_rows[row] | {"processing:id": encode_utf8(document.id)}, new_cells
+        for row, one in rows.items():
+            wanted = build_cells(name, one, sequence)
+            if row in there and is_same(
+                there[row] | {"processing:id": encode_utf8(one.id)}, wanted
             ):
-                outcomes[document.id] = PutOutcome.UNCHANGED
+                outcomes[one.id] = PutOutcome.UNCHANGED
                 continue
-            outcomes[document.id] = PutOutcome.REPLACED if row in stored_rows else PutOutcome.ADDED
-            writes.put(
-                DOCUMENTS,
-                row,
-                new_cells | build_outdated_cells(stored_rows.get(row, {}), new_cells),
-            )
-            changed.append(document)
-        new_ids = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
+            outcomes[one.id] = PutOutcome.REPLACED if row in there else PutOutcome.ADDED
+            writes.put(DOCUMENTS, row, wanted | build_outdated_cells(there.get(row, {}), wanted))
+            changed.append(one)
+        new = {id_ for id_, outcome in outcomes.items() if outcome is PutOutcome.ADDED}
         if not changed and collection.cells:
             return outcomes
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        served_clusterings = [
-            served_clustering
-            for served_clustering in clusterings
-            if is_served(served_clustering, collection.cells)
-        ]
-        finder = self.finders.get(name) if served_clusterings else None
-        duplicates = finder.find(self.tables, collection.cells, changed) if finder else {}
-        for clustering in served_clusterings:
-            self._assign(clustering, changed, new_ids, duplicates, encoded, writes)
-        now = encode_utf8(self.clock())
-        cells = {MODIFIED: now} | {
-            processed_column(served_clustering.conf): now
-            for served_clustering in served_clusterings
-        }
-        ids = [document.id for document in changed]
+        served = [each for each in clusterings if is_served(each, collection.cells)]
+        finder = self.finders.get(name) if served else None
+        alike = finder.find(self.tables, collection.cells, changed) if finder else {}
+        for clustering in served:
+            self._assign(clustering, changed, new, alike, encoded, writes)
+        moment = encode_utf8(self.clock())
+        cells = {MODIFIED: moment} | {processed_column(each.conf): moment for each in served}
+        ids = [one.id for one in changed]
         self._apply(
-            collection,
-            ids,
-            decode_int(collection.cells, COLLECTION_SIZE) + len(new_ids),
-            cells,
-            writes,
+            collection, ids, decode_int(collection.cells, COLLECTION_SIZE) + len(new), cells, writes
         )
         if finder:
             finder.mark_written(sequence)
@@ -240,58 +226,51 @@ class CollectionWriter:
     ) -> None:
         from fonds.grouping.changes.placement_rules import place_documents
 
-        model = self.models.get(self.tables, clustering)
-        if model is None or not documents:
+        served = self.models.get(self.tables, clustering)
+        if served is None or not documents:
             return
         ids = [document.id for document in documents]
-        excluded_labels = find_excluded_labels(self.tables, clustering, ids)
-        batch = place_documents(model, documents, encoded, excluded_labels)
-        placements = dict(zip(ids, batch.placements, strict=True))
-        existing_ids = [id_ for id_ in ids if id_ not in new]
-        before, after = relink_duplicates(
-            self.tables, clustering, existing_ids, placements, duplicates, excluded_labels
-        )
-        unclustered_counts = add_moves(self.tables, clustering, before, after, writes)
-        for id_, cells in batch.encoded.items():
+        barred = find_excluded_labels(self.tables, clustering, ids)
+        placed = place_documents(served, documents, encoded, barred)
+        own = dict(zip(ids, placed.placements, strict=True))
+        old = [id_ for id_ in ids if id_ not in new]
+        before, after = relink_duplicates(self.tables, clustering, old, own, duplicates, barred)
+        apart = add_moves(self.tables, clustering, before, after, writes)
+        for id_, cells in placed.encoded.items():
             encoded.setdefault(id_, {}).update(cells)
             writes.put(DOCUMENTS, clustering.name.build_document_row(id_), cells)
-        for id_, vectors in zip(ids, batch.vectors, strict=True):
+        for id_, vectors in zip(ids, placed.vectors, strict=True):
             row = clustering.name.build_document_row(id_)
             label = next((p.label for p in after[id_] if p.conf == clustering.conf), "")
             writes.put(DOCUMENTS, row, {build_member_column(clustering.conf): encode_utf8(label)})
             writes.put(DOCUMENTS, row, _build_vector_cells(vectors))
         added = {
             "later": len(new),
-            "later_outliers": max(unclustered_counts["outlier"], 0),
-            "later_terms": batch.terms,
-            "later_unknown": batch.unknown,
+            "later_outliers": max(apart["outlier"], 0),
+            "later_terms": placed.terms,
+            "later_unknown": placed.unknown,
         }
         writes.put(CLUSTERINGS, clustering.row, _add_counts(clustering.cells, added))
 
     def _delete_leased(self, collection: LeasedCollection, ids: Sequence[str]) -> int:
         name = collection.name
-        stored_rows = self.tables.get_rows(
+        there = self.tables.get_rows(
             DOCUMENTS, [name.build_document_row(id_) for id_ in ids], ["main:id"]
         )
-        existing_ids = [id_ for id_ in ids if name.build_document_row(id_) in stored_rows]
-        if not existing_ids:
+        gone = [id_ for id_ in ids if name.build_document_row(id_) in there]
+        if not gone:
             return 0
         writes = PendingWrites()
-        for id_ in existing_ids:
+        for id_ in gone:
             writes.remove(DOCUMENTS, name.build_document_row(id_))
-        for id_ in load_exclusions(self.tables, name, existing_ids):
+        for id_ in load_exclusions(self.tables, name, gone):
             writes.remove(EXCLUSIONS, name.build_document_row(id_))
         clusterings = filter_ready(list_stored_clusterings(self.tables, name), collection.cells)
-        for clustering in clusterings:
-            add_moves(
-                self.tables,
-                clustering,
-                *relink_duplicates(self.tables, clustering, existing_ids, {}, {}),
-                writes,
-            )
-        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(existing_ids), 0)
-        self._apply(collection, existing_ids, size, {}, writes)
-        return len(existing_ids)
+        for one in clusterings:
+            add_moves(self.tables, one, *relink_duplicates(self.tables, one, gone, {}, {}), writes)
+        size = max(decode_int(collection.cells, COLLECTION_SIZE) - len(gone), 0)
+        self._apply(collection, gone, size, {}, writes)
+        return len(gone)
 
     def _apply(
         self,
@@ -340,12 +319,12 @@ def _iter_batches(documents: Sequence[Document]) -> Iterator[list[Document]]:
     """Split documents into batches that fit into one change."""
     batch: list[Document] = []
     size = 0
-    for document in documents:
-        document_size = _measure_document(document)
-        if batch and (len(batch) >= DOCUMENT_BATCH or size + document_size > CHANGE_MAX_BYTES):
+    for one in documents:
+        own = _measure_document(one)
+        if batch and (len(batch) >= DOCUMENT_BATCH or size + own > CHANGE_MAX_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(document)
-        size += document_size
+        batch.append(one)
+        size += own
     if batch:
         yield batch

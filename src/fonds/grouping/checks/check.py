@@ -38,7 +38,7 @@ from fonds.grouping.views.curation import (
     has_exclusions,
     iter_misplaced_ids,
 )
-from fonds.pipelines.runtime.leases import LeaseConflictError
+from fonds.leases.lease import LeaseConflictError
 
 # Exclusions, checked against the documents and their placements
 
@@ -52,13 +52,13 @@ def check_exclusions(
     """
     tables = changes.tables
     if n_missing := sum(len(rows) for rows in _iter_orphans(tables, name)):
-        message = f"{n_missing:,} documents are kept out of themes, and are not there"
+        message = f"{n_missing:,} documents are excluded from themes but do not exist"
         yield Damage(Remedy.RELEASE, message)
     for clustering in list_stored_clusterings(tables, name):
         if is_served(clustering, cells) and (
             count := sum(map(len, iter_misplaced_ids(tables, clustering)))
         ):
-            message = f"{count:,} documents are in themes they were taken out of"
+            message = f"{count:,} documents are in themes from which they are excluded"
             yield Damage(Remedy.RELEASE, message, clustering.conf, clustering.timestamp)
 
 
@@ -126,16 +126,16 @@ def repair_collection(
         remedy: [item for item in damages if item.remedy is remedy] for remedy in Remedy
     }
     if damages_by_remedy[Remedy.COUNT]:
-        yield f"{name}: {_count(changes, name):,} documents were counted"
+        yield f"{name}: counted {_count(changes, name):,} documents"
     if damages_by_remedy[Remedy.FORGET]:
         count = remove_wrong(changes, name)
-        yield f"{name}: vectors that were not of the text of {count:,} documents were removed"
+        yield f"{name}: removed vectors of {count:,} documents that did not match their text"
     if damages_by_remedy[Remedy.SWEEP]:
-        yield f"{name}: {_sweep(changes, name):,} leavings were removed"
+        yield f"{name}: removed {_sweep(changes, name):,} leftovers"
     rebuilt_confs = sorted({item.conf for item in damages_by_remedy[Remedy.BUILD]})
     for conf in rebuilt_confs:
         result = rebuild(changes, name, conf, threads=threads)
-        yield f"{name} was built anew by {conf}: {result.documents:,} documents"
+        yield f"{name} was rebuilt by {conf}: {result.documents:,} documents"
     # Without this, the damaged clustering would be kept next to the new one.
     outdated = {
         (item.conf, item.timestamp)
@@ -143,9 +143,9 @@ def repair_collection(
     }
     for item in list_all_stored_clusterings(changes.tables, name):
         if (item.conf, item.timestamp) in outdated and drop(changes, item):
-            yield f"{name}: the clustering {item.timestamp} by {item.conf} was removed"
+            yield f"{name}: removed the clustering {item.timestamp} by {item.conf}"
     if damages_by_remedy[Remedy.RELEASE]:
-        yield f"{name}: {release(changes, name):,} documents are no longer where they may not be"
+        yield f"{name}: corrected the exclusions of {release(changes, name):,} documents"
     if damages_by_remedy[Remedy.SETTLE] and not rebuilt_confs:
         yield from _settle_again(
             changes, name, {item.conf for item in damages_by_remedy[Remedy.SETTLE]}
@@ -202,6 +202,6 @@ def _settle_again(
             with changes.leases.acquire_renewed(name_rebuild_lease(name, clustering.conf)):
                 if not settle_documents(changes, clustering):
                     raise LeaseConflictError(
-                        f"{name} by {clustering.conf} was built anew meanwhile"
+                        f"{name} by {clustering.conf} was rebuilt in the meantime"
                     )
-            yield f"{name}: places and vectors by {clustering.conf} were written again"
+            yield f"{name}: rewrote assignments and vectors by {clustering.conf}"

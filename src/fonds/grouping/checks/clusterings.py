@@ -44,11 +44,11 @@ BATCH_SIZE = 200
 _LABEL = "main:label"
 
 LINKED = (
-    "near-duplicates name a document that is not in their cluster, or is a near-duplicate itself"
+    "near-duplicates refer to a document that is itself a near-duplicate or not in their cluster"
 )
-LEVELS = "documents are near-duplicates of others on one level than on the first"
-COPIES = "near-duplicates are not told of by the documents they name"
-NOT_DUPLICATES_MESSAGE = "documents are told to be near-duplicates, and are not"
+LEVELS = "documents have a different original than on the first level"
+COPIES = "near-duplicates are not listed by their originals"
+NOT_DUPLICATES_MESSAGE = "documents are listed as near-duplicates but are not"
 
 
 def check_duplicates(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
@@ -77,8 +77,9 @@ def _check_level(tables: Tables, clustering: StoredClustering, conf: str) -> Ite
         label, stored = parse_cluster_row(row)[4], decode_int(cells, DISTINCT, -1)
         if stored != distinct[label]:
             yield (
-                f"{conf} {clustering.timestamp}, cluster {label!r}: it counts {stored:,} distinct documents;"
-                f" {distinct[label]:,} of its documents are near-duplicates of none"
+                f"{conf} {clustering.timestamp}, cluster {label!r}: its distinct count is "
+                f"{stored:,}, but {distinct[label]:,} of its documents are not "
+                "near-duplicates"
             )
 
 
@@ -155,7 +156,7 @@ def check_clusterings(
     existing = {(stored.conf, stored.timestamp) for stored in rows if DROPPED not in stored.cells}
     for conf, timestamp in list_served_configurations(cells).items():
         if (conf, timestamp) not in existing:
-            message = f"the clustering {timestamp} by {conf}, which is served, is not there"
+            message = f"the served clustering {timestamp} by {conf} does not exist"
             yield Damage(Remedy.BUILD, message, conf, timestamp)
     for stored in rows:
         if DROPPED in stored.cells or stored.timestamp > decode_int(
@@ -163,7 +164,8 @@ def check_clusterings(
         ):
             if changes.leases.get_holder(name_rebuild_lease(name, stored.conf)) is None:
                 message = (
-                    f"the clustering {stored.timestamp} by {stored.conf} was left by one that died"
+                    f"the clustering {stored.timestamp} by {stored.conf} was left by a "
+                    "process that ended early"
                 )
                 yield Damage(Remedy.SWEEP, message, stored.conf, stored.timestamp)
             continue
@@ -193,12 +195,16 @@ def _check_sizes(tables: Tables, clustering: StoredClustering) -> Iterator[str]:
             cells = len(tables.get_row(CLUSTERS, row, ["documents:"]) or {})
             if not size == members == cells == assigned[label]:
                 yield (
-                    f"{conf} {clustering.timestamp}, cluster {label!r}: its size is {size:,}; it has"
-                    f" {members:,} members, {cells:,} scores and {assigned[label]:,} documents"
+                    f"{conf} {clustering.timestamp}, cluster {label!r}: its size is "
+                    f"{size:,}, but it has {members:,} members, {cells:,} scores and "
+                    f"{assigned[label]:,} documents"
                 )
             del assigned[label]
         for label, count in assigned.items():
-            yield f"{conf} {clustering.timestamp}: {count:,} documents are in {label!r}, which is not there"
+            yield (
+                f"{conf} {clustering.timestamp}: {count:,} documents are in {label!r}, "
+                "which does not exist"
+            )
 
 
 def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str:
@@ -206,11 +212,11 @@ def _check_model(changes: CollectionWriter, clustering: StoredClustering) -> str
     try:
         model = read_model(changes.tables, clustering.name, clustering.conf, clustering.timestamp)
     except DamagedInputError as error:
-        return f"the model of {clustering.conf} {clustering.timestamp} cannot be read: {error}"
+        return f"cannot read the model of {clustering.conf} {clustering.timestamp}: {error}"
     return (
         ""
         if model is not None
-        else f"the model of {clustering.conf} {clustering.timestamp} is gone"
+        else f"the model of {clustering.conf} {clustering.timestamp} is missing"
     )
 
 
@@ -232,4 +238,7 @@ def _find_orphan_pages(
             clustering is None
             or changes.leases.get_holder(name_rebuild_lease(name, clustering.conf)) is None
         ):
-            yield Damage(Remedy.SWEEP, f"{count:,} pages of documents were left by one that died")
+            yield Damage(
+                Remedy.SWEEP,
+                (f"{count:,} pages of documents were left by a process that ended early"),
+            )

@@ -41,7 +41,7 @@ from fonds.model.errors import DamagedInputError
 
 
 BATCH_SIZE = 200
-WRONG_VECTOR_MESSAGE = "keep a vector an encoder made of another text, or a damaged one"
+WRONG_VECTOR_MESSAGE = "have an encoder vector that is damaged or from another text"
 
 
 def find_wrong_columns(cells: Cells) -> list[str]:
@@ -117,7 +117,7 @@ def check_documents(
     for (remedy, message, conf, timestamp), count in counts.items():
         yield Damage(remedy, f"{count:,} documents {message}", conf, timestamp)
     if total != (size := decode_int(cells, COLLECTION_SIZE)):
-        yield Damage(Remedy.COUNT, f"its size is {size:,}, and {total:,} documents are there")
+        yield Damage(Remedy.COUNT, f"its size is {size:,}, but it has {total:,} documents")
     yield from _check_shared(tables, name, [item for item, _ in served])
 
 
@@ -162,7 +162,7 @@ def _check_placements(
         if assignment_rows[id_] not in assignments and unclustered_rows[id_] not in assignments:
             yield (
                 Remedy.BUILD,
-                f"are in no cluster of {clustering.conf}, and not apart",
+                f"are in no cluster of {clustering.conf} and not marked as unclustered",
                 *clustering_key,
             )
         elif decode_text(cells, build_member_column(clustering.conf)) != decode_text(
@@ -170,7 +170,7 @@ def _check_placements(
         ):
             yield (
                 Remedy.SETTLE,
-                f"say another cluster of {clustering.conf} than they are in",
+                f"have another cluster of {clustering.conf} in their row",
                 *clustering_key,
             )
 
@@ -196,9 +196,9 @@ def _check_vectors(
         expected = [vectors[position] for vectors in expected_vectors.values()]
         if pair == (b"", b""):
             if None not in expected:
-                yield Remedy.SETTLE, "are without counts of their terms", *clustering_key
+                yield Remedy.SETTLE, "have no term counts", *clustering_key
         elif not any(one is not None and _is_same(pair, one) for one in expected):
-            yield Remedy.SETTLE, "have vectors that are not those of their text", *clustering_key
+            yield Remedy.SETTLE, "have vectors that do not match their text", *clustering_key
 
 
 def _is_same(pair: VectorPair, vector_pair: VectorPair) -> bool:
@@ -239,8 +239,10 @@ def _check_shared(
         index = decode_postings(get_chunks(tables, COLLECTIONS, name.row, INDEX))
         versions |= {posting_run.version for posting_run in index}
     except DamagedInputError as error:
-        yield Damage(Remedy.SETTLE, f"dictionary or index cannot be read: {error}", *clustering_key)
+        yield Damage(
+            Remedy.SETTLE, f"cannot read the dictionary or index: {error}", *clustering_key
+        )
         return
     if not versions <= times:
-        message = f"dictionary or index are of {sorted(versions - times)}, which is not served"
+        message = f"the dictionary or index is of {sorted(versions - times)}, which is not served"
         yield Damage(Remedy.SETTLE, message, *clustering_key)

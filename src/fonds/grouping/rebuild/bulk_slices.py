@@ -92,11 +92,13 @@ def decode_page(value: bytes, vocabulary: Vocabulary) -> CorpusPage:
         unpacking = zlib.decompressobj()
         unpacked = unpacking.decompress(value, UNPACKED_MAX_BYTES)
         if not unpacking.eof:
-            raise ValueError(f"over {UNPACKED_MAX_BYTES:,} bytes, or cut")
+            raise ValueError(f"larger than {UNPACKED_MAX_BYTES:,} bytes, or truncated")
         packed = msgspec.msgpack.decode(unpacked, type=prepare_type(_PackedPage))
         return _unpack_page(packed, vocabulary)
     except (zlib.error, msgspec.MsgspecError, ValueError, IndexError) as error:
-        raise DamagedInputError(Reason.DAMAGED_RECORD, f"no page of documents: {error}") from error
+        raise DamagedInputError(
+            Reason.DAMAGED_RECORD, f"not a page of documents: {error}"
+        ) from error
 
 
 def encode_record(part: int, page: int, value: bytes) -> bytes:
@@ -117,7 +119,7 @@ def _unpack_page(packed: _PackedPage, vocabulary: Vocabulary) -> CorpusPage:
     contents = np.frombuffer(packed.contents, "<u8").astype(np.uint64)
     bands = np.frombuffer(packed.bands, "<u8").astype(np.uint64).reshape(-1, BANDS)
     if not len(packed.ids) == len(starts) - 1 == len(contents) == len(bands):
-        raise ValueError("its columns are of several lengths")
+        raise ValueError("its columns have different lengths")
     terms = TermSlice(
         tuple(packed.spoken),
         numbers,

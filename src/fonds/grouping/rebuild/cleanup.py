@@ -28,56 +28,50 @@ from fonds.grouping.tables import (
 
 
 def drop_leavings(changes: CollectionWriter, name: CollectionName, conf: str) -> int:
-    """Remove the remains of dead rebuilds; return the number of clusterings.
-
-    Requires the rebuild's lease.
-    """
-    with changes.lease(name) as collection:
-        served_timestamp = decode_int(collection.cells, served_column(conf), -1)
-        leftovers = [
-            clustering
-            for clustering in list_all_stored_clusterings(changes.tables, name)
-            if clustering.conf == conf
-            and (clustering.timestamp > served_timestamp or DROPPED in clustering.cells)
+    """Remove what rebuilds left that died; how many clusterings. For the holder of the rebuild's lease."""
+    with changes.lease(name) as held:
+        serving = decode_int(held.cells, served_column(conf), -1)
+        left = [
+            one
+            for one in list_all_stored_clusterings(changes.tables, name)
+            if one.conf == conf and (one.timestamp > serving or DROPPED in one.cells)
         ]
-        if collection.cells.get(building_column(conf)):
+        if held.cells.get(building_column(conf)):
             changes.tables.put(COLLECTIONS, [(name.row, {building_column(conf): b""})])
-        other_cells = {
-            column: v for column, v in collection.cells.items() if column != building_column(conf)
-        }
-        sequence = decode_int(collection.cells, "main:sequence")
-        remove_changes(changes.tables, name, find_oldest_needed(other_cells, sequence))
-        _mark_dropped(changes, leftovers)
-    _remove(changes, leftovers)
-    return len(leftovers)
+        still = {column: v for column, v in held.cells.items() if column != building_column(conf)}
+        sequence = decode_int(held.cells, "main:sequence")
+        remove_changes(changes.tables, name, find_oldest_needed(still, sequence))
+        _mark_dropped(changes, left)
+    _remove(changes, left)
+    return len(left)
 
 
 def drop_old(changes: CollectionWriter, clustering: StoredClustering) -> int:
     """Remove clusterings beyond the number that the configuration keeps; return their number."""
     try:
-        n_kept = get(changes.tables, clustering.name.namespace, clustering.conf).kept
+        kept = get(changes.tables, clustering.name.namespace, clustering.conf).kept
     except ValueError:
-        n_kept = 1
+        kept = 1
     with changes.lease(clustering.name):
-        clusterings_of_conf = [
+        own = [
             one
             for one in list_all_stored_clusterings(changes.tables, clustering.name)
             if one.conf == clustering.conf
         ]
-        candidates = sorted(
-            (one for one in clusterings_of_conf if one.timestamp <= clustering.timestamp),
+        older = sorted(
+            (one for one in own if one.timestamp <= clustering.timestamp),
             key=lambda one: -one.timestamp,
         )
-        surplus = candidates[n_kept:]
-        _mark_dropped(changes, surplus)
-    _remove(changes, surplus)
-    return len(surplus)
+        beyond = older[kept:]
+        _mark_dropped(changes, beyond)
+    _remove(changes, beyond)
+    return len(beyond)
 
 
 def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
     """Remove a clustering that was served before. Return False if it is served now or not yet."""
-    with changes.lease(clustering.name) as collection:
-        if clustering.timestamp >= decode_int(collection.cells, served_column(clustering.conf), -1):
+    with changes.lease(clustering.name) as held:
+        if clustering.timestamp >= decode_int(held.cells, served_column(clustering.conf), -1):
             return False
         _mark_dropped(changes, [clustering])
     _remove(changes, [clustering])
@@ -86,17 +80,15 @@ def drop(changes: CollectionWriter, clustering: StoredClustering) -> bool:
 
 def _mark_dropped(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
     """Mark clusterings as dropped; they are ignored from then on."""
-    changes.tables.put(
-        CLUSTERINGS, [(clustering.row, {DROPPED: b"1"}) for clustering in clusterings]
-    )
+    changes.tables.put(CLUSTERINGS, [(one.row, {DROPPED: b"1"}) for one in clusterings])
 
 
 def _remove(changes: CollectionWriter, clusterings: Iterable[StoredClustering]) -> None:
-    for clustering in clusterings:
-        name, timestamp = clustering.name, clustering.timestamp
-        confs = [build_level_conf(clustering.conf, level) for level in range(GRANULARITIES_MAX + 1)]
-        for conf in (*confs, build_unclustered_conf(clustering.conf)):
+    for one in clusterings:
+        name, timestamp = one.name, one.timestamp
+        confs = [build_level_conf(one.conf, level) for level in range(GRANULARITIES_MAX + 1)]
+        for conf in (*confs, build_unclustered_conf(one.conf)):
             prefix = build_clustering_prefix(name.namespace, name.key, conf, timestamp)
             for table in (CLUSTERS, MEMBERS, ASSIGNMENTS, READINGS):
                 changes.tables.delete_prefix(table, prefix)
-        changes.tables.delete(CLUSTERINGS, [clustering.row])
+        changes.tables.delete(CLUSTERINGS, [one.row])

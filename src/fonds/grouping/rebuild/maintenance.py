@@ -22,8 +22,8 @@ from fonds.grouping.rebuild.cleanup import drop_leavings
 from fonds.grouping.rebuild.rebuild import ProgressCallback, rebuild
 from fonds.grouping.redo_log import SEQUENCE, find_oldest_needed, remove_changes
 from fonds.grouping.tables import COLLECTIONS, MODIFIED, Cells, decode_int
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines.runtime.leases import LeaseConflictError
 
 # Rebuild triggers, as a pure function of the changes since the last rebuild
 

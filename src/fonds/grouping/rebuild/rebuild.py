@@ -68,8 +68,8 @@ from fonds.grouping.tables import (
 )
 from fonds.grouping.views.clusters import load_clusters
 from fonds.grouping.views.curation import find_excluded_labels, iter_misplaced_ids
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.errors import ConfigurationError
-from fonds.pipelines.runtime.leases import LeaseConflictError
 
 CATCH_UP_CHANGES_MAX = 100
 """With at most this many changed documents left, process the rest under the lease."""
@@ -138,40 +138,35 @@ def rebuild(
     """
     configuration = get(changes.tables, name.namespace, conf)
     check_encoder(configuration)
-    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as claim:
+    with changes.leases.acquire_renewed(name_rebuild_lease(name, conf)) as lease:
         drop_leavings(changes, name, conf)
-        rebuilding = _Rebuild(
-            changes, name, conf, configuration, progress, passes or RebuildPasses()
-        )
-        last_change = rebuilding.begin()
-        corpus = rebuilding.read(last_change)
+        made = _Rebuild(changes, name, conf, configuration, progress, passes or RebuildPasses())
+        until = made.begin()
+        read = made.read(until)
         with threadpool_limits(threads):
-            clustering = rebuilding.build(corpus)
-        model = rebuilding.write(corpus, clustering)
-        rebuilding.apply_exclusions(model)
-        caught_up = rebuilding.catch_up(model, last_change)
-        if claim.lost.is_set():
-            raise LeaseConflictError(f"{name} by {conf}: another process rebuilds it now")
+            built = made.build(read)
+        served = made.write(read, built)
+        made.apply_exclusions(served)
+        caught_up = made.catch_up(served, until)
+        if lease.lost.is_set():
+            raise LeaseConflictError(f"{name} by {conf}: another process is rebuilding it now")
         try:
-            caught_up += rebuilding.publish(model)
+            caught_up += made.publish(served)
         except LeaseConflictError:
             drop_leavings(changes, name, conf)
             raise
         settle_documents(
             changes,
-            rebuilding.stored,
-            build_grouped_vectors(corpus, clustering, rebuilding.timestamp),
-            last_change,
-            rebuilding.report,
+            made.stored,
+            build_grouped_vectors(read, built, made.timestamp),
+            until,
+            made.report,
         )
-    level = load_clusters(changes.tables, name, conf, rebuilding.timestamp, top=0)
-    if level is None:
-        raise LeaseConflictError(f"{name} was removed as soon as it was rebuilt")
-    grouped, unclustered = (
-        sum(cluster.size for cluster in level.clusters),
-        sum(level.apart.values()),
-    )
-    return RebuildResult(rebuilding.timestamp, grouped, len(level.clusters), unclustered, caught_up)
+    found = load_clusters(changes.tables, name, conf, made.timestamp, top=0)
+    if found is None:
+        raise LeaseConflictError(f"{name} was removed right after the rebuild")
+    grouped, apart = sum(one.size for one in found.clusters), sum(found.apart.values())
+    return RebuildResult(made.timestamp, grouped, len(found.clusters), apart, caught_up)
 
 
 class _Rebuild:
@@ -206,25 +201,18 @@ class _Rebuild:
 
         Return the number of the last change before.
         """
-        with self.changes.lease(self.name) as collection:
-            if not collection.cells or "main:removed" in collection.cells:
-                raise ConfigurationError(f"there is no collection {self.name}")
-            clusterings = [
-                clustering
-                for clustering in list_stored_clusterings(self.tables, self.name)
-                if clustering.conf == self.conf
+        with self.changes.lease(self.name) as held:
+            if not held.cells or "main:removed" in held.cells:
+                raise ConfigurationError(f"no collection named {self.name}")
+            there = [
+                one
+                for one in list_stored_clusterings(self.tables, self.name)
+                if one.conf == self.conf
             ]
-            last_timestamp = max((clustering.timestamp for clustering in clusterings), default=0)
-            self.timestamp = max(self.changes.clock(), last_timestamp + 1)
-            served_timestamp = decode_int(collection.cells, served_column(self.conf), -1)
-            self._previous = next(
-                (
-                    clustering
-                    for clustering in clusterings
-                    if clustering.timestamp == served_timestamp
-                ),
-                None,
-            )
+            last = max((one.timestamp for one in there), default=0)
+            self.timestamp = max(self.changes.clock(), last + 1)
+            serving = decode_int(held.cells, served_column(self.conf), -1)
+            self._previous = next((one for one in there if one.timestamp == serving), None)
             cells = {
                 "main:namespace": encode_utf8(self.name.namespace),
                 "main:collection_key": encode_utf8(self.name.key),
@@ -234,17 +222,17 @@ class _Rebuild:
                 "main:begun": encode_utf8(self.changes.clock()),
             }
             self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
-            building_cells = {building_column(self.conf): encode_utf8(self.timestamp)}
-            self.tables.put(COLLECTIONS, [(self.name.row, building_cells)])
-            return decode_int(collection.cells, SEQUENCE)
+            mark = {building_column(self.conf): encode_utf8(self.timestamp)}
+            self.tables.put(COLLECTIONS, [(self.name.row, mark)])
+            return decode_int(held.cells, SEQUENCE)
 
     def report(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report the progress to the caller and in the clustering's row."""
         self._progress(stage, done, total)
-        monotonic_s = time.monotonic()
-        if stage == self._stage and monotonic_s - self._reported_s < REPORT_EVERY_S:
+        now_s = time.monotonic()
+        if stage == self._stage and now_s - self._reported_s < REPORT_EVERY_S:
             return
-        self._stage, self._reported_s = stage, monotonic_s
+        self._stage, self._reported_s = stage, now_s
         cells = {
             "main:stage": encode_utf8(stage),
             "main:done": encode_utf8(done),
@@ -271,14 +259,14 @@ class _Rebuild:
 
     def build(self, read: Corpus) -> Clustering:
         """Build the clustering from the documents, starting with the served one."""
-        previous_clustering = None
+        before = None
         if self._previous is not None:
-            previous_clustering = read_previous(self.tables, self._previous, read)
+            before = read_previous(self.tables, self._previous, read)
         return build(
             read.build_counted(),
             build_options(self.configuration),
             version=self.timestamp,
-            previous=previous_clustering,
+            previous=before,
             progress=lambda stage: self.report(stage, 0, len(read.ids)),
         )
 
@@ -295,20 +283,20 @@ class _Rebuild:
             "main:events": encode_json([[e.change, e.before, e.after] for e in clustering.events]),
         }
         self.tables.put(CLUSTERINGS, [(self.stored.row, cells)])
-        placed_count = sum(int((level.members >= 0).sum()) for level in clustering.levels)
-        total = placed_count + outliers + len(read.unclustered)
-        placements = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
+        grouped = sum(int((level.members >= 0).sum()) for level in clustering.levels)
+        total = grouped + outliers + len(read.unclustered)
+        placed = write_rows(self.tables, self.stored, read, clustering, labels, self._previous)
         self._passes.put(
-            self.tables, self.stored, placements, lambda done: self.report("write", done, total)
+            self.tables, self.stored, placed, lambda done: self.report("write", done, total)
         )
         write_model(self.tables, self.name, self.conf, self.timestamp, clustering, labels)
-        model = read_model(self.tables, self.name, self.conf, self.timestamp)
-        if model is None:
-            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed meanwhile")
-        known_terms, unknown = _count_known_terms(model, read)
-        term_cells = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
-        self.tables.put(CLUSTERINGS, [(self.stored.row, term_cells)])
-        return model
+        served = read_model(self.tables, self.name, self.conf, self.timestamp)
+        if served is None:
+            raise LeaseConflictError(f"{self.name}: {self.timestamp} was removed in the meantime")
+        known_terms, unknown = _count_known_terms(served, read)
+        told = {"main:terms": encode_utf8(known_terms), "main:unknown": encode_utf8(unknown)}
+        self.tables.put(CLUSTERINGS, [(self.stored.row, told)])
+        return served
 
     def apply_exclusions(self, model: ClusteringModel) -> None:
         """Move documents out of themes that people excluded them from.
@@ -334,44 +322,38 @@ class _Rebuild:
 
         One cell in one row makes it visible.
         """
-        with self.changes.lease(self.name) as collection:
+        with self.changes.lease(self.name) as held:
             ids, last = list_changed_ids(self.tables, self.name, self._reached)
             count = self._apply_changes(
                 model, ids, lambda made: store_cells(self.tables, self.name, made)
             )
-            now = encode_utf8(self.changes.clock())
-            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": now})])
-            self.changes.leases.check(collection.lease)
-            if decode_int(collection.cells, building_column(self.conf), -1) != self.timestamp:
-                raise LeaseConflictError(f"{self.name} was removed while it was rebuilt")
+            moment = encode_utf8(self.changes.clock())
+            self.tables.put(CLUSTERINGS, [(self.stored.row, {"main:ended": moment})])
+            self.changes.leases.check(held.lease)
+            if decode_int(held.cells, building_column(self.conf), -1) != self.timestamp:
+                raise LeaseConflictError(f"{self.name} was removed during the rebuild")
             cells = {
                 served_column(self.conf): encode_utf8(self.timestamp),
-                processed_column(self.conf): now,
+                processed_column(self.conf): moment,
                 building_column(self.conf): b"",
             }
             self.tables.put(COLLECTIONS, [(self.name.row, cells)])
-            _remove_followed_changes(self.changes, collection, self.conf, last)
+            _remove_followed_changes(self.changes, held, self.conf, last)
         return count
 
     def _apply_changes(
         self, model: ClusteringModel, ids: Sequence[str], store_encoded: StoreEncoded
     ) -> int:
-        for batch_number, batch in enumerate(iter_chunks(ids, 500)):
-            self.report("catch up", 500 * batch_number, len(ids))
-            documents, encoded = load_current_documents(self.changes, self.name, batch)
-            excluded_labels = find_excluded_labels(self.tables, self.stored, batch)
-            placement_batch = place_documents(model, documents, encoded, excluded_labels)
-            store_encoded(placement_batch.encoded)
+        for done, some in enumerate(iter_chunks(ids, 500)):
+            self.report("catch up", 500 * done, len(ids))
+            documents, encoded = load_current_documents(self.changes, self.name, some)
+            barred = find_excluded_labels(self.tables, self.stored, some)
+            placed = place_documents(model, documents, encoded, barred)
+            store_encoded(placed.encoded)
             cells = self.tables.get_row(COLLECTIONS, self.name.row, ["main:"]) or {}
-            duplicates = self.changes.finders.get(self.name).find(self.tables, cells, documents)
-            placements = dict(
-                zip(
-                    [document.id for document in documents], placement_batch.placements, strict=True
-                )
-            )
-            before, after = relink_duplicates(
-                self.tables, self.stored, batch, placements, duplicates, excluded_labels
-            )
+            alike = self.changes.finders.get(self.name).find(self.tables, cells, documents)
+            own = dict(zip([one.id for one in documents], placed.placements, strict=True))
+            before, after = relink_duplicates(self.tables, self.stored, some, own, alike, barred)
             writes = PendingWrites()
             add_moves(self.tables, self.stored, before, after, writes)
             writes.apply(self.tables)
@@ -400,8 +382,8 @@ def _count_known_terms(model: ClusteringModel, read: Corpus) -> tuple[int, int]:
     """Count the terms of some grouped documents, and those missing from the dictionary."""
     step = max(1, len(read.ids) // 500)
     ids, languages = read.ids[::step], read.languages[::step]
-    sample = [
+    some = [
         Document(id_, text, language=language)
         for id_, text, language in zip(ids, read.texts(ids), languages, strict=True)
     ]
-    return count_known_terms(model, sample)
+    return count_known_terms(model, some)

@@ -36,8 +36,9 @@ from fonds.grouping.tables import (
     iter_collection_rows,
 )
 from fonds.grouping.views.clusterings import list_progress as rebuilds
+from fonds.leases.lease import LeaseConflictError
+from fonds.leases.leases import Leases
 from fonds.model.errors import ConfigurationError, FondsError, TransientError
-from fonds.pipelines.runtime.leases import LeaseConflictError, Leases
 
 if TYPE_CHECKING:
     from fonds.grouping.rebuild.rebuild import ProgressCallback
@@ -80,7 +81,7 @@ def request_rebuild(changes: CollectionWriter, name: CollectionName, conf: str) 
     with changes.lease(name) as collection:
         cells = collection.cells
         if not is_collection_row(cells):
-            raise ConfigurationError(f"there is no collection {name}")
+            raise ConfigurationError(f"no collection named {name}")
         last_timestamp = max(
             (
                 clustering.timestamp
@@ -257,7 +258,7 @@ class Runs:
 
     def _check(self, stage: str, done: int, total: int) -> None:
         if self._stopped.is_set():
-            raise _StoppedError(f"left off at {stage}, {done} of {total}")
+            raise _StoppedError(f"interrupted at {stage}, {done} of {total}")
 
 
 def _request_column(conf: str) -> str:

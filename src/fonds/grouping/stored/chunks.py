@@ -40,7 +40,8 @@ def number_pieces(pieces: Sequence[bytes]) -> list[bytes]:
     """
     if len(pieces) > CHUNKS_MAX or any(len(piece) > _PAYLOAD_MAX_BYTES for piece in pieces):
         raise LimitError(
-            Reason.TOO_LARGE, f"a value of over {CHUNKS_MAX} chunks of {CHUNK_MAX_BYTES} bytes"
+            Reason.TOO_LARGE,
+            (f"the value has more than {CHUNKS_MAX} chunks of {CHUNK_MAX_BYTES} bytes"),
         )
     total = len(pieces).to_bytes(4, "big")
     return [number.to_bytes(4, "big") + total + piece for number, piece in enumerate(pieces)]
@@ -58,7 +59,7 @@ def list_pieces(chunks: Sequence[bytes]) -> list[bytes]:
     total = len(chunks).to_bytes(4, "big")
     for number, chunk in enumerate(chunks):
         if chunk[:_HEAD_BYTES] != number.to_bytes(4, "big") + total:
-            raise build_damaged_error(f"chunk {number} of {len(chunks)} is another's")
+            raise build_damaged_error(f"chunk {number} of {len(chunks)} belongs to another value")
         if len(chunk) > CHUNK_MAX_BYTES:
             raise build_damaged_error(f"chunk {number} has {len(chunk)} bytes")
     return [chunk[_HEAD_BYTES:] for chunk in chunks]

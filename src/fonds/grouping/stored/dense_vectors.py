@@ -53,11 +53,13 @@ def decode_dense_vector(value: bytes) -> NDArray[np.float32]:
         return np.zeros(0, np.float32)
     payload = open_payload(b"v", value, HEAD_BYTES + _NUMBER_BYTES * NUMBERS_MAX)
     if not payload or len(payload) % _NUMBER_BYTES:
-        raise build_damaged_error(f"{len(payload)} bytes are no numbers of {_NUMBER_BYTES}")
+        raise build_damaged_error(
+            f"{len(payload)} bytes is not a multiple of {_NUMBER_BYTES} bytes per number"
+        )
     numbers = np.frombuffer(payload, "<f4").astype(np.float32)
     length = float(np.linalg.norm(numbers.astype(np.float64)))
     if not abs(length - 1) <= _LENGTH_OFF_MAX:
-        raise build_damaged_error(f"a vector of length {length}")
+        raise build_damaged_error(f"the vector's length is {length}")
     return numbers
 
 
@@ -98,10 +100,10 @@ def decode_text_vector(value: bytes) -> EncodedVector:
     payload = open_payload(_KIND, value, HEAD_BYTES + head + _HALF_BYTES * NUMBERS_MAX)
     if len(payload) <= head or (len(payload) - head) % _HALF_BYTES:
         raise build_damaged_error(
-            f"{len(payload)} bytes are no numbers of {_HALF_BYTES} behind {head}"
+            f"{_HALF_BYTES} bytes per number do not fit {len(payload)} bytes after a head of {head}"
         )
     numbers = np.frombuffer(payload, "<f2", offset=head).astype(np.float32)
     length = float(np.linalg.norm(numbers.astype(np.float64)))
     if length != 0 and not abs(length - 1) <= _HALF_LENGTH_OFF_MAX:
-        raise build_damaged_error(f"a vector of length {length}")
+        raise build_damaged_error(f"the vector's length is {length}")
     return EncodedVector(payload[:MARK_BYTES], payload[MARK_BYTES:head], numbers)

@@ -62,12 +62,12 @@ def decode_dictionary(chunks: Sequence[bytes]) -> Dictionary:
     head, position = read_varints(payload, 3)
     version, documents, count = (int(number) for number in head)
     if count > TERMS_MAX:
-        raise build_damaged_error(f"{count} terms, where {TERMS_MAX} is the most")
+        raise build_damaged_error(f"{count} terms; the limit is {TERMS_MAX}")
     shared, position = read_varints(payload, count, position)
     lengths, position = read_varints(payload, count, position)
     counts, position = read_varints(payload, count, position)
     if count and (int(counts.max()) > documents or int(counts.min()) < 1):
-        raise build_damaged_error("a term stands in more documents than there are, or in none")
+        raise build_damaged_error("the document count of a term is 0 or more than all documents")
     return Dictionary(
         version, documents, _decode_terms(payload[position:], shared, lengths), counts
     )
@@ -94,9 +94,9 @@ def _count_shared_bytes(coded: Sequence[bytes]) -> list[int]:
 
 def _decode_terms(ends: bytes, shared: Numbers, lengths: Numbers) -> tuple[str, ...]:
     if len(lengths) and int(lengths.max()) > TERM_MAX_BYTES:
-        raise build_damaged_error(f"a term has over {TERM_MAX_BYTES} bytes")
+        raise build_damaged_error(f"a term has more than {TERM_MAX_BYTES} bytes")
     if int(lengths.sum()) != len(ends):
-        raise build_damaged_error("the terms end before or after their bytes")
+        raise build_damaged_error("the terms do not end with their bytes")
     terms: list[bytes] = []
     previous, position = b"", 0
     for shared_count, length in zip(shared.tolist(), lengths.tolist(), strict=True):
@@ -106,13 +106,13 @@ def _decode_terms(ends: bytes, shared: Numbers, lengths: Numbers) -> tuple[str, 
             or len(term) > TERM_MAX_BYTES
             or (terms and term <= previous)
         ):
-            raise build_damaged_error("the terms are not in order")
+            raise build_damaged_error("the terms are not sorted")
         terms.append(term)
         previous, position = term, position + length
     try:
         return tuple(term.decode("utf-8") for term in terms)
     except UnicodeDecodeError as error:
-        raise build_damaged_error("a term is not UTF-8") from error
+        raise build_damaged_error("a term is not valid UTF-8") from error
 
 
 def _unpack(packed: bytes) -> bytes:
@@ -120,9 +120,9 @@ def _unpack(packed: bytes) -> bytes:
     try:
         payload = decompressor.decompress(packed, UNPACKED_MAX_BYTES)
     except zlib.error as error:
-        raise build_damaged_error(f"it cannot be unpacked: {error}") from error
+        raise build_damaged_error(f"cannot decompress it: {error}") from error
     if not decompressor.eof or decompressor.unused_data:
         raise build_damaged_error(
-            f"it ends too early, too late, or beyond {UNPACKED_MAX_BYTES} bytes"
+            f"it ends too early, too late, or after {UNPACKED_MAX_BYTES} bytes"
         )
     return payload

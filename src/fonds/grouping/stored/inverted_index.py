@@ -97,7 +97,7 @@ def _read(payload: bytes) -> Postings:
         raise build_damaged_error(f"{features} features with {count} postings in one chunk")
     counts, position = read_varints(payload, features, position)
     if (features and int(counts.max()) > count) or int(counts.sum()) != count:
-        raise build_damaged_error("the features have other than the postings there are")
+        raise build_damaged_error("the number of postings does not match the features")
     steps, position = read_varints(payload, count, position)
     weights = read_halves(payload, count, position)
     return Postings(version, first, counts, _restore_documents(steps, counts), weights)

@@ -54,7 +54,7 @@ def build_clustering_prefix(
     Raises ValueError for a timestamp out of range.
     """
     if not 0 <= timestamp <= TIMESTAMP_MAX:
-        raise ValueError(f"a timestamp is between 0 and {TIMESTAMP_MAX}, not {timestamp}")
+        raise ValueError(f"a timestamp must be between 0 and {TIMESTAMP_MAX}, not {timestamp}")
     head = _encode_part(namespace) + _encode_part(collection_key) + _encode_part(conf)
     return _check_length(head + timestamp.to_bytes(_TIMESTAMP_BYTES, "big"))
 
@@ -109,7 +109,7 @@ def parse_cluster_row(row: bytes) -> tuple[str, str, str, int, str]:
     stamp = row[position : position + _TIMESTAMP_BYTES]
     timestamp = int.from_bytes(stamp, "big")
     if len(stamp) < _TIMESTAMP_BYTES or timestamp > TIMESTAMP_MAX:
-        raise _build_damaged_error(row, "its timestamp is cut off or too large")
+        raise _build_damaged_error(row, "the timestamp is truncated or too large")
     (label,) = _decode_parts(row[position + _TIMESTAMP_BYTES :], 1)
     return namespace, collection_key, conf, timestamp, label
 
@@ -125,7 +125,8 @@ def _encode_part(part: str) -> bytes:
 def _check_length(row: bytes) -> bytes:
     if len(row) > KEY_MAX_BYTES:
         raise LimitError(
-            Reason.TOO_LARGE, f"a row key of {len(row)} bytes; a table takes {KEY_MAX_BYTES}"
+            Reason.TOO_LARGE,
+            (f"a row key of {len(row)} bytes is too long; the limit is {KEY_MAX_BYTES}"),
         )
     return row
 
@@ -136,25 +137,25 @@ def _decode_parts(row: bytes, count: int) -> list[str]:
         part, position = _read(row, position)
         parts.append(part)
     if position != len(row):
-        raise _build_damaged_error(row, f"something follows its {count} parts")
+        raise _build_damaged_error(row, f"bytes follow its {count} parts")
     return parts
 
 
 def _read(row: bytes, start: int) -> tuple[str, int]:
     """Return the part that starts at `start`, and the start of the next one."""
     if len(row) > KEY_MAX_BYTES:
-        raise _build_damaged_error(row[:40], f"it has {len(row)} bytes")
+        raise _build_damaged_error(row[:40], f"the key has {len(row)} bytes")
     end = row.find(_END, start)
     if end < 0:
         raise _build_damaged_error(row, "a part has no end")
     encoded = row[start:end]
     if encoded.count(_NUL) != encoded.count(_ESCAPED_NUL):
-        raise _build_damaged_error(row, "a NUL is not escaped")
+        raise _build_damaged_error(row, "a NUL byte is not escaped")
     try:
         return encoded.replace(_ESCAPED_NUL, _NUL).decode("utf-8"), end + len(_END)
     except UnicodeDecodeError as error:
-        raise _build_damaged_error(row, "a part is not UTF-8") from error
+        raise _build_damaged_error(row, "a part is not valid UTF-8") from error
 
 
 def _build_damaged_error(row: bytes, reason: str) -> DamagedInputError:
-    return DamagedInputError(Reason.DAMAGED_RECORD, f"no row key: {row!r}: {reason}")
+    return DamagedInputError(Reason.DAMAGED_RECORD, f"invalid row key: {row!r}: {reason}")

@@ -60,15 +60,15 @@ def decode_matrix(chunks: Sequence[bytes]) -> tuple[Weights, int]:
         if rows > ROWS_MAX or columns > COLUMNS_MAX or first != row or count > rows - row:
             raise build_damaged_error(f"rows {first} to {first + count} of {rows} by {columns}")
         if len(payload) - start != 4 * columns + 2 * count * columns:
-            raise build_damaged_error("a matrix has other than the values it says")
+            raise build_damaged_error("the number of values does not match the matrix's header")
         scale = np.frombuffer(payload, "<f4", columns, start)
         values = np.frombuffer(payload, "<f2", offset=start + 4 * columns)
         parts.append(values.reshape(count, columns).astype(np.float32) * scale)
         shapes.add((version, rows, columns))
         row += count
     if len(shapes) != 1 or row != rows or len(parts) > CHUNKS_MAX:
-        raise build_damaged_error("the chunks are of several matrices, or not all are there")
+        raise build_damaged_error("the chunks belong to different matrices, or some are missing")
     matrix = np.concatenate(parts)
     if not bool(np.isfinite(matrix).all()):
-        raise build_damaged_error("a value is no number")
+        raise build_damaged_error("a value is not a number")
     return matrix, version

@@ -40,14 +40,16 @@ def open_payload(kind: bytes, value: bytes, max_bytes: int) -> bytes:
     Raises DamagedInputError for another kind, altered bytes or excess length.
     """
     if len(value) > max_bytes:
-        raise build_damaged_error(f"{len(value)} bytes, where {max_bytes} is the most")
+        raise build_damaged_error(f"{len(value)} bytes; the limit is {max_bytes}")
     if value[:3] != MAGIC + kind:
-        raise build_damaged_error(f"it begins with {value[:4]!r}, not with {MAGIC + kind!r}")
+        raise build_damaged_error(f"it begins with {value[:4]!r} instead of {MAGIC + kind!r}")
     if value[3:4] != bytes([FORM_VERSION]):
-        raise build_damaged_error(f"its form is {value[3:4]!r}; this program reads {FORM_VERSION}")
+        raise build_damaged_error(
+            f"its format version is {value[3:4]!r}; this version of Fonds reads {FORM_VERSION}"
+        )
     payload = value[HEAD_BYTES:]
     if value[4:HEAD_BYTES] != zlib.crc32(payload).to_bytes(4, "little"):
-        raise build_damaged_error("its checksum is wrong")
+        raise build_damaged_error("the checksum does not match")
     return payload
 
 
@@ -87,7 +89,7 @@ def _encode_few_varints(numbers: list[int]) -> bytes:
 def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]:
     """Read `count` varints from `start`; return them and their end. Raises DamagedInputError."""
     if count < 0 or count > len(data) - start:
-        raise build_damaged_error(f"{count} numbers are promised in {len(data) - start} bytes")
+        raise build_damaged_error(f"{count} numbers declared in {len(data) - start} bytes")
     if count == 0:
         return np.zeros(0, dtype=np.int64), start
     window = np.frombuffer(data, dtype=np.uint8, offset=start)[: count * VARINT_MAX_BYTES]
@@ -97,9 +99,9 @@ def read_varints(data: bytes, count: int, start: int = 0) -> tuple[Numbers, int]
     begins = np.concatenate(([0], ends[:-1] + 1))
     lengths = ends - begins + 1
     if int(lengths.max()) > VARINT_MAX_BYTES:
-        raise build_damaged_error(f"a number has over {VARINT_MAX_BYTES} bytes")
+        raise build_damaged_error(f"a number has more than {VARINT_MAX_BYTES} bytes")
     if bool(np.any((window[ends] == 0) & (lengths > 1))):
-        raise build_damaged_error("a number is written longer than it is")
+        raise build_damaged_error("a number is not in its shortest form")
     used = window[: int(ends[-1]) + 1].astype(np.int64) & 0x7F
     places = np.arange(len(used)) - np.repeat(begins, lengths)
     return np.add.reduceat(used << (7 * places), begins), start + len(used)
@@ -113,10 +115,10 @@ def encode_gaps(ascending: Numbers) -> Numbers:
 def decode_gaps(steps: Numbers, number_max: int) -> Numbers:
     """Restore the numbers from `encode_gaps`. Raises DamagedInputError beyond `number_max`."""
     if len(steps) and int(steps.max()) > number_max:
-        raise build_damaged_error(f"a number is over {number_max}")
+        raise build_damaged_error(f"a number is larger than {number_max}")
     numbers = np.cumsum(steps + 1) - 1
     if len(numbers) and not (0 <= int(numbers[-1]) <= number_max and int(numbers.min()) >= 0):
-        raise build_damaged_error(f"a number is over {number_max}")
+        raise build_damaged_error(f"a number is larger than {number_max}")
     return numbers
 
 
@@ -131,7 +133,7 @@ def read_halves(data: bytes, count: int, start: int) -> Weights:
     Raises DamagedInputError unless they are positive and finite.
     """
     if len(data) - start != 2 * count:
-        raise build_damaged_error(f"{count} weights are promised in {len(data) - start} bytes")
+        raise build_damaged_error(f"{count} weights declared in {len(data) - start} bytes")
     weights = np.frombuffer(data, dtype="<f2", offset=start).astype(np.float32)
     if not bool(np.all(np.isfinite(weights) & (weights > 0))):
         raise build_damaged_error("a weight is not a positive number")
@@ -140,4 +142,4 @@ def read_halves(data: bytes, count: int, start: int) -> Weights:
 
 def build_damaged_error(reason: str) -> DamagedInputError:
     """Return the error for an invalid stored value."""
-    return DamagedInputError(Reason.DAMAGED_RECORD, f"a stored value of a grouping: {reason}")
+    return DamagedInputError(Reason.DAMAGED_RECORD, f"invalid stored value: {reason}")

@@ -45,9 +45,9 @@ def decode_idf_vector(value: bytes) -> Vector:
     version, features, position = _read_features(payload)
     frequencies, end = read_varints(payload, len(features), position)
     if end != len(payload):
-        raise build_damaged_error("something follows the frequencies")
+        raise build_damaged_error("bytes follow the frequencies")
     if len(frequencies) and int(frequencies.max()) >= FREQUENCY_MAX:
-        raise build_damaged_error("a term stands more often than a document is long")
+        raise build_damaged_error("a term's frequency exceeds the document's length")
     return Vector(version, features, (frequencies + 1).astype(np.float32))
 
 
@@ -74,6 +74,6 @@ def _encode_features(vector: Vector) -> bytes:
 def _read_features(payload: bytes) -> tuple[int, Numbers, int]:
     head, position = read_varints(payload, 2)
     if int(head[1]) > FEATURES_MAX:
-        raise build_damaged_error(f"{head[1]} features, where {FEATURES_MAX} is the most")
+        raise build_damaged_error(f"{head[1]} features; the limit is {FEATURES_MAX}")
     gaps, position = read_varints(payload, int(head[1]), position)
     return int(head[0]), decode_gaps(gaps, FEATURE_MAX), position

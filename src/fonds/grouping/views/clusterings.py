@@ -29,7 +29,7 @@ from fonds.grouping.tables import (
     is_collection_row,
     iter_collection_rows,
 )
-from fonds.pipelines.runtime.leases import Leases
+from fonds.leases.leases import Leases
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,9 @@ def _load_page(
     tables: Tables, name: CollectionName, prefix: bytes, after: bytes | None, count_max: int
 ) -> MemberPage:
     if after is not None and not after.startswith(prefix):
-        raise ValueError("this page is of another cluster or clustering; begin with the first")
+        raise ValueError(
+            "this page token belongs to another cluster or clustering. Start with the first page"
+        )
     page_size = max(1, min(count_max, MEMBERS_MAX))
     page = tables.get_page(MEMBERS, prefix, after=after, count_max=page_size + 1)
     last_row = page[page_size - 1][0] if len(page) > page_size else None

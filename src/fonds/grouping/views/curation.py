@@ -220,7 +220,7 @@ def list_exclusions(
     Raises ValueError for an `after` of another list.
     """
     if after is not None and not after.startswith(name.row):
-        raise ValueError("this page is of another collection; begin with the first")
+        raise ValueError("this page token belongs to another collection. Start with the first page")
     try:
         rows = tables.get_page(EXCLUSIONS, name.row, ["main:"], after=after, count_max=count + 1)
     except ConfigurationError:

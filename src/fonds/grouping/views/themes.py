@@ -70,14 +70,14 @@ def list_theme_documents(tables: Tables, name: str) -> list[str]:
         size = sum(theme.size for theme in themes)
         if size > MEMBERS_MAX:
             raise ValueError(
-                f"this theme has {size:,} documents; a search takes themes of up to"
-                f" {MEMBERS_MAX:,}, maybe one within it."
+                f"this theme has {size:,} documents; a search supports themes of up to "
+                f"{MEMBERS_MAX:,}. Choose a smaller theme within it."
             )
         ids = [id_ for theme in themes for id_ in islice(_iter_members(tables, theme), MEMBERS_MAX)]
         # If a clustering was removed meanwhile, another one has replaced it.
         if all(tables.get_row(CLUSTERS, theme.row, ["main:label"]) is not None for theme in themes):
             return ids
-    raise ValueError("this theme is being built anew; try again.")
+    raise ValueError("this theme is being rebuilt. Try again.")
 
 
 def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
@@ -120,7 +120,7 @@ def find_themes(tables: Tables, requested_name: str) -> list[ThemeView]:
             f'theme:"{name}/{matches[0].label}"' for name, matches in themes_by_collection.items()
         )
         raise ValueError(
-            f"{len(themes_by_collection)} collections have such a theme; say which: {choices}."
+            f"{len(themes_by_collection)} collections have this theme. Name one: {choices}."
         )
     return next(iter(themes_by_collection.values()))
 
@@ -173,14 +173,12 @@ def _iter_members(tables: Tables, theme: ThemeView) -> Iterator[str]:
 
 def _format_unknown(name: str, labels: list[str], searched_count: int) -> str:
     if not searched_count:
-        return "no collection has themes as yet; fonds group makes them."
-    bound = (
-        f" in the first {searched_count} collections" if searched_count == COLLECTIONS_MAX else ""
-    )
+        return "no collection has themes yet. Run fonds group to find them."
     message = format_unknown_name("theme", name, labels)
-    return f"{message[:-1] if message.endswith('?') else message}{bound}" + (
-        "?" if message.endswith("?") else "."
-    )
+    end = "" if message.endswith("?") else "."
+    if searched_count == COLLECTIONS_MAX:
+        return f"{message}{end} Only the first {searched_count} collections were searched."
+    return f"{message}{end}"
 
 
 # Tags: the clusters of documents by the configuration `DEFAULT`, from the documents' rows

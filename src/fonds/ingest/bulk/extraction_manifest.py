@@ -110,13 +110,13 @@ def reserve_folder(folder: Path, job: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not owner.exists():
             if next(folder.iterdir(), None) is not None:
-                raise ConfigurationError(f"{folder} is not empty; name a folder of its own")
+                raise ConfigurationError(f"{folder} is not empty. Choose an empty folder")
             owner.write_bytes(msgspec.json.encode({"job": job}))
         elif msgspec.json.decode(owner.read_bytes()) != {"job": job}:
-            problem = "holds what other WARCs or other settings gave; name another folder"
+            problem = "contains results of other WARCs or settings. Choose another folder"
             raise ConfigurationError(f"{folder} {problem}")
     except (OSError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"{folder} cannot be written into: {cause_of(error)}") from error
+        raise ConfigurationError(f"cannot write to {folder}: {cause_of(error)}") from error
 
 
 def write_manifest(folder: Path, manifest: ExtractionManifest) -> None:

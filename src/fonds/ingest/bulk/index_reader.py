@@ -95,7 +95,9 @@ class CaptureReader:
         try:
             yield from self._iter_kept(part, tallies)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            tallies.count_one(Reason.DAMAGED_RECORD, f"{part.path}: unpacking fails: {error}")
+            tallies.count_one(
+                Reason.DAMAGED_RECORD, (f"{part.path}: decompression failed: {error}")
+            )
         except LimitError as error:
             tallies.count_one(error.reason, f"{part.path}: {error.detail}")
         yield from tallies.iter_records()
@@ -112,7 +114,7 @@ class CaptureReader:
             if reason is None and isinstance(line, CdxLine):
                 yield encode_record(line, normalize_mime_cached(line.mime) or line.mime)
             elif isinstance(line, RejectedLine):
-                position = f"line {number}" + (f" behind byte {part.start}" if part.start else "")
+                position = f"line {number}" + (f" after byte {part.start}" if part.start else "")
                 tallies.count_one(Reason.BAD_INDEX_LINE, f"{part.path}, {position}: {line.detail}")
             elif reason is not None:
                 counts[reason] += 1

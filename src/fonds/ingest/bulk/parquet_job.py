@@ -112,7 +112,9 @@ def _write_record(
     if file is None or record.ending != DONE:
         return record.ending
     if file.sha1 == previous_body:
-        return drop(Reason.DUPLICATE, f"same bytes as {previous_body}, met before")
+        return drop(
+            Reason.DUPLICATE, (f"same bytes as {previous_body}, which was extracted before")
+        )
     result = read_body(reading.steps, record, file)
     files.add("files", build_file_row(displayed, file, result))
     return result.ended
@@ -140,7 +142,9 @@ def build_extraction_job(
     Raises ValueError for more than 100,000 WARCs.
     """
     if len(parts) > WARCS_MAX:
-        raise ValueError(f"{len(parts):,} WARCs are more than {WARCS_MAX:,}; name fewer at once")
+        raise ValueError(
+            f"{len(parts):,} WARCs exceed the limit of {WARCS_MAX:,}. Give fewer at once"
+        )
     sizes = [int(part.fingerprint.partition(":")[0]) for part in parts]
     count = max(1, min(sum(sizes) // RANGE_BYTES + 1, RANGES_MAX))
     identity = repr(([part.input_id for part in parts], sorted(RESULTS), fingerprint))

@@ -69,13 +69,13 @@ def decode_record(record: bytes) -> RecordState:
     verdict, reason, detail = msgspec.json.decode(ending_fields)
     identified = decode(Message("", body), IdentifiedCapture)
     if not isinstance(identified, IdentifiedCapture):
-        raise TypeError(f"no identified capture: {record[:80]!r}")
+        raise TypeError(f"not an identified capture: {record[:80]!r}")
     ending = Disposition(Verdict(verdict), Reason(reason) if reason else None, detail)
     return RecordState(identified, ending)
 
 
 StepFunction = Callable[[Any], Result]
-UNREAD_MESSAGE = "neither a PDF nor a page nor an article in JATS"
+UNREAD_MESSAGE = "not a PDF, a web page or a JATS article"
 StepOutput = PdfText | ParsedPage | ArticleResult
 
 

@@ -84,8 +84,9 @@ def read_zipnum(
         yield {str(Reason.NOT_A_CAPTURE): 1}
         return
     detail = (
-        f"it is the second level of an index, and {len(missing)} of the {len(parts)} parts it leads to are "
-        f"not beside it, such as {missing[0][:200]!r}: put them there and take in the folder"
+        f"the second level of an index needs its parts next to it, but {len(missing)} of "
+        f"{len(parts)} parts are missing, such as {missing[0][:200]!r}. Add them and "
+        "ingest the folder"
     )
     yield build_damaged_capture(row, collection, path, 0, Reason.MISSING_SOURCE, detail)
 
@@ -108,7 +109,7 @@ def read_lines(
                     yield capture
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        detail = f"unpacking fails behind line {number}: {error}"
+        detail = f"decompression failed after line {number}: {error}"
         yield build_damaged_capture(row, collection, path, number, Reason.DAMAGED_RECORD, detail)
     except LimitError as error:
         yield build_damaged_capture(row, collection, path, number, error.reason, error.detail)
@@ -126,7 +127,7 @@ def iter_lines(path: Path) -> Generator[bytes, None, None]:
         while line := stream.readline(LINE_MAX_BYTES):
             size_bytes += len(line)
             if size_bytes > size_max_bytes:
-                detail = f"the file unpacks to more than {RATIO_MAX} times its size"
+                detail = f"the file decompresses to more than {RATIO_MAX} times its size"
                 raise LimitError(Reason.BOMB, detail)
             yield line.rstrip(b"\r\n")
 
@@ -156,7 +157,9 @@ def find_below(filename: str, folder: Path, warc_base: str, follow: bool = False
     chosen = next((path for path in candidates if is_file(path)), candidates[0])
     root = base if chosen.is_relative_to(base) else base.parent
     if not follow and _is_led_out(chosen, root):
-        raise PermanentError(Reason.NOT_FOLLOWED, f"{chosen} is a link that leads out of {root}")
+        raise PermanentError(
+            Reason.NOT_FOLLOWED, (f"{chosen} is a symbolic link to a path outside {root}")
+        )
     return str(chosen)
 
 
@@ -217,7 +220,7 @@ def _build_entry(
         return build_damaged_capture(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
     warc = find(line.filename)
     if warc is None:
-        detail = f"line {number + 1}: {line.filename!r} is not the name of a WARC"
+        detail = f"line {number + 1}: {line.filename!r} is not a WARC name"
         return build_damaged_capture(row, collection, path, number, Reason.BAD_INDEX_LINE, detail)
     return Capture(
         id=f"{row.input_id}-{number:012x}",

@@ -102,7 +102,7 @@ class LinkListSource:
             yield from self._read(row, path)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             yield self._build_broken(
-                row, Reason.DAMAGED_RECORD, f"unpacking fails: {cause_of(error)}"
+                row, Reason.DAMAGED_RECORD, f"decompression failed: {cause_of(error)}"
             )
         except LimitError as error:
             yield self._build_broken(row, error.reason, error.detail)

@@ -47,7 +47,7 @@ class BoundedStream:
         data = self._stream.read(size)
         self._remaining_bytes -= len(data)
         if self._remaining_bytes < 0:
-            raise LimitError(Reason.BOMB, f"it unpacks to more than {self._max_bytes} bytes")
+            raise LimitError(Reason.BOMB, (f"it decompresses to more than {self._max_bytes} bytes"))
         return data
 
 

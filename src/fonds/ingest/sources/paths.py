@@ -140,7 +140,7 @@ class PathSource:
     def _build_link_capture(self, row: InputRow, path: Path) -> Capture:
         """Build the capture for a link out of the given paths, with its target."""
         return replace(
-            self.build_unreadable(row, f"it leads to {path.resolve()}"),
+            self.build_unreadable(row, f"the link points to {path.resolve()}"),
             id=f"{row.input_id}-link",
             input_id=row.input_id,
             damage_reason=Reason.FOLLOWED if self.follows_links else Reason.NOT_FOLLOWED,
@@ -149,7 +149,7 @@ class PathSource:
     def _build_empty_capture(self, row: InputRow) -> Capture:
         """Build the capture for an input without records, members or lines."""
         return replace(
-            self.build_unreadable(row, f"nothing lies in this {NOUNS.get(row.kind, 'file')}"),
+            self.build_unreadable(row, f"this {NOUNS.get(row.kind, 'file')} is empty"),
             id=f"{row.input_id}-empty",
             input_id=row.input_id,
             damage_reason=Reason.EMPTY_BODY,
@@ -213,7 +213,7 @@ def _inspect_file(path: Path) -> tuple[str | None, str]:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        return "its name is not UTF-8; rename it and take it in again", "unreadable"
+        return "its name is not UTF-8. Rename it and ingest it again", "unreadable"
     try:
         return None, detect_kind(path)
     except OSError as error:

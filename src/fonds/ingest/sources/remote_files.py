@@ -113,7 +113,7 @@ class RemoteFiles:
         if not url.endswith("*"):
             objects = [stored_object for stored_object in objects if stored_object[0] == url]
         if not objects:
-            yield RemoteFile(url, error="there is no such object", is_missing=True)
+            yield RemoteFile(url, error="no such object", is_missing=True)
         for name, size_bytes, version in objects:
             if not name.endswith("/"):
                 yield RemoteFile(name, size_bytes, version)
@@ -143,7 +143,7 @@ class RemoteFiles:
         try:
             return act()
         except TransientError as error:
-            detail = f"{error}, asked {len(self.pauses_s) + 1} times"
+            detail = f"{error}, after {len(self.pauses_s) + 1} attempts"
             raise PermanentError(Reason.UNREADABLE_SOURCE, detail) from error
 
     def _iter_pieces(self, url: str) -> Iterator[bytes]:
@@ -163,7 +163,9 @@ class RemoteFiles:
                 _check_size(size_bytes)
                 yield piece
             if length.isdigit() and size_bytes < int(length):
-                raise TransientError(f"{url} broke off behind {size_bytes} of {length} bytes")
+                raise TransientError(
+                    f"the connection to {url} was lost after {size_bytes} of {length} bytes"
+                )
 
     def _iter_object_pieces(self, url: str) -> Iterator[bytes]:
         objects, start, total = self.objects(), 0, 1
@@ -178,11 +180,11 @@ class RemoteFiles:
 
 def _check(status: int) -> None:
     if status in (404, 410):
-        raise PermanentError(Reason.MISSING_SOURCE, f"the server answers {status}")
+        raise PermanentError(Reason.MISSING_SOURCE, f"the server responded with {status}")
     if status in (408, 425, 429) or status >= 500:
-        raise TransientError(f"the server answers {status}")
+        raise TransientError(f"the server responded with {status}")
     if status != 200:
-        raise PermanentError(Reason.UNREADABLE_SOURCE, f"the server answers {status}")
+        raise PermanentError(Reason.UNREADABLE_SOURCE, f"the server responded with {status}")
 
 
 def _check_size(size_bytes: int) -> None:

@@ -102,7 +102,7 @@ def _build_warc_place(task: Task, path: str) -> Place:
 def _resolve_below(name: str, folder: Path, base: str, follow: bool) -> str:
     path = find_below(name, folder, base, follow)
     if path is None:
-        raise ValueError(f"{name!r} names no file")
+        raise ValueError(f"no file named {name!r}")
     return path
 
 
@@ -136,7 +136,7 @@ class TaskPlaces:
         if self.warc_base:
             path = find_below(task.path, Path(), self.warc_base, self.follows_links)
             if path is None:
-                raise PermanentError(Reason.UNREADABLE_SOURCE, f"{task.path!r} names no file")
+                raise PermanentError(Reason.UNREADABLE_SOURCE, f"no file named {task.path!r}")
             return _build_warc_place(task, path)
         try:
             path = self._resolve_allowed(task.path)
@@ -150,15 +150,20 @@ class TaskPlaces:
     def _resolve_allowed(self, name: str) -> str:
         """Resolve a local path with links; it must lie below the folder."""
         if not self.folder:
-            detail = f"{name[:200]!r} is a file of this machine; set elsewhere.task_folder to allow a folder"
+            detail = (
+                f"{name[:200]!r} is a file on this computer. To allow such files, "
+                "set elsewhere.task_folder"
+            )
             raise PermanentError(Reason.UNREADABLE_SOURCE, detail)
         try:
             base = Path(self.folder).expanduser().resolve()
             path = (base / name).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            detail = f"{name[:200]!r} names no file: {cause_of(error)}"
+            detail = f"cannot resolve the file {name[:200]!r}: {cause_of(error)}"
             raise PermanentError(Reason.UNREADABLE_SOURCE, detail) from error
         if not path.is_relative_to(base):
-            detail = f"{name[:200]!r} is not below elsewhere.task_folder, and is not read for other programs"
+            detail = (
+                f"{name[:200]!r} is outside elsewhere.task_folder, so other programs cannot use it"
+            )
             raise PermanentError(Reason.UNREADABLE_SOURCE, detail)
         return str(path)

@@ -49,7 +49,7 @@ def is_led_out(path: Path, root: Path) -> bool:
     try:
         return not path.resolve().is_relative_to(root.resolve())
     except RuntimeError as error:
-        raise OSError(errno.ELOOP, "the links lead round for ever") from error
+        raise OSError(errno.ELOOP, "the symbolic links form a loop") from error
 
 
 def _visit_path(

@@ -22,7 +22,9 @@ from fonds.rights.licenses import normalize_line
 from fonds.urls.parts import member_url
 
 WARCS = (Container.WARC, Container.ARC)
-_NO_RECORD = Damage(0, "the file is named as an archive and holds no record", Reason.DAMAGED_RECORD)
+_NO_RECORD = Damage(
+    0, "the file has the name of an archive but contains no records", Reason.DAMAGED_RECORD
+)
 WARCINFO_MAX_BYTES, CRAWLER_MAX_CHARS = 64 * 1024, 200
 CAPTURE_TYPES = frozenset({"response", "resource", "revisit", "conversion"})
 

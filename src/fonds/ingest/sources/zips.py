@@ -91,14 +91,16 @@ def read_zip(
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
             if len(members) > MEMBERS_MAX:
-                yield reading.build_damaged(None, Reason.BOMB, f"over {MEMBERS_MAX} members")
+                yield reading.build_damaged(None, Reason.BOMB, f"more than {MEMBERS_MAX} members")
                 return
             for number, member in enumerate(members):
                 if number >= row.position:
                     yield number
                     yield from _iter_member(reading, stream, archive, _ZipMember(number, member))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, ValueError) as error:
-        yield reading.build_damaged(None, Reason.DAMAGED_RECORD, f"not a whole ZIP: {error}")
+        yield reading.build_damaged(
+            None, Reason.DAMAGED_RECORD, f"not a complete ZIP file: {error}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _iter_member(
             is_empty = False
             yield item
         if is_empty:
-            yield reading.build_damaged(member, Reason.EMPTY_BODY, f"{name} holds no record")
+            yield reading.build_damaged(member, Reason.EMPTY_BODY, f"{name} contains no records")
     except UNREADABLE as error:
         if (shortage := find_shortage(error)) is not None:
             raise shortage from error
@@ -206,7 +208,7 @@ def _iter_member_captures(
     kind = detect_container(head)
     is_warc = kind in WARCS or (kind is None and is_archive_name(info.filename))
     if kind is Container.ZIP and _is_nested(info.filename, head):
-        detail = f"{info.filename} is a ZIP in a ZIP: take it out, and take it in by itself"
+        detail = f"{info.filename} is a ZIP inside a ZIP. Extract it and ingest it separately"
         yield reading.build_damaged(member, Reason.UNREADABLE_SOURCE, detail)
     elif not is_warc:
         yield reading.build_loose(member)
@@ -215,7 +217,7 @@ def _iter_member_captures(
         window = cast(BinaryIO, Window(cast(BinaryIO, stream), base_bytes, info.file_size))
         yield from reading.iter_records(window, reading.path, base_bytes)
     elif info.file_size > min(UNPACKED_MAX_BYTES, RATIO_MAX * max(info.compress_size, 1)):
-        detail = f"{info.filename} would unpack to {info.file_size} bytes"
+        detail = f"{info.filename} would decompress to {info.file_size} bytes"
         yield reading.build_damaged(member, Reason.BOMB, detail)
     else:
         warc_path = _unpack_member(

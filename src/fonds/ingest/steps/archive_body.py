@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -16,7 +15,8 @@ from fonds.archive.table_places import (
     get_status,
 )
 from fonds.ingest.steps.persist_file import find_crawler_files, update_capture_counts
-from fonds.isolation.process_identity import create_worker_name, is_process_gone
+from fonds.leases.lease import Lease
+from fonds.leases.leases import Leases
 from fonds.model.archive import ArchivedRecord, ArchiveEntry, OriginalCapture
 from fonds.model.capture import (
     REVISIT_MIME,
@@ -27,9 +27,8 @@ from fonds.model.capture import (
     parse_datetime14,
 )
 from fonds.model.disposition import Reason, defer
-from fonds.model.errors import TransientError
 from fonds.model.file import UnparsedPage
-from fonds.model.rows import ArchivingLeaseRow, CdxRow, EntryRow, FetchedPageRow
+from fonds.model.rows import CdxRow, EntryRow, FetchedPageRow
 from fonds.model.step import Output, Result
 from fonds.model.story import Story, UnarchivedBody
 from fonds.ports import Archive, Blobs, Records, Table
@@ -37,75 +36,27 @@ from fonds.queues.messages.envelope import encode_story
 from fonds.stores.journal_table.cells import F_C, parse_first_archived
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
 
-ABANDONED = timedelta(minutes=10)
-"""Lease duration where it is unknown whether the owner's process has ended."""
-
-
-@contextmanager
-def lease_for_archiving(
-    records: Records, now: datetime, capture_ids: Sequence[str]
-) -> Iterator[set[str]]:
-    """Lease captures, and yield those that no other process archives meanwhile. The leases end
-    afterwards.
-
-    Check inside whether a capture is archived: the previous owner has written its row of `cdx`.
-    Each batch has its own leases, since two threads of a process may work on one capture.
-    """
-    holder_name, unique_ids = create_worker_name(), list(dict.fromkeys(capture_ids))
-    records.put(
-        [ArchivingLeaseRow(capture_id, holder_name, now) for capture_id in unique_ids],
-        replace=False,
-    )
-    try:
-        yield _lease_captures(records, unique_ids, holder_name, now)
-    finally:
-        with suppress(TransientError):
-            _release(records, unique_ids, holder_name)
-
-
-def _lease_captures(
-    records: Records, capture_ids: Sequence[str], holder_name: str, now: datetime
-) -> set[str]:
-    leases = records.get(ArchivingLeaseRow, capture_ids)
-    ours = {row.capture_id for row in leases if row.claimed_by == holder_name}
-    for row in leases:
-        if row.capture_id not in ours and _is_abandoned(row, now):
-            values = {"claimed_by": holder_name, "claimed_at": now}
-            unchanged = {"claimed_by": row.claimed_by}
-            if records.change(ArchivingLeaseRow, [row.capture_id], values, unchanged):
-                ours.add(row.capture_id)
-    return ours
-
-
-def _release(records: Records, capture_ids: Sequence[str], holder_name: str) -> None:
-    leases = records.get(ArchivingLeaseRow, capture_ids)
-    records.delete(
-        ArchivingLeaseRow, [row.capture_id for row in leases if row.claimed_by == holder_name]
-    )
-
-
-def _is_abandoned(row: ArchivingLeaseRow, now: datetime) -> bool:
-    return is_process_gone(row.claimed_by) or now - row.claimed_at > ABANDONED
-
-
+LEASE_S = 600.0
 TOGETHER_MAX_BYTES = 64 * 1024**2
 RETRY_S = 2.0
 DONE = Result()
-ELSEWHERE = Result(defer(Reason.NOT_YET, "another process archives it now", RETRY_S))
-
-
+ELSEWHERE = Result(defer(Reason.NOT_YET, "another process is archiving it now", RETRY_S))
 EMITS = ()
+
+
+def name_lease(capture_id: str) -> str:
+    """Return the name of the lease for archiving a capture."""
+    return f"archive {capture_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBodyStep:
-    """Writes each capture once.
+    """Writes each capture once: what `cdx` already names is not written again, and of several processes that
+    have the same capture in hand, as two pipelines may, one has its lease and the others come again.
 
-    What `cdx` already names is not written again. If several processes work on one capture, as in
-    two pipelines, one writes it and the others retry.
+    `leases` are in the table `lease`, of `LEASE_S`.
 
-    `prefix` begins the file names, '' for the archive's own. `{YYYY}` in it is the year of the
-    capture.
+    `prefix` begins the files' names, "" for the archive's own; `{YYYY}` in it is the year of the capture.
     """
 
     archive: Archive
@@ -114,6 +65,7 @@ class ArchiveBodyStep:
     blobs: Blobs
     journal: str
     clock: Callable[[], datetime]
+    leases: Leases
     prefix: str = ""
 
     def __call__(self, items: Sequence[UnarchivedBody]) -> list[Result]:
@@ -123,28 +75,27 @@ class ArchiveBodyStep:
         the spool, and all precede the completion of the message.
         """
         ids = [item.capture.id for item in items]
-        with lease_for_archiving(self.records, self.clock(), ids) as leased:
-            archived_before = {
-                row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})
-            }
+        with self.leases.acquire_free({name_lease(one) for one in ids}) as leases:
+            # The holder before wrote its row of `cdx` before it released the lease.
+            there = {row.capture_id for row in self.records.find(CdxRow, {"capture_id": ids})}
+            leased = {one for one in ids if name_lease(one) in leases}
             # A message may occur twice in one batch.
-            new_items = {
-                item.capture.id: item
-                for item in items
-                if item.capture.id in leased - archived_before
-            }
-            for batch in _batch_by_size(list(new_items.values())):
-                self._archive(batch)
-        archived = leased | archived_before
+            fresh = {item.capture.id: item for item in items if item.capture.id in leased - there}
+            for some in _batch_by_size(list(fresh.values())):
+                self._archive(some, [leases[name_lease(item.capture.id)] for item in some])
+        archived = leased | there
         self._clear_spool([item.capture for item in items if item.capture.id in archived])
         return [DONE if item.capture.id in archived else ELSEWHERE for item in items]
 
-    def _archive(self, items: Sequence[UnarchivedBody]) -> None:
-        originals = self._find_originals(items)
-        entries = [self._build_entry(item, originals) for item in items]
-        self._record_places(items, entries, self.archive.write(entries))
-        sha1hexes = [item.file.sha1 for item in items]
-        update_capture_counts(self.table, self.records, self.journal, sha1hexes)
+    def _archive(self, items: Sequence[UnarchivedBody], leases: Sequence[Lease]) -> None:
+        first = self._find_originals(items)
+        entries = [self._build_entry(item, first) for item in items]
+        self.leases.check_renewed(leases)
+        archived = self.archive.write(entries)
+        self.leases.check_renewed(leases)
+        self._record_places(items, entries, archived)
+        met = [item.file.sha1 for item in items]
+        update_capture_counts(self.table, self.records, self.journal, met)
 
     def _find_originals(self, items: Sequence[UnarchivedBody]) -> dict[str, OriginalCapture]:
         """Return the primary captures of these bytes, by id.
@@ -156,39 +107,33 @@ class ArchiveBodyStep:
         if not owners:
             return {}
         cells = self.table.get(self.journal, list(owners.values()), [F_C])
-        first_archived = {
-            owner: parse_first_archived(cells.get(key, {})) for owner, key in owners.items()
-        }
-        originals = {
-            owner: original for owner, original in first_archived.items() if original is not None
-        }
-        missing_ids = [owner for owner in owners if owner not in originals]
-        entries = self.records.find(EntryRow, {"entry_id": missing_ids}) if missing_ids else ()
-        originals |= {
+        said = {one: parse_first_archived(cells.get(key, {})) for one, key in owners.items()}
+        found = {one: known for one, known in said.items() if known is not None}
+        absent = [one for one in owners if one not in found]
+        entered = self.records.find(EntryRow, {"entry_id": absent}) if absent else ()
+        found |= {
             row.entry_id: OriginalCapture(row.url, parse_datetime14(row.seen))
-            for row in entries
+            for row in entered
             if row.seen
         }
         fetched = self.records.get(FetchedPageRow, list(owners))
-        return originals | {
-            row.capture_id: _build_original(row, originals.get(row.capture_id)) for row in fetched
+        return found | {
+            row.capture_id: _build_original(row, found.get(row.capture_id)) for row in fetched
         }
 
     def _clear_spool(self, captures: Sequence[Capture]) -> None:
         """Delete archived bodies from the spool."""
-        spooled = [capture for capture in captures if capture.place.kind is PlaceKind.SPOOL]
+        spooled = [one for one in captures if one.place.kind is PlaceKind.SPOOL]
         if spooled:
-            self.blobs.delete([capture.place.path for capture in spooled])
-            self.records.change(
-                FetchedPageRow, [capture.id for capture in spooled], {"in_spool": False}
-            )
+            self.blobs.delete([one.place.path for one in spooled])
+            self.records.change(FetchedPageRow, [one.id for one in spooled], {"in_spool": False})
 
     def _build_entry(self, item: UnarchivedBody, first: dict[str, OriginalCapture]) -> ArchiveEntry:
         capture = item.capture
         payload = self.archive.read(capture.place, item.file.sha1)
-        story = item.story
-        if story is None and payload.exchange is not None:
-            story = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
+        told = item.story
+        if told is None and payload.exchange is not None:
+            told = Story(capture.rss_entry or RssEntry(), exchange=payload.exchange)
         return ArchiveEntry(
             capture_id=capture.id,
             url=capture.url,
@@ -196,7 +141,7 @@ class ArchiveBodyStep:
             mime=item.file.mime,
             body=payload.body,
             http=payload.http,
-            metadata_json=msgspec.json.encode(encode_story(story)) if story else None,
+            metadata_json=msgspec.json.encode(encode_story(told)) if told else None,
             original=first.get(item.repeat_of or ""),
             exchange=payload.exchange,
             prefix=self.prefix.replace("{YYYY}", capture.datetime14[:4]),
@@ -210,18 +155,18 @@ class ArchiveBodyStep:
     ) -> None:
         now, rows, cells = self.clock(), [], []
         crawlers = find_crawler_files(self.records, [item.file.sha1 for item in items])
-        for item, entry, record in zip(items, entries, archived, strict=True):
-            place = record.place
+        for item, entry, there in zip(items, entries, archived, strict=True):
+            place = there.place
             row = replace(
                 build_cdx_row(item.capture, item.file, place, now), status=get_status(entry.http)
             )
             rows.append(row if entry.original is None else replace(row, mimetype=REVISIT_MIME))
             if item.repeat_of is None:
                 if item.file.sha1 in crawlers:
-                    first_cells = build_later_cells(item.capture, place)
+                    first = build_later_cells(item.capture, place)
                 else:
-                    first_cells = build_first_cells(item.capture, place, record.record_id)
-                cells.append((build_row_key(item.file.sha1), first_cells))
+                    first = build_first_cells(item.capture, place, there.record_id)
+                cells.append((build_row_key(item.file.sha1), first))
             else:
                 key = build_alternate_key(item.file.sha1, item.capture.id)
                 cells.append((key, build_later_cells(item.capture, place)))
@@ -234,13 +179,10 @@ def _build_original(row: FetchedPageRow, recorded: OriginalCapture | None) -> Or
 
     It has the record's id if `f:c` is of the same capture.
     """
-    capture_key = (row.final_url, format_datetime14(row.fetched))
-    is_same = (
-        recorded is not None
-        and (recorded.url, format_datetime14(recorded.captured_at)) == capture_key
-    )
+    there = (row.final_url, format_datetime14(row.fetched))
+    same = recorded is not None and (recorded.url, format_datetime14(recorded.captured_at)) == there
     return OriginalCapture(
-        row.final_url, row.fetched, recorded.record_id if recorded and is_same else None
+        row.final_url, row.fetched, recorded.record_id if recorded and same else None
     )
 
 
@@ -258,7 +200,7 @@ def _batch_by_size(items: Sequence[UnarchivedBody]) -> Iterator[list[UnarchivedB
         yield group
 
 
-# archive_unparsed: archive pages unchanged, in pipelines that parse nothing.
+# archive_unparsed: a page goes to the archive as it is, in pipelines that parse nothing.
 
 
 ARCHIVE_UNPARSED_EMITS = (Output(UnarchivedBody),)

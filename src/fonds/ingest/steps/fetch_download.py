@@ -101,7 +101,7 @@ def _parse_downloads_id(link: Link) -> int:
     """Return the download id of a link. Raises PermanentError if it has none."""
     text = link.rss_entry.link or ""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise PermanentError(Reason.BAD_URL, f"not the id of a download: {text[:80]!r}")
+        raise PermanentError(Reason.BAD_URL, f"not a download id: {text[:80]!r}")
     return int(text)
 
 

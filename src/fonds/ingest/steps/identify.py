@@ -122,7 +122,7 @@ class IdentifyStep:
             return drop(Reason.IS_FEED if feed else Reason.UNSUPPORTED_TYPE, file.mime)
         limit_bytes = self.pdf_max_bytes if file.kind in _LARGE_KINDS else self.page_max_bytes
         if file.size > limit_bytes:
-            detail = f"{file.size} bytes; at most {limit_bytes} for a {file.kind}"
+            detail = f"{file.size} bytes; the limit for a {file.kind} is {limit_bytes}"
             return drop(Reason.TOO_LARGE, detail)
         return DONE
 
@@ -197,5 +197,7 @@ def _check_digest(capture: Capture, file: FileMeta) -> None:
         return
     expected = parse_sha1(capture.digest)
     if expected is not None and expected.hex() != file.sha1:
-        detail = f"{capture.place}: the bytes are those of {file.sha1}, not of {expected.hex()}"
+        detail = (
+            f"{capture.place}: the bytes have the SHA-1 {file.sha1} instead of {expected.hex()}"
+        )
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)

@@ -283,8 +283,10 @@ class PersistFileStep:
             )
             return self._build_results([resolved])[0]
         if revisited.is_open:
-            return Result(defer(Reason.NOT_YET, "what it repeats is being read", RETRY_S))
-        return Result(drop(Reason.REVISIT, "what it repeats is not here"))
+            return Result(
+                defer(Reason.NOT_YET, "the original of this revisit is being read", RETRY_S)
+            )
+        return Result(drop(Reason.REVISIT, ("the original of this revisit is not in the library")))
 
     def _build_results(self, items: Sequence[IdentifiedCapture]) -> list[Result]:
         removed = self._find_taken_down(items)

@@ -52,7 +52,7 @@ class RestoreStoryStep:
             return Result(drop(Reason.NO_METADATA, str(item.capture.place)))
         story = _complete_story(decode_story(metadata), item.capture)
         if not (story.content_metadata.text_content or "").strip():
-            return Result(drop(Reason.NO_TEXT, "its metadata hold no text"))
+            return Result(drop(Reason.NO_TEXT, "its metadata has no text"))
         url = story.content_metadata.url or item.capture.url
         parsed = ParsedPage(item.capture, item.file, story, compute_story_id(url), EXTRACTOR)
         return Result(items=(parsed,))

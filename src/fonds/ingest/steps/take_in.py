@@ -82,7 +82,7 @@ class TaskIntake:
         """Accept work only on known files: anyone could claim to be Fonds and name any location."""
         if not self.records.get(FileMetaRow, [item.file.sha1]):
             detail = (
-                f"it is marked as work of Fonds, and the file {item.file.sha1} is not known here"
+                f"the message is marked as work of Fonds, but the file {item.file.sha1} is unknown"
             )
             raise DamagedInputError(Reason.BAD_MESSAGE, detail)
         return Result(items=(item,))
@@ -99,7 +99,7 @@ class TaskIntake:
             return result
         _check_sha1(task, identified.file)
         if identified.file.kind is not Kind.PDF:
-            detail = f"asked for as a PDF, and is {identified.file.mime}"
+            detail = f"requested as a PDF, but it is {identified.file.mime}"
             return Result(drop(Reason.UNSUPPORTED_TYPE, detail))
         (persist_result,) = self.persist([identified])
         bodies = tuple(item for item in persist_result.items if isinstance(item, UnarchivedBody))
@@ -110,7 +110,9 @@ class TaskIntake:
         captures.
         """
         original = find_original(self.records, revisit, self.scan)
-        not_here = Result(drop(Reason.REVISIT, "what it repeats is not here"))
+        not_here = Result(
+            drop(Reason.REVISIT, ("the original of this revisit is not in the library"))
+        )
         if original is None:
             return not_here
         place = original.place
@@ -222,5 +224,5 @@ def _find_identified(result: Result) -> IdentifiedCapture | None:
 def _check_sha1(task: Task, file: FileMeta) -> None:
     """Raise DamagedInputError if the bytes are not those requested."""
     if task.sha1hex not in (None, file.sha1):
-        detail = f"{task.place}: the bytes are those of {file.sha1}, not of {task.sha1hex}"
+        detail = f"{task.place}: the bytes have the SHA-1 {file.sha1} instead of {task.sha1hex}"
         raise DamagedInputError(Reason.DAMAGED_RECORD, detail)

@@ -201,7 +201,7 @@ class TdmrepRequests:
             "%s%s: %s",
             origin,
             TDMREP_PATH,
-            f"kept as {stored.capture_id}" if stored.capture_id else shown_answer,
+            f"stored as {stored.capture_id}" if stored.capture_id else shown_answer,
         )
         answer = answer[:ANSWER_MAX_CHARS]
         self.records.put([TdmrepAnswerRow(origin, asked_at, answer, stored.capture_id)])

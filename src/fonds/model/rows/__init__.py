@@ -25,7 +25,6 @@ from fonds.model.rows.derivatives import (
     TextSketchRow,
 )
 from fonds.model.rows.files import (
-    ArchivingLeaseRow,
     CdxRow,
     CrawlerCountRow,
     EmbargoRow,
@@ -65,7 +64,6 @@ __all__ = [
     "AccessKeyRow",
     "ActRow",
     "AddressUseRow",
-    "ArchivingLeaseRow",
     "BibliographyRow",
     "CaptureRightsRow",
     "CdxRow",

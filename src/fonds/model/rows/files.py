@@ -83,22 +83,6 @@ class CrawlerCountRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivingLeaseRow:
-    """`archiving`: lease on a capture that is being written to one of our WARCs.
-
-    `claimed_by` names a process and its batch (`process_identity.this_process`). The row is deleted
-    once the capture's row in `cdx` exists, or its process failed. Rows of killed processes are
-    taken over.
-    """
-
-    TABLE: ClassVar[str] = "archiving"
-    KEY: ClassVar[tuple[str, ...]] = ("capture_id",)
-    capture_id: str
-    claimed_by: str
-    claimed_at: dt.datetime
-
-
-@dataclass(frozen=True, slots=True)
 class TakedownRow:
     """`takedowns`: a removed file: its bytes are refused, and its address shows a tombstone.
 

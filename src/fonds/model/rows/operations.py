@@ -9,12 +9,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TimetableRow:
-    """`timetable`: a recurring task: when it is due, who runs it and how it last ended.
+    """`timetable`: one task that recurs, when it is due next, who does it and how it ended last.
 
-    - `pipeline`: the flavour it belongs to, "" for none.
-    - `claimed_by`: the process that runs it. Its lease expires when `beats`, which each update
-      increments, stops changing; `claimed_until` is only for people.
-    - `runs`: completed runs; `failures`: failed runs since the last success.
+    `pipeline` is the flavour it belongs to, '' for none. `lease_holder` names the process that runs the task
+    now, None for nobody. `lease_version` changes with every write of the lease. `runs` counts finished
+    runs, `failures` those since the last success.
     """
 
     TABLE: ClassVar[str] = "timetable"
@@ -24,9 +23,8 @@ class TimetableRow:
     every_s: int
     daily_at: str
     next_due: dt.datetime
-    claimed_by: str | None
-    claimed_until: dt.datetime | None
-    beats: int
+    lease_holder: str | None
+    lease_version: int
     last_started: dt.datetime | None
     last_finished: dt.datetime | None
     last_error: str | None
@@ -36,17 +34,13 @@ class TimetableRow:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRow:
-    """`claim`: lease on work that one process at a time may do.
+    """`lease`: what one process alone does now. `lease_version` changes with every write of the row."""
 
-    `claimed_by` is the process, None for none. The lease expires when `beats`, which each update
-    increments, stops changing.
-    """
-
-    TABLE: ClassVar[str] = "claim"
+    TABLE: ClassVar[str] = "lease"
     KEY: ClassVar[tuple[str, ...]] = ("name",)
     name: str
-    claimed_by: str | None
-    beats: int
+    lease_holder: str | None
+    lease_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +100,8 @@ class AccessKeyRow:
 class SessionRow:
     """`sessions`: a browser that signed in with a key, until it signs out or `until`.
 
-    The row is deleted with its key. The cookie consists of `session_id` and a secret. `sha256hex` is the hash
-    of the whole cookie.
+    The row is deleted with its key. The cookie consists of `session_id` and a secret. `sha256hex`
+    is the hash of the whole cookie.
     """
 
     TABLE: ClassVar[str] = "sessions"

@@ -55,7 +55,7 @@ def parse_jats_root(data: bytes) -> etree._Element:
     except DamagedInputError as error:
         raise ValueError(error.detail) from error
     if root.tag != "article":
-        raise ValueError(f"no JATS: its first element is {str(root.tag)[:80]!r}")
+        raise ValueError(f"not JATS: the root element is {str(root.tag)[:80]!r}")
     return root
 
 

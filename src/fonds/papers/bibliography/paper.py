@@ -170,7 +170,7 @@ def decode_paper(data: bytes) -> Paper:
     try:
         return msgspec.json.decode(data, type=prepare_type(Paper))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"no bibliography: {error}") from error
+        raise ValueError(f"not a bibliography: {error}") from error
 
 
 def strip_full_text(paper: Paper) -> Paper:

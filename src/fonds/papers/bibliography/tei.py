@@ -154,7 +154,7 @@ def read_tei(data: bytes) -> Paper:
     except DamagedInputError as error:
         raise ValueError(error.detail) from error
     if etree.QName(root).localname not in ("TEI", "teiCorpus"):
-        raise ValueError(f"no TEI: its first element is {etree.QName(root).localname!r}")
+        raise ValueError(f"not TEI: the root element is {etree.QName(root).localname!r}")
     root = root if root.tag.endswith("}TEI") else _set_namespace(root, NS["tei"])
     header = root.find("tei:teiHeader", NS)
     text = root.find("tei:text", NS)

@@ -53,7 +53,7 @@ def parse_crossref(record: Mapping[str, Any]) -> Work | None:
         return None
     doi = parse_doi(record["DOI"]) if isinstance(record["DOI"], str) else None
     if doi is None:
-        raise ValueError("its DOI is none")
+        raise ValueError("the DOI is not valid")
     authors = record.get("author")
     issns = record.get("ISSN")
     return Work(

@@ -53,7 +53,7 @@ def parse_fatcat(record: Mapping[str, Any]) -> Work | None:
         return None
     ident = clean_text(record.get("ident"), ID_MAX_CHARS)
     if ident is None:
-        raise ValueError("its ident is none")
+        raise ValueError("the ident is not valid")
     ids = _as_mapping(record.get("ext_ids"))
     id_texts = {name: clean_text(ids.get(name)) or "" for name in ("doi", "arxiv", "pmid", "pmcid")}
     doi, arxiv, pmid = (

@@ -37,13 +37,13 @@ class RefusalReason(StrEnum):
         member.explanation = explanation
         return member
 
-    NOT_JSON = "not-json", "the line is no JSON"
-    NOT_A_RECORD = "not-a-record", "the JSON has none of the forms that are read"
-    TOO_LONG = "too-long", "the line or file is longer than is read"
-    UNPACKING = "unpacking", "the file cannot be unpacked to its end"
-    NO_IDENTIFIER = "no-identifier", "the record has no identifier that is one"
-    NO_TITLE = "no-title", "the record has neither title, nor DOI with author and year"
-    NOT_A_WORK = "not-a-work", "the record is about a journal, an issue, a part or a review"
+    NOT_JSON = "not-json", "the line is not JSON"
+    NOT_A_RECORD = "not-a-record", "the JSON has an unknown format"
+    TOO_LONG = "too-long", "the line or file exceeds the size limit"
+    UNPACKING = "unpacking", "the file cannot be decompressed completely"
+    NO_IDENTIFIER = "no-identifier", "the record has no valid identifier"
+    NO_TITLE = "no-title", "the record has neither a title nor a DOI with author and year"
+    NOT_A_WORK = "not-a-work", "the record describes a journal, an issue, a part or a review"
 
 
 class RefusedRecord(msgspec.Struct, frozen=True):
@@ -94,9 +94,7 @@ def parse_work(record: Any) -> Work | RefusedRecord:
     parse = next((parse for is_form, parse in _FORMS if is_form(record)), None)
     if parse is None:
         names = ", ".join(sorted(map(str, record))[:8])
-        return RefusedRecord(
-            RefusalReason.NOT_A_RECORD, f"it has the fields {names:.{EXCERPT_CHARS}}"
-        )
+        return RefusedRecord(RefusalReason.NOT_A_RECORD, f"its fields are {names:.{EXCERPT_CHARS}}")
     try:
         work = parse(record)
     except ValueError as error:
@@ -132,7 +130,7 @@ def iter_file_records(path: Path) -> Iterator[tuple[str, Any]]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             yield (
                 f"line {number + 1}",
-                RefusedRecord(RefusalReason.UNPACKING, f"unpacking fails: {error}"),
+                RefusedRecord(RefusalReason.UNPACKING, f"decompression failed: {error}"),
             )
 
 
@@ -167,13 +165,14 @@ class _BoundedLines:
             self._remaining_bytes -= len(line)
             if self._remaining_bytes < 0:
                 yield RefusedRecord(
-                    RefusalReason.TOO_LONG, f"the file unpacks to over {RATIO_MAX} times its size"
+                    RefusalReason.TOO_LONG,
+                    (f"the file decompresses to over {RATIO_MAX} times its size"),
                 )
                 return
             too_long = len(line) > LINE_MAX_BYTES
             if too_long and not is_rest:
                 yield RefusedRecord(
-                    RefusalReason.TOO_LONG, f"a line of over {LINE_MAX_BYTES:,} bytes"
+                    RefusalReason.TOO_LONG, f"a line has more than {LINE_MAX_BYTES:,} bytes"
                 )
             if not too_long and not is_rest:
                 yield line

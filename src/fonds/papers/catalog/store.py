@@ -38,7 +38,9 @@ _PARTS = {IDENTIFIER: 1, TITLE: 3, AUTHOR: 4}
 def name_catalog_table(group: str, env: str) -> str:
     """Return `{group}-catalog-0-{env}`. Raises ConfigurationError for parts that HBase refuses."""
     if not _NAME_PART.fullmatch(group) or not _NAME_PART.fullmatch(env):
-        raise ConfigurationError(f"group {group!r} and environment {env!r} make no table name")
+        raise ConfigurationError(
+            f"group {group!r} and environment {env!r} do not form a valid table name"
+        )
     return f"{group}-catalog-0-{env}"
 
 

@@ -81,7 +81,7 @@ def decode_work(data: bytes) -> Work:
     try:
         return msgspec.json.decode(data, type=prepare_type(Work))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"no record of a work: {error}") from error
+        raise ValueError(f"not a work record: {error}") from error
 
 
 def merge_records(records: Mapping[str, Work]) -> Work | None:

@@ -1,14 +1,17 @@
-"""The timetable as rows that any number of processes share: who may do what is due, and how it ended."""
+"""The timetable: recurring tasks as rows that any number of processes share, each run by one of them."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from types import TracebackType
 
+from fonds.leases.cells import LeaseColumns, get_cell
+from fonds.leases.lease import RENEWALS_PER_LEASE, Lease
+from fonds.leases.leases import Leases
 from fonds.model.errors import FondsError, StoreUnavailableError
 from fonds.model.rows import TimetableRow
 from fonds.pipelines.runtime.schedule import (
@@ -22,26 +25,22 @@ from fonds.pipelines.runtime.schedule import (
 from fonds.ports import Records
 
 LEASE_S = 60.0
-"""A claim that nobody renewed for so long is nobody's."""
-
 ERROR_CHARS = 1000
-FIELDS = tuple(field.name for field in fields(TimetableRow))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLease:
-    """A task this process does now, alone; `row` is as it stood when last written."""
+    """A task this process runs now, alone. `row` is the row as it was when the lease was acquired."""
 
     task: RecurringTask
     row: TimetableRow
+    lease: Lease
 
 
 class Timetable:
     """The tasks of one process over rows it shares with others. Safe for several threads.
 
-    A task is claimed by changing its row if it still is as it was read. How long a claim of somebody else
-    has stood still is measured here, by `seconds` that only run forward: a process that is alive writes
-    its row again and again, whatever its clock says.
+    A task's row has its lease. A result is written only while the lease is held.
     """
 
     def __init__(
@@ -58,13 +57,9 @@ class Timetable:
         self.tasks = {task.name: task for task in tasks}
         for task in self.tasks.values():
             check_times(task)
-        self.lease_s = lease_s
+        self.leases = Leases(LeaseColumns(records, TimetableRow), holder_name, seconds, lease_s)
         self._records = records
-        self._process_name = holder_name
         self._clock = clock
-        self._seconds = seconds
-        self._lock = threading.Lock()
-        self._observed: dict[str, tuple[int, float]] = {}
 
     def enter(self) -> None:
         """Write down tasks that are new, and the times of those that have others now."""
@@ -82,10 +77,10 @@ class Timetable:
         """Seconds until something may have to be done here, 0 when it has to be now."""
         now = self._clock()
         left_s = [(row.next_due - now).total_seconds() for row in self._load_rows()]
-        return max(0.0, min([*left_s, self.lease_s]))
+        return max(0.0, min([*left_s, self.leases.lease_s]))
 
     def list_due(self) -> list[str]:
-        """The names of tasks that are due now and nobody's, the longest due first."""
+        """The names of tasks that are due now and that nobody runs, the longest due first."""
         now = self._clock()
         rows = sorted(self._load_rows(), key=lambda row: row.next_due)
         for row in rows:
@@ -96,81 +91,43 @@ class Timetable:
                 )
         return [row.name for row in rows if self._is_due(row, now)]
 
-    def lease(self, name: str) -> TaskLease | None:
-        """The task for this process alone, if it is still due and nobody's; None if it is not."""
+    def acquire(self, name: str) -> TaskLease | None:
+        """Acquire the lease of a task that is due; None if it is not due, or another process runs it."""
         row = next(iter(self._records.get(TimetableRow, [name])), None)
         now = self._clock()
         if row is None or not self._is_due(row, now):
             return None
-        abandoned = row.claimed_by is not None
-        taken = replace(
-            row,
-            next_due=min(row.next_due, now),
-            claimed_by=self._process_name,
-            claimed_until=now + timedelta(seconds=self.lease_s),
-            last_started=now,
-            beats=row.beats + 1,
-            failures=row.failures + abandoned,
-            last_error=f"{row.claimed_by} did not end it" if abandoned else row.last_error,
-        )
-        return self._write_row(TaskLease(self.tasks[name], row), taken)
-
-    def renew(self, lease: TaskLease) -> TaskLease | None:
-        """The claim for another while; None when it was lost to somebody else."""
-        until = self._clock() + timedelta(seconds=self.lease_s)
-        # What was written last time may have been kept though the answer never came.
-        row = next(iter(self._records.get(TimetableRow, [lease.row.name])), None)
-        if row is None or (row.claimed_by, row.runs) != (self._process_name, lease.row.runs):
+        columns: dict[str, object] = {"next_due": min(row.next_due, now), "last_started": now}
+        if row.lease_holder is not None:
+            columns["failures"] = row.failures + 1
+            columns["last_error"] = f"{row.lease_holder} did not end it"
+        lease = self.leases.try_acquire(name, get_cell(row), columns)
+        if lease is None:
             return None
-        renewed = replace(row, claimed_until=until, beats=row.beats + 1)
-        return self._write_row(TaskLease(lease.task, row), renewed)
+        return TaskLease(self.tasks[name], replace(row, **columns), lease)  # type: ignore[arg-type]
 
-    def finish(self, lease: TaskLease, error: str | None = None) -> bool:
-        """The task ended now, with an error or without; whether the claim was still this process's."""
-        now, row = self._clock(), lease.row
+    def finish(self, task_lease: TaskLease, error: str | None = None) -> bool:
+        """Write how a task ended and release its lease. False, with nothing written, if the lease is lost."""
+        now, row = self._clock(), task_lease.row
         failures = row.failures + 1 if error is not None else 0
-        ended = replace(
-            row,
-            claimed_by=None,
-            claimed_until=None,
-            beats=row.beats + 1,
-            last_finished=now,
-            last_error=error if error is None else error[:ERROR_CHARS],
-            failures=failures,
-            runs=row.runs + 1,
-            next_due=compute_next_due(lease.task, row, now, failures),
-        )
-        return self._write_row(lease, ended) is not None
-
-    def _write_row(self, lease: TaskLease, target: TimetableRow) -> TaskLease | None:
-        """Change the row if it is as it was; only then somebody has it, and knows it."""
-        before = lease.row
-        values = {
-            name: getattr(target, name)
-            for name in FIELDS
-            if getattr(target, name) != getattr(before, name)
+        columns = {
+            "last_finished": now,
+            "last_error": error if error is None else error[:ERROR_CHARS],
+            "failures": failures,
+            "runs": row.runs + 1,
+            "next_due": compute_next_due(task_lease.task, row, now, failures),
         }
-        still = {"beats": before.beats, "claimed_by": before.claimed_by}
-        changed = self._records.change(TimetableRow, [before.name], values, still)
-        return TaskLease(lease.task, target) if changed else None
+        return self.leases.release(task_lease.lease, columns)
 
     def _load_rows(self) -> list[TimetableRow]:
         return self._records.get(TimetableRow, sorted(self.tasks))
 
     def _is_due(self, row: TimetableRow, now: datetime) -> bool:
-        """Whether the task is due, and nobody does it: whoever did has not written its row for a lease."""
-        stood_s = self._get_unchanged_s(row)
-        free = row.claimed_by is None or stood_s >= self.lease_s
-        return free and is_due(self.tasks[row.name], row, now, stood_s)
-
-    def _get_unchanged_s(self, row: TimetableRow) -> float:
-        """For how many seconds this process has seen the row as it is."""
-        now_s = self._seconds()
-        with self._lock:
-            beats, since_s = self._observed.get(row.name, (-1, now_s))
-            if beats != row.beats:
-                self._observed[row.name], since_s = (row.beats, now_s), now_s
-        return now_s - since_s
+        """Whether the task is due and its lease can be acquired."""
+        cell = get_cell(row)
+        unchanged_s = self.leases.observe(row.name, cell)
+        is_free = self.leases.is_acquirable(row.name, cell)
+        return is_free and is_due(self.tasks[row.name], row, now, unchanged_s)
 
 
 def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
@@ -180,9 +137,8 @@ def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
         every_s=task.every_s,
         daily_at=task.daily_at,
         next_due=find_next_time(task, now),
-        claimed_by=None,
-        claimed_until=None,
-        beats=0,
+        lease_holder=None,
+        lease_version=0,
         last_started=None,
         last_finished=None,
         last_error=None,
@@ -193,9 +149,6 @@ def _build_row(task: RecurringTask, now: datetime) -> TimetableRow:
 
 # Does what the timetable says, in a thread, while something else goes on in the process.
 
-
-RENEWALS = 3
-"""So many times in a lease a claim is renewed."""
 
 LEAVE_OFF_S = 5.0
 FINISH_RETRY_S = 2.0
@@ -250,19 +203,19 @@ class Runner:
         for name in self._timetable.list_due():
             if self._stopping.is_set():
                 break
-            claim = self._timetable.lease(name)
-            if claim is not None:
-                self._run_task(claim)
+            task_lease = self._timetable.acquire(name)
+            if task_lease is not None:
+                self._run_task(task_lease)
                 done.append(name)
         return done
 
-    def _run_task(self, lease: TaskLease) -> None:
-        name, held = lease.task.name, _RenewedLease(self._timetable, lease)
-        with held:
+    def _run_task(self, task_lease: TaskLease) -> None:
+        name = task_lease.task.name
+        with self._timetable.leases.keep_renewed(task_lease.lease):
             error = self._run_action(name)
         while True:
             try:
-                if not held.finish(error):
+                if not self._timetable.finish(task_lease, error):
                     logger.warning("another process took the task %s over meanwhile", name)
                 return
             except StoreUnavailableError as away:
@@ -282,7 +235,7 @@ class Runner:
     def _run(self) -> None:
         entered = False
         while not self._stopping.is_set():
-            pause_s = self._timetable.lease_s / RENEWALS
+            pause_s = self._timetable.leases.lease_s / RENEWALS_PER_LEASE
             try:
                 if not entered:
                     self._timetable.enter()
@@ -292,40 +245,6 @@ class Runner:
             except FondsError as error:
                 logger.warning("the timetable waits: %s", error)
             self._stopping.wait(pause_s)
-
-
-class _RenewedLease:
-    """A claim that is renewed in a thread while the context lasts."""
-
-    def __init__(self, timetable: Timetable, lease: TaskLease) -> None:
-        self._timetable = timetable
-        self._lease: TaskLease | None = lease
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="claim", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def finish(self, error: str | None) -> bool:
-        """After the context: note how it ended, unless the claim was lost."""
-        return self._lease is not None and self._timetable.finish(self._lease, error)
-
-    def _renew(self) -> None:
-        while self._lease is not None and not self._ended.wait(self._timetable.lease_s / RENEWALS):
-            try:
-                self._lease = self._timetable.renew(self._lease)
-            except FondsError as error:
-                # Away for longer than a lease, the row is somebody else's when it is back.
-                logger.warning("a claim cannot be renewed now: %s", error)
 
 
 def _is_fault(error: Exception) -> bool:

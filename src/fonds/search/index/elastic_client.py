@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from fonds.model.errors import FondsError, StoreUnavailableError
-from fonds.model.search import compute_generation
+from fonds.model.index_generation import compute_generation
 
 ANSWER_MAX_S = 25.0
 CONNECTIONS = 8

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fonds.model.disposition import Reason
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
@@ -23,6 +23,8 @@ from fonds.model.errors import (
     StorageFullError,
     StoreUnavailableError,
 )
+from fonds.model.search import SearchQuery, SearchResults
+from fonds.search.fields import FACET_FIELDS
 from fonds.search.index.elastic_client import (
     JSON,
     LINES,
@@ -37,7 +39,6 @@ from fonds.search.index.elastic_client import (
 )
 from fonds.search.index.elastic_mapping import (
     FIELDS,
-    RAW_FIELDS,
     build_template,
     decode_document,
     encode_document,
@@ -158,8 +159,8 @@ class ElasticIndex:
         counts = answer["aggregations"]
         found = replace(
             found,
-            facets={name: _parse_buckets(counts[name]) for name in RAW_FIELDS},
-            beyond={name: counts[name]["sum_other_doc_count"] for name in RAW_FIELDS},
+            facets={name: _parse_buckets(counts[name]) for name in FACET_FIELDS},
+            beyond={name: counts[name]["sum_other_doc_count"] for name in FACET_FIELDS},
             dates=_parse_buckets(counts["dates"]),
             undated=counts["undated"]["doc_count"],
         )

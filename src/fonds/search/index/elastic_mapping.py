@@ -18,37 +18,17 @@ from typing import Any
 from fonds.model.document import DateKind, DateOf, EarlierVersion, IndexDocument
 from fonds.model.file import Kind
 from fonds.model.keys import compute_order_key
-from fonds.search.index.tantivy_schema import (
-    build_earlier_words,
-    list_sites,
-)
-from fonds.text.stems import stem_text
-from fonds.text.words import fold_text
+from fonds.search.fields import INDEXED_EXACT_FIELDS, NUMBER_FIELDS, STEM_FIELDS, WORD_FIELDS
+from fonds.search.index.words import CUT_VERSIONS, build_earlier_words, build_words
 
 KEYWORD_MAX_CHARS = 8_000
-WORD_FIELDS = {
-    "article_title": "title_words",
-    "text_content": "text_words",
-    "url": "url_words",
-    "authors": "author_words",
-    "holders": "holder_words",
-    "earlier_title": "earlier_title_words",
-    "earlier_text": "earlier_text_words",
+LIST_FIELDS = tuple(
+    field.name for field in fields(IndexDocument) if field.default == () and field.name != "earlier"
+)
+DERIVED_FIELDS = {
+    field.name: field.get_values for field in INDEXED_EXACT_FIELDS if field.get_values is not None
 }
-STEM_FIELDS = {
-    "article_title": "title_stems",
-    "text_content": "text_stems",
-    "earlier_title": "earlier_title_stems",
-    "earlier_text": "earlier_text_stems",
-}
-CUT_VERSIONS = "earlier_left_out"
-VALUE_FIELDS = ("doi", "status", "sites", "licenses", "prefers")
-"""Exact values that are searched, and not counted as facets."""
-RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
-ABSENT_FIELDS = frozenset({"language", "doi", "status", "licenses", "prefers"})
-"""Of the exact fields those that documents without a value do not have; the others hold '' then."""
-
-LIST_FIELDS = ("authors", "licenses", "holders", "prefers")
+"""Exact fields that are no attributes of a document."""
 ORDER = "order_key"
 DAYS = {
     DateOf.PUBLISHED: "publication_date",
@@ -58,7 +38,7 @@ DAYS = {
 """The field with the days of each kind; that of `indexed_date` is of its own, as its limits are narrower."""
 MONTHS = {one: f"{one}_month" for one in DateOf}
 UNSHOWN = (
-    *WORD_FIELDS.values(), *STEM_FIELDS.values(), "sites", "added_day", *MONTHS.values(), ORDER
+    *WORD_FIELDS.values(), *STEM_FIELDS.values(), *DERIVED_FIELDS, "added_day", *MONTHS.values(), ORDER
 )  # fmt: skip
 """What is made of a document for searching it, and not given back."""
 
@@ -73,25 +53,20 @@ def build_template(alias: str, shards: int, replicas: int, *, wildcard: bool) ->
     url = {**_KEYWORD, "type": "wildcard"} if wildcard else _KEYWORD
     properties = {
         "url": url,
-        "canonical_domain": _KEYWORD,
         "publication_date": {"type": "date", "ignore_malformed": True},
-        "language": _KEYWORD,
         "article_title": {"type": "text"},
         "text_content": {"type": "text"},
         "indexed_date": {"type": "date_nanos"},
         "id": _KEYWORD,
         "sha1hex": _KEYWORD,
-        "kind": _KEYWORD,
-        "collection": _KEYWORD,
         "story_id": _STORED_KEYWORD,
-        "page_count": {"type": "integer"},
-        "word_count": {"type": "integer"},
+        **{name: {"type": "integer"} for name in NUMBER_FIELDS},
         "has_thumbnail": {"type": "boolean"},
         "added_day": {"type": "date"},
         **{month: {"type": "keyword"} for month in MONTHS.values()},
         **dict.fromkeys(WORD_FIELDS.values(), _WORDS),
         **dict.fromkeys(STEM_FIELDS.values(), _STEMS),
-        **dict.fromkeys(VALUE_FIELDS, _KEYWORD),
+        **{field.name: _KEYWORD for field in INDEXED_EXACT_FIELDS},
         ORDER: {"type": "long"},
         "authors": _STORED_KEYWORD,
         "holders": _STORED_KEYWORD,
@@ -132,15 +107,9 @@ def encode_document(document: IndexDocument) -> dict[str, Any]:
         source[CUT_VERSIONS] = document.earlier_left_out or None
     days = {one: day for one in DateOf if (day := document.get_day(one))}
     return {name: value for name, value in source.items() if value is not None} | {
-        "title_words": fold_text(document.article_title or ""),
-        "text_words": fold_text(document.text_content),
-        "url_words": fold_text(document.url),
-        "author_words": fold_text(" ".join(document.authors)),
-        "holder_words": fold_text(" ".join(document.holders)),
-        "title_stems": stem_text(document.article_title or "", document.language),
-        "text_stems": stem_text(document.text_content, document.language),
+        **build_words(document),
         **build_earlier_words(document),
-        "sites": list_sites(document.url),
+        **{name: get_values(document) for name, get_values in DERIVED_FIELDS.items()},
         ORDER: compute_order_key(document.id),
         "added_day": _to_plain(document.get_day(DateOf.ADDED)),
         **{MONTHS[one]: f"{day.year:04d}-{day.month:02d}" for one, day in days.items()},

@@ -6,22 +6,23 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
+from fonds.model.search import SearchQuery
+from fonds.search.fields import (
+    EARLIER,
+    FACET_FIELDS,
+    OPTIONAL_FIELDS,
+    STEM_FIELDS,
+    WORD_FIELDS,
+    list_filter_values,
+)
 from fonds.search.index.elastic_mapping import (
-    ABSENT_FIELDS,
-    CUT_VERSIONS,
     DAYS,
     MONTHS,
     ORDER,
-    RAW_FIELDS,
-    STEM_FIELDS,
-    WORD_FIELDS,
 )
-from fonds.search.index.tantivy_schema import (
-    EARLIER,
-    EARLIER_WEIGHT,
-)
+from fonds.search.index.words import CUT_VERSIONS, EARLIER_WEIGHT
 from fonds.search.query.parser import list_pairs
 from fonds.search.query.tree import (
     ExactValue,
@@ -96,12 +97,12 @@ def _build_counts(values_max: int, query: SearchQuery) -> Clause:
             "terms": {
                 "field": name,
                 "size": values_max,
-                **({"missing": ""} if name in ABSENT_FIELDS else {}),
+                **({"missing": ""} if name in OPTIONAL_FIELDS else {}),
                 "shard_size": SHARD_VALUES_MAX,
                 "order": [{"_count": "desc"}, {"_key": "asc"}],
             }
         }
-        for name in RAW_FIELDS
+        for name in FACET_FIELDS
     }
     return counts | {
         "dates": {"terms": {**dates, "size": MONTHS_MAX, "order": {"_key": "asc"}}},
@@ -222,13 +223,7 @@ def _build_range(node: NumberRange) -> Clause:
 
 
 def _build_filters(query: SearchQuery) -> list[Clause]:
-    allowed = {
-        "kind": query.kinds,
-        "language": query.languages,
-        "canonical_domain": query.domains,
-        "collection": query.collections,
-        "id": query.ids,
-    }
+    allowed = {**list_filter_values(query), "id": query.ids}
     filters: list[Clause] = [
         _build_any_of(field, [_clean(str(value)) for value in values])
         for field, values in allowed.items()
@@ -248,7 +243,7 @@ def _build_filters(query: SearchQuery) -> list[Clause]:
 def _build_any_of(field: str, values: list[str]) -> Clause:
     """Documents with one of these values; of a field some documents do not have, '' asks for those."""
     having: Clause = {"terms": {field: values}}
-    if field not in ABSENT_FIELDS or "" not in values:
+    if field not in OPTIONAL_FIELDS or "" not in values:
         return having
     without = {"bool": {"must_not": [{"exists": {"field": field}}]}}
     return {"bool": {"should": [having, without], "minimum_should_match": 1}}

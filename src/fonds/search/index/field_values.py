@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from fonds.model.document import SearchQuery, SearchResults
+from fonds.model.completion import NamedTheme
 from fonds.model.file import SEARCHED_KINDS
 from fonds.model.pdf import PdfStatus
-from fonds.model.search import NamedTheme
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
+from fonds.search.fields import EXACT_FIELDS, ValueSource, get_field
 from fonds.search.query.completion import format_value
-from fonds.search.query.fields import EXACT_FIELDS, TEXT_FIELDS, get_short_name
 from fonds.search.query.parser import (
     PREFIX_MIN_CHARS,
     VALUE_PREFIX_MIN_CHARS,
@@ -64,25 +64,26 @@ def find_values(library: ValueLibrary, field: str, prefix: str) -> tuple[list[Kn
     """The values of a field of which one may begin with what was `prefix`, in no order; and whether there may
     be others. None of a field whose values are free."""
     index = library.index
-    match get_short_name(field):
-        case "kind" | "language" | "collection" as name:
+    name = get_field(field).query_name
+    match get_field(field).values:
+        case ValueSource.FACET:
             return _list_facet_values(library, name, prefix)
-        case "domain":
+        case ValueSource.DOMAINS:
             return _list_domains(index, prefix)
-        case "site":
+        case ValueSource.SITES:
             known, is_cut = _list_domains(index, prefix)
             return [*known, *_find_host_value(index, prefix, known)], is_cut
-        case "year":
+        case ValueSource.YEARS:
             return _list_years(index), False
-        case "status":
+        case ValueSource.STATUSES:
             return _list_statuses(index), False
-        case "theme":
+        case ValueSource.THEMES:
             return _list_themes(library)
-        case "version":
+        case ValueSource.VERSIONS:
             return [KnownValue(value, name, None) for value, name in _VERSIONS.items()], False
-        case "author" | "holder" as name:
+        case ValueSource.NAMES:
             return _find_names(index, name, prefix)
-        case "license" | "prefers" as name:
+        case ValueSource.DOCUMENTS:
             return _find_stated_values(index, name, prefix)
     return [], False
 
@@ -205,9 +206,7 @@ def _find_names(index: Index, field: str, prefix: str) -> tuple[list[KnownValue]
     *first, last = split_words(prefix) or [""]
     if len(last) < PREFIX_MIN_CHARS:
         return [], False
-    return _count_first_values(
-        index, f"{field}:({' '.join([*first, f'{last}*'])})", TEXT_FIELDS[field]
-    )
+    return _count_first_values(index, f"{field}:({' '.join([*first, f'{last}*'])})", field)
 
 
 def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[KnownValue], bool]:
@@ -216,7 +215,7 @@ def _find_stated_values(index: Index, field: str, prefix: str) -> tuple[list[Kno
     start = "".join(prefix.split()).strip('"*').lower()
     is_plain = len(start) >= VALUE_PREFIX_MIN_CHARS and _BARE.fullmatch(start)
     text = f"{field}:{start}*" if is_plain else f"-{field}:none"
-    known, is_cut = _count_first_values(index, text, EXACT_FIELDS[field])
+    known, is_cut = _count_first_values(index, text, field)
     return [*known, KnownValue("", "none", None)], is_cut
 
 
@@ -229,7 +228,7 @@ def _count_first_values(index: Index, text: str, name: str) -> tuple[list[KnownV
     found = index.search(query)
     counts: Counter[str] = Counter()
     for hit in found.hits:
-        counts.update(set(getattr(hit.document, name)))
+        counts.update(set(get_field(name).read(hit.document)))
     is_cut = found.total > len(found.hits)
     return [KnownValue(value, value, count) for value, count in counts.items()], is_cut
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import accumulate, pairwise, takewhile
 
-from fonds.model.document import Hit, IndexDocument, Snippet
+from fonds.model.document import IndexDocument
+from fonds.model.search import Hit, Snippet
 from fonds.search.query.parser import parse
 from fonds.search.query.tree import Node, Term, list_wanted_terms
 from fonds.text.sentences import iter_sentence_ends

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from fonds.model.document import MatchMode, SearchQuery, SearchResults
 from fonds.model.file import Kind
+from fonds.model.search import MatchMode, SearchQuery, SearchResults
 from fonds.model.suggestions import find_nearest_name
 from fonds.ports import Index
-from fonds.search.query.fields import TEXT_FIELDS
+from fonds.search.fields import FACET_FIELDS, TEXT_FIELDS, list_filter_values
 from fonds.search.query.filters import FACET_VALUES_MAX
 from fonds.search.query.parser import add_all_versions, parse_query
 from fonds.search.query.tree import (
@@ -27,18 +27,6 @@ from fonds.text.words import normalize_text, split_words
 TERMS_MAX = 20
 """So many values, and so many words, are looked up for one search."""
 
-_FILTERS = {
-    "kind": "kinds",
-    "language": "languages",
-    "canonical_domain": "domains",
-    "collection": "collections",
-}
-_WORDS = {
-    "kind": "kind",
-    "language": "language",
-    "canonical_domain": "domain",
-    "collection": "collection",
-}
 _NAMES = {document_field: name for name, document_field in reversed(TEXT_FIELDS.items())}
 
 
@@ -181,14 +169,14 @@ def _iter_value_notes(index: Index, query: SearchQuery, tree: Node) -> Iterator[
         return
     known = index.search(SearchQuery(count_max=0, facet_values_max=FACET_VALUES_MAX)).facets
     for field, value in missing:
-        yield _format_note(_WORDS[field], value, [name for name, _ in known.get(field, ())])
+        yield _format_note(FACET_FIELDS[field], value, [name for name, _ in known.get(field, ())])
 
 
 def _iter_filter_values(query: SearchQuery, tree: Node) -> Iterator[tuple[str, str]]:
-    for field, name in _FILTERS.items():
-        yield from ((field, value) for value in getattr(query, name))
+    for field, values in list_filter_values(query).items():
+        yield from ((field, value) for value in values)
     for exact in list_exact_values(tree):
-        if exact.field in _FILTERS:
+        if exact.field in FACET_FIELDS:
             yield exact.field, exact.value
 
 

@@ -17,14 +17,15 @@ from threading import Lock
 import tantivy
 from tantivy import Query
 
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
 from fonds.model.errors import (
     ConfigurationError,
     FondsError,
     StorageFullError,
     StoreUnavailableError,
 )
-from fonds.model.search import EMPTY_GENERATION, compute_generation
+from fonds.model.index_generation import EMPTY_GENERATION, compute_generation
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.search.index import tantivy_query
 from fonds.search.index.suggestions import add_notes, get_max_edits, rank_similar
 from fonds.search.index.tantivy_results import build_empty_results, run_search

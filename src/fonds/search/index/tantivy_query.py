@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 import tantivy
 from tantivy import Occur, Query
 
-from fonds.model.document import DateOf, SearchQuery
+from fonds.model.document import DateOf
 from fonds.model.keys import compute_order_key
+from fonds.model.search import SearchQuery
+from fonds.search.fields import EARLIER, STEM_FIELDS, WORD_FIELDS, list_filter_values
 from fonds.search.index.tantivy_schema import (
-    CUT_VERSIONS,
-    EARLIER,
-    EARLIER_WEIGHT,
     LAST_DAY,
-    STEM_FIELDS,
     UNDATED,
-    WORD_FIELDS,
     get_day_field,
     remove_surrogates,
 )
+from fonds.search.index.words import CUT_VERSIONS, EARLIER_WEIGHT
 from fonds.search.query.parser import list_pairs, parse_query
 from fonds.search.query.tree import (
     ExactValue,
@@ -222,13 +220,7 @@ def _build_range(node: NumberRange, schema: tantivy.Schema) -> Query:
 
 
 def _build_value_filters(query: SearchQuery, schema: tantivy.Schema) -> list[Query]:
-    allowed: dict[str, Sequence[str]] = {
-        "kind": query.kinds,
-        "language": query.languages,
-        "canonical_domain": query.domains,
-        "collection": query.collections,
-        "id": query.ids,
-    }
+    allowed = {**list_filter_values(query), "id": query.ids}
     return [
         _build_any_of(field, [remove_surrogates(str(value)) for value in values], schema)
         for field, values in allowed.items()

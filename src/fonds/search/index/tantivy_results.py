@@ -9,11 +9,12 @@ from typing import Any
 import tantivy
 from tantivy import Order, Query
 
-from fonds.model.document import Hit, IndexDocument, SearchQuery, SearchResults
+from fonds.model.document import IndexDocument
+from fonds.model.search import Hit, SearchQuery, SearchResults
+from fonds.search.fields import FACET_FIELDS
 from fonds.search.index.passages import build_hit
 from fonds.search.index.tantivy_query import build, parse_search_query, restrict_after
 from fonds.search.index.tantivy_schema import (
-    RAW_FIELDS,
     UNDATED,
     build_schema,
     decode_document,
@@ -53,14 +54,14 @@ def _build_aggregations(values_max: int, dates: str) -> dict[str, Any]:
     """Counts by value, and by the numbers of this field of dates."""
     counted = {"field": dates, "size": MONTHS_MAX, "segment_size": MONTHS_MAX}
     terms = {"size": values_max, "segment_size": VALUES_COUNTED_MAX}
-    return {field: {"terms": {"field": field, **terms}} for field in RAW_FIELDS} | {
+    return {field: {"terms": {"field": field, **terms}} for field in FACET_FIELDS} | {
         "dates": {"terms": counted}
     }
 
 
 def build_empty_results(generation: str | None = None) -> SearchResults:
     """The results of any search while there is no index yet."""
-    none, beyond = dict.fromkeys(RAW_FIELDS, ()), dict.fromkeys(RAW_FIELDS, 0)
+    none, beyond = dict.fromkeys(FACET_FIELDS, ()), dict.fromkeys(FACET_FIELDS, 0)
     return SearchResults(total=0, hits=(), facets=none, beyond=beyond, generation=generation)
 
 
@@ -80,7 +81,7 @@ def run_search(
     name, field = _choose_date_naming(query)
     counts = searcher.aggregate(tantivy_query, _build_aggregations(query.facet_values_max, field))
     dates = _parse_buckets(counts, "dates")
-    facets = {name: _sort_largest(_parse_buckets(counts, name)) for name in RAW_FIELDS}
+    facets = {name: _sort_largest(_parse_buckets(counts, name)) for name in FACET_FIELDS}
     return SearchResults(
         total=total,
         hits=hits,

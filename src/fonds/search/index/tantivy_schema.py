@@ -10,7 +10,6 @@ undated ones last, and its month.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import date
 from enum import StrEnum
@@ -21,85 +20,19 @@ import tantivy
 from fonds.model.document import DateOf, IndexDocument
 from fonds.model.encoding import prepare_type
 from fonds.model.keys import compute_order_key
-from fonds.search.query.parser import BETWEEN_MAX
-from fonds.text.stems import stem_text
-from fonds.text.words import fold_text
-from fonds.urls.parts import split_address
-
-# What both kinds of index make of a document beside its words: its sites, and the words of its versions.
-
-
-LABELS_MAX = 12
-EARLIER = {"article_title": "earlier_title", "text_content": "earlier_text"}
-"""The fields of earlier versions, by those of the current one."""
-EARLIER_WEIGHT = 0.5
-"""A match in an earlier version weighs so much of one in the current version."""
-_TEXT_SEPARATOR = f" {'| ' * (BETWEEN_MAX + 1)}"
-"""Stands between two texts, so that no phrase and no nearness reaches from one into the other. No word is
-written so."""
-
-
-def build_earlier_words(document: IndexDocument) -> dict[str, str]:
-    """Words and stems of the titles and texts of earlier versions, by field; empty for documents without.
-
-    Stems are those of the document's language, because a search goes by it.
-    """
-    if not document.earlier:
-        return {}
-    titles = [one.title for one in document.earlier if one.title]
-    texts = [one.text for one in document.earlier if one.text]
-
-    def stems(text: str) -> str:
-        return stem_text(text, document.language)
-
-    return {
-        "earlier_title_words": _join_texts(titles, fold_text),
-        "earlier_text_words": _join_texts(texts, fold_text),
-        "earlier_title_stems": _join_texts(titles, stems),
-        "earlier_text_stems": _join_texts(texts, stems),
-    }
-
-
-def _join_texts(texts: list[str], build: Callable[[str], str]) -> str:
-    return _TEXT_SEPARATOR.join(map(build, texts))
-
-
-def list_sites(url: str) -> list[str]:
-    """The host of a URL and all it lies under, the shortest first; [''] where there is no host.
-
-    Of a name with more than 12 labels the last 12 count. A host in brackets or of digits alone is one.
-    """
-    host = split_address(url).host.lower().strip(".")
-    if not host or host.startswith("[") or host.replace(".", "").isdigit():
-        return [host]
-    labels = [label for label in host.split(".") if label][-LABELS_MAX:]
-    return [".".join(labels[n:]) for n in range(len(labels) - 1, -1, -1)]
-
+from fonds.search.fields import (
+    FACET_FIELDS,
+    INDEXED_EXACT_FIELDS,
+    NUMBER_FIELDS,
+    STEM_FIELDS,
+    VALUE_FIELDS,
+    WORD_FIELDS,
+)
+from fonds.search.index.words import CUT_VERSIONS, build_earlier_words, build_words
 
 WORD_MAX_BYTES = 200
 UNDATED = 0
 LAST_DAY = date.max.toordinal() + 1
-
-WORD_FIELDS = {
-    "article_title": "title_words",
-    "text_content": "text_words",
-    "url": "url_words",
-    "authors": "author_words",
-    "holders": "holder_words",
-    "earlier_title": "earlier_title_words",
-    "earlier_text": "earlier_text_words",
-}
-STEM_FIELDS = {
-    "article_title": "title_stems",
-    "text_content": "text_stems",
-    "earlier_title": "earlier_title_stems",
-    "earlier_text": "earlier_text_stems",
-}
-CUT_VERSIONS = "earlier_left_out"
-NUMBER_FIELDS = ("word_count", "page_count")
-VALUE_FIELDS = ("doi", "status", "sites", "licenses", "prefers")
-"""Exact values that are searched, and not counted as facets."""
-RAW_FIELDS = ("kind", "language", "canonical_domain", "collection")
 
 _ANALYZER = "folded"
 _ENCODER = msgspec.json.Encoder()
@@ -110,14 +43,14 @@ def build_schema() -> tantivy.Schema:
     """The fields of the index; changing one needs a rebuild."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
-    for name in RAW_FIELDS:
+    for name in FACET_FIELDS:
         builder.add_text_field(name, fast=True, tokenizer_name="raw", index_option="basic")
     for name in WORD_FIELDS.values():
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="position")
     for name in STEM_FIELDS.values():
         builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
-    for name in VALUE_FIELDS:
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    for field in VALUE_FIELDS:
+        builder.add_text_field(field.name, tokenizer_name="raw", index_option="basic")
     for name in (*NUMBER_FIELDS, CUT_VERSIONS, "order_key", "added_at"):
         builder.add_unsigned_field(name, fast=True)
     for one in DateOf:
@@ -142,22 +75,8 @@ def encode_document(document: IndexDocument, schema: tantivy.Schema) -> tantivy.
     document = _clean_document(document)
     values: dict[str, object] = {
         "id": document.id,
-        "kind": str(document.kind),
-        "language": document.language or "",
-        "canonical_domain": document.canonical_domain,
-        "collection": document.collection,
-        "title_words": fold_text(document.article_title or ""),
-        "text_words": fold_text(document.text_content),
-        "url_words": fold_text(document.url),
-        "author_words": fold_text(" ".join(document.authors)),
-        "holder_words": fold_text(" ".join(document.holders)),
-        "title_stems": stem_text(document.article_title or "", document.language),
-        "text_stems": stem_text(document.text_content, document.language),
-        "doi": document.doi or "",
-        "status": document.status or "",
-        "sites": list_sites(document.url),
-        "licenses": list(document.licenses) or [""],
-        "prefers": list(document.prefers) or [""],
+        **build_words(document),
+        **{field.name: list(field.read(document)) or [""] for field in INDEXED_EXACT_FIELDS},
         "order_key": compute_order_key(document.id),
         "added_at": max(0, int(document.indexed_date.timestamp() * 1_000_000)),
         **{name: count for name in NUMBER_FIELDS if (count := getattr(document, name)) is not None},

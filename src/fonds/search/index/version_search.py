@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fonds.model.document import (
-    IDS_MAX,
-    EarlierVersion,
-    Hit,
-    IndexDocument,
-    SearchQuery,
-    SearchResults,
-    VersionHit,
-)
+from fonds.model.document import EarlierVersion, IndexDocument
 from fonds.model.keys import build_text_blob_key
+from fonds.model.search import IDS_MAX, Hit, SearchQuery, SearchResults, VersionHit
 from fonds.ports import Blobs, Index
 from fonds.ports.stores import close
 from fonds.search.index.passages import count_terms, find_passages, find_title_marks

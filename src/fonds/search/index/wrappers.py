@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fonds.model.document import IndexDocument, SearchQuery, SearchResults
-from fonds.model.search import Completion, CompletionList, TypedText, TypingKind
+from fonds.model.completion import Completion, CompletionList, TypedText, TypingKind
+from fonds.model.document import IndexDocument
+from fonds.model.search import SearchQuery, SearchResults
 from fonds.ports import Index
 from fonds.ports.stores import close
+from fonds.search.fields import THEME, ValueSource, get_field
 from fonds.search.index.field_values import (
     KnownValue,
     ValueLibrary,
@@ -17,12 +19,11 @@ from fonds.search.index.field_values import (
     find_values,
 )
 from fonds.search.query.completion import find_typed, format_value, insert_completion, list_fields
-from fonds.search.query.fields import THEME, describe_form, get_short_name
 from fonds.search.query.parser import Themes, parse
 
 COMPLETIONS_MAX = 10
-COUNTED_LATE = frozenset({"author", "holder", "license", "prefers"})
-"""The fields whose values are found in some documents first, and then counted in all."""
+COUNTED_LATE = frozenset({ValueSource.NAMES, ValueSource.DOCUMENTS})
+"""Sources whose values are found in some documents first, and then counted in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class IndexQueryCompleter:
         if one.kind is TypingKind.VALUE:
             return self._complete_value(text, one)
         named = list_fields(one.prefix)
-        fields = [(KnownValue(name, describe_form(name)[0], None), f"{name}:") for name in named]
+        fields = [(KnownValue(name, get_field(name).meaning, None), f"{name}:") for name in named]
         return CompletionList(one, self._build_completions(text, one, fields), False, None, None)
 
     def suggest_replacement(self, text: str, cursor: int) -> CompletionList | None:
@@ -65,12 +66,13 @@ class IndexQueryCompleter:
             if (put := format_value(typed.field, value.value)) is not None
         ]
         shown = able[:COMPLETIONS_MAX]
-        if get_short_name(typed.field) in COUNTED_LATE:
+        field = get_field(typed.field)
+        if field.values in COUNTED_LATE:
             index = self.library.index
             shown = [(count_value(index, typed.field, value, put), put) for value, put in shown]
         more = is_cut or len(able) > len(shown)
         return CompletionList(
-            typed, self._build_completions(text, typed, shown), more, *describe_form(typed.field)
+            typed, self._build_completions(text, typed, shown), more, field.meaning, field.example
         )
 
     def _build_completions(

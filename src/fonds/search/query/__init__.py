@@ -1,1 +1,1 @@
-"""The query syntax of people: its fields, its tree, and how a text becomes one."""
+"""Query language: its fields, its parser, and the tree it produces."""

@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from fonds.model.search import QueryError, TypedText, TypingKind
-from fonds.search.query.fields import (
+from fonds.model.completion import TypedText, TypingKind
+from fonds.model.search import QueryError
+from fonds.search.exact_values import NONE
+from fonds.search.fields import (
     EXACT_FIELDS,
     FIELDS,
     LISTED_FIELDS,
@@ -22,7 +24,6 @@ from fonds.search.query.ranges import parse_range
 from fonds.search.query.tokens import Token, normalize_quotes, tokenize_unfinished
 from fonds.search.query.tree import ExactValue, IdSet, Node, Term
 
-NONE = "none"
 _BARE = re.compile(r"\w[\w.-]*")
 _OPERATORS = frozenset({"OR", "AND", "NOT"})
 _CONTINUE = frozenset({"not", "exact"})

@@ -6,14 +6,11 @@
     -cup  NOT cup            without
     flood OR drought         one of them; OR binds less than standing side by side, (…) groups
     flood*                   words that begin so; at least three characters
-    title:… text:… url:… author:… holder:…   in that field; title:(flood river) for several words
+    field:value              in that field: `fonds.search.fields` lists all; field:(…) for several values
     text:none                documents without text; text:"none" for the word
-    domain:… site:… language:… kind:… collection:… doi:… status:…   that value; domain:none for without
-    license:… prefers:…      that value; license:cc-by* for all that begin so
-    theme:"flood, river"     the documents of a theme of a collection, by its label or id
-    date:2024-05 year:2020..2024 captured:2024 added:>=2024-05-17   days, as `ranges.py` says
-    words:>500 pages:none    numbers, as it says
-    version:all              words of the whole query may be in an earlier version of a story
+    domain:none              documents without a value, of every field that may have none
+    year:2020..2024          days and numbers, see `ranges.py`
+    license:cc-by*           values that begin so, of fields that accept it
     *                        everything
 
 Lenient where the meaning is plain: an open parenthesis closes at the end, a dangling OR and bare
@@ -27,9 +24,9 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 
-from fonds.model.document import MatchMode, SearchQuery
-from fonds.model.search import QueryError
-from fonds.search.query.fields import (
+from fonds.model.search import MatchMode, QueryError, SearchQuery
+from fonds.search.exact_values import NONE
+from fonds.search.fields import (
     EXACT_FIELDS,
     PREFIX_FIELDS,
     RANGE_FIELDS,
@@ -37,8 +34,8 @@ from fonds.search.query.fields import (
     THEME,
     VERSION,
     VERSION_VALUES,
+    normalize_exact_value,
 )
-from fonds.search.query.filters import NONE, normalize_exact_value
 from fonds.search.query.ranges import parse_range
 from fonds.search.query.tokens import Token, shorten, tokenize, tokenize_unfinished
 from fonds.search.query.tree import (

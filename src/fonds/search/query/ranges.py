@@ -15,10 +15,10 @@ from calendar import monthrange
 from datetime import date
 
 from fonds.model.encoding import EXACT_MAX
+from fonds.search.exact_values import NONE
+from fonds.search.fields import DAY_FIELDS
 from fonds.search.query.tree import NumberRange
 
-NONE = "none"
-DATES = ("date", "year", "captured", "added")
 _COMPARED = re.compile(r"(>=|<=|>|<)?(.+)")
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -37,7 +37,7 @@ def parse_range(name: str, field: str, value: str) -> NumberRange:
     first, last = _parse_limits(name, found[2])
     match found[1]:
         case ">":
-            if name in DATES and last >= date.max.toordinal():
+            if name in DAY_FIELDS and last >= date.max.toordinal():
                 raise ValueError(f"Nothing lies behind {found[2]}.")
             return NumberRange(field, last + 1, None)
         case ">=":
@@ -63,12 +63,12 @@ def _build_range(name: str, field: str, begin: str, end: str) -> NumberRange:
 
 def _get_minimum(name: str) -> int:
     """The smallest there is: a range without a beginning still asks for those that have a value."""
-    return 1 if name in DATES else 0
+    return 1 if name in DAY_FIELDS else 0
 
 
 def _parse_limits(name: str, value: str) -> tuple[int, int]:
     """First and last of what a value stands for: a day, all days of a month or year, a number."""
-    if name in DATES:
+    if name in DAY_FIELDS:
         return _parse_days(name, value)
     if not value.isascii() or not value.isdigit() or int(value[:20]) > EXACT_MAX:
         raise ValueError(_format_hint(name))
@@ -92,6 +92,6 @@ def _parse_days(name: str, value: str) -> tuple[int, int]:
 def _format_hint(name: str) -> str:
     if name == "year":
         return "Give a year, as 2024, 2020..2024, >2020 or none."
-    if name in DATES:
+    if name in DAY_FIELDS:
         return "Give a day, month or year, as 2024-05-17, 2024-05, 2020..2024-06, >=2024 or none."
     return "Give a number, as 500, 100..500, >500 or none."

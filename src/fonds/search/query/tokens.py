@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fonds.model.search import QueryError
 from fonds.model.suggestions import find_nearest_name
-from fonds.search.query.fields import FIELDS, LISTED_FIELDS
+from fonds.search.fields import FIELDS, LISTED_FIELDS
 from fonds.text.words import split_words
 
 _PLAIN_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))

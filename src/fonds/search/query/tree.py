@@ -1,4 +1,4 @@
-"""A query as a small tree that every index backend translates, and that a test can hold against a text."""
+"""Query tree, which every index backend translates and which tests can match against a text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from fonds.text.words import split_words
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words next to each other in `field`, unfolded as typed; None means title or text.
+    """Adjacent words in `field`, as typed and not case-folded; without a field, in title or text.
 
-    One word is found in any of its forms unless `is_exact`; several stand as they are written. With
-    `is_prefix`, `text` is the beginning of one word. `in_versions`: earlier versions of a story match
-    too."""
+    A single word matches in any of its forms unless `is_exact` is true. Several words match only as
+    written. With `is_prefix`, `text` is the beginning of one word. With `in_versions`, earlier
+    versions of a story match too.
+    """
 
     text: str
     field: str | None = None
@@ -27,8 +28,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NearWords:
-    """Two to four different words, each with at most `between` others between it and each of the others,
-    in any order, as they are written. `in_versions`: earlier versions of a story match too.
+    """Two to four different words near each other, in any order, as written.
+
+    At most `between` other words are between any two of them.
+    With `in_versions`, earlier versions of a story match too.
     """
 
     words: tuple[str, ...]
@@ -39,9 +42,9 @@ class NearWords:
 
 @dataclass(frozen=True, slots=True)
 class ExactValue:
-    """Documents whose `field` has exactly this value; '' means those without one.
+    """Documents with exactly this value in `field`; '' means those without a value.
 
-    With `is_prefix`, those one of whose values begins with `value`.
+    With `is_prefix`, documents with a value that begins with `value`.
     """
 
     field: str
@@ -51,9 +54,9 @@ class ExactValue:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """Documents whose number in `field` is at least `first` and at most `last`; None means no limit.
+    """Documents whose number in `field` is from `first` to `last`, inclusive; None means no limit.
 
-    Days are counted from year 1, as `date.toordinal` does. With neither, those that have no number.
+    If both are None, documents that have no number. Dates are day numbers, as in `date.toordinal`.
     """
 
     field: str
@@ -63,7 +66,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class IdSet:
-    """The documents with these ids."""
+    """Documents with these ids."""
 
     ids: tuple[str, ...]
 
@@ -77,7 +80,7 @@ class NotNode:
 
 @dataclass(frozen=True, slots=True)
 class AndNode:
-    """Documents that all nodes match; with no nodes, every document."""
+    """Documents that all nodes match; without nodes, every document."""
 
     nodes: tuple[Node, ...] = ()
 
@@ -94,7 +97,7 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 
 def set_versions(node: Node, *, in_versions_wanted: bool = True) -> Node:
-    """Return the tree with words of title and text matching in earlier versions too, or not in these."""
+    """Return the tree with its words of title and text matching earlier versions too, or no longer."""
     if isinstance(node, Term | NearWords):
         is_kept = node.field in (None, "article_title", "text_content")
         return replace(node, in_versions=in_versions_wanted and is_kept)
@@ -104,14 +107,14 @@ def set_versions(node: Node, *, in_versions_wanted: bool = True) -> Node:
         return replace(
             node,
             nodes=tuple(
-                set_versions(one, in_versions_wanted=in_versions_wanted) for one in node.nodes
+                set_versions(child, in_versions_wanted=in_versions_wanted) for child in node.nodes
             ),
         )
     return node
 
 
 def is_in_versions(node: Node) -> bool:
-    """Whether any part of the tree matches in earlier versions."""
+    """Return whether any part of the tree matches earlier versions."""
     if isinstance(node, Term | NearWords):
         return node.in_versions
     if isinstance(node, NotNode):
@@ -120,14 +123,18 @@ def is_in_versions(node: Node) -> bool:
 
 
 def relax_to_any(node: Node) -> Node:
-    """Return the tree that any of the words in `node` is enough for.
+    """Return a tree that matches documents with any of the words in `node`.
 
-    Words, phrases and words near each other become alternatives, and stop words among them are left out.
-    Values, ranges, themes and exclusions still hold.
+    Words, phrases and near words become alternatives, without stop words. Values, ranges, themes
+    and exclusions still apply.
     """
     if isinstance(node, OrNode):
         return _build_or(
-            [one for child in node.nodes for one in _list_alternatives(relax_to_any(child))]
+            [
+                alternative
+                for child in node.nodes
+                for alternative in _list_alternatives(relax_to_any(child))
+            ]
         )
     if not isinstance(node, AndNode):
         return node
@@ -135,19 +142,19 @@ def relax_to_any(node: Node) -> Node:
     is_words = [_is_words(part) for part in parts]
     if not any(is_words):
         return node
-    wanted = [
-        one
+    alternatives = [
+        alternative
         for part, is_wanted in zip(parts, is_words, strict=True)
         if is_wanted
-        for one in _list_alternatives(relax_to_any(part))
+        for alternative in _list_alternatives(relax_to_any(part))
     ]
-    rest = [part for part, is_wanted in zip(parts, is_words, strict=True) if not is_wanted]
-    any_word = _build_or(drop_stop_words(wanted))
-    return AndNode((any_word, *rest)) if rest else any_word
+    other_parts = [part for part, is_wanted in zip(parts, is_words, strict=True) if not is_wanted]
+    any_word = _build_or(drop_stop_words(alternatives))
+    return AndNode((any_word, *other_parts)) if other_parts else any_word
 
 
 def _iter_required(node: Node) -> Iterator[Node]:
-    """The parts that must all match, those of groups in parentheses too."""
+    """Yield the parts that must all match, including those of groups in parentheses."""
     if not isinstance(node, AndNode) or not node.nodes:
         yield node
         return
@@ -156,7 +163,7 @@ def _iter_required(node: Node) -> Iterator[Node]:
 
 
 def _is_words(node: Node) -> bool:
-    """Whether the node asks for words alone."""
+    """Return whether the node consists of words only."""
     if isinstance(node, AndNode | OrNode):
         return bool(node.nodes) and all(_is_words(child) for child in node.nodes)
     return isinstance(node, Term | NearWords)
@@ -171,26 +178,26 @@ def _build_or(nodes: Sequence[Node]) -> Node:
 
 
 def drop_stop_words(nodes: Sequence[NodeT]) -> Sequence[NodeT]:
-    """Return the nodes without plain words that are stop words, or all of them when nothing else is left."""
-    plain = [_list_plain_words(node) for node in nodes]
-    stop_words = stop_words_of_query(word for parts in plain for word in parts)
-    kept = [
+    """Return the nodes without plain stop words, or all nodes if none would be left."""
+    plain_words = [_list_plain_words(node) for node in nodes]
+    stop_words = stop_words_of_query(word for parts in plain_words for word in parts)
+    remaining = [
         node
-        for node, parts in zip(nodes, plain, strict=True)
+        for node, parts in zip(nodes, plain_words, strict=True)
         if not parts or any(part not in stop_words for part in parts)
     ]
-    return kept or nodes
+    return remaining or nodes
 
 
 def _list_plain_words(node: Node) -> Sequence[str]:
-    """The folded words of a term without quotes, equals sign or star; empty for every other node."""
+    """Return the folded words of a term without quotes, equals sign or star; empty for other nodes."""
     if not isinstance(node, Term) or node.is_exact or node.is_prefix:
         return ()
     return tuple(split_words(node.text))
 
 
 def list_wanted_terms(node: Node, field: str = "text_content") -> tuple[Term, ...]:
-    """The terms a matching text (or title) may contain, for marking them; excluded ones are left out."""
+    """Return the terms to highlight in a text (or title). Excluded terms are omitted."""
     if isinstance(node, Term):
         return (node,) if node.field in (None, field) else ()
     if isinstance(node, NearWords) and node.field in (None, field):
@@ -201,7 +208,7 @@ def list_wanted_terms(node: Node, field: str = "text_content") -> tuple[Term, ..
 
 
 def list_exact_values(node: Node) -> tuple[ExactValue, ...]:
-    """The exact values a matching document may have; excluded ones are left out."""
+    """Return the exact values a matching document may have. Excluded values are omitted."""
     if isinstance(node, ExactValue):
         return (node,)
     if isinstance(node, AndNode | OrNode):

@@ -85,12 +85,6 @@ def _create_files() -> None:
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
         sa.Column("sha256hex", TEXT, nullable=False),
     )
-    op.create_table(
-        "archiving",
-        sa.Column("capture_id", TEXT, primary_key=True),
-        sa.Column("claimed_by", TEXT, nullable=False),
-        sa.Column("claimed_at", TIME, nullable=False),
-    )
 
 
 def _create_papers() -> None:
@@ -253,7 +247,8 @@ def _create_fetching() -> None:
         sa.Column("next_poll", TIME, nullable=False),
         sa.Column("polls", sa.BigInteger, nullable=False),
         sa.Column("polling", sa.Boolean, nullable=False),
-        sa.Column("claims", sa.BigInteger, nullable=False),
+        sa.Column("lease_holder", TEXT),
+        sa.Column("lease_version", sa.BigInteger, nullable=False),
         sa.Column("etag", TEXT),
         sa.Column("last_modified", TEXT),
         sa.Column("digest", TEXT),
@@ -270,7 +265,6 @@ def _create_fetching() -> None:
         sa.Column("moved_from", TEXT),
         sa.Column("refused", JSON),
         sa.Column("hints", JSON),
-        sa.Column("claimed_by", TEXT),
         sa.Column("silent_polls", sa.BigInteger, nullable=False),
         sa.Column("silent_since", TIME),
         sa.Column("refused_tally", JSON),
@@ -325,8 +319,8 @@ def _create_fetching() -> None:
     op.create_table(
         "paces",
         sa.Column("domain", TEXT, primary_key=True),
-        sa.Column("claimed_by", TEXT),
-        sa.Column("beats", sa.BigInteger, nullable=False),
+        sa.Column("lease_holder", TEXT),
+        sa.Column("lease_version", sa.BigInteger, nullable=False),
         sa.Column("paces", JSON, nullable=False),
         sa.Column("updated", TIME, nullable=False),
         sa.Column("wanted_by", TEXT),
@@ -610,9 +604,8 @@ def _create_work() -> None:
         sa.Column("every_s", sa.BigInteger, sa.CheckConstraint("every_s >= 1"), nullable=False),
         sa.Column("daily_at", TEXT, nullable=False),
         sa.Column("next_due", TIME, nullable=False),
-        sa.Column("claimed_by", TEXT),
-        sa.Column("claimed_until", TIME),
-        sa.Column("beats", sa.BigInteger, nullable=False),
+        sa.Column("lease_holder", TEXT),
+        sa.Column("lease_version", sa.BigInteger, nullable=False),
         sa.Column("last_started", TIME),
         sa.Column("last_finished", TIME),
         sa.Column("last_error", TEXT),
@@ -632,10 +625,10 @@ def _create_work() -> None:
         sa.Column("trouble", TEXT),
     )
     op.create_table(
-        "claim",
+        "lease",
         sa.Column("name", TEXT, primary_key=True),
-        sa.Column("claimed_by", TEXT),
-        sa.Column("beats", sa.BigInteger, nullable=False),
+        sa.Column("lease_holder", TEXT),
+        sa.Column("lease_version", sa.BigInteger, nullable=False),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import URL, ColumnElement, Connection, FromClause, Insert, Select
 
+from fonds.model.row_change import RowChange
 from fonds.model.rows import Row
 from fonds.stores.records.conditions import (
     build_conditions,
@@ -295,6 +296,32 @@ class SqlRecords:
                 )
                 changed_count += result.rowcount
         return changed_count
+
+    def change_each(self, kind: type[Row], changes: Sequence[RowChange]) -> list[bool]:
+        """Rows are taken in the order of their keys, so that two who change the same ones never block each
+        other."""
+        if not changes:
+            return []
+        table, key_columns = get_table(kind), list_key_columns(kind)
+        order = sorted(range(len(changes)), key=lambda index: changes[index].key)  # type: ignore[arg-type,return-value]
+        removed = [one.key for one in changes if one.values is None]
+        applied = [False] * len(changes)
+        with (
+            translate_errors(self._engine),
+            connect_to_write(self._engine) as connection,
+            connection.begin(),
+            keep_tallies(connection, {kind: removed}),
+        ):
+            for index in order:
+                one = changes[index]
+                wanted = (match_keys(key_columns, [one.key]), *build_conditions(table, one.where))
+                if one.values is None:
+                    ran = connection.execute(sa.delete(table).where(*wanted))
+                else:
+                    values = {get_column(table, name).name: v for name, v in one.values.items()}
+                    ran = connection.execute(sa.update(table).where(*wanted).values(values))
+                applied[index] = ran.rowcount == 1
+        return applied
 
     def delete(self, kind: type[Row], keys: Sequence[object]) -> None:
         """Delete rows in one transaction."""

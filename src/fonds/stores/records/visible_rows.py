@@ -31,7 +31,6 @@ from fonds.model.rows import (
     TallyRow,
     TdmrepAnswerRow,
 )
-from fonds.model.rows.files import ArchivingLeaseRow
 from fonds.model.tallies import COUNTED_AS
 from fonds.stores.records import tallies
 from fonds.stores.records.tables import get_table
@@ -44,7 +43,6 @@ _BY_CAPTURE: Mapping[type[Row], str] = {
     DispositionRow: "entry_id",
     DecisionRow: "entry_id",
     FetchedPageRow: "capture_id",
-    ArchivingLeaseRow: "capture_id",
     TdmrepAnswerRow: "capture_id",
 }
 _BY_FILE: Mapping[type[Row], str] = {FaultRow: "subject"}

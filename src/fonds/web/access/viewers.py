@@ -68,3 +68,11 @@ def describe_act(request: Request, description: str) -> None:
 
 
 TheViewer = Annotated[Viewer, Depends(get_viewer)]
+
+
+async def _get_actor_name(viewer: TheViewer) -> str:
+    return viewer.name or LOCAL_NAME
+
+
+ActorName = Annotated[str, Depends(_get_actor_name)]
+"""The name that a change is recorded under."""

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fonds.grouping.changes.lifecycle import remove
+from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName, split
 from fonds.grouping.views.clusterings import (
     CollectionView,
@@ -22,7 +23,9 @@ from fonds.grouping.views.clusterings import (
     list_progress,
 )
 from fonds.grouping.views.documents import find_document, list_placements
-from fonds.web.access.roles import CURATES, READS
+from fonds.model.access import Role
+from fonds.web.access.roles import READS
+from fonds.web.actions import Action, JsonRoute, add_actions
 from fonds.web.api import bodies
 from fonds.web.api.bodies import parse_documents
 from fonds.web.api.paths import Id, Key, Namespace, build_path
@@ -194,14 +197,6 @@ def get_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     return json_response(CollectionDetailOut(_build_collection(found), kept, building))
 
 
-@router.post(
-    "/collections/{ns}/{key}",
-    status_code=201,
-    response_model=PutOut,
-    openapi_extra=bodies.DOCUMENTS,
-    summary="Put documents into a collection",
-    dependencies=[CURATES],
-)
 def send(service: TheService, request: Request, body: Body, ns: Namespace, key: Key) -> Response:
     """One document, a list, `{"bulk": […]}`, or one a line (application/x-ndjson). The collection is made
     where it is not there. All of the body is judged before any of it is put; answered when it is kept and
@@ -214,19 +209,19 @@ def send(service: TheService, request: Request, body: Body, ns: Namespace, key: 
         if len(sent) == 1
         else build_path("collections", ns, key)
     )
+    return put_documents(service, name, sent, where)
+
+
+def put_documents(
+    service: CollectionService, name: CollectionName, documents: list[Document], where: str
+) -> Response:
+    """Put documents into a collection, and answer with counts and the address `where`."""
     with refuse_invalid():
-        done = service.writing().put(name, sent)
-    said = PutOut(where, len(sent), done.added, done.replaced, done.unchanged)
-    return json_response(said, 201, {"Location": where})
+        done = service.writing().put(name, documents)
+    counts = PutOut(where, len(documents), done.added, done.replaced, done.unchanged)
+    return json_response(counts, 201, {"Location": where})
 
 
-@router.delete(
-    "/collections/{ns}/{key}",
-    status_code=204,
-    response_class=Response,
-    summary="Remove it",
-    dependencies=[CURATES],
-)
 def delete_collection(service: TheService, ns: Namespace, key: Key) -> Response:
     """With its documents and clusterings. 404 where there is none."""
     found = service.collection(parse_name(ns, key))
@@ -241,20 +236,6 @@ def get_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Respon
     return json_response(load_document(service, ns, key, id))
 
 
-@router.delete(
-    "/docs/{ns}/{key}/{id}",
-    status_code=204,
-    response_class=Response,
-    summary="Take it out",
-    dependencies=[CURATES],
-)
-@router.delete(
-    "/collections/{ns}/{key}/{id}",
-    status_code=204,
-    response_class=Response,
-    summary="Take it out",
-    dependencies=[CURATES],
-)
 def delete_document(service: TheService, ns: Namespace, key: Key, id: Id) -> Response:  # noqa: A002
     """Of the collection and all its clusterings. 404 where there is none."""
     found = service.collection(parse_name(ns, key))
@@ -305,3 +286,38 @@ def _build_collection(collection: CollectionView) -> CollectionOut:
         name.namespace, name.key, collection.size, collection.modified, collection.query, collection.template,
         collection.served, build_path("collections", name.namespace, name.key),
     )  # fmt: skip
+
+
+add_actions(
+    router,
+    Action(
+        "put documents into a collection",
+        Role.CURATOR,
+        send,
+        json=JsonRoute(
+            "/collections/{ns}/{key}",
+            "Put documents into a collection",
+            status=201,
+            answer=PutOut,
+            request_body=bodies.DOCUMENTS,
+        ),
+    ),
+    Action(
+        "remove a collection",
+        Role.CURATOR,
+        delete_collection,
+        json=JsonRoute("/collections/{ns}/{key}", "Remove it", "DELETE", status=204),
+    ),
+    Action(
+        "take a document out of a collection",
+        Role.CURATOR,
+        delete_document,
+        json=JsonRoute(
+            "/docs/{ns}/{key}/{id}",
+            "Take it out",
+            "DELETE",
+            path_aliases=("/collections/{ns}/{key}/{id}",),
+            status=204,
+        ),
+    ),
+)

@@ -1,22 +1,19 @@
-"""Configurations by name, plainly or as the transforms of v0.1: one and the same.
-
-Source: Grouperfish v0.1's REST: /configurations/<ns>/transforms/<name>, `{"transform", "parameters"}`.
-"""
+"""Configurations of a namespace, by name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from fonds.grouping import configuration as configurations
-from fonds.grouping.configuration import ALGORITHMS, Configuration, build_values
+from fonds.grouping.configuration import Configuration, build_values
 from fonds.grouping.names import DEFAULT
+from fonds.model.access import Role
 from fonds.model.suggestions import find_nearest_name
-from fonds.web.access.roles import CURATES, READS
+from fonds.web.access.roles import READS
+from fonds.web.actions import Action, JsonRoute, add_actions
 from fonds.web.api import bodies
 from fonds.web.api.paths import Conf, Namespace, build_path
 from fonds.web.serving.json_requests import (
@@ -26,7 +23,6 @@ from fonds.web.serving.json_requests import (
     escape_pointer,
     json_response,
     refuse_invalid,
-    takes,
 )
 from fonds.web.serving.parameters import namespace_named, parse_conf
 from fonds.web.serving.problems import RESPONSES, RefusedError
@@ -35,46 +31,6 @@ from fonds.wiring.collections import CollectionService
 router = APIRouter(responses=RESPONSES, tags=["configurations"], dependencies=[READS])
 
 Parameters = dict[str, Any]
-TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
-"""The names the original had, and what is nearest to them in what they are for."""
-TOP_DOCUMENTS = 10
-_FIELDS = {"id": "id", "text": "text"}
-
-
-class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A transform as v0.1 has it; `transform` is an algorithm, or one of the original's names."""
-
-    transform: str
-    parameters: dict[str, Any] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A configuration as v0.1 tells it."""
-
-    transform: str
-    parameters: Parameters
-
-
-_TRANSFORM = takes(
-    {
-        "type": "object",
-        "required": ["transform"],
-        "additionalProperties": False,
-        "properties": {
-            "transform": {"enum": [*ALGORITHMS, *TRANSFORMS]},
-            "parameters": {
-                **bodies.PARAMETERS,
-                "properties": {
-                    name: value
-                    for name, value in bodies.PARAMETERS["properties"].items()
-                    if name != "algorithm"
-                },
-            },
-        },
-    },
-    {"transform": "topics", "parameters": {"clusters": 12}},
-)
 
 
 @router.get(
@@ -95,36 +51,14 @@ def get(service: TheService, ns: Namespace, conf: Conf) -> Response:
     return json_response(build_values(service.configuration(namespace_named(ns), parse_conf(conf))))
 
 
-@router.put(
-    "/configurations/{ns}/{conf}",
-    status_code=201,
-    response_model=Parameters,
-    openapi_extra=bodies.CONFIGURATION,
-    summary="Keep a configuration",
-    dependencies=[CURATES],
-)
 def put(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
     """In place of one of the same name; what is not said is as usual. What was built stays as it is."""
     values = decode_body(body, Parameters)
-    return _save_configuration(
-        service, ns, conf, values, "", build_path("configurations", ns, conf), build_values
-    )
+    saved = save_configuration(service, ns, conf, values)
+    where = build_path("configurations", ns, conf)
+    return json_response(build_values(saved), 201, {"Location": where})
 
 
-@router.delete(
-    "/configurations/{ns}/{conf}",
-    status_code=204,
-    response_class=Response,
-    summary="Forget it",
-    dependencies=[CURATES],
-)
-@router.delete(
-    "/configurations/{ns}/transforms/{conf}",
-    status_code=204,
-    response_class=Response,
-    summary="Forget it",
-    dependencies=[CURATES],
-)
 def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     """What was built by it stays. 204 also where there is none."""
     namespace_named(ns)
@@ -134,50 +68,11 @@ def delete(service: TheService, ns: Namespace, conf: Conf) -> Response:
     return Response(status_code=204)
 
 
-@router.get(
-    "/configurations/{ns}/transforms/{conf}",
-    response_model=Transform,
-    summary="One configuration, as v0.1 tells it",
-)
-def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
-    """The algorithm as `transform`, everything else as its `parameters`."""
-    return json_response(
-        _build_transform(service.configuration(namespace_named(ns), parse_conf(conf)))
-    )
-
-
-@router.put(
-    "/configurations/{ns}/transforms/{conf}",
-    status_code=201,
-    response_model=Transform,
-    openapi_extra=_TRANSFORM,
-    summary="Keep a configuration, as v0.1 tells it",
-    dependencies=[CURATES],
-)
-def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
-    """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,
-    `top_documents` is 10, since `/results` takes another number as `top`.
-    """
-    sent = decode_body(body, TransformIn)
-    algorithm = TRANSFORMS.get(sent.transform, sent.transform)
-    if algorithm not in ALGORITHMS:
-        near = find_nearest_name(sent.transform, (*ALGORITHMS, *TRANSFORMS))
-        said = f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
-        raise RefusedError(400, said, pointer="/transform", nearest=near)
-    values = {**_translate_parameters(sent.parameters), "algorithm": algorithm}
-    where = build_path("configurations", ns, "transforms", conf)
-    return _save_configuration(service, ns, conf, values, "/parameters", where, _build_transform)
-
-
-def _save_configuration(
-    service: CollectionService,
-    ns: str,
-    conf: str,
-    values: Parameters,
-    pointer: str,
-    where: str,
-    build_response: Any,
-) -> Response:
+def save_configuration(
+    service: CollectionService, ns: str, conf: str, values: Parameters, pointer: str = ""
+) -> Configuration:
+    """Save a configuration in place of one of the same name. `pointer` is where the parameters are in the
+    body. Raises RefusedError 400."""
     namespace_named(ns)
     parse_conf(conf)
     for name in values:
@@ -189,27 +84,28 @@ def _save_configuration(
     with refuse_invalid(pointer):
         made = configurations.build_configuration(values)
         configurations.save_configuration(service.writing().tables, ns, conf, made)
-    return json_response(build_response(made), 201, {"Location": where})
+    return made
 
 
-def _build_transform(configuration: Configuration) -> Transform:
-    values = build_values(configuration)
-    return Transform(values.pop("algorithm"), values)
-
-
-def _translate_parameters(parameters: Parameters) -> Parameters:
-    """The parameters with what the original called otherwise. Raises RefusedError 400."""
-    values = dict(parameters)
-    fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
-    if fields != _FIELDS:
-        said = 'A document has its id in "id" and its text in "text".'
-        raise RefusedError(400, said, pointer="/parameters/fields")
-    if not isinstance(limits, dict) or limits.keys() - {"clusters", "top_documents"}:
-        said = "Limits are clusters and top_documents."
-        raise RefusedError(400, said, pointer="/parameters/limits")
-    if limits.get("top_documents", TOP_DOCUMENTS) != TOP_DOCUMENTS:
-        said = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
-        raise RefusedError(400, said, pointer="/parameters/limits/top_documents")
-    if "clusters" in limits:
-        values.setdefault("clusters_max", limits["clusters"])
-    return values
+add_actions(
+    router,
+    Action(
+        "keep a configuration",
+        Role.CURATOR,
+        put,
+        json=JsonRoute(
+            "/configurations/{ns}/{conf}",
+            "Keep a configuration",
+            "PUT",
+            status=201,
+            answer=Parameters,
+            request_body=bodies.CONFIGURATION,
+        ),
+    ),
+    Action(
+        "forget a configuration",
+        Role.CURATOR,
+        delete,
+        json=JsonRoute("/configurations/{ns}/{conf}", "Forget it", "DELETE", status=204),
+    ),
+)

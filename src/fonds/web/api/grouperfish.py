@@ -1,34 +1,277 @@
-"""Results: what is served of a collection by a configuration, as v0.1 tells it.
+"""The REST of Grouperfish v0.1: the same collections under the paths and names of that version.
 
-Source: Grouperfish v0.1's REST: /results/<ns>/<transform>/<query>.
+Each route translates names and calls the functions of `collections`, `configurations` and `clusters`.
+
+Source: Grouperfish v0.1's REST: /documents/<ns>/<id>, /queries/<ns>[/<name>],
+/configurations/<ns>/transforms/<name>, /results/<ns>/<transform>/<query>; its /run is in `runs`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from fonds.grouping.document import COLUMNS, Document, parse_document
+from fonds.grouping.changes.lifecycle import (
+    QUERY_MAX_CHARS,
+    CollectionRule,
+    create,
+    validate_rule,
+)
+from fonds.grouping.configuration import ALGORITHMS, Configuration, build_values
+from fonds.grouping.document import COLUMNS, Document
+from fonds.grouping.document import parse_document as parse_stored_document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import DOCUMENTS
 from fonds.grouping.views import clusters as reading
-from fonds.grouping.views.clusterings import list_clusterings
+from fonds.grouping.views.clusterings import find_collection, list_clusterings
+from fonds.model.access import Role
+from fonds.model.suggestions import find_nearest_name
 from fonds.web.access.roles import READS
+from fonds.web.actions import Action, JsonRoute, add_actions
+from fonds.web.api import bodies
+from fonds.web.api.bodies import parse_document
 from fonds.web.api.clusters import build_etag, choose_clustering_time, is_known
-from fonds.web.api.configurations import TOP_DOCUMENTS
-from fonds.web.api.paths import Conf, Namespace, QueryName
-from fonds.web.serving.json_requests import TheService, json_response
-from fonds.web.serving.parameters import parse_name
+from fonds.web.api.collections import DocumentOut, PutOut, load_document, put_documents
+from fonds.web.api.configurations import Parameters, save_configuration
+from fonds.web.api.configurations import delete as delete_configuration
+from fonds.web.api.paths import Conf, Id, Namespace, QueryName, build_path
+from fonds.web.html.rendering import OpenStores
+from fonds.web.serving.json_requests import (
+    Body,
+    TheService,
+    decode_body,
+    json_response,
+    refuse_invalid,
+    takes,
+)
+from fonds.web.serving.parameters import namespace_named, parse_conf, parse_id, parse_name
 from fonds.web.serving.problems import RESPONSES, RefusedError
 from fonds.wiring.collections import CollectionService
 
+KEY = "documents"
+"""The collection of the documents that v0.1 puts into a namespace."""
+QUERIES_MAX = 10_000
 DOCUMENTS_MAX = 10_000
 TEXT_MAX_CHARS = 2_000
-router = APIRouter(responses=RESPONSES, tags=["results"], dependencies=[READS])
+router = APIRouter(responses=RESPONSES, dependencies=[READS])
+
+
+# Documents of a namespace.
+
+
+@router.get(
+    "/documents/{ns}/{id}", response_model=DocumentOut, summary="One document", tags=["documents"]
+)
+def get_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
+    """A document of the collection `documents` of a namespace."""
+    return json_response(load_document(service, ns, KEY, id))
+
+
+def put_document(service: TheService, body: Body, ns: Namespace, id: Id) -> Response:  # noqa: A002
+    """Into its collection `documents`, which is made where it is not there."""
+    name = parse_name(ns, KEY)
+    sent = parse_document(body, parse_id(id))
+    return put_documents(service, name, [sent], build_path("documents", ns, id))
+
+
+def delete_document(service: TheService, ns: Namespace, id: Id) -> Response:  # noqa: A002
+    """204 also where there is none, as it was."""
+    name = parse_name(ns, KEY)
+    parse_id(id)
+    if service.are_there():
+        service.writing().delete(name, [id])
+    return Response(status_code=204)
+
+
+# Queries: the searches that fill collections. A query's name is the key of its collection.
+
+
+class QueryIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A query as it is sent: a search as `fonds search` takes it."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOut:
+    """A search, and where its collection is."""
+
+    query: str
+    collection: str
+
+
+_QUERY = takes(
+    {
+        "type": "object",
+        "required": ["query"],
+        "additionalProperties": False,
+        "properties": {"query": {"type": "string", "minLength": 1, "maxLength": QUERY_MAX_CHARS}},
+    },
+    {"query": "kind:story flood"},
+)
+
+
+@router.get(
+    "/queries/{ns}", response_model=dict[str, QueryOut], summary="All queries", tags=["queries"]
+)
+def list_queries(service: TheService, ns: Namespace) -> Response:
+    """Of a namespace, by name. 413 where there are more than 10,000."""
+    namespace_named(ns)
+    found = {}
+    for one in service.every(ns):
+        if one.query:
+            found[one.name.key] = QueryOut(one.query, build_path("collections", ns, one.name.key))
+        if len(found) > QUERIES_MAX:
+            said = (
+                f"There are over {QUERIES_MAX:,} queries; GET /collections/{ns} has them in pages."
+            )
+            raise RefusedError(413, said)
+    return json_response(found)
+
+
+@router.get(
+    "/queries/{ns}/{name}",
+    response_model=QueryOut,
+    summary="One query",
+    name="get",
+    tags=["queries"],
+)
+def get_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
+    """404 where the collection of this name is filled by no query."""
+    found = service.collection(parse_name(ns, name))
+    if not found.query:
+        raise RefusedError(404, f"{found.name} is filled by no query.", parameter="name")
+    return json_response(QueryOut(found.query, build_path("collections", ns, name)))
+
+
+def put_query(
+    service: TheService, stores: OpenStores, body: Body, ns: Namespace, name: QueryName
+) -> Response:
+    """Makes the collection, or gives it another query. It is a search of this library, in words."""
+    sent = decode_body(body, QueryIn)
+    collection = parse_name(ns, name)
+    if not sent.query.strip():
+        raise RefusedError(400, "The query is empty; '*' is everything.", pointer="/query")
+    with refuse_invalid("/query"):
+        validate_rule(CollectionRule(collection, sent.query), stores.index)
+        create(service.writing(), collection, sent.query)
+    where = build_path("queries", ns, name)
+    answer = QueryOut(sent.query, build_path("collections", ns, name))
+    return json_response(answer, 201, {"Location": where})
+
+
+def delete_query(service: TheService, ns: Namespace, name: QueryName) -> Response:
+    """The collection stays with its documents, and is filled no more. 204 also where there is none."""
+    collection = parse_name(ns, name)
+    found = find_collection(service.tables, collection) if service.are_there() else None
+    if found is not None and found.query:
+        create(service.writing(), collection)
+    return Response(status_code=204)
+
+
+# Transforms: configurations.
+
+
+TRANSFORMS = {"textcluster": "stories", "coclustering": "topics"}
+"""The names the original had, and what is nearest to them in what they are for."""
+TOP_DOCUMENTS = 10
+_FIELDS = {"id": "id", "text": "text"}
+
+
+class TransformIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A transform as v0.1 has it; `transform` is an algorithm, or one of the original's names."""
+
+    transform: str
+    parameters: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A configuration as v0.1 tells it."""
+
+    transform: str
+    parameters: Parameters
+
+
+_TRANSFORM = takes(
+    {
+        "type": "object",
+        "required": ["transform"],
+        "additionalProperties": False,
+        "properties": {
+            "transform": {"enum": [*ALGORITHMS, *TRANSFORMS]},
+            "parameters": {
+                **bodies.PARAMETERS,
+                "properties": {
+                    name: value
+                    for name, value in bodies.PARAMETERS["properties"].items()
+                    if name != "algorithm"
+                },
+            },
+        },
+    },
+    {"transform": "topics", "parameters": {"clusters": 12}},
+)
+
+
+@router.get(
+    "/configurations/{ns}/transforms/{conf}",
+    response_model=Transform,
+    summary="One configuration, as v0.1 tells it",
+    tags=["configurations"],
+)
+def get_transform(service: TheService, ns: Namespace, conf: Conf) -> Response:
+    """The algorithm as `transform`, everything else as its `parameters`."""
+    return json_response(
+        _build_transform(service.configuration(namespace_named(ns), parse_conf(conf)))
+    )
+
+
+def put_transform(service: TheService, body: Body, ns: Namespace, conf: Conf) -> Response:
+    """The original's `fields` may be said as they are here, and its `limits`: `clusters` is `clusters_max`,
+    `top_documents` is 10, since `/results` takes another number as `top`.
+    """
+    sent = decode_body(body, TransformIn)
+    algorithm = TRANSFORMS.get(sent.transform, sent.transform)
+    if algorithm not in ALGORITHMS:
+        near = find_nearest_name(sent.transform, (*ALGORITHMS, *TRANSFORMS))
+        said = f"There is no transform {sent.transform[:100]!r}; there are {', '.join(ALGORITHMS)}."
+        raise RefusedError(400, said, pointer="/transform", nearest=near)
+    values = {**_translate_parameters(sent.parameters), "algorithm": algorithm}
+    where = build_path("configurations", ns, "transforms", conf)
+    saved = save_configuration(service, ns, conf, values, "/parameters")
+    return json_response(_build_transform(saved), 201, {"Location": where})
+
+
+def _build_transform(configuration: Configuration) -> Transform:
+    values = build_values(configuration)
+    return Transform(values.pop("algorithm"), values)
+
+
+def _translate_parameters(parameters: Parameters) -> Parameters:
+    """The parameters with what the original called otherwise. Raises RefusedError 400."""
+    values = dict(parameters)
+    fields, limits = values.pop("fields", _FIELDS), values.pop("limits", {})
+    if fields != _FIELDS:
+        said = 'A document has its id in "id" and its text in "text".'
+        raise RefusedError(400, said, pointer="/parameters/fields")
+    if not isinstance(limits, dict) or limits.keys() - {"clusters", "top_documents"}:
+        said = "Limits are clusters and top_documents."
+        raise RefusedError(400, said, pointer="/parameters/limits")
+    if limits.get("top_documents", TOP_DOCUMENTS) != TOP_DOCUMENTS:
+        said = f"Of each cluster {TOP_DOCUMENTS} documents are told; ask /results with ?top= for others."
+        raise RefusedError(400, said, pointer="/parameters/limits/top_documents")
+    if "clusters" in limits:
+        values.setdefault("clusters_max", limits["clusters"])
+    return values
+
+
+# Results: what is served of a collection by a configuration.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +312,12 @@ class Results:
     meta: ResultMeta
 
 
-@router.get("/results/{ns}/{conf}/{name}", response_model=Results, summary="The last result")
+@router.get(
+    "/results/{ns}/{conf}/{name}",
+    response_model=Results,
+    summary="The last result",
+    tags=["results"],
+)
 def get_results(
     service: TheService,
     request: Request,
@@ -118,7 +366,7 @@ def _load_documents(
     rows = service.tables.get_rows(
         DOCUMENTS, [name.build_document_row(id_) for id_ in ids], COLUMNS
     )
-    found = (parse_document(cells).document for cells in rows.values() if "main:id" in cells)
+    found = (parse_stored_document(cells).document for cells in rows.values() if "main:id" in cells)
     return {one.id: _build_top_document(one) for one in found}
 
 
@@ -127,3 +375,85 @@ def _build_top_document(document: Document) -> TopDocument:
     return TopDocument(
         document.id, text, document.title, document.url, document.language, document.time
     )
+
+
+add_actions(
+    router,
+    Action(
+        "put a document into a namespace",
+        Role.CURATOR,
+        put_document,
+        json=JsonRoute(
+            "/documents/{ns}/{id}",
+            "Put a document into the namespace",
+            "PUT",
+            status=201,
+            answer=PutOut,
+            request_body=bodies.DOCUMENT,
+            tags=["documents"],
+        ),
+    ),
+    Action(
+        "take a document out of a namespace",
+        Role.CURATOR,
+        delete_document,
+        json=JsonRoute(
+            "/documents/{ns}/{id}", "Take it out", "DELETE", status=204, tags=["documents"]
+        ),
+    ),
+    Action(
+        "keep a query",
+        Role.CURATOR,
+        put_query,
+        json=JsonRoute(
+            "/queries/{ns}/{name}",
+            "Keep a query",
+            "PUT",
+            name="put",
+            status=201,
+            answer=QueryOut,
+            request_body=_QUERY,
+            tags=["queries"],
+        ),
+    ),
+    Action(
+        "forget a query",
+        Role.CURATOR,
+        delete_query,
+        json=JsonRoute(
+            "/queries/{ns}/{name}",
+            "Forget it",
+            "DELETE",
+            name="delete",
+            status=204,
+            tags=["queries"],
+        ),
+    ),
+    Action(
+        "keep a transform",
+        Role.CURATOR,
+        put_transform,
+        json=JsonRoute(
+            "/configurations/{ns}/transforms/{conf}",
+            "Keep a configuration, as v0.1 tells it",
+            "PUT",
+            status=201,
+            answer=Transform,
+            request_body=_TRANSFORM,
+            tags=["configurations"],
+        ),
+    ),
+    Action(
+        "forget a transform",
+        Role.CURATOR,
+        delete_configuration,
+        json=JsonRoute(
+            "/configurations/{ns}/transforms/{conf}",
+            "Forget it",
+            "DELETE",
+            name="delete",
+            status=204,
+            tags=["configurations"],
+        ),
+    ),
+)

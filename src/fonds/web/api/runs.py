@@ -20,8 +20,10 @@ from fonds.grouping.rebuild.requests import (
     request_rebuild,
 )
 from fonds.grouping.views.clusterings import CollectionView
+from fonds.model.access import Role
 from fonds.model.errors import ConfigurationError
-from fonds.web.access.roles import CURATES, READS
+from fonds.web.access.roles import READS
+from fonds.web.actions import Action, JsonRoute, add_actions
 from fonds.web.api.paths import Conf, Namespace, QueryName, build_path
 from fonds.web.serving.json_requests import TheService, json_response, refuse_invalid
 from fonds.web.serving.parameters import namespace_named, parse_conf, parse_name
@@ -59,13 +61,6 @@ class Runs:
     runs: list[Run]
 
 
-@router.post(
-    "/run/{ns}",
-    status_code=202,
-    response_model=Runs,
-    summary="Group all of a namespace",
-    dependencies=[CURATES],
-)
 def run_all(service: TheService, ns: Namespace) -> Response:
     """Each collection by the configurations it is grouped by, or by `DEFAULT`. 413 for over 1,000."""
     wanted = [
@@ -76,13 +71,6 @@ def run_all(service: TheService, ns: Namespace) -> Response:
     return _render_runs(service, wanted, build_path("run", ns))
 
 
-@router.post(
-    "/run/{ns}/{name}",
-    status_code=202,
-    response_model=Runs,
-    summary="Group one collection",
-    dependencies=[CURATES],
-)
 def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
     """By the configurations it is grouped by, or by `DEFAULT`."""
     found = service.collection(parse_name(ns, name))
@@ -90,13 +78,6 @@ def run_one(service: TheService, ns: Namespace, name: QueryName) -> Response:
     return _render_runs(service, wanted, build_path("run", ns, name))
 
 
-@router.post(
-    "/run/{ns}/{conf}/{name}",
-    status_code=202,
-    response_model=Runs,
-    summary="Group one collection by one configuration",
-    dependencies=[CURATES],
-)
 def run_by(service: TheService, ns: Namespace, conf: Conf, name: QueryName) -> Response:
     """What it has at this moment will be in the clustering. Asked again before it began, it is one run."""
     service.configuration(namespace_named(ns), parse_conf(conf))
@@ -141,8 +122,8 @@ def _render_runs(
         except ConfigurationError as error:
             raise RefusedError(404, f"{error}.", parameter="name") from error
     service.runs.look()
-    claims = service.changes.leases
-    found = [find_request(service.tables, claims, name, conf) for name, conf in requests]
+    leases = service.changes.leases
+    found = [find_request(service.tables, leases, name, conf) for name, conf in requests]
     answer = Runs([_run(one) for one in found if one is not None])
     return json_response(answer, 202, {"Location": where})
 
@@ -186,3 +167,31 @@ def _run(request: RebuildRequest) -> Run:
         build_path("run", ns, request.conf, key),
         build_path("results", ns, request.conf, key),
     )
+
+
+add_actions(
+    router,
+    Action(
+        "group all of a namespace",
+        Role.CURATOR,
+        run_all,
+        json=JsonRoute("/run/{ns}", "Group all of a namespace", status=202, answer=Runs),
+    ),
+    Action(
+        "group one collection",
+        Role.CURATOR,
+        run_one,
+        json=JsonRoute("/run/{ns}/{name}", "Group one collection", status=202, answer=Runs),
+    ),
+    Action(
+        "group one collection by one configuration",
+        Role.CURATOR,
+        run_by,
+        json=JsonRoute(
+            "/run/{ns}/{conf}/{name}",
+            "Group one collection by one configuration",
+            status=202,
+            answer=Runs,
+        ),
+    ),
+)

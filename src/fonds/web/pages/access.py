@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated
+from datetime import UTC, date, datetime, time
 
-from fastapi import APIRouter, Depends, Request
-from starlette.responses import HTMLResponse, RedirectResponse
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
 
-from fonds.access.keys import NAME_MAX_CHARS, REASON_MAX_CHARS
+from fonds.access.keys import NAME_MAX_CHARS, REASON_MAX_CHARS, NewKey
 from fonds.model.access import Role
 from fonds.model.encoding import pluralize
 from fonds.model.rows import AccessKeyRow
 from fonds.web.access.gate import AccessGate
 from fonds.web.access.roles import ADMINISTERS
-from fonds.web.access.viewers import LOCAL_NAME, TheViewer
-from fonds.web.html.actions import FormFields, parse_day
-from fonds.web.html.rendering import render_page
-from fonds.web.serving.problems import RefusedError
+from fonds.web.access.viewers import ActorName
+from fonds.web.actions import Action, FormResult, FormRoute, InvalidParameterError, add_actions
+from fonds.web.html.rendering import capitalize, render_page
 
 ACTS_MAX = 200
 
@@ -102,54 +101,73 @@ def admin_json(request: Request) -> AdminPage:
     return load_admin(request.app.state.gate)
 
 
-@router.post("/admin/keys", include_in_schema=False)
-def make_key(
-    request: Request,
-    viewer: TheViewer,
-    sent: Annotated[dict[str, str], Depends(FormFields(frozenset({"name", "role", "until"})))],
-) -> HTMLResponse:
-    """Make a key, and answer with the page that shows its secret, once: no cache keeps it. 400 for a name
-    that is none or was given out, for no role, and for a day that is none or over."""
+# Actions: create a key, and revoke one.
+
+
+class KeyIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The name and role of a new key, and the day it ends in UTC."""
+
+    name: str
+    role: Role
+    until: date | None = None
+
+
+class RevokeIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The name of a key, and why it is revoked."""
+
+    name: str
+    reason: str
+
+
+def create_key(request: Request, actor: ActorName, sent: KeyIn) -> NewKey:
+    """Create a key. 400 for an impossible or used name, and for a day that is over."""
     gate: AccessGate = request.app.state.gate
-    if sent["role"] not in set(Role):
-        raise RefusedError(400, f"Choose a role: {', '.join(Role)}.", parameter="role")
-    until = parse_day(sent["until"].strip(), "until")
+    until = datetime.combine(sent.until, time.min, UTC) if sent.until else None
     with _refuse_invalid_names():
-        made = gate.keys.create(
-            sent["name"].strip(), Role(sent["role"]), viewer.name or LOCAL_NAME, until
-        )
-    answer = render_page(
-        request,
+        return gate.keys.create(sent.name.strip(), sent.role, actor, until)
+
+
+def revoke_key(request: Request, actor: ActorName, sent: RevokeIn) -> None:
+    """Revoke a key and end its sessions. 400 without a reason, and for an unknown name."""
+    reason = " ".join(sent.reason.split())
+    if not reason:
+        raise InvalidParameterError("Say why the key is revoked.", "reason")
+    gate: AccessGate = request.app.state.gate
+    with _refuse_invalid_names():
+        gate.keys.revoke(sent.name, actor, reason)
+
+
+@contextmanager
+def _refuse_invalid_names() -> Iterator[None]:
+    """Raises InvalidParameterError for the ValueError of a key."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidParameterError(f"{capitalize(str(error))}.", "name") from error
+
+
+def _show_key(result: FormResult[KeyIn, NewKey]) -> Response:
+    """Show the secret once: no cache keeps the page."""
+    made = result.answer
+    page = render_page(
+        result.request,
         "key_made.html",
         heading=f"The key of {made.row.name}, who is {made.row.role} here",
         secret=made.secret,
         until=made.row.until,
     )
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
+    page.headers["Cache-Control"] = "no-store"
+    return page
 
 
-@router.post("/admin/revoke", include_in_schema=False, dependencies=[ADMINISTERS])
-def revoke(
-    request: Request,
-    viewer: TheViewer,
-    sent: Annotated[dict[str, str], Depends(FormFields(frozenset({"name", "reason"})))],
-) -> RedirectResponse:
-    """End a key and its sessions. 400 without a reason, or for a name no key has."""
-    reason = " ".join(sent["reason"].split())
-    if not reason:
-        raise RefusedError(400, "Say why the key is revoked.", parameter="reason")
-    gate: AccessGate = request.app.state.gate
-    with _refuse_invalid_names():
-        gate.keys.revoke(sent["name"], viewer.name or LOCAL_NAME, reason)
-    return RedirectResponse("/admin", 303)
-
-
-@contextmanager
-def _refuse_invalid_names() -> Iterator[None]:
-    """What keys say of a name becomes RefusedError 400."""
-    try:
-        yield
-    except ValueError as error:
-        said = str(error)
-        raise RefusedError(400, f"{said[:1].upper()}{said[1:]}.", parameter="name") from error
+add_actions(
+    router,
+    Action("create a key", Role.ADMIN, create_key, KeyIn, FormRoute("/admin/keys", _show_key)),
+    Action(
+        "revoke a key",
+        Role.ADMIN,
+        revoke_key,
+        RevokeIn,
+        FormRoute("/admin/revoke", lambda result: "/admin"),
+    ),
+)

@@ -7,18 +7,21 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from fonds.model.access import Role
 from fonds.model.encoding import pluralize
 from fonds.ports import Stores
 from fonds.viewer.citation import (
     QUOTE_MAX_CHARS,
     CitationText,
+    PlaceVerification,
     Quotation,
     build_reference,
     find_quotation,
     verify_places,
 )
 from fonds.viewer.description import FileDescription
-from fonds.web.access.roles import CURATES, READS
+from fonds.web.access.roles import READS
+from fonds.web.actions import Action, FormResult, FormRoute, NoParameters, add_actions
 from fonds.web.html.rendering import OpenStores, build_url, render_page
 from fonds.web.pages.file import (
     find_file_title,
@@ -112,11 +115,18 @@ def _link_to_words(citation: CitationText) -> str:
     return f"{build_url(f'/file/{citation.sha1hex}', find=quotation.search)}#hit-1"
 
 
-@router.post("/file/{sha1hex}/verify", include_in_schema=False, dependencies=[CURATES])
-def verify(request: Request, stores: OpenStores, sha1hex: str) -> Response:
-    """Read the archived records again and hash them."""
+# The action: read the archived records again and hash them.
+
+
+def verify(stores: OpenStores, sha1hex: str) -> tuple[str, PlaceVerification]:
+    """Read the archived records of a file again and compare their hashes with its SHA-1, which is returned
+    too."""
     known = load_file(stores, sha1hex)
-    found = verify_places(stores.archive, known)
+    return known.sha1hex, verify_places(stores.archive, known)
+
+
+def _show_places(result: FormResult[NoParameters, tuple[str, PlaceVerification]]) -> Response:
+    sha1hex, found = result.answer
     same = sum(one.is_same for one in found.places)
     heading = f"{pluralize(same, 'place')} of {len(found.places):,} hold these bytes"
     if not found.places:
@@ -124,5 +134,17 @@ def verify(request: Request, stores: OpenStores, sha1hex: str) -> Response:
     elif same == len(found.places):
         heading = "The bytes are as they were archived"
     return render_page(
-        request, "verified.html", heading=heading, found=found, sha1hex=known.sha1hex
+        result.request, "verified.html", heading=heading, found=found, sha1hex=sha1hex
     )
+
+
+add_actions(
+    router,
+    Action(
+        "verify the archived records of a file",
+        Role.CURATOR,
+        verify,
+        NoParameters,
+        FormRoute("/file/{sha1hex}/verify", _show_places),
+    ),
+)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import HTMLResponse, RedirectResponse
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
 from fonds.derivatives.kinds import KINDS
+from fonds.model.access import Role
 from fonds.model.encoding import pluralize
 from fonds.model.restrictions import EXPLAINED, NOTE_MAX_CHARS, EmbargoReason
 from fonds.model.rows import EmbargoRow, FileMetaRow, TakedownRow
@@ -21,11 +23,10 @@ from fonds.ports import Records, Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.viewer.description import find_own_title
 from fonds.web.access.roles import CURATES
-from fonds.web.access.viewers import LOCAL_NAME, TheViewer, describe_act
-from fonds.web.html.actions import FormFields, parse_day, parse_sha1hex
+from fonds.web.access.viewers import ActorName
+from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
 from fonds.web.html.rendering import InForce, render_page
-from fonds.web.pages.takedowns import open_exclusive_stores
-from fonds.web.serving.problems import RefusedError
+from fonds.web.pages.takedowns import open_exclusive_stores, parse_sha1hex
 from fonds.wiring.collections import find_changes
 from fonds.wiring.stores import get_utc_now
 
@@ -119,62 +120,52 @@ def embargoes_json(request: Request) -> EmbargoesPage:
     return load_embargoes(whole.records)
 
 
-# Curators put files under embargo on the page, and lift one before its date.
+# Actions: put a file under embargo, and lift an embargo before its date.
 
 
-action_router = APIRouter(include_in_schema=False, dependencies=[CURATES])
+class HideIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The SHA-1 of a file, the day its embargo ends in UTC, the reason, and a note for curators."""
 
-_HIDES = FormFields(frozenset({"sha1hex", "until", "reason", "note"}))
-_LIFTS = FormFields(frozenset({"sha1hex"}))
+    sha1hex: str
+    until: date
+    reason: EmbargoReason
+    note: Annotated[str, msgspec.Meta(max_length=NOTE_MAX_CHARS)] = ""
 
 
-@action_router.post("/embargoes")
-def hide_html(
-    request: Request,
-    viewer: TheViewer,
-    settings: InForce,
-    sent: Annotated[dict[str, str], Depends(_HIDES)],
-) -> RedirectResponse:
-    """Hide one file, or say anew until when. 400 for a file that is not here, no day to come, no reason."""
-    sha1hex, note = _find_file(request, sent["sha1hex"]), " ".join(sent["note"].split())
-    describe_act(request, sha1hex)
-    until = parse_day(sent["until"].strip(), "until")
-    if until is None:
-        raise RefusedError(400, "Say until when, as 2027-12-31.", parameter="until")
+class LiftIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The SHA-1 of a file."""
+
+    sha1hex: str
+
+
+def hide(request: Request, settings: InForce, actor: ActorName, sent: HideIn) -> None:
+    """Put a file under embargo, or change when its embargo ends."""
+    sha1hex = _find_file(request, sent.sha1hex)
+    until = datetime.combine(sent.until, time.min, UTC)
     if until <= get_utc_now():
-        raise RefusedError(400, f"{until:%Y-%m-%d} is over already.", parameter="until")
-    if sent["reason"] not in set(EmbargoReason):
-        raise RefusedError(400, f"Choose a reason: {', '.join(EmbargoReason)}.", parameter="reason")
-    if len(note) > NOTE_MAX_CHARS:
-        raise RefusedError(400, f"A note has at most {NOTE_MAX_CHARS} characters.")
-    who = viewer.name or LOCAL_NAME
+        raise InvalidParameterError(f"{until:%Y-%m-%d} is over already.", "until")
+    note = " ".join(sent.note.split())
     with _open_hiding(request, settings) as hiding:
-        hiding.hide(EmbargoRow(sha1hex, sent["reason"], note, until, who, get_utc_now()))
-    return RedirectResponse("/embargoes", 303)
+        hiding.hide(EmbargoRow(sha1hex, sent.reason, note, until, actor, get_utc_now()))
 
 
-@action_router.post("/embargoes/lift")
-def lift_html(
-    request: Request, settings: InForce, sent: Annotated[dict[str, str], Depends(_LIFTS)]
-) -> RedirectResponse:
-    """Show a file again now. 400 where it is under no embargo."""
-    sha1hex = _find_file(request, sent["sha1hex"])
-    describe_act(request, sha1hex)
+def lift(request: Request, settings: InForce, sent: LiftIn) -> None:
+    """Show a file again now."""
+    sha1hex = _find_file(request, sent.sha1hex)
     with _open_hiding(request, settings) as hiding:
         if not hiding.lift(sha1hex):
-            raise RefusedError(400, f"{sha1hex} is under no embargo.", parameter="sha1hex")
-    return RedirectResponse("/embargoes", 303)
+            raise InvalidParameterError(f"{sha1hex} is under no embargo.", "sha1hex")
 
 
 def _find_file(request: Request, text: str) -> str:
-    """The SHA-1 of a file that is here."""
+    """Return the SHA-1 of a stored file. Raises InvalidParameterError."""
     sha1hex = parse_sha1hex(text)
     whole: Stores = request.app.state.whole_stores
     if whole.records.get(TakedownRow, [sha1hex]):
         said = f"{sha1hex} was taken down: nothing is left to be hidden."
-        raise RefusedError(400, said, parameter="sha1hex")
+        raise InvalidParameterError(said, "sha1hex")
     if not whole.records.get(FileMetaRow, [sha1hex]):
-        raise RefusedError(400, f"No file here has the SHA-1 {sha1hex}.", parameter="sha1hex")
+        raise InvalidParameterError(f"No file here has the SHA-1 {sha1hex}.", "sha1hex")
     return sha1hex
 
 
@@ -183,3 +174,25 @@ def _open_hiding(request: Request, settings: Settings) -> Iterator[EmbargoServic
     """Raises RefusedError 409 while another process works on the home alone."""
     with open_exclusive_stores(request, settings) as stores:
         yield EmbargoService(stores, find_changes(stores, settings), get_utc_now)
+
+
+action_router = APIRouter()
+add_actions(
+    action_router,
+    Action(
+        "put a file under embargo",
+        Role.CURATOR,
+        hide,
+        HideIn,
+        FormRoute("/embargoes", lambda result: "/embargoes"),
+        describe=lambda sent: parse_sha1hex(sent.sha1hex),
+    ),
+    Action(
+        "lift an embargo",
+        Role.CURATOR,
+        lift,
+        LiftIn,
+        FormRoute("/embargoes/lift", lambda result: "/embargoes"),
+        describe=lambda sent: parse_sha1hex(sent.sha1hex),
+    ),
+)

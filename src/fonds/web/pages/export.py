@@ -10,11 +10,12 @@ from datetime import UTC, date, datetime, time
 from typing import Annotated
 from xml.etree import ElementTree as Xml
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, HTTPException, Path, Request
 from starlette.responses import Response, StreamingResponse
 
 from fonds import __version__
-from fonds.model.document import Hit, IndexDocument
+from fonds.model.document import IndexDocument
+from fonds.model.search import Hit
 from fonds.model.suggestions import format_unknown_name
 from fonds.ports import Stores
 from fonds.search.export_formats import FORMS, ExportFormat, export_documents
@@ -24,22 +25,22 @@ from fonds.search.manifest import (
     SUFFIX,
     Manifest,
     ManifestMembers,
-    build_query_record,
+    build_exported_search,
     encode_manifest,
 )
-from fonds.search.request import SearchForm
+from fonds.search.request import FILTERS, SearchRequest
+from fonds.search.run_search import count_request, run_search
 from fonds.search.scan import (
     MatchCount,
     ResultContents,
     confirm_generation,
-    count_matches,
     iter_documents,
 )
 from fonds.web.access.roles import READS
-from fonds.web.html.rendering import OpenStores, build_url
-from fonds.web.pages.search import EXPORTED_MAX, search_params
-from fonds.web.pages.search_facets import build_uncounted_query
+from fonds.web.html.rendering import OpenStores, build_url, capitalize
+from fonds.web.pages.search import EXPORTED_MAX
 from fonds.web.serving.atom import MEDIA_TYPE, NEVER, add, create_feed, encode_feed
+from fonds.web.serving.parameters import take_search
 
 PACKED = ".zip"
 Name = Annotated[
@@ -60,17 +61,17 @@ router = APIRouter(dependencies=[READS])
     summary="The whole result of a search, up to 100,000 documents",
 )
 def export(
-    stores: OpenStores, name: Name, form: Annotated[SearchForm, Query()]
+    stores: OpenStores, name: Name, form: Annotated[SearchRequest, take_search(*FILTERS)]
 ) -> StreamingResponse:
     """Rows without texts, references, or captures. Packed, a manifest says query, count, hashes and when."""
     is_packed = name.endswith(PACKED)
     said = name.removesuffix(PACKED)
     if said not in FORMS:
         raise HTTPException(
-            404, f"{format_unknown_name('form of an export', said, FORMS).capitalize()}."
+            404, f"{capitalize(format_unknown_name('form of an export', said, FORMS))}."
         )
     try:
-        found = count_matches(stores.index, build_uncounted_query(form))
+        found = count_request(form, stores)
         if not found.total:
             raise HTTPException(404, _explain_empty(stores, form))
     except ValueError as error:
@@ -78,7 +79,7 @@ def export(
     file = f"search.{FORMS[said].suffix}"
     if is_packed:
         pieces, media, file = (
-            iter_package(stores, said, found, file),
+            iter_package(stores, said, form, found, file),
             "application/zip",
             "search.zip",
         )
@@ -91,11 +92,9 @@ def export(
     return StreamingResponse(pieces, media_type=media, headers=headers)
 
 
-def _explain_empty(stores: Stores, form: SearchForm) -> str:
+def _explain_empty(stores: Stores, form: SearchRequest) -> str:
     """Why there is nothing to be had."""
-    notes = stores.index.search(
-        replace(form.build_query(), count_max=1, offset=0, after=None)
-    ).notes
+    notes = stores.index.search(replace(form.build_query(), count_max=1)).notes
     return " ".join(["There is nothing to export: the search finds no document.", *notes])
 
 
@@ -111,7 +110,9 @@ def _iter_pieces(
     return export_documents(form, stores, documents, with_text=False, missed=MissingDocuments())
 
 
-def iter_package(stores: Stores, name: str, matches: MatchCount, file: str) -> Iterator[bytes]:
+def iter_package(
+    stores: Stores, name: str, search: SearchRequest, matches: MatchCount, file: str
+) -> Iterator[bytes]:
     """A ZIP of the result and, behind it, its manifest, which `fonds verify` takes back when unpacked."""
     contents, digest, sink = ResultContents(), hashlib.sha256(), DrainableStream()
     form, now, members = FORMS[name], datetime.now(UTC), ManifestMembers(stores.records)
@@ -127,7 +128,7 @@ def iter_package(stores: Stores, name: str, matches: MatchCount, file: str) -> I
         manifest = Manifest(
             file=file, format=name, rows=contents.count, sha256=digest.hexdigest(),
             fields=list(FIELDS) if form.rows is not None else [], written_at=now, fonds=__version__,
-            asked=build_query_record(matches, EXPORTED_MAX), documents_sha256=contents.sha256hex,
+            search=build_exported_search(search, matches, EXPORTED_MAX), documents_sha256=contents.sha256hex,
             extractors=list(members.extractors), documents=members.lines,
             generation=confirm_generation(stores.index, matches.generation),
         )  # fmt: skip
@@ -149,19 +150,18 @@ ENTRIES = 50
     response_class=Response,
     summary="A search as an Atom feed: the fifty documents added last",
 )
-def feed(request: Request, stores: OpenStores, form: Annotated[SearchForm, Query()]) -> Response:
+def feed(
+    request: Request, stores: OpenStores, form: Annotated[SearchRequest, take_search(*FILTERS)]
+) -> Response:
     """The documents that came to be found last, whatever the order and the page asked for."""
-    narrowed = build_uncounted_query(form)
-    asked = replace(
-        narrowed, sort="added", offset=0, after=None, count_max=ENTRIES, facet_values_max=0
-    )
+    newest = {"sort": "added", "size": ENTRIES, "facets": 0, "match": form.match or "exact"}
     try:
-        hits = stores.index.search(asked).hits
+        hits = run_search(form.model_copy(update=newest), stores.index, stores).results.hits
     except ValueError as error:
         raise HTTPException(400, str(error)) from error
     origin = str(request.base_url).rstrip("/")
     body = _build_atom(
-        origin, build_url("/search", **search_params(form)), form.q.strip() or "everything", hits
+        origin, build_url("/search", **form.build_filters()), form.q.strip() or "everything", hits
     )
     return Response(body, media_type=MEDIA_TYPE)
 

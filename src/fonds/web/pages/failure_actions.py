@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse
 
 from fonds.config import Settings
 from fonds.failures.decisions import (
@@ -25,23 +24,23 @@ from fonds.failures.decisions import (
     set_note,
 )
 from fonds.failures.entries import FailureQuery
+from fonds.model.access import Role
 from fonds.model.encoding import pluralize
 from fonds.model.rows import DecisionRow, FailureNoteRow
 from fonds.model.tallies import GROUP_CHARACTERS
 from fonds.ports import Stores
 from fonds.web.access.roles import CURATES
 from fonds.web.access.viewers import TheViewer
-from fonds.web.html.actions import FOREIGN_FORM_MESSAGE, FormFields
+from fonds.web.actions import Action, FormResult, FormRoute, JsonRoute, add_actions
 from fonds.web.html.rendering import InForce, OpenStores, build_url, capitalize, render_page
-from fonds.web.serving.json_requests import SentJson, decode_body, takes
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.pipelines import has_flavour
 from fonds.wiring.stores import get_pipeline, list_readers
 
-FIELDS = frozenset({"pipeline", "group", "entry", "key", "note"})
-ENTRY_MAX_CHARS = 1_000
-_KEY = re.compile(r"[0-9a-f]{32}")
-_GROUP = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?$"
+PIPELINE_MAX_CHARS, ENTRY_MAX_CHARS = 100, 1_000
+KEY_PATTERN = r"^[0-9a-f]{32}\Z"
+GROUP_PATTERN = rf"^([0-9a-f]{{{GROUP_CHARACTERS}}})?"
+"""Without its end, which Pydantic and msgspec write differently."""
 
 router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
@@ -51,8 +50,8 @@ class FailureChoiceForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    pipeline: str = Field(max_length=100, description="The pipeline they came into")
-    group: str = Field("", pattern=_GROUP, description="Id of the group")
+    pipeline: str = Field(max_length=PIPELINE_MAX_CHARS, description="The pipeline they came into")
+    group: str = Field("", pattern=rf"{GROUP_PATTERN}$", description="Id of the group")
     entry: str = Field("", max_length=ENTRY_MAX_CHARS, description="Id of the entry")
 
     def build_decision(self, act: FailureAct, decision_id: str, note: str = "") -> DecisionRow:
@@ -69,32 +68,6 @@ class FailureChoiceForm(BaseModel):
             ended_at=None,
             count=None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedForm:
-    """What a form sent."""
-
-    chosen: FailureChoiceForm
-    decision_id: str
-    note: str
-
-
-def _parse_form(named: Annotated[dict[str, str], Depends(FormFields(FIELDS))]) -> SubmittedForm:
-    """Raises RefusedError 400 or 413 for what none of our forms sends."""
-    try:
-        chosen = FailureChoiceForm(
-            **{name: named.get(name, "") for name in FailureChoiceForm.model_fields}
-        )
-    except ValueError:
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE) from None
-    decision_id = named["key"]
-    note = " ".join(named["note"].split())
-    if not _KEY.fullmatch(decision_id):
-        raise RefusedError(400, FOREIGN_FORM_MESSAGE)
-    if len(note) > NOTE_MAX_CHARS:
-        raise RefusedError(400, f"A note has at most {NOTE_MAX_CHARS} characters.")
-    return SubmittedForm(chosen, decision_id, note)
 
 
 def _plan(
@@ -142,30 +115,12 @@ def _format_question(act: FailureAct, plan: DecisionPlan) -> str:
     return f"Try {failures} again?" if plan.precondition else "Trying again ends the same way"
 
 
-@router.post("/failures/{act}")
-def decide_html(
-    stores: OpenStores,
-    settings: InForce,
-    act: FailureAct,
-    sent: Annotated[SubmittedForm, Depends(_parse_form)],
-) -> RedirectResponse:
-    """Do it, once however often the form is sent, and lead to what was done."""
-    _, plan = _plan(stores, settings, sent.chosen)
-    known = stores.records.get(DecisionRow, [sent.decision_id])
-    if not known:
-        if act is FailureAct.RETRY and plan.count and not plan.precondition:
-            raise RefusedError(409, "Trying again ends the same way; nothing was done.")
-        readers = list_readers(settings, sent.chosen.pipeline)
-        stores.queue.declare(readers)
-        wanted = sent.chosen.build_decision(act, sent.decision_id, sent.note)
-        execute_decision(stores, readers, wanted, lambda: datetime.now(UTC))
-    return RedirectResponse(f"/failures/decisions/{sent.decision_id}", 303)
-
-
 @router.get("/failures/decisions/{decision_id}")
 def decided_html(request: Request, stores: OpenStores, decision_id: str) -> HTMLResponse:
     """What was done."""
-    found = stores.records.get(DecisionRow, [decision_id]) if _KEY.fullmatch(decision_id) else []
+    found = (
+        stores.records.get(DecisionRow, [decision_id]) if re.match(KEY_PATTERN, decision_id) else []
+    )
     if not found:
         raise RefusedError(404, "There is no decision of this key.")
     row = found[0]
@@ -193,18 +148,22 @@ def _link_to_rows(pipeline: str, group: str) -> str:
     return build_url("/records", **params) if group else "/failures"
 
 
-# Notes on groups of failures: a form of each group on the page, and the same for programs.
+# Actions: decide on failures, and note something about a group of them.
 
 
-API = "/api/failures/note"
-NOTE_FIELDS = frozenset({"pipeline", "group", "note", "owner"})
+class DecisionIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A group of failures of a pipeline or one entry, and a note. `key` is the decision's id: sent twice, it
+    is one decision."""
 
-
-note_router = APIRouter(dependencies=[CURATES])
+    pipeline: Annotated[str, msgspec.Meta(max_length=PIPELINE_MAX_CHARS)]
+    key: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)]
+    group: Annotated[str, msgspec.Meta(pattern=rf"{GROUP_PATTERN}\Z")] = ""
+    entry: Annotated[str, msgspec.Meta(max_length=ENTRY_MAX_CHARS)] = ""
+    note: Annotated[str, msgspec.Meta(max_length=NOTE_MAX_CHARS)] = ""
 
 
 class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A note on a group of failures of a pipeline, and whom it is left to; both empty: no note."""
+    """A note on a group of failures of a pipeline, and its owner. Both empty: no note."""
 
     pipeline: str
     group: str
@@ -212,36 +171,66 @@ class NoteIn(msgspec.Struct, forbid_unknown_fields=True):
     owner: str = ""
 
 
-_TAKES = takes(
-    msgspec.json.schema(NoteIn)["$defs"]["NoteIn"],
-    {"pipeline": "library", "group": "0123456789abcdef", "note": "Asked them", "owner": "Ann"},
-)
+def decide(stores: OpenStores, settings: InForce, act: FailureAct, sent: DecisionIn) -> str:
+    """Retry failures or accept them as final, once however often the form is sent. Returns the decision's
+    id."""
+    choice = FailureChoiceForm(pipeline=sent.pipeline, group=sent.group, entry=sent.entry)
+    _, plan = _plan(stores, settings, choice)
+    if not stores.records.get(DecisionRow, [sent.key]):
+        if act is FailureAct.RETRY and plan.count and not plan.precondition:
+            raise RefusedError(409, "Trying again ends the same way; nothing was done.")
+        readers = list_readers(settings, sent.pipeline)
+        stores.queue.declare(readers)
+        decision = choice.build_decision(act, sent.key, " ".join(sent.note.split()))
+        execute_decision(stores, readers, decision, lambda: datetime.now(UTC))
+    return sent.key
 
 
-def _save_note(stores: OpenStores, viewer: TheViewer, note_in: NoteIn) -> FailureNoteRow | None:
+def save_note(stores: OpenStores, viewer: TheViewer, sent: NoteIn) -> FailureNoteRow | None:
+    """As `fonds failures note`: in the place of what was noted; without note and owner nothing is noted any
+    more, and the answer is null."""
     try:
         return set_note(
-            stores.records, note_in.pipeline, note_in.group,
-            note=note_in.note, owner=note_in.owner, columns=viewer.name, moment=datetime.now(UTC),
+            stores.records, sent.pipeline, sent.group,
+            note=sent.note, owner=sent.owner, columns=viewer.name, moment=datetime.now(UTC),
         )  # fmt: skip
     except ValueError as error:
         raise RefusedError(400, f"{capitalize(str(error))}.") from error
 
 
-@note_router.post("/failures/note", include_in_schema=False)
-def note_html(
-    stores: OpenStores,
-    viewer: TheViewer,
-    named: Annotated[dict[str, str], Depends(FormFields(NOTE_FIELDS))],
-) -> RedirectResponse:
-    """Note it, and lead back to the group."""
-    sent = NoteIn(**named)
-    _save_note(stores, viewer, sent)
-    return RedirectResponse(build_url("/failures", pipeline=sent.pipeline, group=sent.group), 303)
+def _link_to_group(result: FormResult[NoteIn, FailureNoteRow | None]) -> str:
+    sent = result.parameters
+    return build_url("/failures", pipeline=sent.pipeline, group=sent.group)
 
 
-@note_router.put(API, summary="Note something about a group of failures", openapi_extra=_TAKES)
-def note_json(stores: OpenStores, viewer: TheViewer, sent: SentJson) -> FailureNoteRow | None:
-    """As `fonds failures note`: in the place of what was noted; without note and owner nothing is noted any
-    more, and the answer is null."""
-    return _save_note(stores, viewer, decode_body(sent, NoteIn))
+action_router = APIRouter()
+# The path of a note comes before the one that takes any name.
+add_actions(
+    action_router,
+    Action(
+        "note something about a group of failures",
+        Role.CURATOR,
+        save_note,
+        NoteIn,
+        FormRoute("/failures/note", _link_to_group),
+        JsonRoute(
+            "/api/failures/note",
+            "Note something about a group of failures",
+            "PUT",
+            name="note_json",
+            example={
+                "pipeline": "library",
+                "group": "0123456789abcdef",
+                "note": "Asked them",
+                "owner": "Ann",
+            },
+        ),
+    ),
+    Action(
+        "decide on failures",
+        Role.CURATOR,
+        decide,
+        DecisionIn,
+        FormRoute("/failures/{act}", lambda result: f"/failures/decisions/{result.answer}"),
+    ),
+)

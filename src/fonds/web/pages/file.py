@@ -23,6 +23,7 @@ from fonds.model.keys import encode_sha1_base32, parse_sha1
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow
 from fonds.model.search import QueryError
 from fonds.ports import Stores
+from fonds.search.query.parser import QUERY_MAX_CHARS
 from fonds.text.words import compose_text
 from fonds.viewer.description import CitedReference, FileDescription, build_description
 from fonds.viewer.pdf_pages import PageStrip, TextQuery, find_page_strip
@@ -57,7 +58,6 @@ from fonds.wiring.stores import build_marker
 # Search hits in the text of a file.
 
 
-QUERY_MAX_CHARS = 1_000
 HITS_MAX = 500
 """Maximum number of hits per search; fewer hits are therefore all hits."""
 

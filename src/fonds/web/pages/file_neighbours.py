@@ -13,7 +13,8 @@ from typing import Literal
 from fonds.derivatives.kind import FileRelations, RelatedFile
 from fonds.grouping.names import DEFAULT, parse
 from fonds.grouping.views.clusters import ClusterMember, ClusterView, find_cluster
-from fonds.model.document import DateKind, DateOf, IndexDocument, SearchQuery
+from fonds.model.document import DateKind, DateOf, IndexDocument
+from fonds.model.search import SearchQuery
 from fonds.ports import Index
 from fonds.viewer.neighbours import NEIGHBOURS_MAX, AroundDay, find_around_day
 from fonds.web.html.rendering import build_url, to_datetime

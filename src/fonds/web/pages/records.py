@@ -335,7 +335,7 @@ def ledger(stores: OpenStores, name: Name) -> StreamingResponse:
     form = ROW_FORMATS.get(name)
     if form is None or form.rows is None:
         raise HTTPException(
-            404, f"{format_unknown_name('format of the ledger', name, ROW_FORMATS).capitalize()}."
+            404, f"{capitalize(format_unknown_name('format of the ledger', name, ROW_FORMATS))}."
         )
     table = TABLES["ledger"]
     headers = {"Content-Disposition": f'attachment; filename="ledger.{form.suffix}"'}

@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, partial
 from typing import Annotated, Any, get_origin
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import HTMLResponse
 
-from fonds.model.document import (
+from fonds.model.document import DateKind, DateOf
+from fonds.model.encoding import pluralize
+from fonds.model.file import Kind
+from fonds.model.search import (
     RESULTS_MAX,
-    DateKind,
-    DateOf,
     Hit,
     MatchMode,
+    QueryError,
     SearchResults,
     Snippet,
     VersionHit,
 )
-from fonds.model.encoding import pluralize
-from fonds.model.file import Kind
-from fonds.model.search import QueryError
-from fonds.ports import Index, Stores
-from fonds.search.best_match import search_with_fallback
-from fonds.search.direct_hits import DirectHit, find_direct_hits
+from fonds.ports import Stores
+from fonds.search.direct_hits import DirectHit
 from fonds.search.export_formats import FORMS
-from fonds.search.facets import ThemeCounts, count_dates
-from fonds.search.request import KIND_WORDS, QUERY_MAX_CHARS, ActiveFilter, SearchForm
-from fonds.search.results import (
-    find_near_duplicates,
-    list_collapsed_ids,
-    search_collapsed,
-    search_uncollapsed,
-)
+from fonds.search.facets import ThemeCounts, count_dates, count_facets
+from fonds.search.fields import LABELS, read_labelled_values
+from fonds.search.query.parser import QUERY_MAX_CHARS, has_all_versions
+from fonds.search.request import FILTERS, KIND_WORDS, VIEW_PARAMETERS, ActiveFilter, SearchRequest
+from fonds.search.results import find_near_duplicates
+from fonds.search.run_search import count_request, run_search
 from fonds.search.unread_files import describe_unread
 from fonds.web.access.roles import READS
 from fonds.web.html.charts import HistogramBar, Period, build_periods, build_spans, draw_histogram
@@ -44,16 +39,13 @@ from fonds.web.pages.search_completion import find_offered_values
 from fonds.web.pages.search_facets import (
     build_facets,
     build_theme_facet,
-    count_facets,
-    count_search_themes,
     list_offered,
 )
 from fonds.web.pages.theme_links import ThemeLink, find_document_themes
 from fonds.web.serving.json_requests import TheService
-from fonds.web.serving.parameters import shorten
+from fonds.web.serving.parameters import shorten, take_search
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
-from fonds.wiring.stores import has_all_versions
 
 # What came to be found by a search in the last days.
 
@@ -70,7 +62,7 @@ class RecentAdditions:
     href: str
 
 
-def recent_additions(index: Index, form: SearchForm, today: date) -> RecentAdditions | None:
+def recent_additions(stores: Stores, form: SearchRequest, today: date) -> RecentAdditions | None:
     """How many came in the seven days until `today`, in UTC; None where these dates are asked for already, or
     the words leave no room for them."""
     since = today - timedelta(days=DAYS - 1)
@@ -79,17 +71,9 @@ def recent_additions(index: Index, form: SearchForm, today: date) -> RecentAddit
     query = f"{held} added:>={since.isoformat()}".strip()
     if len(query) > QUERY_MAX_CHARS or form.dates is DateOf.ADDED or "added:" in words:
         return None
-    asked = replace(
-        form.build_query(),
-        text=query,
-        after=None,
-        sort="score",
-        offset=0,
-        count_max=0,
-        facet_values_max=0,
-    )
+    count = count_request(form.model_copy(update={"q": query}), stores).total
     href = build_url("/search", **form.build_params({"q": query, "sort": "added"}))
-    return RecentAdditions(index.search(asked).total, since, href)
+    return RecentAdditions(count, since, href)
 
 
 # One result of a search, as the page and the API show it.
@@ -101,7 +85,8 @@ class SearchHit:
 
     `date_kind` says whether `publication_date` is the day it was published or the day its file was made,
     `captured` is the day of its capture, `license`, `rights_holder` and `preferences` are stated about its
-    use, `indexed_date` when it came to be found as it is. `snippets` are up
+    use, `fields` has the values of the fields that have a label in `fonds.search.fields`, by their names in a
+    query, `indexed_date` says when it came to be found as it is. `snippets` are up
     to three passages with the pages of a PDF they begin on; `snippet` is the first, `snippet_marks` are
     (start, end) offsets in it, `title_marks` in `title`. `themes` are those of collections it is in.
     `near_duplicate_of` is the id of an earlier result of the same page that says nearly the same; `alike` is
@@ -128,6 +113,7 @@ class SearchHit:
     license: Sequence[str]
     rights_holder: Sequence[str]
     preferences: Sequence[str]
+    fields: Mapping[str, Sequence[str]]
     date_kind: DateKind | None
     captured: date | None
     indexed_date: datetime
@@ -165,6 +151,7 @@ def build_hit(
         license=document.licenses,
         rights_holder=document.holders,
         preferences=document.prefers,
+        fields=read_labelled_values(document),
         date_kind=document.date_kind,
         captured=document.captured,
         indexed_date=document.indexed_date,
@@ -238,31 +225,12 @@ class SearchPage:
 
 
 def search_page(
-    stores: Stores, collections: CollectionService, form: SearchForm, *, collapses: bool = False
+    stores: Stores, collections: CollectionService, form: SearchRequest, *, collapses: bool = False
 ) -> SearchPage:
     """Raises ValueError with a sentence for people when the words cannot be understood."""
-    ids = (
-        list_collapsed_ids(stores.index, stores.records, form.build_query(), form.alike)
-        if form.alike
-        else []
-    )
-    named = cache(lambda: find_direct_hits(stores, form.q))
-    search = (
-        partial(search_collapsed, stores.index, stores.records)
-        if collapses and not ids
-        else partial(search_uncollapsed, stores.index)
-    )
-    falls_back = _allows_best_match(form)
-    shown = (
-        search_with_fallback(search, form.build_query(ids), lambda: bool(named()))
-        if falls_back
-        else search(form.build_query(ids))
-    )
-    results = shown.results
-    things = named() if form.page == 1 or not results.total else []
-    if results.match is MatchMode.BEST:
-        form = form.model_copy(update={"match": str(MatchMode.BEST)})
-    notes = results.notes
+    answer = run_search(form, stores.index, stores, collections.tables, collapses=collapses)
+    form, shown, results, things = answer.request, answer.page, answer.results, answer.direct_hits
+    notes, ids = results.notes, answer.query.ids
     facets, beyond = count_facets(stores.index, form, results, ids)
     documents = [hit.document for hit in results.hits]
     known = find_document_themes(collections, [one.id for one in documents])
@@ -296,10 +264,10 @@ def search_page(
         ],
         facets=facets,
         beyond=beyond,
-        dates=count_dates(stores.index, form.build_query(ids), results),
+        dates=count_dates(stores.index, answer.query, results),
         undated=results.undated,
         themes_looked_in=known.looked_in,
-        themes=count_search_themes(stores, collections, form, ids),
+        themes=answer.themes,
         generation=results.generation,
     )
 
@@ -310,24 +278,14 @@ def _build_earlier(results: SearchResults) -> EarlierVersionHits | None:
     return EarlierVersionHits(results.earlier_count, results.earlier_text)
 
 
-def _allows_best_match(form: SearchForm) -> bool:
-    """Whether the form leaves the kind of match open; a result in the order of ids is always exact."""
-    return not form.match and bool(form.q.strip()) and _has_page_numbers(form)
-
-
-def _has_page_numbers(form: SearchForm) -> bool:
-    """Whether results may stand for others: what goes on behind an id knows nothing of those before it."""
-    return form.sort != "id" and form.after is None
-
-
-def _find_next_page(form: SearchForm, results: SearchResults) -> str | None:
+def _find_next_page(form: SearchRequest, results: SearchResults) -> str | None:
     """Where the next page of a whole result begins."""
     if form.sort != "id" or len(results.hits) < form.size:
         return None
     return results.hits[-1].document.id
 
 
-def _build_heading(form: SearchForm, total: int, result_count: int) -> str:
+def _build_heading(form: SearchRequest, total: int, result_count: int) -> str:
     about = f" for “{form.q.strip()}”" if form.q.strip() else ""
     within = " with these filters" if form.list_filters() else ""
     if total == 0 and result_count:
@@ -341,7 +299,7 @@ def _build_heading(form: SearchForm, total: int, result_count: int) -> str:
     return f"{pluralize(total, 'document')} can be searched"
 
 
-def _build_bars(form: SearchForm, page: SearchPage) -> list[HistogramBar]:
+def _build_bars(form: SearchRequest, page: SearchPage) -> list[HistogramBar]:
     """The histogram's bars; each opens exactly the documents it counts."""
     if any(len(counted_by) == len("YYYY-MM-DD") for counted_by, _ in page.dates):
         shown = build_spans({date.fromisoformat(day): count for day, count in page.dates})
@@ -357,7 +315,7 @@ def _build_bars(form: SearchForm, page: SearchPage) -> list[HistogramBar]:
     ]
 
 
-def _list_date_kinds(form: SearchForm) -> list[tuple[DateOf, str]]:
+def _list_date_kinds(form: SearchRequest) -> list[tuple[DateOf, str]]:
     """Each kind of date, and the search by it; its limits are days of another kind, and are left out."""
     kept = {"from": None, "to": None, "undated": None}
     found = []
@@ -371,14 +329,13 @@ def _build_period_filter(period: Period) -> dict[str, Any]:
     return {"from": period.first.isoformat(), "to": period.last.isoformat()}
 
 
-def _relaxed_filters(index: Index, form: SearchForm) -> list[tuple[ActiveFilter, int]]:
-    """For a search that found nothing: how much each filter's removal would find, the most first."""
-    ways = []
+def _relaxed_filters(stores: Stores, form: SearchRequest) -> list[tuple[ActiveFilter, int]]:
+    """Return how many documents a search that found nothing would find without each filter, most first."""
+    counts = []
     for one in form.list_filters()[:RELAXED_FILTERS_MAX]:
-        left = {k: v for k, v in {**form.build_params(), **one.removal}.items() if v is not None}
-        query = SearchForm.model_validate(left).build_query()
-        ways.append((one, index.search(replace(query, offset=0, count_max=1)).total))
-    return sorted(ways, key=lambda way: -way[1])
+        left = {k: v for k, v in {**form.build_filters(), **one.removal}.items() if v is not None}
+        counts.append((one, count_request(SearchRequest.model_validate(left), stores).total))
+    return sorted(counts, key=lambda way: -way[1])
 
 
 def split_bad_token(text: str, error: ValueError) -> tuple[str, str, str] | None:
@@ -393,11 +350,11 @@ def search_html(
     request: Request,
     stores: OpenStores,
     collections: TheService,
-    form: Annotated[SearchForm, Query()],
+    form: Annotated[SearchRequest, take_search(*FILTERS, *VIEW_PARAMETERS)],
 ) -> HTMLResponse:
     """Results beside their facets; a bad query is told in its place, with status 400."""
     try:
-        collapses = form.collapse != "no" and _has_page_numbers(form)
+        collapses = form.collapse != "no" and form.has_page_numbers
         found = search_page(stores, collections, form, collapses=collapses)
     except ValueError as error:
         return render_page(
@@ -435,21 +392,22 @@ def search_html(
         offered=list_offered(collections, form),
         bars=bars,
         chart=draw_histogram(bars, "Documents by date"),
-        new=recent_additions(stores.index, form, datetime.now(UTC).date()) if found.total else None,
+        new=recent_additions(stores, form, datetime.now(UTC).date()) if found.total else None,
         dates_of=_list_date_kinds(form),
         most=max(bars, key=lambda bar: bar.count, default=None),
-        ways_out=_relaxed_filters(stores.index, form) if found.total == 0 else [],
+        ways_out=_relaxed_filters(stores, form) if found.total == 0 else [],
         values=find_offered_values(stores, collections, form) if found.total == 0 else None,
         kind_words=KIND_WORDS,
-        feed=None if form.alike else build_url("/search.atom", **search_params(form)),
-        as_of=None if form.alike or has_all_versions(form.q) else search_params(form),
-        exports=[] if form.alike else _list_exports(form),
+        labels=LABELS,
+        feed=build_url("/search.atom", **form.build_filters()),
+        as_of=None if has_all_versions(form.q) else form.build_filters(),
+        exports=_list_exports(form),
         exported_max=EXPORTED_MAX,
         pager=_build_pager(form, found.reachable),
     )
 
 
-def _build_pager(form: SearchForm, reachable: int) -> Pager:
+def _build_pager(form: SearchRequest, reachable: int) -> Pager:
     pages_max = RESULTS_MAX // form.size
     return build_pager("/search", form.build_params(), reachable, form.page, form.size, pages_max)
 
@@ -457,8 +415,10 @@ def _build_pager(form: SearchForm, reachable: int) -> Pager:
 def search_refused(request: Request, refusal: str) -> HTMLResponse:
     """A search with a value that cannot be: what is wrong, and the form with everything that can."""
     kept: dict[str, Any] = {}
-    for name, field in SearchForm.model_fields.items():
+    for name, field in SearchRequest.model_fields.items():
         key = field.alias or name
+        if key not in (*FILTERS, *VIEW_PARAMETERS):
+            continue
         values = request.query_params.getlist(key)
         is_list = get_origin(field.annotation) is list
         value = values[:FILTERS_MAX] if is_list else (values[:1] or [""])[0]
@@ -466,7 +426,7 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
             kept[key] = value
     return render_page(
         request, "search.html", 400, heading="This search cannot be answered", error=refusal,
-        bad=None, form=SearchForm.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
+        bad=None, form=SearchRequest.model_validate(kept), found=None, feed=None, kind_words=KIND_WORDS,
         values=None,
         dates={name: shorten(request.query_params.get(name, ""), 40) for name in ("from", "to")},
     )  # fmt: skip
@@ -474,26 +434,20 @@ def search_refused(request: Request, refusal: str) -> HTMLResponse:
 
 def _is_valid(values: Mapping[str, Any]) -> bool:
     try:
-        SearchForm.model_validate(values)
+        SearchRequest.model_validate(values)
     except ValueError:
         return False
     return True
 
 
-def search_params(form: SearchForm) -> dict[str, Any]:
-    """What is searched for, without how it is shown."""
-    shown = ("sort", "facets", "size", "find", "themes", "collapse", "alike")
-    return {name: value for name, value in form.build_params().items() if name not in shown}
-
-
-def _list_exports(form: SearchForm) -> list[tuple[str, str, str]]:
+def _list_exports(form: SearchRequest) -> list[tuple[str, str, str]]:
     """Each form a result can be had in: title, link, and link with a manifest beside it."""
-    asked = search_params(form)
+    filters = form.build_filters()
     return [
         (
             one.title,
-            build_url(f"/search/export/{name}", **asked),
-            build_url(f"/search/export/{name}.zip", **asked),
+            build_url(f"/search/export/{name}", **filters),
+            build_url(f"/search/export/{name}.zip", **filters),
         )
         for name, one in FORMS.items()
     ]
@@ -502,12 +456,14 @@ def _list_exports(form: SearchForm) -> list[tuple[str, str, str]]:
 @router.get("/search.json", include_in_schema=False)
 @router.get("/api/search", summary="Full-text search")
 def search_json(
-    stores: OpenStores, collections: TheService, form: Annotated[SearchForm, Query()]
+    stores: OpenStores,
+    collections: TheService,
+    form: Annotated[SearchRequest, take_search(*FILTERS, *VIEW_PARAMETERS)],
 ) -> SearchPage:
     """Ten results a page with snippets, and counts by kind, language, domain, collection and month. With
     collapse=yes near-duplicates are one result, else each is its own."""
     collapses = form.collapse == "yes"
-    if collapses and not _has_page_numbers(form):
+    if collapses and not form.has_page_numbers:
         raise RefusedError(400, BY_NUMBER, parameter="collapse")
     try:
         return search_page(stores, collections, form, collapses=collapses)

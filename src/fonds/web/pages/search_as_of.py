@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
 from fonds.model.access import Role
-from fonds.model.document import DateOf, SearchQuery
 from fonds.model.encoding import pluralize
 from fonds.model.search import QueryError
 from fonds.ports import Stores
@@ -26,84 +24,26 @@ from fonds.search.as_of import (
     ChangeSortCount,
     validate_day,
 )
-from fonds.search.request import QUERY_MAX_CHARS, Kinds, SearchForm, Values
+from fonds.search.query.parser import has_all_versions
+from fonds.search.request import AS_OF_PARAMETERS, FILTERS, SearchRequest
+from fonds.search.run_search import resolve_query
 from fonds.search.verification import ChangedDocument
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
 from fonds.web.html.rendering import OpenStores, build_pager, build_url, capitalize, render_page
 from fonds.web.html.rendering import format_day as day_said
 from fonds.web.serving.csv_tables import add_csv_route
-from fonds.web.serving.parameters import Day
+from fonds.web.serving.parameters import take_search
 from fonds.web.serving.problems import RefusedError
-from fonds.wiring.stores import has_all_versions, match_documents
+from fonds.wiring.stores import match_documents
 
 PATH = "/search/as-of"
 PAGE_SIZE = 50
-PAGES_MAX = (RESULTS_MAX + 3 * CHANGED_MAX) // PAGE_SIZE
-BecameWord = Literal[
-    "",
-    "unchanged",
-    "other_version",
-    "version_added",
-    "added",
-    "unfound",
-    "read_again",
-    "read_again_unfound",
-    "not_compared",
-    "not_compared_unfound",
-    "taken_down",
-    "under_embargo",
-]
-
+PAGES_MAX = 1_000
 router = APIRouter(dependencies=[READS])
 
 
-class AsOfForm(BaseModel):
-    """A search, the day it is asked as of, and which of its documents are listed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    q: str = Field(
-        "", max_length=QUERY_MAX_CHARS, description='Words, "phrases", -excluded, OR, field:value'
-    )
-    kind: Kinds = Field([], description="pdf, story or other; repeat for alternatives")
-    language: Values = Field(
-        [], description="Two-letter code, empty for none; repeat for alternatives"
-    )
-    domain: Values = Field(
-        [], description="Domain, empty for files without one; repeat for alternatives"
-    )
-    collection: Values = Field([], description="Collection; repeat for alternatives")
-    from_: Day = Field(None, alias="from", description="First day, YYYY-MM-DD; empty for any")
-    to: Day = Field(None, description="Last day, YYYY-MM-DD; empty for any")
-    undated: bool = Field(False, description="Only documents without a date")
-    dates: DateOf = Field(DateOf.PUBLISHED, description="The dates meant by from, to and undated")
-    match: Literal["", "exact", "best"] = Field(
-        "", description="exact: all of the words; best: any of them. Empty: exact"
-    )
-    day: Day = Field(None, description="The day at whose end it is asked, YYYY-MM-DD, in UTC")
-    became: BecameWord = Field(
-        "", description="List the documents that became this; empty for none"
-    )
-    page: int = Field(1, ge=1, le=PAGES_MAX, description="Page of the list, from 1")
-
-    def build_search_form(self) -> SearchForm:
-        """The search alone."""
-        return SearchForm.model_validate(self._build_asked_params("day", "became", "page"))
-
-    def build_params(self) -> dict[str, Any]:
-        """Everything but where the list begins, for links."""
-        return self._build_asked_params("page")
-
-    def build_url(self, became: str = "") -> str:
-        """The same with another list."""
-        return build_url(PATH, **{**self.build_params(), "became": became})
-
-    def _build_asked_params(self, *excluded_names: str) -> dict[str, Any]:
-        said = self.model_dump(
-            by_alias=True, exclude={*excluded_names}, exclude_defaults=True, mode="json"
-        )
-        return {name: 1 if value is True else value for name, value in said.items()}
+AsOfRequest = Annotated[SearchRequest, take_search(*FILTERS, *AS_OF_PARAMETERS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +86,16 @@ class AsOfPage:
     listed: Sequence[ChangedDocument]
 
 
-def build_as_of_page(request: Request, stores: Stores, form: AsOfForm, *, knows: bool) -> AsOfPage:
+def build_as_of_page(
+    request: Request, stores: Stores, form: SearchRequest, *, knows: bool
+) -> AsOfPage:
     """Raises ValueError with a sentence for a day or a search that cannot be asked."""
     if has_all_versions(form.q):
         raise ValueError(capitalize(NO_VERSIONS_MESSAGE))
     day = validate_day(form.day, datetime.now(UTC).date())
     whole: Stores = request.app.state.whole_stores
     asking = AsOfContext(stores, match_documents, whole.records if knows else None)
-    found = asking(_build_query(form), day)
+    found = asking(resolve_query(form, stores.index, stores.records), day)
     listed = found.listed.get(form.became, []) if _is_listed(found, form.became) else []
     begin = (form.page - 1) * PAGE_SIZE
     return AsOfPage(
@@ -174,22 +116,18 @@ def build_as_of_page(request: Request, stores: Stores, form: AsOfForm, *, knows:
     )
 
 
-def _build_query(form: AsOfForm) -> SearchQuery:
-    return form.build_search_form().build_query()
-
-
 def _is_listed(result: AsOfResult, became: str) -> bool:
     return any(one.name == became for one in result.sort_counts)
 
 
-def _build_line(sort_count: ChangeSortCount, form: AsOfForm) -> BecameCount:
+def _build_line(sort_count: ChangeSortCount, form: SearchRequest) -> BecameCount:
     return BecameCount(
         sort_count.name,
         sort_count.words,
         sort_count.count,
         sort_count.is_found_then,
         sort_count.is_found_now,
-        form.build_url(sort_count.name),
+        build_url(PATH, **form.build_params({"became": sort_count.name})),
     )
 
 
@@ -213,14 +151,14 @@ def as_of_html(
     request: Request,
     stores: OpenStores,
     viewer: TheViewer,
-    form: Annotated[AsOfForm, Query()],
+    form: AsOfRequest,
 ) -> HTMLResponse:
     """The sums, and a list; a day or a search that cannot be asked is told in its place, with status 400."""
     shown: Mapping[str, Any] = {
         "form": form,
-        "search_href": build_url("/search", **form.build_search_form().build_params()),
+        "search_href": build_url("/search", **form.build_filters()),
         "bounds": (RESULTS_MAX, CHANGED_MAX, VERSIONS_MAX),
-        "chips": form.build_search_form().list_filters(),
+        "chips": form.list_filters(),
     }
     if form.day is None:
         heading = "What did this search find before"
@@ -249,7 +187,7 @@ def as_of_json(
     request: Request,
     stores: OpenStores,
     viewer: TheViewer,
-    form: Annotated[AsOfForm, Query()],
+    form: AsOfRequest,
 ) -> AsOfPage:
     """Of each document it finds now or found then what became of it, as far as what is kept tells: how many
     of each sort, with sums, and with `became` fifty of one sort a page."""

@@ -9,10 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from fonds.grouping.views.themes import MEMBERS_MAX, iter_themes
+from fonds.model.completion import Completion, CompletionList, NamedTheme, TypingKind
 from fonds.model.encoding import pluralize
-from fonds.model.search import Completion, CompletionList, NamedTheme, QueryError, TypingKind
+from fonds.model.search import QueryError
 from fonds.ports import QueryCompleter, Stores
-from fonds.search.request import QUERY_MAX_CHARS, SearchForm, format_value_name
+from fonds.search.query.parser import QUERY_MAX_CHARS
+from fonds.search.request import SearchRequest, format_value_name
 from fonds.web.access.roles import READS
 from fonds.web.html.rendering import OpenStores, build_url
 from fonds.web.serving.json_requests import TheService
@@ -84,7 +86,7 @@ def completions(
 def find_offered_values(
     stores: Stores,
     collections: CollectionService,
-    form: SearchForm,
+    form: SearchRequest,
     error: ValueError | None = None,
 ) -> OfferedValues | None:
     """Values for the last field of a search, or that which an error is about, where it has none or one there
@@ -94,7 +96,7 @@ def find_offered_values(
     return None if found is None else _build_offered(form, found)
 
 
-def _build_offered(form: SearchForm, completions: CompletionList) -> OfferedValues:
+def _build_offered(form: SearchRequest, completions: CompletionList) -> OfferedValues:
     values = [
         (one, build_url("/search", **form.build_params({"q": one.text})))
         for one in completions.completions

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from fonds.grouping.names import DEFAULT
-from fonds.model.document import SearchQuery, SearchResults
-from fonds.ports import Index, Stores
-from fonds.search.facets import ThemeCounts, count_themes
-from fonds.search.request import FACET_VALUES_MAX, QUERY_MAX_CHARS, SearchForm, format_value_name
+from fonds.search.facets import ThemeCounts
+from fonds.search.fields import FACET_FIELDS
+from fonds.search.query.parser import QUERY_MAX_CHARS
+from fonds.search.request import FACET_VALUES_MAX, SearchRequest, format_value_name
 from fonds.web.html.rendering import build_url
-from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
-
-FACETS = {
-    "kind": "kind",
-    "language": "language",
-    "canonical_domain": "domain",
-    "collection": "collection",
-}
-"""The parameter of each field that is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +40,14 @@ class Facet:
     more_href: str | None
 
 
-def count_facets(
-    index: Index, form: SearchForm, results: SearchResults, ids: Sequence[str] = ()
-) -> tuple[dict[str, Sequence[tuple[str, int]]], dict[str, int]]:
-    """Values and the rest of each facet, counted without what is chosen of that facet itself: its siblings
-    keep their counts. With `find`, only values whose value or name has that in it; with `ids` among these
-    documents only.
-    """
-    facets, beyond = dict(results.facets), dict(results.beyond)
-    for field, parameter in FACETS.items():
-        if getattr(form, parameter):
-            rest = form.model_copy(update={parameter: [], "after": None, "page": 1})
-            others = index.search(replace(rest.build_query(ids), count_max=0))
-            facets[field], beyond[field] = others.facets.get(field, ()), others.beyond.get(field, 0)
-    wanted = form.find.strip().casefold()
-    if wanted:
-        for field, parameter in FACETS.items():
-            facets[field] = [
-                (value, count)
-                for value, count in facets.get(field, ())
-                if wanted in value.casefold()
-                or wanted in format_value_name(parameter, value).casefold()
-            ]
-    return facets, beyond
-
-
 def build_facets(
-    form: SearchForm,
+    form: SearchRequest,
     facets: Mapping[str, Sequence[tuple[str, int]]],
     hidden_counts: Mapping[str, int],
 ) -> list[Facet]:
     """Every facet that says something."""
     made = []
-    for field, parameter in FACETS.items():
+    for field, parameter in FACET_FIELDS.items():
         chosen = [str(one) for one in getattr(form, parameter)]
         pairs = facets.get(field, ())
         if not (pairs or hidden_counts.get(field, 0) or form.find):
@@ -98,7 +64,7 @@ def build_facets(
 
 
 def _build_value(
-    form: SearchForm, parameter: str, value: str, count: int, selected: Sequence[str]
+    form: SearchRequest, parameter: str, value: str, count: int, selected: Sequence[str]
 ) -> FacetValue:
     is_chosen = value in selected
     left = [one for one in selected if one != value] if is_chosen else [*selected, value]
@@ -112,7 +78,7 @@ def _build_value(
     )
 
 
-def _exclude_value(form: SearchForm, parameter: str, value: str) -> str | None:
+def _exclude_value(form: SearchRequest, parameter: str, value: str) -> str | None:
     """The search with an exclusion at the end of its words; an OR among them is held together first."""
     if '"' in value or "*" in value:
         return None
@@ -130,11 +96,6 @@ def _exclude_value(form: SearchForm, parameter: str, value: str) -> str | None:
 
 OFFERED_MAX = 10
 COLLECTIONS_MAX = 100
-UNCOUNTED = (
-    "Here nothing is counted by themes: leave this out. To narrow to a theme, name it in q:"
-    ' theme:"NAMESPACE/KEY/LABEL".'
-)
-UNCOLLAPSED_MESSAGE = "Here each document stands for itself: leave this out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +126,7 @@ class OfferedCollection:
     href: str
 
 
-def count_search_themes(
-    stores: Stores, collections: CollectionService, form: SearchForm, ids: Sequence[str] = ()
-) -> ThemeCounts | None:
-    """How the documents of a search, with `ids` these of them, lie in the themes of the collection asked
-    for; None without one. Raises ValueError with a sentence for people."""
-    if not form.themes:
-        return None
-    return count_themes(stores.index, collections.tables, form.themes, form.build_query(ids))
-
-
-def build_uncounted_query(form: SearchForm) -> SearchQuery:
-    """The query of an answer that holds documents and no counts. Raises RefusedError where counts or groups
-    are asked for: left out in silence, they would look like a filter that narrows nothing."""
-    if form.themes:
-        raise RefusedError(400, UNCOUNTED, parameter="themes")
-    for name in ("collapse", "alike"):
-        if getattr(form, name):
-            raise RefusedError(400, UNCOLLAPSED_MESSAGE, parameter=name)
-    return form.build_query()
-
-
-def build_theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFacet | None:
+def build_theme_facet(form: SearchRequest, counts: ThemeCounts | None) -> ThemeFacet | None:
     """As many of the themes as values of each facet are listed."""
     if counts is None:
         return None
@@ -201,7 +141,7 @@ def build_theme_facet(form: SearchForm, counts: ThemeCounts | None) -> ThemeFace
     )
 
 
-def list_offered(collections: CollectionService, form: SearchForm) -> list[OfferedCollection]:
+def list_offered(collections: CollectionService, form: SearchRequest) -> list[OfferedCollection]:
     """The first ten of a hundred collections, by name, that have themes."""
     if form.themes:
         return []
@@ -213,7 +153,7 @@ def list_offered(collections: CollectionService, form: SearchForm) -> list[Offer
     ]
 
 
-def _narrow_to_theme(form: SearchForm, label: str) -> str | None:
+def _narrow_to_theme(form: SearchRequest, label: str) -> str | None:
     """The search within a theme; an OR among its words is held together first."""
     if '"' in label or "*" in label:
         return None

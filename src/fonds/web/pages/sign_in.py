@@ -7,20 +7,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fonds.web.access.gate import SECRET_MAX_CHARS, AccessGate, get_client_address
 from fonds.web.access.roles import CHALLENGE, OPEN
 from fonds.web.access.viewers import get_requester
-from fonds.web.html.actions import FormFields
+from fonds.web.actions import FormBody
 from fonds.web.html.rendering import render_page
 
 NEXT_MAX_CHARS = 2_000
-SIGN_IN_FORM = Depends(FormFields(frozenset({"key", "next"}), max_bytes=8_192))
+FORM_MAX_BYTES = 8_192
 HOUR_S = 3_600
 
 router = APIRouter(include_in_schema=False, dependencies=[OPEN])
+
+
+class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
+    """A key, and the page that the browser opens next."""
+
+    key: str = ""
+    next: str = ""
+
+
+SIGN_IN_FORM = Depends(FormBody(SignInForm, FORM_MAX_BYTES))
 
 
 @router.get("/sign-in")
@@ -36,15 +47,15 @@ def sign_in_html(
 
 
 @router.post("/sign-in")
-def sign_in(request: Request, sent: Annotated[dict[str, str], SIGN_IN_FORM]) -> Response:
+def sign_in(request: Request, sent: Annotated[SignInForm, SIGN_IN_FORM]) -> Response:
     """A new session for the key, in place of the browser's last one; a wrong key is counted."""
     gate: AccessGate = request.app.state.gate
-    address, onward = get_client_address(request.scope), restrict_to_local(sent["next"])
+    address, onward = get_client_address(request.scope), restrict_to_local(sent.next)
     wait_s = gate.attempts.get_wait_s(address)
     if wait_s:
         told = f"Too many wrong keys came from this address; try again in {wait_s} seconds."
         return _render_page(request, onward, 429, told, {"Retry-After": str(wait_s)})
-    key = gate.authenticate(sent["key"].strip()[:SECRET_MAX_CHARS], address)
+    key = gate.authenticate(sent.key.strip()[:SECRET_MAX_CHARS], address)
     if key is None:
         told = "This is no key, or one that was revoked or has ended."
         return _render_page(request, onward, 401, told, {"WWW-Authenticate": CHALLENGE})

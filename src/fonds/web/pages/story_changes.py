@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from starlette.responses import RedirectResponse, Response
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Request
+from starlette.responses import Response
 
 from fonds.derivatives.kinds import KINDS
 from fonds.ingest.catch_up import CatchUpSelection
+from fonds.model.access import Role
 from fonds.model.errors import ConfigurationError
 from fonds.model.keys import parse_sha1
 from fonds.model.rows import DispositionRow
@@ -27,8 +29,15 @@ from fonds.viewer.story_versions import (
     load_versions,
 )
 from fonds.viewer.word_diff import WORDS_MAX, trim_unchanged
-from fonds.web.access.roles import CURATES, READS
-from fonds.web.html.actions import FOREIGN_FORM_MESSAGE, FormFields
+from fonds.web.access.roles import READS
+from fonds.web.actions import (
+    FOREIGN_FORM_MESSAGE,
+    Action,
+    FormResult,
+    FormRoute,
+    InvalidParameterError,
+    add_actions,
+)
 from fonds.web.html.rendering import InForce, OpenStores, build_url, render_page
 from fonds.web.pages.file import find_file_title, load_file, redirect_spelling
 from fonds.web.serving.problems import RefusedError
@@ -39,9 +48,6 @@ from fonds.wiring.readers import name_extractors
 
 
 STORY = next(kind for kind in KINDS if kind.name == "story")
-_FIELDS = FormFields(frozenset({"since"}))
-
-action_router = APIRouter(include_in_schema=False, dependencies=[CURATES])
 
 
 def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
@@ -51,31 +57,34 @@ def is_being_read(records: Records, sha1hexes: list[str]) -> bool:
     return any(True for _ in records.find(DispositionRow, where, count_max=1))
 
 
-@action_router.post("/file/{sha1hex}/changes")
-def read_again_html(
-    stores: OpenStores,
-    settings: InForce,
-    sha1hex: str,
-    sent: Annotated[dict[str, str], Depends(_FIELDS)],
-) -> RedirectResponse:
-    """Send both to be read by the reader there is now, and lead back; what is on its way is not sent twice.
+class VersionIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The SHA-1 of the version that a story is compared with."""
 
-    Raises RefusedError 400 for what are no two versions of a story, 409 where no step reads stories.
+    since: str
+
+
+def read_again(
+    stores: OpenStores, settings: InForce, sha1hex: str, sent: VersionIn
+) -> tuple[str, str]:
+    """Have both versions read by the current extractor, unless they are in the queue already. Returns their
+    SHA-1s.
+
+    Raises RefusedError 400 where they are not two versions of a story, 409 where no step reads stories.
     """
-    both = _parse_both(stores, sha1hex, sent["since"])
+    both = _parse_both(stores, sha1hex, sent.since)
     names = name_extractors(settings)
     reading = STORY.reading
-    wanted = CatchUpSelection(
+    selection = CatchUpSelection(
         kind=STORY,
         extractor=reading.extractor(names) if reading else "",
         rereads=True,
         only_files=frozenset(both),
     )
     try:
-        send_catchup(stores, settings, wanted, lambda sent, captures: None)
+        send_catchup(stores, settings, selection, lambda sent, captures: None)
     except ConfigurationError as error:
         raise RefusedError(409, f"Nothing was sent: {error}.") from error
-    return RedirectResponse(build_url(f"/file/{both[0]}/changes", since=both[1]), 303)
+    return both
 
 
 def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
@@ -88,8 +97,26 @@ def _parse_both(stores: Stores, sha1hex: str, since: str) -> tuple[str, str]:
     if heads[0] is None:
         raise HTTPException(404, f"{both[0]} is no story, so it has no versions.")
     if heads[1] is None or heads[0].story_id != heads[1].story_id or both[0] == both[1]:
-        raise RefusedError(400, "These are no two versions of one story.", parameter="since")
+        raise InvalidParameterError("These are not two versions of one story.", "since")
     return both
+
+
+def _link_to_versions(result: FormResult[VersionIn, tuple[str, str]]) -> str:
+    sha1hex, since = result.answer
+    return build_url(f"/file/{sha1hex}/changes", since=since)
+
+
+action_router = APIRouter()
+add_actions(
+    action_router,
+    Action(
+        "read two versions of a story again",
+        Role.CURATOR,
+        read_again,
+        VersionIn,
+        FormRoute("/file/{sha1hex}/changes", _link_to_versions),
+    ),
+)
 
 
 PART_NAMES = {"title": "Headline", "byline": "Byline", "published": "Day", "text": "Text"}

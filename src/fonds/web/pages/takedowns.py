@@ -10,15 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from starlette.responses import HTMLResponse, RedirectResponse
+import msgspec
+from fastapi import APIRouter, HTTPException, Query, Request
+from starlette.responses import HTMLResponse
 
 from fonds.audit.repair.cleanup import recover
 from fonds.config import Settings
 from fonds.derivatives.visibility import find_active_embargoes
-from fonds.model.access import Viewer
+from fonds.model.access import Role, Viewer
 from fonds.model.encoding import pluralize
 from fonds.model.errors import ConfigurationError
+from fonds.model.keys import parse_sha1
 from fonds.model.restrictions import ReasonClass
 from fonds.model.rows import EmbargoRow, TakedownRow
 from fonds.ports import Records, Stores
@@ -28,9 +30,9 @@ from fonds.restrictions.warc_records import list_remaining_warcs
 from fonds.search.direct_hits import KEY_MAX_CHARS, explain_short_key, find_direct_hits
 from fonds.stores.home_lock import HomeLock
 from fonds.viewer.description import build_description, resolve
-from fonds.web.access.roles import ADMINISTERS, CURATES
-from fonds.web.access.viewers import LOCAL_NAME, TheViewer, describe_act
-from fonds.web.html.actions import FormFields, parse_sha1hex
+from fonds.web.access.roles import CURATES
+from fonds.web.access.viewers import LOCAL_NAME, ActorName, TheViewer
+from fonds.web.actions import Action, FormRoute, InvalidParameterError, add_actions
 from fonds.web.html.rendering import InForce, render_page
 from fonds.web.serving.csv_tables import add_csv_route
 from fonds.web.serving.problems import RefusedError
@@ -233,57 +235,74 @@ def open_exclusive_stores(request: Request, settings: Settings) -> Iterator[Stor
         raise RefusedError(409, f"Nothing was done: {error}") from error
 
 
-# Admins take a file down on the page, or go on with what was broken off.
+# The action: take a file down, or continue a takedown that was interrupted.
 
 
-SURE = "yes"
+class TakedownIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The SHA-1 of a file, the reason, and a note for curators. `sure` confirms a new takedown; `everywhere`
+    searches the index of every WARC. A takedown that continues keeps its reason and note."""
 
-action_router = APIRouter(include_in_schema=False, dependencies=[ADMINISTERS])
+    sha1hex: str
+    reason: ReasonClass | None = None
+    note: Annotated[str, msgspec.Meta(max_length=NOTE_MAX_CHARS)] = ""
+    everywhere: bool = False
+    sure: bool = False
 
 
-@action_router.post("/takedowns")
-def take_down_html(
-    request: Request,
-    viewer: TheViewer,
-    settings: InForce,
-    fields: Annotated[
-        dict[str, str],
-        Depends(FormFields(frozenset({"sha1hex", "reason", "note", "everywhere", "sure"}))),
-    ],
-) -> RedirectResponse:
-    """Take one file down, or go on with it: what it is for is then what was said first. 400 for a file that
-    is not here, no reason, or who is not sure; 403 where somebody else has to hide it first; 409 while the
-    home is in use."""
-    sha1hex = parse_sha1hex(fields["sha1hex"])
-    note, everywhere = " ".join(fields["note"].split()), fields["everywhere"] == SURE
+def parse_sha1hex(text: str) -> str:
+    """Return a SHA-1 in hex. Raises InvalidParameterError for `sha1hex`."""
+    raw = parse_sha1(text.strip())
+    if raw is None:
+        raise InvalidParameterError(f"“{text[:60]}” is not a SHA-1 in hex or base32.", "sha1hex")
+    return raw.hex()
+
+
+def take_down(
+    request: Request, viewer: TheViewer, actor: ActorName, settings: InForce, sent: TakedownIn
+) -> str:
+    """Take one file down and return its SHA-1. 400 for an unknown file, no reason, or no confirmation; 403
+    where another person has to hide the file first; 409 while the home is in use."""
+    sha1hex = parse_sha1hex(sent.sha1hex)
     whole: Stores = request.app.state.whole_stores
-    begun = next(iter(whole.records.get(TakedownRow, [sha1hex])), None)
-    if begun is None:
-        _check(whole, sha1hex, fields, note)
-        refused = explain_refusal(
-            find_active_embargoes(whole.records, [sha1hex]).get(sha1hex), settings, viewer
-        )
-        if refused is not None:
-            raise RefusedError(403, refused)
-    reason = begun.reason_class if begun else fields["reason"]
-    describe_act(request, f"{sha1hex} {reason}")
-    row = begun or TakedownRow(sha1hex, reason, note, viewer.name or LOCAL_NAME, get_utc_now(), {})
+    row = next(iter(whole.records.get(TakedownRow, [sha1hex])), None)
+    if row is None:
+        reason = _check(whole, sha1hex, sent)
+        hidden = find_active_embargoes(whole.records, [sha1hex]).get(sha1hex)
+        refusal = explain_refusal(hidden, settings, viewer)
+        if refusal is not None:
+            raise RefusedError(403, refusal)
+        note = " ".join(sent.note.split())
+        row = TakedownRow(sha1hex, reason, note, actor, get_utc_now(), {})
     with open_exclusive_stores(request, settings) as stores:
         recover(stores)
-        create_takedown(stores, settings, lambda told: None, everywhere=everywhere)(row)
-    return RedirectResponse(f"/takedowns#t-{sha1hex}", 303)
+        create_takedown(stores, settings, lambda line: None, everywhere=sent.everywhere)(row)
+    return sha1hex
 
 
-def _check(all_stores: Stores, sha1hex: str, fields: dict[str, str], note: str) -> None:
+def _check(all_stores: Stores, sha1hex: str, sent: TakedownIn) -> ReasonClass:
+    """Return the reason of a new takedown. Raises InvalidParameterError."""
     if not build_description(all_stores, sha1hex).is_known:
         said = (
             f"Nothing here has the SHA-1 {sha1hex}. `fonds takedown` refuses bytes that never came."
         )
-        raise RefusedError(400, said, parameter="sha1hex")
-    if fields["reason"] not in set(ReasonClass):
-        raise RefusedError(400, f"Choose a reason: {', '.join(ReasonClass)}.", parameter="reason")
-    if len(note) > NOTE_MAX_CHARS:
-        raise RefusedError(400, f"A note has at most {NOTE_MAX_CHARS} characters.")
-    if fields["sure"] != SURE:
-        said = "Say that you are sure, by the box in the form: a takedown cannot be undone."
-        raise RefusedError(400, said, parameter="sure")
+        raise InvalidParameterError(said, "sha1hex")
+    if sent.reason is None:
+        raise InvalidParameterError(f"Choose a reason: {', '.join(ReasonClass)}.", "reason")
+    if not sent.sure:
+        said = "Confirm with the box in the form: a takedown cannot be undone."
+        raise InvalidParameterError(said, "sure")
+    return sent.reason
+
+
+action_router = APIRouter()
+add_actions(
+    action_router,
+    Action(
+        "take a file down",
+        Role.ADMIN,
+        take_down,
+        TakedownIn,
+        FormRoute("/takedowns", lambda result: f"/takedowns#t-{result.answer}"),
+        describe=lambda sent: f"{parse_sha1hex(sent.sha1hex)} {sent.reason or ''}".strip(),
+    ),
+)

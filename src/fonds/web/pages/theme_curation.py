@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse
 
 from fonds.grouping.changes.curation import NAME_MAX_CHARS, exclude, include, pin, rename
 from fonds.grouping.changes.writer import DOCUMENT_BATCH
@@ -24,11 +24,17 @@ from fonds.grouping.views.curation import (
     load_theme_names,
 )
 from fonds.grouping.views.documents import DocumentPlacement, list_placements
-from fonds.model.errors import ConfigurationError
+from fonds.model.access import Role
 from fonds.ports import Stores
-from fonds.web.access.roles import CURATES, READS
-from fonds.web.access.viewers import describe_act
-from fonds.web.html.actions import FormFields
+from fonds.web.access.roles import READS
+from fonds.web.actions import (
+    Action,
+    FormResult,
+    FormRoute,
+    InvalidParameterError,
+    JsonRoute,
+    add_actions,
+)
 from fonds.web.html.paging import AFTER, decode_cursor, encode_cursor, refuse_invalid_cursor
 from fonds.web.html.rendering import OpenStores, build_url, capitalize, render_page, to_datetime
 from fonds.web.pages.document_lines import DocumentLine, build_document_lines
@@ -42,7 +48,7 @@ from fonds.web.pages.theme_links import (
 )
 from fonds.web.pages.theme_selection import CONF, Selection, ServedConfiguration, resolve_selection
 from fonds.web.serving.csv_tables import add_csv_route
-from fonds.web.serving.json_requests import SentJson, TheService, decode_body, takes
+from fonds.web.serving.json_requests import TheService
 from fonds.web.serving.parameters import parse_name, shorten
 from fonds.web.serving.problems import RefusedError
 from fonds.wiring.collections import CollectionService
@@ -201,17 +207,11 @@ def exclusions_json(
     return build_exclusions_page(stores, collections, there, form.after)
 
 
-# What curators do with a theme from its page: name it, put it before the others, take documents out.
-
-
-FIELDS = frozenset({"conf", "theme", "name", "id"})
-ACTION_PATH = "/themes/{namespace}/{key}/{act}"
-
-action_router = APIRouter(include_in_schema=False, dependencies=[CURATES])
+# Actions on a theme: name it, pin it, take documents out of it.
 
 
 class ThemeAct(StrEnum):
-    """What is done with a theme; the words of `fonds clusters`."""
+    """An action on a theme, as `fonds clusters` names it."""
 
     RENAME = "rename"
     PIN = "pin"
@@ -220,28 +220,30 @@ class ThemeAct(StrEnum):
     INCLUDE = "include"
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeActRequest:
-    """What is asked for: by which configuration, the theme by id, label or name; the name it is to have, and
-    the documents it is about."""
+_PARAMETER_BY_ACT = {
+    ThemeAct.RENAME: "name",
+    ThemeAct.EXCLUDE: "ids",
+    ThemeAct.INCLUDE: "ids",
+}
+_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=ID_MAX_CHARS)]
+_Name = Annotated[str, msgspec.Meta(max_length=NAME_MAX_CHARS)]
+_Ids = Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=DOCUMENT_BATCH)]
 
-    conf: str
-    theme: str
-    name: str = ""
-    ids: Sequence[str] = ()
 
-    @property
-    def description(self) -> str:
-        """What it is about, for the note of the act."""
-        first, more = next(iter(self.ids), ""), len(self.ids) - 1
-        ids = f"{first} and {more:,} more" if more > 0 else first
-        return " ".join(f"{self.conf} “{self.theme}” {self.name} {ids}".split())
+class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The theme by its id, label or name, and the configuration. `rename` takes a `name`, empty to remove the
+    name; `exclude` and `include` take `ids` of documents."""
+
+    theme: _Word
+    conf: str = DEFAULT
+    name: _Name | msgspec.UnsetType = msgspec.UNSET
+    ids: _Ids | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """What is decided of a theme now: its id and label, the name it was given, '' for none, and whether it
-    is pinned; of documents, how many were taken out or put back just now."""
+    """A theme after an action: its id and label, the name a curator gave it, '' for none, and whether it is
+    pinned. `documents` is how many documents were just taken out or put back."""
 
     id: str
     label: str
@@ -250,129 +252,80 @@ class ActResult:
     documents: int | None = None
 
 
-def perform_act(
-    collections: CollectionService,
-    namespace: str,
-    key: str,
-    act: ThemeAct,
-    request: ThemeActRequest,
-) -> ActResult:
-    """Do it; done twice it is as done once. Raises RefusedError 404 for a collection there is not, 400 with a
-    sentence for a theme, document or name that is none, 409 where the model is not to be had."""
-    name = collections.collection(parse_name(namespace, key)).name
-    changes = collections.writing()
-    try:
-        conf = validate_conf(request.conf or DEFAULT)
-        if act in (ThemeAct.EXCLUDE, ThemeAct.INCLUDE):
-            done = exclude if act is ThemeAct.EXCLUDE else include
-            out = done(changes, name, conf, request.theme, request.ids)
-            return ActResult(out.id, out.label, documents=out.documents)
-        if act is ThemeAct.RENAME:
-            one = rename(changes, name, conf, request.theme, request.name)
-        else:
-            one = pin(changes, name, conf, request.theme, pinned=act is ThemeAct.PIN)
-    except ValueError as error:
-        said = shorten(str(error), 2_000)
-        raise RefusedError(400, capitalize(said if said.endswith("?") else f"{said}.")) from error
-    except ConfigurationError as error:
-        raise RefusedError(409, capitalize(f"{error}.")) from error
-    return ActResult(one.id, one.label, one.name, one.pinned is not None)
-
-
-@action_router.post(ACTION_PATH)
-def act_html(
-    request: Request,
-    collections: TheService,
-    namespace: str,
-    key: str,
-    act: ThemeAct,
-    text: Annotated[dict[str, str], Depends(FormFields(FIELDS))],
-) -> RedirectResponse:
-    """Do it, and lead to where it is to be seen."""
-    ids = (text["id"],) if act in (ThemeAct.EXCLUDE, ThemeAct.INCLUDE) else ()
-    asked = ThemeActRequest(text["conf"], text["theme"], text["name"], ids)
-    describe_act(request, asked.description)
-    name = CollectionName(unquote_part(namespace), unquote_part(key))
-    told = perform_act(collections, name.namespace, name.key, act, asked)
-    conf = text["conf"] if text["conf"] != DEFAULT else None
-    return RedirectResponse(_choose_redirect(collections, name, conf, act, told, text["id"]), 303)
-
-
-def _choose_redirect(
-    collections: CollectionService,
-    name: CollectionName,
-    conf: str | None,
-    act: ThemeAct,
-    result: ActResult,
-    document: str,
-) -> str:
-    if act is ThemeAct.INCLUDE:
-        return link_to_exclusions(name, conf=conf)
-    if act is ThemeAct.EXCLUDE:
-        return link_to_assignment(name, document, conf=conf)
-    if collections.has_theme(name, conf or DEFAULT, result.id):
-        return link_to_theme(name, result.id, conf=conf)
-    return link_to_collection(name, conf=conf)
-
-
-# What programs do with a theme: the acts of its page, answered with what is decided of it then.
-
-
-HEAD = "/api/themes/"
-_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=ID_MAX_CHARS)]
-_Name = Annotated[str, msgspec.Meta(max_length=NAME_MAX_CHARS)]
-_Ids = Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=DOCUMENT_BATCH)]
-
-
-class ThemeActIn(msgspec.Struct, forbid_unknown_fields=True):
-    """Which theme, by its id, label or name, of which configuration; `name` goes with rename, empty to take
-    the name back, `ids` of documents with exclude and include."""
-
-    theme: _Word
-    conf: str = DEFAULT
-    name: _Name | msgspec.UnsetType = msgspec.UNSET
-    ids: _Ids | msgspec.UnsetType = msgspec.UNSET
-
-
-_TAKES = takes(
-    msgspec.json.schema(ThemeActIn)["$defs"]["ThemeActIn"],
-    {"theme": "river, dam, rain", "name": "Floods"},
-)
-_FIELDS_BY_ACT = {
-    ThemeAct.RENAME: ("name",),
-    ThemeAct.EXCLUDE: ("ids",),
-    ThemeAct.INCLUDE: ("ids",),
-}
-
-api_router = APIRouter(dependencies=[CURATES])
-
-
-@api_router.post(
-    f"/api{ACTION_PATH}",
-    summary="Name or pin a theme, take documents out of it",
-    openapi_extra=_TAKES,
-)
-def act_json(
-    request: Request,
-    collections: TheService,
-    namespace: str,
-    key: str,
-    act: ThemeAct,
-    sent: SentJson,
+def curate(
+    collections: TheService, namespace: str, key: str, act: ThemeAct, sent: ThemeActIn
 ) -> ActResult:
     """As `fonds clusters rename`, `pin`, `unpin`, `exclude` and `include`; done twice it is as done once. A
     theme is of the first granularity: those of others have no ids that stay."""
-    said = decode_body(sent, ThemeActIn)
-    for field in ("name", "ids"):
-        is_there, goes = (
-            getattr(said, field) is not msgspec.UNSET,
-            field in _FIELDS_BY_ACT.get(act, ()),
-        )
-        if is_there is not goes:
-            told = f"“{field}” goes with {act}." if goes else f"“{field}” does not go with {act}."
-            raise RefusedError(400, told, pointer=f"/{field}")
-    name = "" if said.name is msgspec.UNSET else said.name
-    ids = [] if said.ids is msgspec.UNSET else said.ids
-    asked = ThemeActRequest(said.conf, said.theme, name, ids)
-    describe_act(request, asked.description)
-    return perform_act(collections, unquote_part(namespace), unquote_part(key), act, asked)
+    _check_parameters(act, sent)
+    name = collections.collection(parse_name(unquote_part(namespace), unquote_part(key))).name
+    changes = collections.writing()
+    try:
+        conf = validate_conf(sent.conf or DEFAULT)
+        if sent.ids is not msgspec.UNSET:
+            change_documents = exclude if act is ThemeAct.EXCLUDE else include
+            out = change_documents(changes, name, conf, sent.theme, sent.ids)
+            return ActResult(out.id, out.label, documents=out.documents)
+        if sent.name is not msgspec.UNSET:
+            theme = rename(changes, name, conf, sent.theme, sent.name)
+        else:
+            theme = pin(changes, name, conf, sent.theme, pinned=act is ThemeAct.PIN)
+    except ValueError as error:
+        said = shorten(str(error), 2_000)
+        raise RefusedError(400, capitalize(said if said.endswith("?") else f"{said}.")) from error
+    return ActResult(theme.id, theme.label, theme.name, theme.pinned is not None)
+
+
+def _check_parameters(act: ThemeAct, sent: ThemeActIn) -> None:
+    """Raises InvalidParameterError for a parameter that another action takes, and for one that is missing."""
+    for parameter in ("name", "ids"):
+        is_given = getattr(sent, parameter) is not msgspec.UNSET
+        is_taken = _PARAMETER_BY_ACT.get(act) == parameter
+        if is_given is not is_taken:
+            goes = "goes" if is_taken else "does not go"
+            raise InvalidParameterError(f"“{parameter}” {goes} with {act}.", parameter)
+
+
+def _describe(sent: ThemeActIn) -> str:
+    """Return what the log says: configuration, theme, name and documents."""
+    ids = [] if sent.ids is msgspec.UNSET else sent.ids
+    name = "" if sent.name is msgspec.UNSET else sent.name
+    first, more = next(iter(ids), ""), len(ids) - 1
+    documents = f"{first} and {more:,} more" if more > 0 else first
+    return " ".join(f"{sent.conf} “{sent.theme}” {name} {documents}".split())
+
+
+def _choose_address(result: FormResult[ThemeActIn, ActResult]) -> str:
+    """Return the address of the page that shows what the form did."""
+    path, sent = result.request.path_params, result.parameters
+    name = CollectionName(unquote_part(path["namespace"]), unquote_part(path["key"]))
+    conf = sent.conf if sent.conf not in ("", DEFAULT) else None
+    act = ThemeAct(path["act"])
+    if act is ThemeAct.INCLUDE:
+        return link_to_exclusions(name, conf=conf)
+    if act is ThemeAct.EXCLUDE and sent.ids is not msgspec.UNSET:
+        return link_to_assignment(name, sent.ids[0], conf=conf)
+    collections: CollectionService = result.request.app.state.service
+    if collections.has_theme(name, conf or DEFAULT, result.answer.id):
+        return link_to_theme(name, result.answer.id, conf=conf)
+    return link_to_collection(name, conf=conf)
+
+
+action_router = APIRouter()
+add_actions(
+    action_router,
+    Action(
+        "curate a theme",
+        Role.CURATOR,
+        curate,
+        ThemeActIn,
+        FormRoute("/themes/{namespace}/{key}/{act}", _choose_address),
+        JsonRoute(
+            "/api/themes/{namespace}/{key}/{act}",
+            "Name or pin a theme, take documents out of it",
+            name="act_json",
+            example={"theme": "river, dam, rain", "name": "Floods"},
+        ),
+        _describe,
+    ),
+)

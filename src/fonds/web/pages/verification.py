@@ -22,6 +22,7 @@ from fonds.search.verification import (
 )
 from fonds.web.access.roles import READS
 from fonds.web.access.viewers import TheViewer
+from fonds.web.actions import FOREIGN_FORM_MESSAGE
 from fonds.web.html.rendering import OpenStores, render_page
 from fonds.web.serving.concurrency import get_media_type
 from fonds.web.serving.parameters import shorten
@@ -37,7 +38,6 @@ FIELDS = ("file", "pasted")
 PARTS_MAX = 4
 FRAME_MAX_BYTES = 10_000
 """What stands around the parts of a form."""
-FOREIGN_FORM_MESSAGE = "The form is none of these pages."
 TOO_LONG = f"A manifest has at most {MANIFEST_MAX_BYTES:,} bytes."
 _BOUNDARY = re.compile(r'boundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*(?:;|$)')
 _NAME = re.compile(
@@ -154,7 +154,7 @@ def _verify_manifest(
     """Raises RefusedError 400 for what is no manifest, or one of no search."""
     try:
         manifest = parse_manifest(data)
-        if manifest.asked is None:
+        if manifest.search is None:
             raise ValueError("it is of the library whole, and no search; nothing is compared")
         whole: Stores = request.app.state.whole_stores
         return ManifestVerifier(stores, whole.records if knows else None)(

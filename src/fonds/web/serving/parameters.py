@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from typing import Annotated, Any, get_origin
 
-from fastapi import Request
-from pydantic import BaseModel, BeforeValidator
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, BeforeValidator, create_model
 
 from fonds.grouping.names import CollectionName, validate_conf, validate_id, validate_name
+from fonds.model.parameter_errors import (
+    ParameterError,
+    build_repeated_parameter,
+    build_unknown_parameter,
+)
 from fonds.model.partial_date import entered_day
-from fonds.model.suggestions import find_nearest_name
+from fonds.search.request import SearchRequest
 from fonds.web.serving.problems import RefusedError
 
 TITLE_MAX_CHARS = 300
-EXCERPT_CHARS = 100
-_CHOICES = re.compile(r"'([^']*)'")
-_CLOSED = frozenset({"literal_error", "enum"})
 
 
 Day = Annotated[date | None, BeforeValidator(entered_day)]
@@ -30,6 +31,27 @@ def shorten(text: str, chars_max: int = TITLE_MAX_CHARS) -> str:
     return text if len(text) <= chars_max else text[: chars_max - 1].rstrip() + "…"
 
 
+def take_search(*names: str) -> Any:
+    """Return a dependency that reads these parameters of a search; a URL with any other is refused."""
+    fields = {
+        name: field
+        for name, field in SearchRequest.model_fields.items()
+        if (field.alias or name) in names
+    }
+    definitions: dict[str, Any] = {
+        name: (field.annotation, field) for name, field in fields.items()
+    }
+    model = create_model("SearchParameters", __config__=SearchRequest.model_config, **definitions)
+
+    def build(parameters: BaseModel) -> SearchRequest:
+        values = {name: getattr(parameters, name) for name in fields}
+        by_alias = {fields[name].alias or name: value for name, value in values.items()}
+        return SearchRequest.model_validate(by_alias)
+
+    build.__annotations__["parameters"] = Annotated[model, Query()]
+    return Depends(build)
+
+
 async def reject_unknown_parameters(request: Request) -> None:
     """Raises RefusedError 400 for a parameter the page does not take, and for one that is given twice and
     may not be.
@@ -37,54 +59,29 @@ async def reject_unknown_parameters(request: Request) -> None:
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None:
         return
-    known = dict(_iter_parameters(dependant.query_params))
+    known = dict(_iter_parameters(dependant))
     for name in request.query_params:
         if name not in known:
-            near = find_nearest_name(name, known)
-            said = _format_unknown_parameter(name, list(known), near)
-            raise RefusedError(400, said, parameter=shorten(name, EXCERPT_CHARS), nearest=near)
+            raise _refuse(build_unknown_parameter(name, known))
         if not known[name] and len(request.query_params.getlist(name)) > 1:
-            said = f"The parameter “{name}” is given more than once."
-            raise RefusedError(400, said, parameter=name)
+            raise _refuse(build_repeated_parameter(name))
 
 
-def _iter_parameters(params: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+def _refuse(error: ParameterError) -> RefusedError:
+    return RefusedError(400, str(error), parameter=error.parameter, nearest=error.nearest)
+
+
+def _iter_parameters(dependant: Any) -> Iterator[tuple[str, bool]]:
     """Each parameter's name in the URL, and whether it may be repeated."""
-    for param in params:
+    for one in dependant.dependencies:
+        yield from _iter_parameters(one)
+    for param in dependant.query_params:
         kind = param.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             for name, field in kind.model_fields.items():
                 yield field.alias or name, get_origin(field.annotation) is list
         else:
             yield param.alias, get_origin(kind) is list
-
-
-def _format_unknown_parameter(name: str, known_names: Sequence[str], near: str | None) -> str:
-    meant = f" Did you mean “{near}”?" if near else ""
-    takes = f" It takes {', '.join(known_names)}." if known_names else " It takes none."
-    return f"There is no parameter “{shorten(name, EXCERPT_CHARS)}” here.{meant}{takes}"
-
-
-def describe_fault(error: dict[str, Any]) -> dict[str, str]:
-    """The parameter whose value cannot be and, out of a closed list, the `find_nearest_name`."""
-    name = str(error["loc"][-1] if len(error["loc"]) < 3 else error["loc"][1])
-    found = {"parameter": shorten(name, EXCERPT_CHARS)}
-    near = None
-    if error["type"] in _CLOSED:
-        choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
-        near = find_nearest_name(str(error.get("input")), choices)
-    return found | ({"nearest": near} if near else {})
-
-
-def format_refusal(error: dict[str, Any]) -> str:
-    """What is told of a value a parameter cannot have, naming both and, out of a closed list, the nearest."""
-    at = describe_fault(error)
-    name, near = at["parameter"], at.get("nearest")
-    given = str(error.get("input"))
-    said = error["msg"].removeprefix("Value error, ")
-    said = f"{said[:1].lower()}{said[1:]}"
-    meant = f" Did you mean “{near}”?" if near else ""
-    return f"The parameter “{name}” is “{shorten(given, EXCERPT_CHARS)}”: {said}.{meant}"
 
 
 def parse_name(namespace: str, key: str) -> CollectionName:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.extract.article.dates import PageDates
 from fonds.extract.article.extraction import (
     ELEMENTS_MAX,
@@ -301,7 +302,7 @@ TAGS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(TAGS, max_size=40).map("".join))
 def test_any_markup_is_read_without_an_error(markup: str) -> None:
     article = extract_article(markup, "http://example.com/", NEWEST)

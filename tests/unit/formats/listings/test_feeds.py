@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fixtures.feeds import BOMB, atom, json_feed, leaking, rdf, rss, rss_item, rss_of
 from fonds.following.listings.listing import (
     ENTRIES_MAX,
@@ -228,7 +229,7 @@ def test_json_nested_too_deeply_is_refused() -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150)
+@settings(max_examples=examples(40))
 def test_any_bytes_are_a_listing_or_refused(body: bytes) -> None:
     for start in (b"", b"<rss><channel><item>", b"<urlset><url><loc>", b'{"items": [{"url":'):
         try:

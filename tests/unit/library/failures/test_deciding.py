@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from failed_home import body, fail, reader
 from filled_home import opened
 from fonds.audit.audit import audit_accounts
@@ -154,7 +155,9 @@ ACTS = st.lists(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(acts=ACTS)
 def test_whatever_is_decided_in_whatever_order_the_counts_are_those_of_a_model(

@@ -105,7 +105,7 @@ def test_so_many_are_drawn_so_many_wait_and_others_come_again(
         while views.waiting < pdf_pages.WAITING_MAX:
             threading.Event().wait(0.01)
         assert len(drawing.calls) == pdf_pages.DRAWING_MAX
-        with pytest.raises(TransientError, match="readers wait"):
+        with pytest.raises(TransientError, match="waiting readers"):
             views.get_view(blobs, SHA1, 99, body)
         drawing.may.set()
         assert all(one.result(30) == DRAWN for one in [*first, *waiting])

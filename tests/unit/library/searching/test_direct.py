@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filled_home import Filled, fill_home, opened
-from fonds.model.document import SearchQuery
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.search.direct_hits import DIRECT_HITS_MAX, Identifier, find_direct_hits, interpretations
 

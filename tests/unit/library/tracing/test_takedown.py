@@ -19,13 +19,14 @@ from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import DOCUMENTS, Tables
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.capture import Capture, Place, PlaceKind
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.file import FileMeta, IdentifiedCapture
 from fonds.model.keys import build_text_blob_key
 from fonds.model.restrictions import REDACTED
 from fonds.model.rows import DispositionRow, EntryRow, FileMetaRow, TakedownRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from fonds.restrictions.traces import find_traces
 from home_rows import NOW, Body, entry, promised, said
@@ -45,8 +46,8 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
 def _changes(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: 1)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: 1)
 
 
 def test_the_text_a_public_topic_refers_to_is_removed(home: tuple[Stores, Filled]) -> None:

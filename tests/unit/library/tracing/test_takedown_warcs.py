@@ -16,9 +16,10 @@ from fonds.audit.audit import run_audit
 from fonds.audit.fault import AuditCheck, AuditFault
 from fonds.audit.warcs import verify
 from fonds.isolation.process_identity import create_worker_name
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
 from fonds.model.capture import REVISIT_MIME, Place, PlaceKind
 from fonds.model.rows import CdxRow
-from fonds.pipelines.runtime.leases import Leases
 from fonds.ports import Stores
 from fonds.restrictions.traces import find_traces
 from fonds.restrictions.warc_records import WarcPurge
@@ -81,7 +82,7 @@ def test_killed_between_any_two_acts_no_warc_is_forgotten(
     killed, done = 0, False
     while not done:
         left = [killed]
-        acts = ("put", "delete", "change", "purge")
+        acts = ("put", "delete", "change", "change_each", "purge")
         names = ("records", "blobs", "index", "table", "archive")
         dying = replace(stores, **{one: Dying(getattr(stores, one), left, acts) for one in names})
         try:
@@ -105,11 +106,11 @@ def test_a_warc_that_is_written_to_is_purged_when_it_is_said_again(
     (late,) = archived(stores, [Body(950, "http://late.example/", NOW, "text/html", b"late " * 99)])
     write(stores, [file_row(late), cdx_row(late)])
     said: list[str] = []
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
     assert find_traces(stores, None, late.sha1hex).warcs[0].is_open
     row = act(wanted(late.sha1hex))
-    assert (row.finished, "being written to" in said[0]) == (None, True)
+    assert (row.finished, "still being written" in said[0]) == (None, True)
     assert not find_traces(stores, None, late.sha1hex).has_any
     stores.archive.finish()
     assert holders(tmp_path / "archive", late.content) != []
@@ -122,7 +123,7 @@ def test_what_another_process_writes_anew_just_now_waits(home: tuple[Stores, Fil
     stores, filled = home
     sha1hex = filled.stories[3]
     name, _ = _own(stores, sha1hex)
-    other = Leases(stores.records, create_worker_name(), time.monotonic)
+    other = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
     with other.acquire(f"warc {name}", 0.0):
         assert taking_down(stores)(wanted(sha1hex)).finished is None
     assert taking_down(stores)(wanted(sha1hex)).finished == NOW
@@ -167,10 +168,10 @@ def test_a_damaged_warc_is_told_and_stays_as_it_was(
     before[offset : offset + 40] = b"x" * 40
     path.write_bytes(before)
     said: list[str] = []
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, claims, said.append))
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    act = replace(taking_down(stores), warcs=WarcPurge(stores.archive, leases, said.append))
     assert act(wanted(sha1hex)).finished is None
-    assert "what was taken down may stand there" in said[0]
+    assert "The removed bytes may be there" in said[0]
     assert path.read_bytes() == before
 
 

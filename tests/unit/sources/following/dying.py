@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fonds.following.poller import Poller
 from fonds.pipelines.runtime.intake import Intake, IntakeCounts, QueueMarks
-from unit.sources.following.world import GATE, World
+from unit.sources.following.world import GATE, World, create_poll_leases
 
 
 class KilledError(BaseException):
@@ -58,5 +58,6 @@ def mortal(world: World, port: str, name: str, count: int, after: bool) -> Polle
     return replace(
         world.polling,
         records=ports["records"],  # type: ignore[arg-type]
+        leases=create_poll_leases(place, "dying", ports["records"]),
         enter=lambda source: intake.run(source, IntakeCounts()),
     )

@@ -9,9 +9,12 @@ import pytest
 
 from fixtures.feeds import rss_of, sitemap, sitemap_index
 from fonds.following import poll_request
+from fonds.following.poller import LEASE_S
+from fonds.leases.cells import LeaseColumns
+from fonds.leases.leases import Leases
 from fonds.model.errors import PostponedError
-from fonds.model.rows import PaceRow
-from unit.sources.following.world import LINKS, World
+from fonds.model.rows import PaceRow, SourceRow
+from unit.sources.following.world import LINKS, World, create_poll_leases
 
 COUNT = 7
 
@@ -110,11 +113,15 @@ def test_a_poll_left_behind_by_a_process_that_ended_is_begun_again_at_once(world
     def dies(url: str, headers: object, tls: object) -> object:
         raise KeyboardInterrupt
 
-    dead = replace(world.polling, get=dies, process_name="dead")  # type: ignore[arg-type]
+    leases = create_poll_leases(world.place, "dead")
+    dead = replace(world.polling, get=dies, leases=leases)  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         dead.poll(row)
     assert world.polling.list_due(10) == []
-    alive = replace(world.polling, is_process_gone=lambda who: who == "dead")
+    cells = LeaseColumns(world.place.records, SourceRow)
+    clock = world.place.clock
+    leases = Leases(cells, "alive", lambda: clock.now_s, LEASE_S, lambda who: who == "dead")
+    alive = replace(world.polling, leases=leases)
     (found,) = alive.list_due(10)
     done = alive.poll(found)
     assert done is not None

@@ -205,7 +205,7 @@ def test_what_is_gone_is_not_asked_again(world: World) -> None:
         (Given(200, b""), "empty"),
         (Given(200, b"<html>no feed</html>"), "page"),
         (Given(200, rss_of(LINKS), cut=500), "500 bytes missing"),
-        (Given(301, b"", {"Location": "/feed"}), "a redirect loop"),
+        (Given(301, b"", {"Location": "/feed"}), "redirect loop"),
         (Given(301, b"", {"Location": "gopher://x/"}), "redirects"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_page_gives_the_links_of_its_own_site_alone(world: World) -> None:
     world.give("/front", b"<html><a href='https://other.example.org/x'>x</a></html>")
     assert world.poll(row).new == 0
     world.give("/front", rss_of(LINKS))
-    assert "not a page of links" in (world.poll(row).error or "")
+    assert "expected a page of links" in (world.poll(row).error or "")
 
 
 def test_the_api_is_asked_behind_its_mark_until_there_is_no_more(

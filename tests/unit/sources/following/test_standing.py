@@ -77,7 +77,7 @@ def test_who_pauses_it_during_a_poll_has_it_paused(world: World) -> None:
     row = world.add("/feed")
     world.give("/feed", b"", 500)
     change = {"state": "paused"}
-    taken = world.polling._lease(row)  # a poll that is under way
+    taken = world.polling._acquire(row)  # a poll that is under way
     assert taken is not None
     world.place.records.change(type(row), [row.source_id], change)
     world.polling._finish_failure(taken, PollResponse(500), "it answers 500")
@@ -135,8 +135,8 @@ def test_what_cannot_be_muted_is_said(world: World) -> None:
     now = world.place.clock()
     failing = replace(row, standing="failing")
     for one, until, note, said in (
-        (row, None, "", "not in trouble: say until when"),
-        (failing, now, "", "no time to come"),
+        (row, None, "", "has no problem. Give an end time"),
+        (failing, now, "", "is not in the future"),
         (failing, None, "x" * 301, "at most 300"),
         (replace(failing, state="paused"), None, "", "is not polled"),
     ):

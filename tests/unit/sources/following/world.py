@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,10 @@ from fonds.config import load_settings
 from fonds.following.link_rules import LinkRules
 from fonds.following.listings.reader import read_listing
 from fonds.following.poll_interval import PollIntervals
-from fonds.following.poller import Poller, PollResult
+from fonds.following.poller import LEASE_S, Poller, PollResult
 from fonds.following.source_edits import SourceOptions, add, build_source
+from fonds.leases.cells import LeaseColumns
+from fonds.leases.leases import Leases
 from fonds.model.entry import Link
 from fonds.model.message import Subscription
 from fonds.model.rows import EntryRow, InputRow, SourceRow
@@ -30,6 +33,17 @@ FETCH = Subscription("follow.fetch", "t.follow.links")
 GATE = EntryGate("follow", FETCH.topic, (FETCH,), ("fetch",))
 LINKS = [f"https://news.example.org/{number}" for number in range(4)]
 WANTED = SourceOptions(pipeline="follow", collection="papers")
+
+
+def create_poll_leases(
+    place: Workplace,
+    holder_name: str,
+    records: Any = None,
+    clock_s: Callable[[], float] | None = None,
+) -> Leases:
+    """Leases of sources, by the clock of the workplace if no other is given."""
+    cells = LeaseColumns(records or place.records, SourceRow)
+    return Leases(cells, holder_name, clock_s or (lambda: place.clock.now_s), LEASE_S)
 
 
 @dataclass
@@ -103,6 +117,7 @@ def world(place: Workplace, tmp_path: Path) -> Iterator[World]:
             LinkRules(),
             PollIntervals(),
             place.clock,
+            create_poll_leases(place, "process"),
         )
         yield World(server, place, polling, stop)
     asker.close()

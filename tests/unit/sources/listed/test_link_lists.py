@@ -176,7 +176,7 @@ def test_what_is_missing_or_damaged_is_an_input_that_says_so(world: World) -> No
     missing, cut = rows[str(world.folder / "nowhere.csv"), False], rows[str(damaged), False]
     assert (missing.tally, missing.error) == ({"missing-source": 1}, "no such file")
     assert cut.tally == {"damaged-record": 1}
-    assert "unpacking fails" in (cut.error or "")
+    assert "decompression failed" in (cut.error or "")
     begun = rows[str(damaged), True]
     assert (begun.finished, begun.tally) == (False, {})
     assert begun.entries > 0
@@ -250,7 +250,7 @@ def test_a_file_that_breaks_off_is_fetched_again(world: World, server: Answering
     source = world.source(f"{server.url}/x")
     (row,) = source.iter_inputs()
     assert list(source.iter_entries(row)) == [{"unreadable-source": 1}]
-    assert "broke off" in source.problems[0]
+    assert "was lost" in source.problems[0]
     assert len(server.asked) == 1 + 2
     assert list((world.folder / "home" / "inbox").iterdir()) == []
     server.answers["/x"] = Given(200, body)

@@ -7,27 +7,29 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+from archive_bodies import create_archive_body, create_archive_leases
 from fixtures.archives import files, index_of
 from fonds.archive.warc.scanner import RecordHead, read_heads
 from fonds.ingest.steps import archive_body
 from fonds.ingest.steps.archive_body import (
-    ABANDONED,
+    LEASE_S,
     ArchiveBodyStep,
-    lease_for_archiving,
+    name_lease,
 )
 from fonds.ingest.steps.persist_file import PersistFileStep
 from fonds.isolation.process_identity import identify
+from fonds.leases.lease import LeaseConflictError
 from fonds.model.archive import ArchivedRecord, ArchiveEntry
 from fonds.model.capture import REVISIT_MIME, Capture, Place, PlaceKind
 from fonds.model.disposition import DONE, Reason, Verdict
 from fonds.model.errors import DamagedInputError, PermanentError
-from fonds.model.rows import ArchivingLeaseRow
+from fonds.model.rows import LeaseRow
 from fonds.model.story import ContentMetadata, Story, UnarchivedBody
 from fonds.ports import Archive
 from fonds.stores.journal_table.keys import build_alternate_key, build_row_key
@@ -39,7 +41,7 @@ GONE = f"{identify(1).rsplit('/', 2)[0]}/4194399/1/ab"
 
 @pytest.fixture
 def step(bench: Bench) -> ArchiveBodyStep:
-    return ArchiveBodyStep(
+    return create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
 
@@ -119,8 +121,9 @@ def test_what_another_process_archives_now_comes_again_and_stays_where_it_is(
     step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item, other = unarchived(bench), unarchived(bench, OTHER_PAGE)
-    with lease_for_archiving(bench.records, LATER, [item.capture.id]) as claimed:
-        assert claimed == {item.capture.id}
+    elsewhere = create_archive_leases(bench.records)
+    with elsewhere.acquire_free([name_lease(item.capture.id)]) as leases:
+        assert len(leases) == 1
         ended = [one.disposition for one in step([item, other])]
     assert (ended[0].verdict, ended[0].reason, ended[1]) == (
         Verdict.DEFERRED,
@@ -145,21 +148,55 @@ def test_of_many_who_have_one_capture_in_hand_at_once_one_writes_it(
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(archive, range(4)))
     assert len(heads(bench)) == 1
-    assert bench.records.count(ArchivingLeaseRow)[()] == 0
+    assert bench.records.count(LeaseRow)[()] == 0
 
 
-@pytest.mark.parametrize(
-    ("who", "age"),
-    [("host/boot/namespace/1/1/a", ABANDONED), (GONE, timedelta(seconds=1))],
-    ids=["old", "gone"],
-)
-def test_what_a_process_that_ended_had_claimed_is_taken_over(
-    step: ArchiveBodyStep, bench: Bench, who: str, age: timedelta
+def test_a_lease_of_a_process_that_is_gone_is_taken_over(
+    step: ArchiveBodyStep, bench: Bench
 ) -> None:
     item = unarchived(bench)
-    bench.records.put([ArchivingLeaseRow(item.capture.id, who, LATER - age - timedelta(seconds=1))])
+    bench.records.put([LeaseRow(name_lease(item.capture.id), GONE, 7)])
     assert [one.disposition for one in step([item])] == [DONE]
-    assert bench.records.count(ArchivingLeaseRow)[()] == 0
+    assert bench.records.count(LeaseRow)[()] == 0
+
+
+def test_a_lease_that_nobody_renews_is_taken_over_when_it_expires(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
+    item, now_s = unarchived(bench), [0.0]
+    bench.records.put([LeaseRow(name_lease(item.capture.id), "host/boot/namespace/1/1/a", 7)])
+    step = replace(step, leases=create_archive_leases(bench.records, lambda: now_s[0]))
+    for now_s[0] in (0.0, LEASE_S - 1.0):
+        assert step([item])[0].disposition.reason is Reason.NOT_YET
+    now_s[0] = LEASE_S
+    assert [one.disposition for one in step([item])] == [DONE]
+    assert bench.records.count(LeaseRow)[()] == 0
+
+
+def test_a_step_whose_lease_another_took_records_no_place(
+    step: ArchiveBodyStep, bench: Bench
+) -> None:
+    """It was so slow that its lease expired while it wrote to the WARC."""
+    item, now_s = unarchived(bench), [0.0]
+
+    @dataclass
+    class SlowArchive:
+        archive: Archive
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.archive, name)
+
+        def write(self, entries: Sequence[ArchiveEntry]) -> Sequence[ArchivedRecord]:
+            now_s[0] += LEASE_S
+            bench.records.put([LeaseRow(name_lease(item.capture.id), "another", 7)])
+            return self.archive.write(entries)
+
+    leases = create_archive_leases(bench.records, lambda: now_s[0])
+    slow = replace(step, archive=SlowArchive(bench.archive), leases=leases)  # type: ignore[arg-type]
+    with pytest.raises(LeaseConflictError):
+        slow([item])
+    assert bench.cdx() == {}
+    assert [row.lease_holder for row in bench.records.find(LeaseRow)] == ["another"]
 
 
 def test_a_batch_that_fails_is_anybodys_again(step: ArchiveBodyStep, bench: Bench) -> None:
@@ -275,7 +312,7 @@ def test_bytes_that_changed_since_are_not_archived_as_the_file(
 ) -> None:
     item = unarchived(bench)
     Path(item.capture.place.path).write_bytes(OTHER_PAGE)
-    with pytest.raises(DamagedInputError, match=f"no longer those of {KEY}"):
+    with pytest.raises(DamagedInputError, match=f"no longer match {KEY}"):
         step([item])
     assert bench.cdx() == {}
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from archive_bodies import create_archive_body
 from fixtures.archives import files
 from fonds.archive.capture_rank import encode_record
 from fonds.archive.cdx import CdxLine
@@ -18,7 +19,6 @@ from fonds.archive.table_places import (
     compute_indexed_capture_id,
 )
 from fonds.ingest.bulk.index_job import CaptureWriter
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.persist_file import (
     PersistFileStep,
     update_capture_counts,
@@ -75,7 +75,7 @@ def test_a_revisit_counts_and_the_rest_of_the_cell_stays(bench: Bench) -> None:
 
 
 def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: Bench) -> None:
-    step = ArchiveBodyStep(
+    step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     first = unarchived(bench)
@@ -94,7 +94,7 @@ def test_a_repeat_is_archived_as_a_revisit_of_what_f_c_names_and_counts(bench: B
 
 
 def test_the_first_capture_archived_after_a_repeat_does_not_count_anew(bench: Bench) -> None:
-    step = ArchiveBodyStep(
+    step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     first = unarchived(bench)
@@ -235,7 +235,7 @@ def test_a_crawlers_note_stays_when_its_file_is_archived(bench: Bench) -> None:
     item = unarchived(bench)
     copy = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
     copy([identified(item.capture)])
-    step = ArchiveBodyStep(
+    step = create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
     step([item])

@@ -104,11 +104,11 @@ def test_only_whole_answers_are_kept(
         (FEED, drop(Reason.IS_FEED, "application/rss+xml")),
         (
             PAGE.ljust(PAGE_MAX_BYTES + 1),
-            drop(Reason.TOO_LARGE, "2001 bytes; at most 2000 for a story"),
+            drop(Reason.TOO_LARGE, "2001 bytes; the limit for a story is 2000"),
         ),
         (
             PDF.ljust(PDF_MAX_BYTES + 1),
-            drop(Reason.TOO_LARGE, "4001 bytes; at most 4000 for a pdf"),
+            drop(Reason.TOO_LARGE, "4001 bytes; the limit for a pdf is 4000"),
         ),
     ],
     ids=["empty", "picture", "feed", "large page", "large pdf"],

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from archive_bodies import create_archive_body
+from empty_records import open_records
 from fonds.archive.store.folder import FolderArchive
 from fonds.archive.store.options import ArchiveOptions
 from fonds.ingest.steps.archive_body import ArchiveBodyStep
@@ -23,7 +25,6 @@ from fonds.stores.blobs import FolderBlobs
 from fonds.stores.journal_table.cells import F_C
 from fonds.stores.journal_table.keys import build_row_key
 from fonds.stores.journal_table.schema import JOURNAL as SCHEMA
-from fonds.stores.records.sql import open_sqlite
 from fonds.stores.table.sqlite import SqliteTable
 from step_bench import JOURNAL, LATER, MOMENT, PAGE, Bench, identified, open_bench, page_file
 from unit.steps.intake.test_archive_body import heads, place_of, unarchived
@@ -34,7 +35,7 @@ THEIRS = "urn:uuid:00000000-0000-4000-8000-00000000000a"
 
 @pytest.fixture
 def step(bench: Bench) -> ArchiveBodyStep:
-    return ArchiveBodyStep(
+    return create_archive_body(
         bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
     )
 
@@ -164,10 +165,10 @@ def work_until_killed(home: Path, store: str) -> None:
     archive: Any = FolderArchive(home / "archive", ArchiveOptions())
     table: Any = SqliteTable(home / "table.sqlite")
     table.declare(JOURNAL, SCHEMA.names)
-    records, blobs = open_sqlite(home / "records.sqlite"), FolderBlobs(home / "blobs")
+    records, blobs = open_records(home / "records.sqlite"), FolderBlobs(home / "blobs")
     archive = Dying(archive, "write") if store == "archive" else archive
     table = Dying(table, "put") if store == "table" else table
-    ArchiveBodyStep(archive, records, table, blobs, JOURNAL, lambda: LATER)([loose(home)])
+    create_archive_body(archive, records, table, blobs, JOURNAL, lambda: LATER)([loose(home)])
 
 
 def loose(home: Path) -> UnarchivedBody:
@@ -194,9 +195,9 @@ def test_after_a_kill_between_warc_and_row_the_cell_has_the_id_of_the_record_it_
     assert bool(noted) == (store == "table")
     bench.archive.recover(lambda _: None)
     item = loose(tmp_path)
-    ArchiveBodyStep(bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER)(
-        [item]
-    )
+    create_archive_body(
+        bench.archive, bench.records, bench.table, bench.blobs, JOURNAL, lambda: LATER
+    )([item])
     place, told = place_of(bench, item.capture), seen(bench)
     assert (told["f"], told["o"]) == (place.path, place.offset)
     assert record_noted(bench).warc_headers["WARC-Record-ID"] == f"<{told['i']}>"

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from empty_records import open_records
 from fixtures.archives import BACKENDS
 from fonds.archive.warc_names import ALIKE_MAX, WarcNames, list_paths
 from fonds.model.errors import PermanentError
 from fonds.ports import Records
-from fonds.stores.records.sql import open_sqlite
 
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
-    opened = open_sqlite(tmp_path / "records.sqlite")
+    opened = open_records(tmp_path / "records.sqlite")
     yield opened
     opened.close()
 

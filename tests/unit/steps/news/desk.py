@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from empty_records import open_records
 from fixtures.web_of_hosts import Web, is_allowed
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.domain_leases import AddressShares, DomainLeases
@@ -29,7 +30,7 @@ from fonds.model.disposition import Reason, Verdict
 from fonds.model.errors import PermanentError
 from fonds.model.step import Result
 from fonds.stores.blobs import FolderBlobs
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from fonds.text.exchange import decode_exchange
 
 GAP_S = 0.15
@@ -92,7 +93,7 @@ def make_desk(
     web: Web, folder: Path, who: str = "here", hosts: Hosts | None = None, **more: Any
 ) -> Desk:
     blobs = FolderBlobs(folder / "blobs")
-    records = open_sqlite(folder / "records.sqlite")
+    records = open_records(folder / "records.sqlite")
     paces = more.pop("paces", PACES)
     ca_file = more.pop("ca_file", None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from fixtures.certificates import make_authority, many_names_context
 from fixtures.web_of_hosts import web_of_hosts
 from fonds.following.link_rules import build_link
 from fonds.model.disposition import Reason, Verdict
-from fonds.model.entry import TlsCheck
+from fonds.model.entry import Link, TlsCheck
 from fonds.model.rows import FetchedPageRow
 from fonds.model.step import Result
 from fonds.text.exchange import decode_exchange
@@ -21,11 +22,18 @@ HOSTS = {"secure.example": False, "expired.example": True}
 BAD = (Verdict.DROPPED, Reason.BAD_CERTIFICATE)
 
 
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ssl.SSLContext]:
+    """The authority's certificate, and the servers' certificates."""
+    folder = tmp_path_factory.mktemp("tls")
+    return str(make_authority(folder)), many_names_context(folder, HOSTS)
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    authority = make_authority(tmp_path / "tls")
-    with web_of_hosts(many_names_context(tmp_path / "tls", HOSTS)) as web:
-        ours = make_desk(web, tmp_path, ca_file=str(authority))
+def desk(tmp_path: Path, authority: tuple[str, ssl.SSLContext]) -> Iterator[Desk]:
+    ca_file, context = authority
+    with web_of_hosts(context) as web:
+        ours = make_desk(web, tmp_path, ca_file=ca_file)
         yield ours
         ours.fetch.close()
         ours.records.close()
@@ -33,6 +41,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def fetched(desk: Desk, host: str, tls: TlsCheck) -> Result | Exception:
     link = build_link(desk.web.tls_url(host), f"poll-{tls}", tls=tls)
+    return _end_of(desk, link)
+
+
+def _end_of(desk: Desk, link: Link) -> Result | Exception:
     desk.fetch.begin([(0, link)])
     for _ in range(60):
         for _, end in desk.fetch.collect_finished(0.5):
@@ -70,6 +82,4 @@ def test_what_was_relaxed_for_a_source_is_written_down_and_holds_for_it_alone(
     (row,) = desk.records.get(FetchedPageRow, [found.id])
     assert row.tls_check == "none"
     again = build_link(desk.web.tls_url(host, "/other"), "poll", tls=TlsCheck.FULL)
-    desk.fetch.begin([(1, again)])
-    ends = [end for _ in range(20) for _, end in desk.fetch.collect_finished(0.5)][:1]
-    assert [ended(end) for end in ends] == [BAD]
+    assert ended(_end_of(desk, again)) == BAD

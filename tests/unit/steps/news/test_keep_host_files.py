@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from archive_bodies import create_archive_body
 from fonds.archive.store.body_sources import (
     SpooledBodies,
 )
 from fonds.extract.mime import describe
 from fonds.fetching.robots import Robots, attach_response, parse_robots_response
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.identify import IdentifyStep
 from fonds.ingest.steps.keep_host_files import HostFileKeeper
 from fonds.ingest.steps.persist_file import PersistFileStep
@@ -38,7 +38,7 @@ def made(bench: Bench, *, killed: bool = False) -> HostFileKeeper:
     identify = IdentifyStep(archive, describe, 10**6, 10**6)  # type: ignore[arg-type]
     persist = PersistFileStep(bench.table, bench.records, JOURNAL, True, lambda: LATER)
     stores = (_Both(bench, archive), bench.records, bench.table, bench.blobs)
-    write = ArchiveBodyStep(*stores, JOURNAL, lambda: LATER)  # type: ignore[arg-type]
+    write = create_archive_body(*stores, JOURNAL, lambda: LATER)  # type: ignore[arg-type]
 
     def die(_: Sequence[object]) -> None:
         raise Killed

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from archive_bodies import create_archive_body
 from fixtures.web_of_hosts import Asked, Pieces, Web, answer, redirect, story
 from fonds.archive.store.body_sources import (
     SpooledBodies,
@@ -22,7 +23,6 @@ from fonds.fetching.fetcher import Fetcher
 from fonds.fetching.pace import PaceRules
 from fonds.fetching.robots import MAX_BYTES, REDIRECTS_MAX
 from fonds.following.link_rules import build_link
-from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.identify import IdentifyStep
 from fonds.ingest.steps.keep_host_files import HostFileKeeper
 from fonds.ingest.steps.persist_file import PersistFileStep
@@ -80,7 +80,7 @@ class Library:
         def hosts(asker: Fetcher, spool: Spool) -> tuple[HostFileKeeper, TdmrepRequests]:
             bench, ours = self.bench, records or self.bench.records
             stores: Any = (_Both(bench), ours, bench.table, bench.blobs)
-            write = ArchiveBodyStep(*stores, JOURNAL, self.now)
+            write = create_archive_body(*stores, JOURNAL, self.now)
             keep = HostFileKeeper(spool, ours, self.identify, self.persist, write, self.now)
             return keep, TdmrepRequests(asker, ours, keep.save, self.now)
 

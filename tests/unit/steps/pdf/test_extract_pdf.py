@@ -180,7 +180,7 @@ def test_bytes_that_changed_since_are_not_taken_for_the_file(bench: Bench) -> No
     assert isinstance(text, PdfText)
     assert text.status is PdfStatus.ERROR_SOURCE
     assert capture.place.path in (text.error_msg or "")
-    assert "no longer those of" in result.disposition.detail
+    assert "no longer match" in result.disposition.detail
     assert (result.disposition.verdict, result.disposition.reason) == (
         Verdict.QUARANTINED,
         Reason.DAMAGED_RECORD,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from empty_records import open_records
 from fixtures.pdfs import image_pdf
 from fonds.extract.pdf.extraction import PdfLimits, extract_pdf_bytes
 from fonds.ingest.steps.persist_pdf import (
@@ -17,14 +18,13 @@ from fonds.ingest.steps.persist_pdf import (
     PersistThumbnailStep,
 )
 from fonds.model.capture import Capture, Place, PlaceKind
-from fonds.model.document import SearchQuery
 from fonds.model.file import FileMeta
 from fonds.model.keys import build_text_blob_key
 from fonds.model.pdf import PAGE0_FORM, PdfStatus, PdfText, Thumbnail
 from fonds.model.rows import CrashedPdfRow, PdfMetaRow, Row
+from fonds.model.search import SearchQuery
 from fonds.search.index.tantivy_index import TantivyIndex
 from fonds.stores.blobs import FolderBlobs
-from fonds.stores.records.sql import open_sqlite
 
 MOMENT = datetime(2024, 3, 5, 6, 7, 8, tzinfo=UTC)
 KEY = "1" * 40
@@ -57,7 +57,7 @@ FAILED = replace(
 
 @pytest.fixture
 def step(tmp_path: Path) -> Iterator[PersistPdfTextStep]:
-    records = open_sqlite(tmp_path / "records.sqlite")
+    records = open_records(tmp_path / "records.sqlite")
     blobs, index = FolderBlobs(tmp_path / "blobs"), TantivyIndex(tmp_path / "index")
     yield PersistPdfTextStep(records, blobs, index, lambda: MOMENT, 30.0)
     records.close()
@@ -197,7 +197,7 @@ def test_a_picture_before_its_row_is_noted_too_and_other_forms_are_not(
 
 def test_a_picture_that_is_stored_while_the_row_is_written_is_noted(tmp_path: Path) -> None:
     """Its step finds no row yet, and the first look at the blobs found no picture yet."""
-    records, blobs = open_sqlite(tmp_path / "records.sqlite"), FolderBlobs(tmp_path / "blobs")
+    records, blobs = open_records(tmp_path / "records.sqlite"), FolderBlobs(tmp_path / "blobs")
 
     class Meanwhile:
         def __getattr__(self, name: str) -> Any:

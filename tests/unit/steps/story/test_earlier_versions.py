@@ -14,8 +14,9 @@ from fonds.audit.repair.reindex import reindex
 from fonds.derivatives import document_rows, story_versions
 from fonds.derivatives.documents import build_text_blob
 from fonds.ingest.steps.import_story import ImportStoryStep
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.keys import build_text_blob_key
+from fonds.model.search import SearchQuery
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.search.index.tantivy_index import TantivyIndex
 from step_bench import LATER, MOMENT, PAGE, Bench, page_file

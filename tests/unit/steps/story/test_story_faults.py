@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archive_bodies import create_archive_body
 from fonds.extract.page import PageExtraction, parse_page
 from fonds.ingest.steps.archive_body import ArchiveBodyStep
 from fonds.ingest.steps.import_story import ImportStoryStep
@@ -155,7 +156,7 @@ def importer(bench: Bench) -> ImportStoryStep:
 
 def archiver(bench: Bench) -> ArchiveBodyStep:
     kept = (bench.archive, bench.records, bench.table, bench.blobs)
-    return ArchiveBodyStep(*kept, JOURNAL, lambda: LATER)
+    return create_archive_body(*kept, JOURNAL, lambda: LATER)
 
 
 @pytest.mark.parametrize("killed_after_import", [False, True])

@@ -13,16 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depth import examples
 from fonds.audit.repair.reindex import ReindexResult, reindex
 from fonds.derivatives import documents
 from fonds.derivatives.documents import UNKNOWN, index_until_stable
 from fonds.derivatives.story import build_document
 from fonds.derivatives.story_versions import load_current_versions
 from fonds.ingest.steps.import_story import ImportStoryStep
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.errors import StoreUnavailableError
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import StoryMetaRow
+from fonds.model.search import SearchQuery
 from fonds.model.story import ContentMetadata, ParsedPage, Story
 from fonds.ports import Index
 from step_bench import LATER, MOMENT, PAGE, Bench, open_bench, page_file
@@ -99,7 +101,7 @@ def check_earlier(bench: Bench, stories: Mapping[int, str]) -> None:
         max_size=5,
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_in_any_order_and_however_often_the_index_holds_what_the_records_say(
     acts: list[list[tuple[int, str]] | str],
 ) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from starlette.testclient import TestClient
 
-from followed_home import GOOD, HOSTILE, LATER, ORIGIN, PAUSED, row
+from followed_home import GOOD, HOSTILE, ORIGIN, PAUSED, row
 from fonds.following.source_edits import poll_soon
 from fonds.model.errors import ConfigurationError
 from fonds.model.rows import ActRow, SourceRow
@@ -53,27 +53,27 @@ def test_what_is_paused_is_not_polled_and_stays_so(client: TestClient, stores: S
     before = row(stores, PAUSED)
     answer = client.post(f"/sources/{PAUSED.source_id}/poll", headers=OWN)
     assert answer.status_code == 409
-    assert "once it is resumed" in answer.text
+    assert "Resume it" in answer.text
     assert row(stores, PAUSED) == before
 
 
 def test_a_poll_under_way_keeps_the_source_to_itself(client: TestClient, stores: Stores) -> None:
-    taken = {"polling": True, "claims": 3, "next_poll": LATER}
+    taken = {"polling": True, "lease_holder": "another", "lease_version": 3}
     stores.records.change(SourceRow, [GOOD.source_id], taken)
     before = row(stores, GOOD)
     assert press(client, GOOD, "poll") == 409
     assert row(stores, GOOD) == before
     assert [press(client, GOOD, act) for act in ("pause", "resume")] == [303, 303]
     found = row(stores, GOOD)
-    assert (found.state, found.next_poll, found.claims) == ("active", before.next_poll, 3)
-    broken = datetime.now(UTC) - timedelta(seconds=1)
-    stores.records.change(SourceRow, [GOOD.source_id], {"next_poll": broken})
+    assert (found.state, found.next_poll, found.lease_version) == ("active", before.next_poll, 3)
+    stores.records.change(SourceRow, [GOOD.source_id], {"lease_holder": None})
     assert press(client, GOOD, "poll") == 303
 
 
 def test_of_two_who_take_it_at_once_the_one_who_polls_wins(stores: Stores) -> None:
     seen = row(stores, GOOD)
-    stores.records.change(SourceRow, [GOOD.source_id], {"polling": True, "claims": seen.claims + 1})
+    taken = {"polling": True, "lease_version": seen.lease_version + 1}
+    stores.records.change(SourceRow, [GOOD.source_id], taken)
     with pytest.raises(ConfigurationError, match="is being polled"):
         poll_soon(stores.records, seen, datetime.now(UTC))
     assert row(stores, GOOD).next_poll == seen.next_poll
@@ -103,7 +103,7 @@ def test_what_an_edit_leaves_out_stays(client: TestClient, stores: Stores) -> No
         "elsewhere",
         before.collection,
     )
-    assert press(client, GOOD, "edit") == 303
+    assert press(client, GOOD, "edit") == 400
     assert row(stores, GOOD) == found
 
 

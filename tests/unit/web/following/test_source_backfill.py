@@ -55,7 +55,7 @@ def test_it_is_asked_for_and_stopped_on_the_page(client: TestClient, stores: Sto
     assert client.get(HERE).json()["source"]["polled_next"] == f"{LATER:%Y-%m-%dT%H:%M:%S.%fZ}"
     assert press(client, "backfill", **SAID) == 409
     assert [press(client, "stop-backfill") for _ in range(2)] == [303, 303]
-    assert "somebody stopped it" in read(client, PAGE).words("//main")
+    assert "a person stopped it" in read(client, PAGE).words("//main")
     assert (row(stores).next_poll, "backfill" in forms(client)) == (LATER, True)
     acts = [one.what for one in stores.records.find(ActRow)]
     assert sum("backfill" in one for one in acts) == 4
@@ -113,8 +113,8 @@ def test_programs_ask_for_it_and_stop_it(client: TestClient, stores: Stores) -> 
     [
         ({}, "from"),
         ({"from": "soon"}, "date"),
-        ({"from": "2999-01-01"}, "yet to come"),
-        ({"from": "2025-02-01", "to": "2025-01-31"}, "is after 2025-01-31"),
+        ({"from": "2999-01-01"}, "is in the future"),
+        ({"from": "2025-02-01", "to": "2025-01-31"}, "is after the last day"),
         ({"from": "2025-01-01", "until": "2025-01-31"}, "until"),
     ],
 )
@@ -136,9 +136,9 @@ def test_what_cannot_be_backfilled_is_a_conflict_and_says_why(
     assert client.post(f"{HERE}/backfill", data=SAID).status_code == 415
     stores.records.change(SourceRow, [GOOD.source_id], {"hints": {"older": ""}})
     answer = client.post(f"{HERE}/backfill", json=SAID)
-    assert (answer.status_code, "no older page" in answer.json()["error"]) == (409, True)
+    assert (answer.status_code, "no link to an older page" in answer.json()["error"]) == (409, True)
     assert press(client, "backfill", **SAID) == 409
-    assert "Older pages cannot be fetched: its last listing names no older page." in read(
+    assert "Older pages cannot be fetched: its last listing has no link to an older page." in read(
         client, PAGE
     ).words("//main")
     assert row(stores).backfill is None

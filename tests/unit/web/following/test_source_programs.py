@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from followed_home import GOOD, LATER, ORIGIN, PAUSED, row
+from followed_home import GOOD, ORIGIN, PAUSED, row
 from fonds.model.rows import ActRow, SourceRow
 from fonds.ports import Stores
 from fonds.web.app import create_app
@@ -65,10 +65,10 @@ def test_a_state_in_which_it_cannot_be_done_is_a_conflict(
     client: TestClient, stores: Stores
 ) -> None:
     paused = client.post(f"/api/sources/{PAUSED.source_id}/poll")
-    assert (paused.status_code, "once it is resumed" in paused.json()["error"]) == (409, True)
-    stores.records.change(SourceRow, [GOOD.source_id], {"polling": True, "next_poll": LATER})
+    assert (paused.status_code, "Resume it" in paused.json()["error"]) == (409, True)
+    stores.records.change(SourceRow, [GOOD.source_id], {"polling": True, "lease_holder": "another"})
     polled = client.post(f"{HERE}/poll")
-    assert (polled.status_code, "being polled now" in polled.json()["error"]) == (409, True)
+    assert (polled.status_code, "is being polled" in polled.json()["error"]) == (409, True)
 
 
 def test_what_ails_it_is_muted_until_a_day_and_unmuted(client: TestClient, stores: Stores) -> None:

@@ -91,7 +91,7 @@ def test_a_search_that_cannot_be_understood_is_refused_and_long_ones_too(
 ) -> None:
     told = client.get(f"/api/files/{reading.versions[0]}", params={"find": '"open'})
     assert (told.status_code, told.json()["parameter"]) == (400, "find")
-    long = client.get(f"/file/{reading.versions[0]}", params={"find": "a" * 1_001})
+    long = client.get(f"/file/{reading.versions[0]}", params={"find": "a" * 4_001})
     assert long.status_code == 400
 
 

@@ -87,7 +87,7 @@ def test_other_spellings_of_the_hash_are_sent_to_one(client: TestClient, reading
 
 def test_a_page_that_cannot_be_drawn_says_why(client: TestClient, reading: Reading) -> None:
     page = read(client, f"/file/{reading.broken}/pages/1")
-    assert "No picture of this page: neither pdfium nor a repair" in page.words()
+    assert "No picture of this page: neither pdfium nor qpdf" in page.words()
     assert client.get(f"/file/{reading.broken}/pages/1/image").status_code == 404
 
 

@@ -108,7 +108,7 @@ def test_bytes_that_cannot_be_read_are_told_with_the_reason(
     client, reading = bare
     told = client.get(f"/api/files/{reading.pdf}/raw").json()
     assert (told["size_bytes"], told["rows"], told["warc"]) == (None, [], None)
-    assert "not there" in told["why"]
+    assert "does not exist" in told["why"]
     page: PageRead = read(client, f"/file/{reading.pdf}/raw")
     assert page.heading == "The bytes cannot be read"
     assert told["why"] in page.words()

@@ -18,7 +18,6 @@ from fonds.derivatives.story import build_document
 from fonds.derivatives.story_versions import load_current_versions
 from fonds.model.archive import Blob
 from fonds.model.capture import format_datetime14
-from fonds.model.document import SearchQuery
 from fonds.model.keys import build_text_blob_key
 from fonds.model.rows import (
     EmbargoRow,
@@ -27,6 +26,7 @@ from fonds.model.rows import (
     StoryMetaRow,
     TakedownRow,
 )
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
 from fonds.search.as_of import SORTS, AsOfContext, AsOfResult, validate_day

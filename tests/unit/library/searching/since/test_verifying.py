@@ -11,7 +11,7 @@ import pytest
 
 from filled_home import Filled, fill_home, opened
 from fonds.extract.page import EXTRACTOR
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.model.document import IndexDocument
 from fonds.model.rows import EmbargoRow, FileMetaRow, StoryMetaRow, TextSketchRow
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService
@@ -19,12 +19,14 @@ from fonds.search.manifest import (
     MEMBERS_MAX,
     Manifest,
     ManifestMembers,
-    build_query_record,
+    build_exported_search,
     encode_manifest,
     iter_members,
     parse_manifest,
 )
-from fonds.search.scan import ResultContents, count_matches, iter_documents
+from fonds.search.request import SearchRequest
+from fonds.search.run_search import count_request
+from fonds.search.scan import ResultContents, iter_documents
 from fonds.search.verification import (
     FOUND_SORTS,
     ManifestVerifier,
@@ -35,7 +37,7 @@ from fonds.search.verification import (
 from home_rows import NOW
 from takedowns import taking_down, wanted
 
-QUERY = SearchQuery("flood")
+SEARCH = SearchRequest(q="flood")
 
 
 @pytest.fixture
@@ -45,10 +47,10 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
         yield stores, filled
 
 
-def manifest(stores: Stores, limit: int | None = None, query: SearchQuery = QUERY) -> Manifest:
+def manifest(stores: Stores, limit: int | None = None, search: SearchRequest = SEARCH) -> Manifest:
     """As an export of the search writes it, and as it is read again."""
     found, contents, named = (
-        count_matches(stores.index, query),
+        count_request(search, stores),
         ResultContents(),
         ManifestMembers(stores.records),
     )
@@ -56,7 +58,7 @@ def manifest(stores: Stores, limit: int | None = None, query: SearchQuery = QUER
     for _ in named.collect(contents.collect(documents)):
         pass
     made = Manifest(
-        "floods.csv", "csv", contents.count, "", (), NOW, "0", build_query_record(found, limit),
+        "floods.csv", "csv", contents.count, "", (), NOW, "0", build_exported_search(search, found, limit),
         contents.sha256hex, list(named.extractors), named.lines,
     )  # fmt: skip
     read = parse_manifest(encode_manifest(made))
@@ -75,7 +77,7 @@ def compared(found: VerificationResult) -> ResultComparison:
 
 
 def documents(stores: Stores) -> list[IndexDocument]:
-    return list(iter_documents(stores.index, QUERY, 1_000))
+    return list(iter_documents(stores.index, SEARCH.build_query(), 1_000))
 
 
 def test_a_result_nothing_happened_to_is_unchanged(home: tuple[Stores, Filled]) -> None:
@@ -192,13 +194,16 @@ def test_more_documents_than_a_manifest_names_are_none(home: tuple[Stores, Fille
 def test_a_search_nobody_could_ask_is_refused(home: tuple[Stores, Filled]) -> None:
     stores, _ = home
     then = manifest(stores)
-    assert then.asked is not None
+    assert then.search is not None
     for wrong in (
-        replace(then.asked, domains=["x"] * 1_000),
-        replace(then.asked, domains=["x" * 1_000]),
-        replace(then.asked, limit=-1),
+        replace(then.search, parameters={"domain": ["x"] * 1_000}),
+        replace(then.search, parameters={"domain": "x" * 1_000}),
+        replace(then.search, parameters={"domian": "x"}),
+        replace(then.search, limit=-1),
     ):
-        with pytest.raises(ValueError, match="search"):
-            parse_manifest(encode_manifest(replace(then, asked=wrong)))
+        with pytest.raises(ValueError, match=r"parameter|limit"):
+            parse_manifest(encode_manifest(replace(then, search=wrong)))
     with pytest.raises(ValueError, match="field"):
-        ManifestVerifier(stores)(replace(then, asked=replace(then.asked, text="autor:x")))
+        ManifestVerifier(stores)(
+            replace(then, search=replace(then.search, parameters={"q": "autor:x"}))
+        )

@@ -22,10 +22,12 @@ from fonds.grouping.document import Document
 from fonds.grouping.names import CollectionName
 from fonds.grouping.tables import DOCUMENTS, Tables
 from fonds.isolation.process_identity import create_worker_name
-from fonds.model.document import IndexDocument, SearchQuery
+from fonds.leases.cells import LeaseTable
+from fonds.leases.leases import Leases
+from fonds.model.document import IndexDocument
 from fonds.model.keys import build_embargoed_blob_key
 from fonds.model.rows import EmbargoRow, TakedownRow
-from fonds.pipelines.runtime.leases import Leases
+from fonds.model.search import SearchQuery
 from fonds.ports import Stores
 from fonds.restrictions.embargo import EmbargoService, iter_active_embargoes
 from fonds.restrictions.traces import find_traces
@@ -55,8 +57,8 @@ def home(tmp_path: Path) -> Iterator[tuple[Stores, Filled]]:
 def _changes(stores: Stores) -> CollectionWriter:
     tables = Tables(stores.table)
     tables.declare()
-    claims = Leases(stores.records, create_worker_name(), time.monotonic)
-    return CollectionWriter(tables, claims, lambda: 1)
+    leases = Leases(LeaseTable(stores.records), create_worker_name(), time.monotonic)
+    return CollectionWriter(tables, leases, lambda: 1)
 
 
 def _wanted(sha1hex: str) -> EmbargoRow:
@@ -222,7 +224,7 @@ def test_the_audit_asks_for_no_document_and_finds_one_that_should_not_be(
     leaked: list[AuditFault] = []
     run_audit(stores, {}, leaked.append)
     (told,) = {one.message for one in leaked} - {one.message for one in before}
-    assert told == f"PDF {sha1hex} is in the index and is not to be there"
+    assert told == f"PDF {sha1hex} is in the index but should not be"
 
 
 class _KilledError(Exception):
@@ -237,7 +239,7 @@ class _Dying:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        if name not in ("put", "delete", "change"):
+        if name not in ("put", "delete", "change", "change_each"):
             return found
 
         def act(*args: Any, **more: Any) -> Any:

@@ -57,7 +57,7 @@ def test_the_days_asked_for_are_brought_from_the_archives_and_nothing_else_chang
     }
     assert (found.state, found.why.rpartition("/")[2]) == (
         BackfillState.ENDED,
-        "1 gives a day for is from before 2025-02-01",
+        "1 are from before 2025-02-01",
     )
     assert (found.pages, found.listed, found.entered, found.outside) == (5, 15, 6, 9)
     assert (found.earliest, found.asked_by) == (date(2025, 1, 1), "ada")
@@ -170,7 +170,7 @@ def test_a_feed_that_says_to_be_complete_has_nothing_older(world: World) -> None
     asked_for(world, row)
     world.give("/feed", atom([entry(5, 1)], '<fh:complete/><link rel="next" href="/4"/>', HISTORY))
     works(world)
-    assert "lists all there is" in stands(world, row).why
+    assert "lists everything" in stands(world, row).why
     assert "/4" not in asked(world)
 
 
@@ -180,7 +180,7 @@ def test_a_feed_that_says_to_be_complete_has_nothing_older(world: World) -> None
         ("/feed", "leads back"),
         ("/4", "leads back"),
         ("/round", "leads back"),
-        ("", "no older page"),
+        ("", "no link to an older page"),
     ],
 )
 def test_a_circle_and_the_last_page_end_it(world: World, leads: str, told: str) -> None:
@@ -196,7 +196,11 @@ def test_a_circle_and_the_last_page_end_it(world: World, leads: str, told: str) 
 
 @pytest.mark.parametrize(
     ("status", "body", "told"),
-    [(404, b"", "it answers 404"), (410, b"", "it answers 410"), (200, b"<html>no</html>", "page")],
+    [
+        (404, b"", "the server responded with 404"),
+        (410, b"", "the server responded with 410"),
+        (200, b"<html>no</html>", "page"),
+    ],
 )
 def test_a_page_that_cannot_be_read_ends_it(
     world: World, status: int, body: bytes, told: str
@@ -228,7 +232,7 @@ def test_what_fails_for_now_is_tried_again_later_each_time_and_given_up_after_fi
             waits.append((found.due_at - world.place.clock()).total_seconds())
             world.place.clock.pass_s(waits[-1])
     assert waits == [1800.0, 3600.0, 7200.0, 14400.0]
-    assert "5 attempts in a row failed" in stands(world, row).why
+    assert "failed after 5 attempts in a row" in stands(world, row).why
     assert done[-1].error is not None
 
 
@@ -276,7 +280,7 @@ def test_at_the_most_pages_it_ends_and_another_goes_on_there(
     assert [one.new for one in works(world)] == [0, 3]
     found = stands(world, row)
     assert (found.state, found.earliest) == (BackfillState.ENDED, date(2025, 3, 1))
-    assert "its last day 2025-03-01 goes on there" in found.why
+    assert "the last day 2025-03-01" in found.why
     before = len(asked(world))
     now = world.place.clock()
     request_backfill(

@@ -63,7 +63,7 @@ def is_whole(world: World, row: SourceRow) -> None:
     ("port", "name", "count"),
     [
         *(("ledger", "enter", count) for count in range(1, 7)),
-        *(("records", "change", count) for count in range(1, 7)),
+        *(("records", "change_each", count) for count in range(1, 7)),
         ("queue", "put", 1),
     ],
 )
@@ -72,6 +72,7 @@ def test_wherever_it_is_killed_it_is_gone_on_with_as_if_it_were_not(
 ) -> None:
     row = begun(world, monkeypatch)
     killed(world, row, port, name, count, after)
+    world.polling.list_due(10)  # From now on this process sees whether the lease is renewed.
     later(world, minutes=16)
     works(world)
     is_whole(world, row)
@@ -90,6 +91,7 @@ def test_what_left_a_page_meanwhile_is_on_the_books_and_counted(
     killed(world, row, "queue", "put", 1, False)
     page = [entry(3, number) for number in (2, 3, 4)]
     world.give("/3", atom(page, '<link rel="prev-archive" href="/2"/>', HISTORY))
+    world.polling.list_due(10)  # From now on this process sees whether the lease is renewed.
     later(world, minutes=16)
     works(world)
     is_whole(world, row)
@@ -104,6 +106,7 @@ def test_one_that_was_stopped_after_it_was_killed_keeps_its_links_and_asks_for_n
     killed(world, row, "queue", "put", 1, False)
     assert stop_backfill(world.place.records, world.row(row.source_id), world.place.clock())
     before = asked(world)
+    world.polling.list_due(10)  # From now on this process sees whether the lease is renewed.
     later(world, minutes=16)
     works(world)
     is_whole(world, row)

@@ -45,9 +45,9 @@ def test_the_days_are_those_that_were_and_in_their_order() -> None:
     day = date(2025, 1, 1)
     assert validate_days(day, None, NOW) == (day, NOW.date())
     assert validate_days(day, day, NOW) == (day, day)
-    with pytest.raises(ValueError, match="is yet to come"):
+    with pytest.raises(ValueError, match="is in the future"):
         validate_days(NOW.date() + timedelta(days=1), None, NOW)
-    with pytest.raises(ValueError, match="is after 2024-12-31"):
+    with pytest.raises(ValueError, match="is after the last day"):
         validate_days(day, date(2024, 12, 31), NOW)
 
 
@@ -56,11 +56,11 @@ def test_what_is_known_to_offer_nothing_older_is_refused_with_the_reason(world: 
     row = world.add("/feed")
     assert explain_no_older_pages(row) == ""
     works(world)
-    with pytest.raises(ConfigurationError, match="names no older page"):
+    with pytest.raises(ConfigurationError, match="no link to an older page"):
         asked_for(world, row)
     page = world.add("/page", replace(WANTED, kind="page"))
     api = world.add("/api", replace(WANTED, kind="rss-fetcher"))
-    for one, told in ((page, "a page of links"), (api, "from its first id on")):
+    for one, told in ((page, "a page of links"), (api, "from its first id")):
         with pytest.raises(ConfigurationError, match=told):
             asked_for(world, one)
     # What was polled before that was noted is not known to offer nothing.
@@ -72,11 +72,11 @@ def test_one_that_goes_on_and_a_source_that_is_not_polled_are_refused(world: Wor
     archived(world)
     row = followed_feed(world)
     asked_for(world, row)
-    with pytest.raises(ConfigurationError, match="is being backfilled from 2025-02-01"):
+    with pytest.raises(ConfigurationError, match="from 2025-02-01"):
         asked_for(world, row)
     stop_backfill(world.place.records, world.row(row.source_id), world.place.clock())
     set_state(world.place.records, row, "paused", world.place.clock())
-    with pytest.raises(ConfigurationError, match="once it is resumed"):
+    with pytest.raises(ConfigurationError, match="Resume it"):
         asked_for(world, row)
 
 
@@ -93,7 +93,7 @@ def test_a_wish_is_written_down_and_the_source_polled_in_its_own_rhythm(world: W
     assert not stop_backfill(world.place.records, found, world.place.clock())
     assert (stands(world, row).state, stands(world, row).why) == (
         BackfillState.STOPPED,
-        "somebody stopped it",
+        "a person stopped it",
     )
 
 
@@ -110,7 +110,7 @@ def test_who_stops_it_while_it_reads_has_it_stopped_with_what_entered(
 
     def stopped() -> None:
         assert stop_backfill(records, world.row(row.source_id), now)
-        with pytest.raises(ConfigurationError, match="is being stopped"):
+        with pytest.raises(ConfigurationError, match="is stopping"):
             asked_for(world, row)
 
     done = disturbed(world, "/3", stopped).poll(world.row(row.source_id))

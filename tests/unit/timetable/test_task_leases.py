@@ -34,7 +34,7 @@ def test_a_new_task_is_due_at_its_next_time_and_not_before(world: World) -> None
     assert do(table) == ["poll"]
     assert do(table) == []
     row = world.row("poll")
-    assert (row.runs, row.failures, row.last_error, row.claimed_by) == (1, 0, None, None)
+    assert (row.runs, row.failures, row.last_error, row.lease_holder) == (1, 0, None, None)
     assert row.last_started == row.last_finished == NOON + timedelta(seconds=570)
 
 
@@ -78,49 +78,48 @@ def test_what_failed_comes_again_later_each_time_and_its_error_is_kept(world: Wo
     assert world.row("sweep").next_due.hour == 3
 
 
-def test_who_has_claimed_a_task_does_it_alone(world: World) -> None:
+def test_who_has_leased_a_task_does_it_alone(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.lease("poll")
-    assert claim is not None
+    lease = one.acquire("poll")
+    assert lease is not None
     assert other.list_due() == []
-    assert other.lease("poll") is None
-    assert one.lease("poll") is None
-    assert one.finish(claim)
-    assert other.lease("poll") is None
+    assert other.acquire("poll") is None
+    assert one.acquire("poll") is None
+    assert one.finish(lease)
+    assert other.acquire("poll") is None
 
 
-def test_a_claim_that_is_renewed_holds_however_long_it_takes(world: World) -> None:
+def test_a_lease_that_is_renewed_holds_however_long_it_takes(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.lease("poll")
+    lease = one.acquire("poll")
+    assert lease is not None
     for _ in range(200):
-        assert claim is not None
         world.pass_s(LEASE_S / 3)
-        claim = one.renew(claim)
+        assert one.leases.renew(lease.lease)
         assert do(other) == []
-    assert claim is not None
-    assert one.finish(claim)
+    assert one.finish(lease)
     assert world.row("poll").runs == 1
 
 
-def test_the_claim_of_a_process_that_died_ends_after_a_lease(world: World) -> None:
+def test_the_lease_of_a_process_that_died_ends_after_a_lease(world: World) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    dead = one.lease("poll")
+    dead = one.acquire("poll")
     assert dead is not None
     assert do(other) == []
     world.pass_s(LEASE_S - 1)
     assert do(other) == []
     world.pass_s(1)
-    claim = other.lease("poll")
-    assert claim is not None
+    lease = other.acquire("poll")
+    assert lease is not None
     row = world.row("poll")
     assert (row.failures, row.last_error) == (1, "host:1 did not end it")
     # Should it live after all, it has lost the task, and cannot say how it ended.
-    assert one.renew(dead) is None
+    assert not one.leases.renew(dead.lease)
     assert not one.finish(dead)
-    assert other.finish(claim)
+    assert other.finish(lease)
     assert world.row("poll").runs == 1
 
 
@@ -130,17 +129,16 @@ def test_a_clock_that_jumps_while_a_task_is_done_takes_it_from_nobody(
 ) -> None:
     one, other = world.process(POLL), world.process(POLL)
     world.pass_s(600)
-    claim = one.lease("poll")
-    assert claim is not None
+    lease = one.acquire("poll")
+    assert lease is not None
     do(other)
     world.jump(3600 * hours)
     assert do(other) == []
     world.pass_s(LEASE_S / 3)
-    claim = one.renew(claim)
-    assert claim is not None
+    assert one.leases.renew(lease.lease)
     world.pass_s(LEASE_S - 1)
     assert do(other) == []
-    assert one.finish(claim)
+    assert one.finish(lease)
 
 
 def runs(world: World, table: Timetable, minutes: int, every_s: int = 20) -> list[float]:
@@ -221,19 +219,32 @@ def test_of_many_that_look_at_once_one_does_it(world: World, place: Workplace) -
 @pytest.fixture
 def lossy(place: Workplace) -> RaisesOnce:
     """Its second change is kept, and the answer lost."""
-    return RaisesOnce(place.records, "change", StoreUnavailableError("away"), nth=2, after=True)
+    return RaisesOnce(
+        place.records, "change_each", StoreUnavailableError("away"), nth=2, after=True
+    )
 
 
-def test_an_answer_that_is_lost_costs_no_claim(world: World, lossy: RaisesOnce) -> None:
+def test_an_answer_that_is_lost_costs_no_lease(world: World, lossy: RaisesOnce) -> None:
     table = world.process(POLL, records=lossy)  # type: ignore[arg-type]
     world.pass_s(600)
-    claim = table.lease("poll")
-    assert claim is not None
+    lease = table.acquire("poll")
+    assert lease is not None
     with pytest.raises(StoreUnavailableError):
-        table.renew(claim)
-    renewed = table.renew(claim)
-    assert renewed is not None
-    assert table.finish(renewed)
+        table.leases.renew(lease.lease)
+    assert table.leases.renew(lease.lease)
+    assert table.finish(lease)
+    assert world.row("poll").runs == 1
+
+
+def test_an_ending_whose_answer_is_lost_is_written_once(world: World, lossy: RaisesOnce) -> None:
+    table = world.process(POLL, records=lossy)  # type: ignore[arg-type]
+    world.pass_s(600)
+    lease = table.acquire("poll")
+    assert lease is not None
+    with pytest.raises(StoreUnavailableError):
+        table.finish(lease)
+    assert table.finish(lease)
+    assert (world.row("poll").runs, world.row("poll").lease_holder) == (1, None)
 
 
 def test_what_is_no_task_of_this_process_is_left_alone(world: World) -> None:

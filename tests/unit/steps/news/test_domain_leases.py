@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from empty_records import open_records
 from fixtures.web_of_hosts import Web, redirect, usual
 from fonds.fetching.addresses import Resolver
 from fonds.fetching.domain_leases import (
@@ -24,7 +25,7 @@ from fonds.fetching.scheduler import FetchScheduler
 from fonds.fetching.transfers import Transfers
 from fonds.model.disposition import Reason, Verdict
 from fonds.model.rows import PaceRow
-from fonds.stores.records.sql import SqlRecords, open_sqlite
+from fonds.stores.records.sql import SqlRecords
 from fonds.urls.request_url import parse_request_url
 from unit.steps.news.desk import (
     GAP_S,
@@ -52,7 +53,7 @@ def test_a_domain_is_asked_by_one_process_at_a_time_and_its_pace_goes_with_it(
         assert web.asked("sport.a.example") == []
         first.fetch.close()
         (row,) = first.records.get(PaceRow, ["a.example"])
-        assert row.claimed_by is None
+        assert row.lease_holder is None
         assert row.paces["www.a.example"][0] > 0
         (end,) = second.run(web.url("sport.a.example"), poll="again").values()
         capture(end)
@@ -97,16 +98,16 @@ def test_a_domain_taken_over_from_the_dead_is_left_alone_for_a_gap(
             one.records.close()
 
 
-def claims_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainLeases]:
+def leases_of(records: SqlRecords, who: str, **more: Any) -> tuple[Frontier, DomainLeases]:
     frontier = Frontier(PACES)
     return frontier, DomainLeases(records, frontier, who, clock, **more)
 
 
 def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
-    frontier, busy = claims_of(records, "busy")
-    _, poller = claims_of(records, "poller")
-    _, third = claims_of(records, "third")
+    records = open_records(tmp_path / "records.sqlite")
+    frontier, busy = leases_of(records, "busy")
+    _, poller = leases_of(records, "poller")
+    _, third = leases_of(records, "third")
     domain = "a.example"
     assert busy.acquire([domain], 0.0) == {domain: 0.0}
     for number in range(3):
@@ -127,7 +128,7 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
     assert third.acquire([domain], 22.0) == {domain: ELSEWHERE_S}
     assert poller.acquire([domain], 23.0, {domain}) == {domain: 0.0}
     (row,) = records.get(PaceRow, [domain])
-    assert (row.claimed_by, row.wanted_by) == ("poller", None)
+    assert (row.lease_holder, row.wanted_by) == ("poller", None)
 
     # Held for a poll alone, it is soon let go of.
     poller.renew(25.0)
@@ -138,14 +139,14 @@ def test_a_domain_is_given_to_who_wants_to_poll_it_and_comes_back(tmp_path: Path
 def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
     web: Web, tmp_path: Path
 ) -> None:
-    records, now, found = open_sqlite(tmp_path / "records.sqlite"), [0.0], threading.Event()
+    records, now, found = open_records(tmp_path / "records.sqlite"), [0.0], threading.Event()
 
     def resolve(host: str, port: int) -> Sequence[str]:
         found.wait(30)
         return web.resolve(host, port)
 
-    frontier, busy = claims_of(records, "busy")
-    _, poller = claims_of(records, "poller")
+    frontier, busy = leases_of(records, "busy")
+    _, poller = leases_of(records, "poller")
     shares = AddressShares(records, "busy", clock)
     transfers, resolver = Transfers(LIMITS, is_allowed), Resolver(resolve, is_allowed)
     chains = FetchScheduler(WHO, transfers, resolver, frontier, busy, shares, lambda: now[0])
@@ -172,9 +173,9 @@ def test_a_domain_is_not_given_away_while_a_host_of_it_is_looked_up(
 
 
 def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
-    _, polls = claims_of(records, "polls")
-    _, links = claims_of(records, "links")
+    records = open_records(tmp_path / "records.sqlite")
+    _, polls = leases_of(records, "polls")
+    _, links = leases_of(records, "links")
     domain = "a.example"
     assert polls.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in range(10, 90, 10):
@@ -185,11 +186,11 @@ def test_polls_alone_do_not_keep_a_domain_from_who_has_its_links(tmp_path: Path)
 
 
 def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
-    frontier, slow = claims_of(records, "slow")
+    records = open_records(tmp_path / "records.sqlite")
+    frontier, slow = leases_of(records, "slow")
     slow.acquire(["a.example"], 0.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
-    _, other = claims_of(records, "other", is_process_gone=lambda who: True)
+    _, other = leases_of(records, "other", is_process_gone=lambda who: True)
     assert other.acquire(["a.example"], 0.0) == {"a.example": 0.0}
     slow.renew(LEASE_S / 3)
     assert not slow.is_held("a.example")
@@ -199,18 +200,18 @@ def test_who_waits_for_a_domain_somebody_took_for_abandoned_comes_again(tmp_path
 
 
 def test_a_refusal_is_written_down_before_the_next_third_of_a_minute(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
-    frontier, claims = claims_of(records, "who")
-    claims.acquire(["a.example"], 0.0)
-    claims.renew(1.0)
+    records = open_records(tmp_path / "records.sqlite")
+    frontier, leases = leases_of(records, "who")
+    leases.acquire(["a.example"], 0.0)
+    leases.renew(1.0)
     frontier.offer(QueuedRequest("x", "a.example", "a.example", "127.0.0.1"), 0.0)
     frontier.start(0.0, 1)
     frontier.finish("x", RequestOutcome(0.1, is_refused=True, retry_after_s=600.0), 2.0)
-    claims.renew(2.0)
+    leases.renew(2.0)
     (before,) = records.get(PaceRow, ["a.example"])
     assert before.paces.get("a.example", [0.0])[0] < 600.0
-    claims.schedule_write("a.example")
-    claims.renew(2.0)
+    leases.schedule_write("a.example")
+    leases.renew(2.0)
     (after,) = records.get(PaceRow, ["a.example"])
     assert after.paces["a.example"][0] >= 600.0
     records.close()
@@ -236,9 +237,9 @@ def test_a_redirect_to_a_domain_another_process_asks_waits_until_that_gives_it_a
 
 
 def test_a_domain_of_a_living_process_is_taken_after_a_whole_lease_only(tmp_path: Path) -> None:
-    records = open_sqlite(tmp_path / "records.sqlite")
-    _, living = claims_of(records, "living")
-    _, other = claims_of(records, "other")
+    records = open_records(tmp_path / "records.sqlite")
+    _, living = leases_of(records, "living")
+    _, other = leases_of(records, "other")
     domain = "a.example"
     assert living.acquire([domain], 0.0) == {domain: 0.0}
     for now_s in (0.0, 1.0, LEASE_S - 1.0):

@@ -1,0 +1,103 @@
+"""JSON answers of commands: structs that are both encoded and described in docs/json.md.
+
+A command names its answers: `@command("list", answers={"one for each key": KeyAnswer})`. The key of the
+mapping says when a command writes such an answer, and how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import click
+import msgspec
+
+from fonds.cli.names import SuggestingCommand
+
+JSON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "time": (datetime,),
+    "text": (str, StrEnum, date),
+    "object": (Mapping,),
+    "list": (Sequence,),
+}
+"""The Python types of a field, by the type that docs/json.md names. The first that matches counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """A field: its type as in JSON_TYPES, whether it may be null, and what it means. `is_always` is False for
+    a field that is left out where it would say nothing."""
+
+    name: str
+    type: str
+    meaning: str
+    is_nullable: bool = False
+    is_always: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDescription:
+    """An object that a command writes. `condition` says when, and how many."""
+
+    condition: str
+    fields: Sequence[FieldDescription]
+
+
+def describe_answer(condition: str, kind: type[msgspec.Struct]) -> AnswerDescription:
+    """Describe a struct from its annotations. Raises ValueError for a field without a description."""
+    hints = get_type_hints(kind, include_extras=True)
+    fields = msgspec.structs.fields(kind)
+    return AnswerDescription(
+        condition, tuple(_describe_field(one.encode_name, hints[one.name]) for one in fields)
+    )
+
+
+def list_answers(root: click.Group) -> dict[str, list[AnswerDescription]]:
+    """Return the answers of each command that names some, by its words."""
+    return {
+        words: [describe_answer(condition, kind) for condition, kind in found.answers.items()]
+        for words, found in iter_commands(root)
+        if isinstance(found, SuggestingCommand) and found.answers
+    }
+
+
+def iter_commands(
+    root: click.Command, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    """Iterate over the commands of a group and its groups, with their words."""
+    if not isinstance(root, click.Group):
+        yield " ".join(path), root
+        return
+    context = click.Context(root)
+    for name in root.list_commands(context):
+        found = root.get_command(context, name)
+        if found is not None:
+            yield from iter_commands(found, (*path, name))
+
+
+def _describe_field(name: str, hint: Any) -> FieldDescription:
+    metas = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, msgspec.Meta)]
+    meaning = next((one.description for one in metas if one.description), None)
+    if meaning is None:
+        raise ValueError(f"{name} has no description: annotate it with msgspec.Meta(description=…)")
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    is_nullable = NoneType in get_args(plain)
+    is_always = msgspec.UnsetType not in get_args(plain)
+    members = [plain] if is_always and not is_nullable else get_args(plain)
+    (kind,) = [one for one in members if one not in (NoneType, msgspec.UnsetType)]
+    return FieldDescription(name, name_json_type(kind), meaning, is_nullable, is_always)
+
+
+def name_json_type(kind: Any) -> str:
+    """Return the name of the JSON type that a value of a Python type is encoded as."""
+    plain = get_origin(kind) or kind
+    if hasattr(plain, "__dataclass_fields__") or issubclass(plain, msgspec.Struct):
+        return "object"
+    return next(name for name, types in JSON_TYPES.items() if issubclass(plain, types))

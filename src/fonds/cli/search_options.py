@@ -1,0 +1,100 @@
+"""Options of `fonds search` and `fonds export`, made from the parameters of a search request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+import click
+
+from fonds.model.document import DateOf
+from fonds.model.file import SEARCHED_KINDS
+from fonds.model.parameter_errors import ParameterError
+from fonds.model.suggestions import alternatives
+from fonds.search.request import FILTERS, SearchRequest, parse_request
+
+CHOICES: Mapping[str, Sequence[str]] = {
+    "kind": [str(kind) for kind in SEARCHED_KINDS],
+    "dates": [str(one) for one in DateOf],
+}
+METAVARS = {
+    "kind": "KIND",
+    "language": "CODE",
+    "domain": "DOMAIN",
+    "collection": "NAME",
+    "from": "YYYY-MM-DD",
+    "to": "YYYY-MM-DD",
+    "alike": "ID",
+}
+_FIELDS = {field.alias or name: field for name, field in SearchRequest.model_fields.items()}
+
+
+class RequestChoice(click.Choice[str]):
+    """Choice for a search parameter. `parse_request` checks it, so that every entrance refuses it alike."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the value as it is written."""
+        return str(value)
+
+
+def search_options(
+    *names: str, further_kinds: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option for each of these search parameters, in this order."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = _build_option(name, further_kinds if name == "kind" else ())(function)
+        return function
+
+    return add
+
+
+def _build_option(
+    name: str, further_choices: Sequence[str]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    field = _FIELDS[name]
+    if field.annotation is bool:
+        return click.option(f"--{name}", is_flag=True, help=f"{field.description}.")
+    is_list = get_origin(field.annotation) is list
+    values = [one for one in get_args(field.annotation) if isinstance(one, str) and one]
+    choices = [*CHOICES.get(name, values), *further_choices]
+    default = str(field.default) if isinstance(field.default, str) and field.default else None
+    description = f"{alternatives(choices)}; repeat for alternatives" if name == "kind" else None
+    return click.option(
+        f"--{name}",
+        f"{name}_" if name == "from" else name,
+        multiple=is_list,
+        type=RequestChoice(choices) if choices else str,
+        default=default,
+        show_default=default is not None,
+        metavar=METAVARS.get(name),
+        help=f"{description or field.description}.",
+    )
+
+
+def build_request(words: Sequence[str], options: Mapping[str, Any], **others: str) -> SearchRequest:
+    """Return the search of a command line. Raises click.UsageError for a value that is not allowed."""
+    parameters: dict[str, str | Sequence[str]] = {"q": " ".join(words), **others}
+    for name in (*FILTERS[1:], "sort"):
+        value = options.get("from_" if name == "from" else name)
+        if value:
+            parameters[name] = "1" if value is True else value
+    try:
+        return parse_request(parameters)
+    except ParameterError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def format_options(request: SearchRequest) -> list[str]:
+    """Return the options of a command line for the same search, without its words."""
+    options = []
+    for name, value in request.build_params().items():
+        if name not in FILTERS[1:] and name != "sort":
+            continue
+        if name == "undated":
+            options.append("--undated")
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            options += [f"--{name}", str(one)]
+    return options

@@ -1,0 +1,1 @@
+"""Leases: what one process alone may do at a time."""

@@ -1,0 +1,102 @@
+"""Lease cells in SQL: rows of their own, or two columns of a subject's row."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fonds.model.lease import LeaseCell, LeaseChange
+from fonds.model.row_change import RowChange
+from fonds.model.rows import LeaseRow, PaceRow, SourceRow, TimetableRow
+from fonds.ports import Records
+
+VERSION_BITS = 52
+
+LeasedRow = PaceRow | SourceRow | TimetableRow
+
+
+def get_cell(row: LeaseRow | LeasedRow) -> LeaseCell:
+    """Return the lease cell of a row."""
+    return LeaseCell(row.lease_holder, row.lease_version)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTable:
+    """Implements the port LeaseCells with the table `lease`, which has a row per lease that is held.
+
+    Any name can have a lease. Changes carry no columns and no conditions.
+    """
+
+    records: Records
+
+    def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
+        """Names without a row are free, each with a random version.
+
+        A version that counted from 0 would come again, and be mistaken for one that was seen long ago.
+        """
+        cells = {name: LeaseCell(None, secrets.randbits(VERSION_BITS)) for name in names}
+        return cells | {row.name: get_cell(row) for row in self.records.get(LeaseRow, names)}
+
+    def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
+        """Acquiring inserts a row, releasing removes it."""
+        inserted = [
+            LeaseRow(one.name, one.after.holder, one.after.version)
+            for one in changes
+            if one.before.holder is None and one.after.holder is not None
+        ]
+        written = self._insert(inserted) if inserted else set()
+        held = [one for one in changes if one.before.holder is not None]
+        rows = [RowChange(one.name, _build_values(one), _build_where(one)) for one in held]
+        changed = self.records.change_each(LeaseRow, rows) if rows else []
+        return written | {
+            one.name for one, is_changed in zip(held, changed, strict=True) if is_changed
+        }
+
+    def _insert(self, rows: Sequence[LeaseRow]) -> set[str]:
+        self.records.put(rows, replace=False)
+        stored = self.records.get(LeaseRow, [row.name for row in rows])
+        return {row.name for row in rows if row in stored}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseColumns:
+    """Implements the port LeaseCells with the columns `lease_holder` and `lease_version` of a kind of row.
+
+    What a holder writes into its row is written in the same step as the lease, or not at all.
+    """
+
+    records: Records
+    kind: type[LeasedRow]
+
+    def load(self, names: Sequence[str]) -> dict[str, LeaseCell]:
+        """Names without a row are absent."""
+        rows = self.records.get(self.kind, names)
+        return {str(getattr(row, self.kind.KEY[0])): get_cell(row) for row in rows}
+
+    def swap(self, changes: Sequence[LeaseChange]) -> set[str]:
+        """All changes are one transaction."""
+        rows = [
+            RowChange(
+                one.name,
+                {
+                    **one.columns,
+                    "lease_holder": one.after.holder,
+                    "lease_version": one.after.version,
+                },
+                {**one.where, **_build_where(one)},
+            )
+            for one in changes
+        ]
+        changed = self.records.change_each(self.kind, rows)
+        return {one.name for one, is_changed in zip(changes, changed, strict=True) if is_changed}
+
+
+def _build_values(change: LeaseChange) -> Mapping[str, object] | None:
+    if change.after.holder is None:
+        return None
+    return {"lease_holder": change.after.holder, "lease_version": change.after.version}
+
+
+def _build_where(change: LeaseChange) -> Mapping[str, object]:
+    return {"lease_holder": change.before.holder, "lease_version": change.before.version}

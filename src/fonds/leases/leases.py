@@ -1,0 +1,332 @@
+"""The leases of one process over cells it shares with others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from fonds.isolation.process_identity import format_identity, is_process_gone
+from fonds.leases.lease import (
+    LEASE_S,
+    RENEWALS_PER_LEASE,
+    Lease,
+    LeaseConflictError,
+    LeaseState,
+    build_next_cell,
+    compute_state,
+    is_renewal_due,
+    is_write_safe,
+)
+from fonds.model.errors import FondsError, TransientError
+from fonds.model.lease import LeaseCell, LeaseChange
+from fonds.ports import LeaseCells
+
+PAUSE_FIRST_S, PAUSE_MAX_S = 0.001, 0.05
+OBSERVATIONS_MAX = 20_000
+_ACQUIRABLE = frozenset({LeaseState.FREE, LeaseState.OWN, LeaseState.EXPIRED})
+_NOTHING: Mapping[str, object] = {}
+_NOTHING_EACH: Mapping[str, Mapping[str, object]] = {}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseWrite:
+    """What one lease's cell is to become: renewed, or released with `is_release`."""
+
+    lease: Lease
+    is_release: bool
+    columns: Mapping[str, object]
+    where: Mapping[str, object]
+
+    @property
+    def change(self) -> LeaseChange:
+        """The compare-and-set."""
+        lease = self.lease
+        after = build_next_cell(lease.cell, None if self.is_release else lease.cell.holder)
+        return LeaseChange(lease.name, lease.cell, after, self.columns, self.where)
+
+
+class Leases:
+    """Acquires, renews and releases leases under one holder name. Safe for several threads.
+
+    `holder_name` names this object and no other, ever. `clock_s` never runs backwards. Two threads exclude
+    each other as two processes do.
+    """
+
+    def __init__(
+        self,
+        cells: LeaseCells,
+        holder_name: str,
+        clock_s: Callable[[], float],
+        lease_s: float = LEASE_S,
+        is_process_gone: Callable[[str], bool] = is_process_gone,
+    ) -> None:
+        self.lease_s = lease_s
+        self.holder_name = holder_name
+        self._cells = cells
+        self._clock_s = clock_s
+        self._is_process_gone = is_process_gone
+        self._guard = threading.Lock()
+        self._held: set[str] = set()
+        self._threads: dict[str, threading.Lock] = {}
+        self._observed: OrderedDict[str, tuple[LeaseCell, float]] = OrderedDict()
+        self._pause = threading.Event()
+
+    def is_acquirable(self, name: str, cell: LeaseCell) -> bool:
+        """Whether `cell`, as read just now, lets this process acquire the lease."""
+        is_others = cell.holder not in (None, self.holder_name)
+        unchanged_s = self.observe(name, cell) if is_others else 0.0
+        state = compute_state(
+            cell, self.holder_name, unchanged_s, self.lease_s, self._is_process_gone
+        )
+        with self._guard:
+            return name not in self._held and state in _ACQUIRABLE
+
+    def observe(self, name: str, cell: LeaseCell) -> float:
+        """Return for how many seconds this process has seen the cell as it is, 0.0 the first time."""
+        now_s = self._clock_s()
+        with self._guard:
+            seen = self._observed.get(name)
+            if seen is not None and seen[0] == cell:
+                return now_s - seen[1]
+            self._observed[name] = (cell, now_s)
+            self._observed.move_to_end(name)
+            while len(self._observed) > OBSERVATIONS_MAX:
+                self._observed.popitem(last=False)
+        return 0.0
+
+    def try_acquire(
+        self,
+        name: str,
+        cell: LeaseCell,
+        columns: Mapping[str, object] = _NOTHING,
+        where: Mapping[str, object] = _NOTHING,
+    ) -> Lease | None:
+        """Acquire one lease whose cell was read just now; None when another has it or was faster."""
+        return self.try_acquire_all({name: cell}, {name: columns}, where).get(name)
+
+    def try_acquire_all(
+        self,
+        cells: Mapping[str, LeaseCell],
+        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
+        where: Mapping[str, object] = _NOTHING,
+    ) -> dict[str, Lease]:
+        """Acquire those of these leases that can be, in one transaction; `columns` by name."""
+        names = self._reserve(
+            name for name, cell in cells.items() if self.is_acquirable(name, cell)
+        )
+        changes = [
+            LeaseChange(
+                name,
+                cells[name],
+                build_next_cell(cells[name], self.holder_name),
+                columns.get(name, _NOTHING),
+                where,
+            )
+            for name in names
+        ]
+        now_s, written = self._clock_s(), set[str]()
+        try:
+            written = self._cells.swap(changes) if changes else written
+        finally:
+            self._forget(names - written)
+        return {
+            one.name: Lease(one.name, one.after, now_s) for one in changes if one.name in written
+        }
+
+    def renew(self, lease: Lease, columns: Mapping[str, object] = _NOTHING) -> bool:
+        """Renew a lease and write `columns`; False, with nothing written, when it is lost."""
+        return lease.name in self.renew_all([lease], {lease.name: columns})
+
+    def renew_all(
+        self,
+        leases: Iterable[Lease],
+        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
+    ) -> set[str]:
+        """Renew leases in one transaction, and return the names of those that are not lost."""
+        return self._write(
+            LeaseWrite(one, False, columns.get(one.name, _NOTHING), _NOTHING) for one in leases
+        )
+
+    def release(
+        self,
+        lease: Lease,
+        columns: Mapping[str, object] = _NOTHING,
+        where: Mapping[str, object] = _NOTHING,
+    ) -> bool:
+        """Release a lease and write `columns`; False when it is lost, or a column is not as in `where`.
+
+        In the second case it is still held.
+        """
+        return lease.name in self._release([LeaseWrite(lease, True, columns, where)])
+
+    def release_all(
+        self,
+        leases: Iterable[Lease],
+        columns: Mapping[str, Mapping[str, object]] = _NOTHING_EACH,
+    ) -> set[str]:
+        """Release leases in one transaction, and return the names of those that were not lost."""
+        return self._release(
+            [LeaseWrite(one, True, columns.get(one.name, _NOTHING), _NOTHING) for one in leases]
+        )
+
+    def is_held(self, lease: Lease) -> bool:
+        """Whether the holder may still write; see `check`."""
+        return is_write_safe(lease, self._clock_s(), self.lease_s)
+
+    def check(self, lease: Lease) -> None:
+        """Raise LeaseConflictError when the lease may be another's by now: nothing more may be written."""
+        if not self.is_held(lease):
+            raise LeaseConflictError(f"{lease.name}: the lease was not renewed in time")
+
+    def check_renewed(self, leases: Collection[Lease]) -> None:
+        """Renew those that are due for it. Raise LeaseConflictError when one is lost."""
+        now_s = self._clock_s()
+        self.renew_all([one for one in leases if is_renewal_due(one, now_s, self.lease_s)])
+        for lease in leases:
+            self.check(lease)
+
+    def get_holder(self, name: str) -> str | None:
+        """Return the holder of a lease, None for a free one or a holder whose process is gone."""
+        cell = self._cells.load([name]).get(name)
+        if cell is None or cell.holder is None or self._is_process_gone(cell.holder):
+            return None
+        return cell.holder
+
+    @contextmanager
+    def acquire(self, name: str, wait_s: float) -> Iterator[Lease]:
+        """Hold a lease while the context lasts. Raise LeaseConflictError if it is not free in `wait_s`."""
+        until_s = self._clock_s() + wait_s
+        own = self._get_thread_lock(name)
+        if not own.acquire(timeout=max(0.0, wait_s)):
+            raise LeaseConflictError(f"{name}: another thread of this process has the lease")
+        try:
+            lease = self._wait(name, until_s)
+            try:
+                yield lease
+            finally:
+                self.release(lease)
+        finally:
+            own.release()
+
+    @contextmanager
+    def acquire_renewed(self, name: str, wait_s: float = 0.0) -> Iterator[Lease]:
+        """Like `acquire`, for work that takes longer than a lease: a thread renews it."""
+        with self.acquire(name, wait_s) as lease, self.keep_renewed(lease):
+            yield lease
+
+    @contextmanager
+    def acquire_free(self, names: Collection[str]) -> Iterator[dict[str, Lease]]:
+        """Hold those of these leases that are free now, by name, while the context lasts."""
+        leases = self.try_acquire_all(self._cells.load(list(names))) if names else {}
+        try:
+            yield leases
+        finally:
+            with suppress(TransientError):
+                self.release_all(leases.values())
+
+    @contextmanager
+    def keep_renewed(self, lease: Lease) -> Iterator[None]:
+        """Renew a lease in a thread while the context lasts, or until it is lost."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not lease.lost.is_set() and not ended.wait(self.lease_s / RENEWALS_PER_LEASE):
+                try:
+                    self.renew(lease)
+                except FondsError as error:
+                    logger.warning("the lease %s cannot be renewed now: %s", lease.name, error)
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _wait(self, name: str, until_s: float) -> Lease:
+        pause_s = PAUSE_FIRST_S
+        while True:
+            cell = self._cells.load([name]).get(name)
+            if cell is None:
+                raise LeaseConflictError(f"{name}: its row was removed")
+            lease = self.try_acquire(name, cell)
+            if lease is not None:
+                return lease
+            now_s = self._clock_s()
+            if now_s >= until_s:
+                holder = format_identity(cell.holder or "another process")
+                raise LeaseConflictError(f"{name}: {holder} has the lease")
+            self._pause.wait(min(pause_s, max(0.0, until_s - now_s)))
+            pause_s = min(2 * pause_s, PAUSE_MAX_S)
+
+    def _release(self, writes: list[LeaseWrite]) -> set[str]:
+        try:
+            released = self._write(writes)
+        except BaseException:
+            self._forget(one.lease.name for one in writes)
+            raise
+        self._forget(released)
+        for one in writes:
+            if one.lease.name in released:
+                one.lease.lost.set()
+        return released
+
+    def _write(self, writes: Iterable[LeaseWrite]) -> set[str]:
+        """Write cells of leases; a second time where an earlier write arrived and its answer did not."""
+        left = [one for one in writes if not one.lease.lost.is_set()]
+        written = self._swap(left)
+        if left := [one for one in left if one.lease.name not in written]:
+            cells = self._cells.load([one.lease.name for one in left])
+            written |= {one.lease.name for one in left if _has_arrived(one, cells)}
+            left = [one for one in left if one.lease.name not in written]
+            written |= self._swap([one for one in left if _adopt(one, cells)])
+            self._forget(one.lease.name for one in left if one.lease.lost.is_set())
+        return written
+
+    def _swap(self, writes: list[LeaseWrite]) -> set[str]:
+        now_s = self._clock_s()
+        changes = {one.lease.name: (one.lease, one.change) for one in writes}
+        written = self._cells.swap([change for _, change in changes.values()]) if changes else set()
+        for name in written:
+            lease, change = changes[name]
+            lease.cell, lease.renewed_s = change.after, now_s
+        return written
+
+    def _reserve(self, names: Iterable[str]) -> set[str]:
+        """Keep names for one thread; return those no other thread has."""
+        wanted = set(names)
+        with self._guard:
+            wanted -= self._held
+            self._held |= wanted
+        return wanted
+
+    def _forget(self, names: Iterable[str]) -> None:
+        with self._guard:
+            self._held.difference_update(names)
+
+    def _get_thread_lock(self, name: str) -> threading.Lock:
+        with self._guard:
+            return self._threads.setdefault(name, threading.Lock())
+
+
+def _has_arrived(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
+    """Whether this release arrived earlier. Only the holder of a cell frees it, so it was this one."""
+    return write.is_release and cells.get(write.lease.name) == write.change.after
+
+
+def _adopt(write: LeaseWrite, cells: Mapping[str, LeaseCell]) -> bool:
+    """Whether to write again: an earlier renewal arrived. A lease another has is marked as lost."""
+    lease, found = write.lease, cells.get(write.lease.name)
+    if found == build_next_cell(lease.cell, lease.cell.holder):
+        lease.cell = found
+        return True
+    if found != lease.cell:
+        lease.lost.set()
+    return False

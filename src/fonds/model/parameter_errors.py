@@ -1,0 +1,62 @@
+"""Sentences for a parameter that does not exist, or whose value is not allowed.
+
+The same sentences answer a URL, a command line and a stored search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fonds.model.suggestions import find_nearest_name
+
+EXCERPT_CHARS = 100
+_CHOICES = re.compile(r"'([^']*)'")
+_CLOSED = frozenset({"literal_error", "enum"})
+
+
+class ParameterError(ValueError):
+    """A parameter that cannot be used. `nearest` is the name or value that was probably meant."""
+
+    def __init__(self, message: str, parameter: str, nearest: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.nearest = nearest
+
+
+def build_unknown_parameter(name: str, known_names: Iterable[str]) -> ParameterError:
+    """Return the error for a parameter that does not exist."""
+    known = list(known_names)
+    near = find_nearest_name(name, known)
+    meant = f" Did you mean “{near}”?" if near else ""
+    takes = f" It takes {', '.join(known)}." if known else " It takes none."
+    message = f"There is no parameter “{_excerpt(name)}” here.{meant}{takes}"
+    return ParameterError(message, _excerpt(name), near)
+
+
+def build_repeated_parameter(name: str) -> ParameterError:
+    """Return the error for several values of a parameter that takes one."""
+    return ParameterError(f"The parameter “{name}” is given more than once.", name)
+
+
+def build_value_error(error: Mapping[str, Any]) -> ParameterError:
+    """Return the error for one fault that pydantic found in a value.
+
+    Names the parameter, the value and, out of a closed list, the nearest allowed value.
+    """
+    location = error["loc"]
+    name = _excerpt(str(location[-1] if len(location) < 3 else location[1]))
+    near = None
+    if error["type"] in _CLOSED:
+        choices = _CHOICES.findall(str(error.get("ctx", {}).get("expected", "")))
+        near = find_nearest_name(str(error.get("input")), choices)
+    reason = error["msg"].removeprefix("Value error, ")
+    reason = f"{reason[:1].lower()}{reason[1:]}"
+    meant = f" Did you mean “{near}”?" if near else ""
+    value = _excerpt(str(error.get("input")))
+    return ParameterError(f"The parameter “{name}” is “{value}”: {reason}.{meant}", name, near)
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= EXCERPT_CHARS else f"{text[: EXCERPT_CHARS - 1].rstrip()}…"

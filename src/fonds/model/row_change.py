@@ -1,0 +1,18 @@
+"""A change of one row that depends on what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """Set columns of the row with this key to `values`, or remove the row where `values` is None.
+
+    It applies only while the row's columns equal `where`.
+    """
+
+    key: object
+    values: Mapping[str, object] | None
+    where: Mapping[str, object]

@@ -1,0 +1,69 @@
+"""Normalize the values of exact fields to the form the index holds. `none` becomes '': no value."""
+
+from __future__ import annotations
+
+from fonds.model.file import SEARCHED_KINDS, Kind
+from fonds.model.suggestions import format_unknown_name
+from fonds.papers.bibliography.identifiers import strip_resolver
+from fonds.rights.licenses import normalize_license as normalize_license_name
+from fonds.text.language_codes import ISO_639_1, UNDETERMINED, find_two_letter_code
+from fonds.urls.parts import split_address
+
+NONE = "none"
+
+
+def format_sentence(message: str) -> str:
+    """Return a message as a sentence: a capital first, a full stop or question mark last."""
+    return message[:1].upper() + message[1:].rstrip("?.") + ("?" if message.endswith("?") else ".")
+
+
+def normalize_kind(value: str) -> str:
+    """Return the name of a kind in lower case. Raises ValueError for an unknown one."""
+    if value.lower() not in list(Kind):
+        raise ValueError(format_sentence(format_unknown_name("kind", value, SEARCHED_KINDS)))
+    return value.lower()
+
+
+def normalize_language(value: str) -> str:
+    """Return the two-letter code of a language. Raises ValueError for an unknown one."""
+    code = value.lower()
+    if code in ("", NONE):
+        return ""
+    known = code if code == UNDETERMINED else find_two_letter_code(code)
+    if known is None:
+        meant = f" Did you mean {code[:2]!r}?" if code[:2] in ISO_639_1 else ""
+        raise ValueError(
+            f"There is no language code {value!r}: they have two letters, as en;"
+            f" {NONE!r} asks for documents without a language.{meant}"
+        )
+    return known
+
+
+def normalize_case(value: str) -> str:
+    """Return a value in lower case."""
+    return "" if value.lower() == NONE else value.lower()
+
+
+def normalize_site(value: str) -> str:
+    """Return a host, which may be written as a URL."""
+    written = value if "//" in value else f"//{value}"
+    host = split_address(written).host.lower().strip(".")
+    return "" if host == NONE else host
+
+
+def normalize_doi(value: str) -> str:
+    """Return a DOI without its resolver, in lower case. Raises ValueError for anything else."""
+    plain = strip_resolver(value.lower())
+    if plain == NONE:
+        return ""
+    if not plain.startswith("10.") or "/" not in plain:
+        raise ValueError(
+            "A DOI begins with 10. and has a slash, as 10.1234/abc; none asks for documents without."
+        )
+    return plain
+
+
+def normalize_license(value: str) -> str:
+    """Return the identifier of a licence, which may be written as a URL or in words: `CC BY 4.0`."""
+    is_written_out = "://" in value or " " in value
+    return normalize_license_name(value) if is_written_out else normalize_case(value)

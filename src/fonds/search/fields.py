@@ -1,0 +1,274 @@
+"""The table of search fields.
+
+The schemas of tantivy, Elasticsearch and OpenSearch, the names of the query language, completion, facets and
+the table of fields in docs/query.md are made from it. [docs/howto/add-a-search-field.md] adds a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from fonds.model.document import IndexDocument
+from fonds.model.file import SEARCHED_KINDS
+from fonds.model.search import SearchQuery
+from fonds.model.suggestions import alternatives
+from fonds.search.exact_values import (
+    normalize_case,
+    normalize_doi,
+    normalize_kind,
+    normalize_language,
+    normalize_license,
+    normalize_site,
+)
+from fonds.search.sites import list_sites
+
+
+class FieldType(StrEnum):
+    """How a field is indexed and searched; closed."""
+
+    WORDS = "words"  # folded words with their places
+    FORMS = "forms"  # the same, and the stems of words, in earlier versions of a story too
+    EXACT = "exact"  # whole values
+    DAY = "day"
+    NUMBER = "number"
+    QUERY = "query"  # known to the query language alone, not indexed
+
+
+class ValueSource(StrEnum):
+    """Where completion finds the values of a field; closed."""
+
+    NONE = "none"  # values are free: only the form is shown
+    FACET = "facet"
+    DOMAINS = "domains"
+    SITES = "sites"
+    YEARS = "years"
+    STATUSES = "statuses"
+    THEMES = "themes"
+    VERSIONS = "versions"
+    NAMES = "names"  # names in the first documents that match the typed words
+    DOCUMENTS = "documents"  # values of the first documents that have one with the typed beginning
+
+
+@dataclass(frozen=True, slots=True)
+class SearchField:
+    """A row of the table.
+
+    `name` is the field of a document in the index, `query_name` its name in a query, on pages and in
+    documentation, `aliases` further names in a query. `meaning` and `example` say how a value is written.
+    `normalize` makes the stored form of an exact value. `facet` is the URL parameter of a field whose values
+    are counted. `accepts_prefix`: a star may end an exact value. `is_optional`: documents without a value
+    leave the field out in Elasticsearch. With a `label`, results show the values. `get_values` reads the
+    values of a document; None: its attribute.
+    """
+
+    name: str
+    type: FieldType
+    query_name: str
+    meaning: str
+    example: str
+    aliases: tuple[str, ...] = ()
+    normalize: Callable[[str], str] = str
+    facet: str = ""
+    accepts_prefix: bool = False
+    is_optional: bool = False
+    label: str = ""
+    values: ValueSource = ValueSource.NONE
+    get_values: Callable[[IndexDocument], Any] | None = None
+
+    def read(self, document: IndexDocument) -> tuple[str, ...]:
+        """Return the values of a document as texts, none where it has none."""
+        found = self.get_values(document) if self.get_values else getattr(document, self.name)
+        if isinstance(found, list | tuple):
+            return tuple(map(str, found))
+        return () if found is None else (str(found),)
+
+
+SEARCH_FIELDS: Sequence[SearchField] = (
+    SearchField(
+        "article_title", FieldType.FORMS, "title",
+        "words of the title; several in quotes or parentheses", 'title:"high water"',
+        aliases=("article_title",),
+    ),
+    SearchField(
+        "text_content", FieldType.FORMS, "text",
+        "words of the text; several in quotes or parentheses; or none", "text:flood",
+        aliases=("text_content",),
+    ),
+    SearchField("url", FieldType.WORDS, "url", "words of the address", "url:report"),
+    SearchField(
+        "authors", FieldType.WORDS, "author", "a name or a part of it", 'author:"Ana Müller"',
+        values=ValueSource.NAMES,
+    ),
+    SearchField(
+        "doi", FieldType.EXACT, "doi", "a DOI, also as an address of doi.org, or none",
+        "doi:10.1234/abc", normalize=normalize_doi, is_optional=True, label="DOI",
+    ),
+    SearchField(
+        "kind", FieldType.EXACT, "kind", alternatives(SEARCHED_KINDS), "kind:pdf",
+        normalize=normalize_kind, facet="kind", values=ValueSource.FACET,
+    ),
+    SearchField(
+        "language", FieldType.EXACT, "language", "a code of two letters, or none", "language:en",
+        normalize=normalize_language, facet="language", is_optional=True, values=ValueSource.FACET,
+    ),
+    SearchField(
+        "canonical_domain", FieldType.EXACT, "domain", "a domain, or none", "domain:example.org",
+        aliases=("canonical_domain",), normalize=normalize_case, facet="domain",
+        values=ValueSource.DOMAINS,
+    ),
+    SearchField(
+        "collection", FieldType.EXACT, "collection",
+        "a collection; its name in quotes where it has spaces", "collection:news",
+        facet="collection", values=ValueSource.FACET,
+    ),
+    SearchField(
+        "status", FieldType.EXACT, "status", "how reading the file ended, or none",
+        "status:success", normalize=normalize_case, is_optional=True, values=ValueSource.STATUSES,
+    ),
+    SearchField(
+        "sites", FieldType.EXACT, "site", "a host, with all hosts under it, or none",
+        "site:news.example.org", normalize=normalize_site, values=ValueSource.SITES,
+        get_values=lambda document: list_sites(document.url),
+    ),
+    SearchField(
+        "publication_date", FieldType.DAY, "date",
+        "a day, month or year, or from one to another, or none", "date:2024-05..2024-06-15",
+    ),
+    SearchField(
+        "publication_date", FieldType.DAY, "year", "a year, or from one to another, or none",
+        "year:2020..2024", values=ValueSource.YEARS,
+    ),
+    SearchField(
+        "captured", FieldType.DAY, "captured",
+        "a day, month or year of its capture, or from one to another, or none", "captured:2024-05",
+    ),
+    SearchField(
+        "indexed_date", FieldType.DAY, "added",
+        "a day, month or year it came to be found, or from one to another", "added:>=2024-05-17",
+    ),
+    SearchField(
+        "theme", FieldType.QUERY, "theme", "a theme of a collection, in quotes",
+        'theme:"flood, river"', values=ValueSource.THEMES,
+    ),
+    SearchField(
+        "word_count", FieldType.NUMBER, "words", "a number, or from one to another, or none",
+        "words:>500",
+    ),
+    SearchField(
+        "page_count", FieldType.NUMBER, "pages", "a number, or from one to another, or none",
+        "pages:10..20",
+    ),
+    SearchField(
+        "licenses", FieldType.EXACT, "license",
+        "a licence stated, in the names of SPDX; a star for its beginning; or none",
+        "license:cc-by*", normalize=normalize_license, accepts_prefix=True, is_optional=True,
+        label="licence", values=ValueSource.DOCUMENTS,
+    ),
+    SearchField(
+        "holders", FieldType.WORDS, "holder", "a holder of the rights, or a part of the name",
+        'holder:"Example Press"', values=ValueSource.NAMES,
+    ),
+    SearchField(
+        "prefers", FieldType.EXACT, "prefers", "a preference stated, as noai or train-ai=n; or none",
+        "prefers:noai", normalize=normalize_case, accepts_prefix=True, is_optional=True,
+        values=ValueSource.DOCUMENTS,
+    ),
+    SearchField(
+        "version", FieldType.QUERY, "version",
+        "all, for words of earlier versions of a story too; or current", "version:all",
+        values=ValueSource.VERSIONS,
+    ),
+)  # fmt: skip
+"""Every field, in the order of the documentation and of the index; changing it needs `fonds reindex`."""
+
+THEME = "theme"
+"""Name of the field for the themes of a collection, whose documents are known elsewhere."""
+VERSION, VERSION_VALUES = "version", ("all", "current")
+"""Name of the field for the versions of a story that words may match in, and its values."""
+LISTED_FIELDS = tuple(field.query_name for field in SEARCH_FIELDS)
+_BY_QUERY_NAME = {
+    name: field for field in SEARCH_FIELDS for name in (field.query_name, *field.aliases)
+}
+FIELDS = tuple(_BY_QUERY_NAME)
+"""All names of fields in a query."""
+
+
+def _map_names(*types: FieldType) -> dict[str, str]:
+    return {name: field.name for name, field in _BY_QUERY_NAME.items() if field.type in types}
+
+
+TEXT_FIELDS = _map_names(FieldType.WORDS, FieldType.FORMS)
+EXACT_FIELDS = _map_names(FieldType.EXACT)
+RANGE_FIELDS = _map_names(FieldType.DAY, FieldType.NUMBER)
+"""Fields of a document by their names in a query."""
+DAY_FIELDS = tuple(_map_names(FieldType.DAY))
+"""Names of the fields of days in a query."""
+PREFIX_FIELDS = tuple(name for name, field in _BY_QUERY_NAME.items() if field.accepts_prefix)
+"""Names of exact fields whose values a star may end."""
+
+
+def get_field(name: str) -> SearchField:
+    """Return the field of a name in a query."""
+    return _BY_QUERY_NAME[name]
+
+
+_EXACT = {field.name: field for field in SEARCH_FIELDS if field.type is FieldType.EXACT}
+
+
+def normalize_exact_value(field: str, value: str) -> str:
+    """Return a value of an exact field as the index holds it. Raises ValueError for an impossible one."""
+    return _EXACT[field].normalize(value.strip())
+
+
+LABELS: Mapping[str, str] = MappingProxyType(
+    {field.query_name: field.label for field in SEARCH_FIELDS if field.label}
+)
+"""Labels of the fields whose values results show, by name in a query."""
+
+
+def read_labelled_values(document: IndexDocument) -> dict[str, Sequence[str]]:
+    """Return the values that a result shows with a label, by name in a query; fields without are left out."""
+    labelled = (field for field in SEARCH_FIELDS if field.label)
+    return {field.query_name: values for field in labelled if (values := field.read(document))}
+
+
+# Fields of an index.
+
+WORDS_FIELDS = tuple(
+    field for field in SEARCH_FIELDS if field.type in (FieldType.WORDS, FieldType.FORMS)
+)
+FORMS_FIELDS = tuple(field for field in SEARCH_FIELDS if field.type is FieldType.FORMS)
+EARLIER: Mapping[str, str] = MappingProxyType(
+    {field.name: f"earlier_{field.query_name}" for field in FORMS_FIELDS}
+)
+"""Fields of earlier versions of a story, by those of the current one."""
+WORD_FIELDS: Mapping[str, str] = MappingProxyType(
+    {field.name: f"{field.query_name}_words" for field in WORDS_FIELDS}
+    | {name: f"{name}_words" for name in EARLIER.values()}
+)
+"""Index fields with folded words, by field of a document."""
+STEM_FIELDS: Mapping[str, str] = MappingProxyType(
+    {field.name: f"{field.query_name}_stems" for field in FORMS_FIELDS}
+    | {name: f"{name}_stems" for name in EARLIER.values()}
+)
+"""Index fields with stems, by field of a document."""
+FACET_FIELDS: Mapping[str, str] = MappingProxyType(
+    {field.name: field.facet for field in _EXACT.values() if field.facet}
+)
+"""URL parameters of the fields whose values are counted, by field of a document."""
+
+
+def list_filter_values(query: SearchQuery) -> dict[str, Sequence[str]]:
+    """Return the values that a query filters each counted field by."""
+    return {name: getattr(query, f"{facet}s") for name, facet in FACET_FIELDS.items()}
+
+
+VALUE_FIELDS = tuple(field for field in _EXACT.values() if not field.facet)
+"""Exact fields whose values are not counted."""
+INDEXED_EXACT_FIELDS = tuple(_EXACT.values())
+OPTIONAL_FIELDS = frozenset(field.name for field in _EXACT.values() if field.is_optional)
+NUMBER_FIELDS = tuple(field.name for field in SEARCH_FIELDS if field.type is FieldType.NUMBER)

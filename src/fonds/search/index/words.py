@@ -1,0 +1,54 @@
+"""Words and stems of a document, as every index holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fonds.model.document import IndexDocument
+from fonds.search.fields import FORMS_FIELDS, STEM_FIELDS, WORD_FIELDS, WORDS_FIELDS
+from fonds.search.query.parser import BETWEEN_MAX
+from fonds.text.stems import stem_text
+from fonds.text.words import fold_text
+
+CUT_VERSIONS = "earlier_left_out"
+"""The index field of documents that miss an earlier version, or a part of its text."""
+EARLIER_WEIGHT = 0.5
+"""Weight of a match in an earlier version, relative to the current version."""
+_TEXT_SEPARATOR = f" {'| ' * (BETWEEN_MAX + 1)}"
+"""Separates two texts, so that no phrase and no nearness reaches from one into the other."""
+
+
+def build_words(document: IndexDocument) -> dict[str, str]:
+    """Return the words and stems of every text field of the current version, by index field."""
+    texts = {field.name: " ".join(field.read(document)) for field in WORDS_FIELDS}
+    words = {WORD_FIELDS[name]: fold_text(text) for name, text in texts.items()}
+    stems = {
+        STEM_FIELDS[field.name]: stem_text(texts[field.name], document.language)
+        for field in FORMS_FIELDS
+    }
+    return words | stems
+
+
+def build_earlier_words(document: IndexDocument) -> dict[str, str]:
+    """Return words and stems of titles and texts of earlier versions, by index field.
+
+    Stems are those of the document's language, because a search goes by it.
+    """
+    if not document.earlier:
+        return {}
+    titles = [one.title for one in document.earlier if one.title]
+    texts = [one.text for one in document.earlier if one.text]
+
+    def stems(text: str) -> str:
+        return stem_text(text, document.language)
+
+    return {
+        "earlier_title_words": _join_texts(titles, fold_text),
+        "earlier_text_words": _join_texts(texts, fold_text),
+        "earlier_title_stems": _join_texts(titles, stems),
+        "earlier_text_stems": _join_texts(texts, stems),
+    }
+
+
+def _join_texts(texts: list[str], build: Callable[[str], str]) -> str:
+    return _TEXT_SEPARATOR.join(map(build, texts))

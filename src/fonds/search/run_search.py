@@ -1,0 +1,110 @@
+"""Run a search request: the one use case behind pages, API, command line, feeds and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+from fonds.grouping.tables import Tables
+from fonds.model.search import MatchMode, SearchQuery, SearchResults
+from fonds.ports import Index, Records, Stores
+from fonds.search.best_match import search_with_fallback
+from fonds.search.direct_hits import DirectHit, find_direct_hits, interpretations
+from fonds.search.facets import ThemeCounts, count_themes
+from fonds.search.query.parser import has_all_versions
+from fonds.search.request import SearchRequest
+from fonds.search.results import (
+    CollapsedResults,
+    list_collapsed_ids,
+    search_collapsed,
+    search_uncollapsed,
+)
+from fonds.search.scan import MatchCount, count_matches
+from fonds.search.unread_files import has_no_text_filter
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """Result of a search. `request` and `query` have the kind of match that was used.
+
+    `direct_hits` are the files that the words name: a URL, SHA-1, story id, DOI or file name. `themes` counts
+    the documents by the themes of the requested collection; None without one.
+    """
+
+    request: SearchRequest
+    query: SearchQuery
+    page: CollapsedResults
+    direct_hits: Sequence[DirectHit]
+    themes: ThemeCounts | None
+
+    @property
+    def results(self) -> SearchResults:
+        """Hits, total and counts."""
+        return self.page.results
+
+
+def resolve_query(request: SearchRequest, index: Index, records: Records) -> SearchQuery:
+    """Return the query for the index; near-duplicates of `alike` are looked up now.
+
+    Raises ValueError with a sentence for people.
+    """
+    query = request.build_query()
+    if not request.alike:
+        return query
+    return request.build_query(list_collapsed_ids(index, records, query, request.alike))
+
+
+def count_request(request: SearchRequest, stores: Stores) -> MatchCount:
+    """Count the whole result of a request. Raises ValueError with a sentence for people."""
+    return count_matches(stores.index, resolve_query(request, stores.index, stores.records))
+
+
+def needs_stores(request: SearchRequest) -> bool:
+    """Whether the answer needs more than the index."""
+    return bool(
+        request.themes
+        or request.alike
+        or interpretations(request.q)
+        or has_no_text_filter(request.q)
+        or has_all_versions(request.q)
+    )
+
+
+def run_search(
+    request: SearchRequest,
+    index: Index,
+    stores: Stores | None,
+    tables: Tables | None = None,
+    *,
+    collapses: bool = False,
+    offset: int | None = None,
+) -> SearchAnswer:
+    """Return one page of a result.
+
+    `stores` may be None where `needs_stores` is False. `tables` are needed for `themes`. `collapses` makes
+    near-duplicates one result. `offset` replaces the page of the request. Raises ValueError with a sentence
+    for people.
+    """
+    query = resolve_query(request, index, stores.records) if stores else request.build_query()
+    if offset is not None:
+        query = replace(query, offset=offset)
+    find_direct = cache(lambda: find_direct_hits(stores, request.q) if stores else [])
+    search = (
+        partial(search_collapsed, index, stores.records)
+        if stores and collapses and not query.ids
+        else partial(search_uncollapsed, index)
+    )
+    page = (
+        search_with_fallback(search, query, lambda: bool(find_direct()))
+        if request.allows_best_match
+        else search(query)
+    )
+    match = page.results.match
+    if match is MatchMode.BEST:
+        request, query = request.model_copy(update={"match": "best"}), replace(query, match=match)
+    themes = (
+        count_themes(index, tables, request.themes, query) if request.themes and tables else None
+    )
+    is_first = query.offset == 0 or not page.results.total
+    return SearchAnswer(request, query, page, find_direct() if is_first else [], themes)

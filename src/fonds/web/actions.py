@@ -1,0 +1,340 @@
+"""Actions: changes that people make with a form and programs with JSON, each declared once.
+
+An action has one function, one struct of parameters and one role. The routes of its form and of its JSON are
+built here, so parsing, the permission check, the entry in the log and the answer to an error are the same for
+every action.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from fonds.model.access import Role
+from fonds.model.encoding import prepare_type
+from fonds.model.errors import ConfigurationError
+from fonds.web.access.roles import LeastRole
+from fonds.web.access.viewers import describe_act
+from fonds.web.serving.json_requests import SentJson, decode_body, takes
+from fonds.web.serving.problems import RefusedError
+
+FORM_MAX_BYTES = 32_768
+FOREIGN_FORM_MESSAGE = "This form was not sent by one of these pages."
+EXCERPT_CHARS = 40
+
+P = TypeVar("P", bound=msgspec.Struct)
+A = TypeVar("A")
+
+
+class NoParameters(msgspec.Struct, forbid_unknown_fields=True):
+    """The parameters of an action that takes none."""
+
+
+class InvalidParameterError(Exception):
+    """A parameter with an impossible value. The message is a sentence for the person who sent it."""
+
+    def __init__(self, message: str, parameter: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class FormResult(Generic[P, A]):
+    """A form that was sent, and the answer of its action."""
+
+    request: Request
+    parameters: P
+    answer: A
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormRoute(Generic[P, A]):
+    """The route of a form. `respond` returns the address that the browser opens next, or a page."""
+
+    path: str
+    respond: Callable[[FormResult[P, A]], str | Response]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonRoute:
+    """The route of a JSON request. `path_aliases` are further paths of the same route.
+
+    `name` is the first part of the operation's id in the OpenAPI description; `""` is the function's name.
+    `answer` is the type of the answer; None is the return type of the function. `request_body` describes the
+    body of a function that parses it itself.
+    """
+
+    path: str
+    summary: str
+    method: str = "POST"
+    path_aliases: Sequence[str] = ()
+    name: str = ""
+    example: object = None
+    schema_extra: dict[str, Any] | None = None
+    status: int = 200
+    answer: Any = None
+    request_body: dict[str, Any] | None = None
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Action(Generic[P, A]):
+    """One change. `perform` takes what FastAPI injects, and the parameters as `sent`.
+
+    `parameters` is None where `perform` parses the body itself. `describe` returns what the log says beside
+    method and path.
+    """
+
+    name: str
+    role: Role
+    perform: Callable[..., A]
+    parameters: type[P] | None = None
+    form: FormRoute[P, A] | None = None
+    json: JsonRoute | None = None
+    describe: Callable[[P], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDeclaration:
+    """FastAPI dependency that says which action a route performs."""
+
+    action: Action[Any, Any]
+
+    async def __call__(self) -> None:
+        """Do nothing: `find_action` reads this declaration."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormBody:
+    """FastAPI dependency: the form in a request's body as a struct of type `kind`."""
+
+    kind: type[Any]
+    max_bytes: int = FORM_MAX_BYTES
+
+    async def __call__(self, request: Request) -> Any:
+        """Return the struct. Raises RefusedError 400 or 413."""
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > self.max_bytes:
+                raise RefusedError(413, FOREIGN_FORM_MESSAGE)
+        return parse_form(bytes(body), self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBody:
+    """FastAPI dependency: the JSON in a request's body as a struct of type `kind`."""
+
+    kind: type[Any]
+
+    async def __call__(self, body: SentJson) -> Any:
+        """Return the struct; an empty body is `{}` where no field is required. Raises RefusedError 400."""
+        fields = msgspec.structs.fields(self.kind)
+        if not fields and body.strip() not in (b"", b"{}"):
+            raise RefusedError(400, "This takes no body.", pointer="")
+        if not body.strip() and not any(field.required for field in fields):
+            return self.kind()
+        return decode_body(body, self.kind)
+
+
+def find_action(route: Any) -> Action[Any, Any] | None:
+    """Return the action of a route; None for a route that was not built from one."""
+    declared = [one.dependency for one in getattr(route, "dependencies", ())]
+    found = [one.action for one in declared if isinstance(one, ActionDeclaration)]
+    return found[-1] if found else None
+
+
+def add_actions(router: APIRouter, *actions: Action[Any, Any]) -> None:
+    """Add the routes of actions to a router."""
+    for action in actions:
+        permission = [Depends(LeastRole(action.role)), Depends(ActionDeclaration(action))]
+        if action.form is not None:
+            router.add_api_route(
+                action.form.path,
+                _build_form_endpoint(action, action.form),
+                methods=["POST"],
+                response_model=None,
+                include_in_schema=False,
+                dependencies=permission,
+            )
+        if action.json is not None:
+            _add_json_routes(router, action, action.json, permission)
+
+
+def _add_json_routes(
+    router: APIRouter, action: Action[Any, Any], route: JsonRoute, permission: list[Any]
+) -> None:
+    endpoint, annotation = _build_json_endpoint(action)
+    answer = route.answer or annotation
+    # FastAPI takes no model for a body-less answer, only its class.
+    model = {"response_class": Response} if answer is Response else {"response_model": answer}
+    for path in (*route.path_aliases, route.path):
+        router.add_api_route(
+            path,
+            endpoint,
+            methods=[route.method],
+            name=route.name or action.perform.__name__,
+            status_code=route.status,
+            summary=route.summary,
+            openapi_extra=_describe_body(action, route),
+            dependencies=permission,
+            tags=[*route.tags],
+            **model,
+        )
+
+
+def _describe_body(action: Action[Any, Any], route: JsonRoute) -> dict[str, Any] | None:
+    kind = action.parameters
+    if kind is None or not msgspec.structs.fields(kind):
+        return route.request_body
+    schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
+    return takes({**schema, **(route.schema_extra or {})}, route.example)
+
+
+def _build_form_endpoint(
+    action: Action[Any, Any], route: FormRoute[Any, Any]
+) -> Callable[..., Response]:
+    def endpoint(**arguments: Any) -> Response:
+        request = arguments["request"]
+        try:
+            answer = _perform(action, arguments)
+        except InvalidParameterError as error:
+            raise RefusedError(400, str(error), parameter=error.parameter) from error
+        responded = route.respond(FormResult(request, arguments.get("sent"), answer))
+        return responded if isinstance(responded, Response) else RedirectResponse(responded, 303)
+
+    kind = action.parameters
+    _sign(endpoint, action.perform, FormBody(kind) if kind else None)
+    return endpoint
+
+
+def _build_json_endpoint(action: Action[Any, Any]) -> tuple[Callable[..., Any], Any]:
+    """Return the endpoint and the type that it returns."""
+
+    def endpoint(**arguments: Any) -> Any:
+        try:
+            return _perform(action, arguments)
+        except InvalidParameterError as error:
+            raise RefusedError(400, str(error), pointer=f"/{error.parameter}") from error
+
+    kind = action.parameters
+    return endpoint, _sign(endpoint, action.perform, JsonBody(kind) if kind else None)
+
+
+def _perform(action: Action[Any, Any], arguments: dict[str, Any]) -> Any:
+    """Describe the action in the log, then perform it. Raises RefusedError 409 for a ConfigurationError."""
+    if action.describe is not None:
+        describe_act(arguments["request"], action.describe(arguments["sent"]))
+    known = inspect.signature(action.perform).parameters
+    try:
+        return action.perform(**{name: one for name, one in arguments.items() if name in known})
+    except ConfigurationError as error:
+        said = str(error)
+        raise RefusedError(409, f"{said[:1].upper()}{said[1:]}") from error
+
+
+def _sign(endpoint: Any, perform: Callable[..., Any], body: FormBody | JsonBody | None) -> Any:
+    """Give an endpoint the name, docstring and parameters of `perform`, with the request and the parsed body.
+
+    Returns the type that `perform` returns.
+    """
+    signature = inspect.signature(perform, eval_str=True)
+    annotations: dict[str, Any] = {"request": Request}
+    defaults: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        annotations[parameter.name] = parameter.annotation
+        if parameter.default is not inspect.Parameter.empty:
+            defaults[parameter.name] = parameter.default
+    if body is not None:
+        annotations["sent"] = Annotated[Any, Depends(body)]
+    endpoint.__name__, endpoint.__doc__ = perform.__name__, perform.__doc__
+    endpoint.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=defaults.get(name, inspect.Parameter.empty),
+                annotation=annotation,
+            )
+            for name, annotation in annotations.items()
+        ]
+    )
+    return signature.return_annotation
+
+
+# The parser of forms.
+
+
+def parse_form(body: bytes, kind: type[P]) -> P:
+    """Return a URL-encoded form as a struct. A checkbox that is sent is true; an empty field of any type but
+    text counts as left out. Raises RefusedError 400."""
+    inspected = msgspec.inspect.type_info(kind)
+    named = inspected.fields if isinstance(inspected, msgspec.inspect.StructType) else ()
+    fields = {field.encode_name: _list_types(field.type) for field in named}
+    values: dict[str, Any] = {}
+    for name, text in _split_form(body, len(fields)):
+        if name not in fields:
+            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        types = fields[name]
+        is_list = any(isinstance(one, msgspec.inspect.ListType) for one in types)
+        if name in values and not is_list:
+            raise RefusedError(400, FOREIGN_FORM_MESSAGE)
+        if any(isinstance(one, msgspec.inspect.StrType) for one in types):
+            values[name] = text
+        elif not text.strip():
+            continue
+        elif is_list:
+            values[name] = [*values.get(name, ()), text]
+        elif any(isinstance(one, msgspec.inspect.BoolType) for one in types):
+            values[name] = True
+        else:
+            values[name] = text.strip()
+    try:
+        return msgspec.convert(values, prepare_type(kind))
+    except msgspec.ValidationError as error:
+        raise _explain_fault(str(error), values, fields) from error
+
+
+def _list_types(field_type: msgspec.inspect.Type) -> Sequence[msgspec.inspect.Type]:
+    """Return the members of a union, or the type itself."""
+    if isinstance(field_type, msgspec.inspect.UnionType):
+        return tuple(field_type.types)
+    return (field_type,)
+
+
+def _split_form(body: bytes, n_fields: int) -> list[tuple[str, str]]:
+    try:
+        # A browser encodes whatever is not ASCII.
+        text = body.decode("ascii")
+        return parse_qsl(text, max_num_fields=max(n_fields, 1), keep_blank_values=True)
+    except ValueError:
+        raise RefusedError(400, FOREIGN_FORM_MESSAGE) from None
+
+
+def _explain_fault(
+    message: str, values: dict[str, Any], fields: Mapping[str, Sequence[msgspec.inspect.Type]]
+) -> RefusedError:
+    """Explain a field that is missing or has an impossible value, in a sentence for a person."""
+    name = next((one for one in fields if f"`{one}`" in message or f"`$.{one}" in message), "")
+    if name not in values:
+        return RefusedError(400, f"Fill in “{name}”.", parameter=name)
+    text = str(values[name])
+    said = f"“{text[:EXCERPT_CHARS]}” is not a value of “{name}”."
+    for one in fields[name]:
+        if isinstance(one, msgspec.inspect.DateType):
+            said = f"“{text[:EXCERPT_CHARS]}” is not a day; write it as 2027-12-31."
+        elif isinstance(one, msgspec.inspect.EnumType):
+            said = f"Choose a {name}: {', '.join(one.cls)}."
+        elif isinstance(one, msgspec.inspect.StrType):
+            if one.max_length is not None and len(text) > one.max_length:
+                said = f"The {name} has at most {one.max_length:,} characters."
+            elif not text.strip():
+                said = f"Fill in “{name}”."
+    return RefusedError(400, said, parameter=name)
